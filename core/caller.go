@@ -10,20 +10,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The caller of an operation comes with its context, so no part of the program stores a
-// name, and no parameter must be passed down to where an event is written.
-// One host serves many callers at once: a name in a field would be the wrong one for all
-// but one of them. The journal reads the caller where it begins a transaction, and so
-// every event says who was authorised, also of a part that knows nothing of callers.
+// The caller of an operation is in its context, so no part of the program stores a name,
+// and no parameter must be passed down to where an event is written. One host serves many
+// callers at once: a name in a field would be wrong for all but one of them. The journal
+// reads the caller when it begins a transaction, so every event says who was authorised,
+// even an event of a part that knows nothing about callers.
 //
-// Subject and Label are different things. The subject is who was authorised; only what
+// Subject and Label are different. The subject is who was authorised; only code that
 // checks credentials sets it. The label is a name that the caller chose, which events and
-// memories have as agent_id; it is no authority, and nothing may be decided by it alone.
+// memories have as agent_id; it gives no rights, and nothing may be decided by it alone.
 
 // Scope is a right that a caller has, such as "memory:read".
 type Scope string
 
-// The scopes. What an operation needs, its entry in the table of operations says.
+// The scopes. The table of operations says which one an operation needs.
 const (
 	ScopeMemoryRead  Scope = "memory:read"
 	ScopeMemoryWrite Scope = "memory:write"
@@ -44,23 +44,22 @@ func Scopes() []Scope {
 	}
 }
 
-// OperatorSubject is the subject of the local operator: of somebody who can read and
-// write the state folder, and so may do everything.
+// OperatorSubject is the subject of the local operator: somebody who can read and write
+// the data folder, and so may do everything.
 const OperatorSubject = "operator"
 
-// The bounds of a [Caller].
+// The limits of a [Caller].
 const (
-	// MaxCallerName is how many bytes a subject and a label have at most: as many as an
-	// agent_id.
+	// MaxCallerName is the longest subject or label, in bytes: as long as an agent_id.
 	MaxCallerName = 128
-	// MaxCallerNamespaces is how many patterns a caller has at most. They are compared one
-	// by one with each namespace that is asked for.
+	// MaxCallerNamespaces is how many patterns a caller may have. They are compared one
+	// by one with each namespace of a request.
 	MaxCallerNamespaces = 64
 )
 
-// Caller is who asks for an operation, and what they may ask for. The zero value is
-// nobody, with no right: a Go program that embeds parts and checks no rights needs none.
-// A caller isn't changed once it is in a context.
+// Caller is who asks for an operation, and their rights. The zero value is nobody,
+// without rights: a Go program that embeds parts and checks no rights needs no caller. A
+// caller isn't changed once it is in a context.
 type Caller struct {
 	// Subject is who was authorised, up to [MaxCallerName] bytes: a token's subject, or
 	// [OperatorSubject]. Events have it as their subject.
@@ -88,8 +87,8 @@ func (c Caller) Reaches(namespace string) bool {
 	return slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return NamespaceMatches(namespace, pattern) })
 }
 
-// Validate reports all that is wrong with a caller, in one error: sdk.Invalid of the
-// reasons "subject_invalid", "agent_id_invalid" for the label, "scopes_invalid" and
+// Validate reports everything that is wrong with a caller, in one error: sdk.Invalid of
+// the reasons "subject_invalid", "agent_id_invalid" for the label, "scopes_invalid" and
 // "namespaces_invalid".
 func (c Caller) Validate() error {
 	var problems []error
@@ -108,7 +107,7 @@ func (c Caller) Validate() error {
 	checkName("agent_id", "label", c.Label)
 	for _, s := range c.Scopes {
 		if !slices.Contains(Scopes(), s) {
-			add("scopes", "the caller has the scope %s, which there isn't", shown(string(s)))
+			add("scopes", "the caller has the scope %s, which doesn't exist", shown(string(s)))
 		}
 	}
 	if len(c.Namespaces) > MaxCallerNamespaces {
@@ -124,13 +123,13 @@ func (c Caller) Validate() error {
 
 type callerKey struct{}
 
-// WithCaller returns a context in which the caller asks.
+// WithCaller returns a context with the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// WithLabel returns a context in which the same caller has another label; "" keeps
-// the one that the caller has.
+// WithLabel returns a context with the same caller and another label; "" keeps the
+// caller's own label.
 func WithLabel(ctx context.Context, label string) context.Context {
 	c := CallerOf(ctx)
 	if label == "" || label == c.Label {
@@ -140,7 +139,7 @@ func WithLabel(ctx context.Context, label string) context.Context {
 	return WithCaller(ctx, c)
 }
 
-// CallerOf is who asks in a context; the zero Caller where nobody was named.
+// CallerOf returns the caller in a context; the zero Caller if there is none.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Clock tells the time. It is injected, so that tests and replays decide it.
+// Clock gives the time. It is injected, so that tests and replays control it.
 type Clock interface {
 	Now() time.Time
 }
 
-// IDs makes identifiers. It is injected, so that tests and replays decide them.
+// IDs makes identifiers. It is injected, so that tests and replays control them.
 type IDs interface {
 	// NewID returns a new UUIDv7 in its canonical form (RFC 9562, 36 bytes).
 	// Later ids sort after earlier ones.
@@ -26,9 +26,9 @@ type SystemClock struct{}
 // Now returns the time with its monotonic reading.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// SystemIDs makes UUIDv7 from a clock and the system's randomness. The zero
-// value is ready. It is safe for concurrent use, and its ids rise strictly also
-// within one millisecond, through the 12-bit counter of RFC 9562, method 1.
+// SystemIDs makes UUIDv7 from a clock and the system's randomness. The zero value is
+// ready. It is safe for concurrent use, and its ids rise strictly even within one
+// millisecond, because of the 12-bit counter of RFC 9562, method 1.
 type SystemIDs struct {
 	mu      sync.Mutex
 	milli   uint64

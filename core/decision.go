@@ -9,13 +9,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Policies, which hold for namespaces, and the expressions of a workflow file make
+// Policies, which belong to namespaces, and the expressions of a workflow file make
 // decisions for the host. Their inputs and outcomes are typed here, so that the part that
-// asks and package policy, which answers, don't import each other. An input holds all that
-// a policy may depend on: a decision is recorded with its rule, and the same input has to
-// give the same decision.
+// asks and package policy, which answers, don't import each other. An input holds
+// everything that a policy may depend on: a decision is recorded with its rule, and the
+// same input has to give the same decision.
 
-// Point is a place where an expression or a policy decides. Each has its own
+// Point is a point at which an expression or a policy decides. Each has its own
 // variables.
 type Point string
 
@@ -43,21 +43,21 @@ func PolicyPoints() []Point {
 type Decision struct {
 	Point     Point  `json:"point"`
 	Namespace string `json:"namespace,omitempty"`
-	// File is the policy's, such as "gate/strict.yaml" or "default/gate.yaml", and
-	// Digest is its text's.
+	// File is the policy's file, such as "gate/strict.yaml" or "default/gate.yaml", and
+	// Digest is the digest of its text.
 	File   string `json:"file"`
 	Digest string `json:"digest"`
-	// Rule is the id of the rule that decided, Path the place of its match in the
-	// file, Condition the match's source, "" where it always holds.
+	// Rule is the id of the rule that decided, Path the path of the match in the file,
+	// and Condition its condition; "" if it has none.
 	Rule        string `json:"rule,omitempty"`
 	Path        string `json:"path,omitempty"`
 	Condition   string `json:"condition,omitempty"`
 	Explanation string `json:"explanation,omitempty"`
-	// Cost is in cel-go's units: what was counted, or else the static upper bound.
+	// Cost is in cel-go's units: the counted cost, or else the static upper bound.
 	Cost    uint64        `json:"cost"`
 	Latency time.Duration `json:"latency_ns"`
-	// Failure is why no policy could decide; the outcome is then the point's safe
-	// one. nil where a policy decided.
+	// Failure is why no policy could decide; the outcome is then the point's safe one.
+	// nil if a policy decided.
 	Failure *ErrorInfo `json:"failure,omitempty"`
 }
 
@@ -80,7 +80,7 @@ type Permission struct {
 	Decision     Decision
 }
 
-// MemoryFacts are what a memory is, apart from what its use has shown, for policies.
+// MemoryFacts are the facts about a memory, without its signals, for policies.
 type MemoryFacts struct {
 	MemoryID               string
 	Kind, AgentID          string
@@ -108,12 +108,12 @@ func FactsOf(m *Memory) MemoryFacts {
 // RetentionInput is what the retention policy sees of a memory.
 type RetentionInput struct {
 	Namespace string
-	// State is the one that the memory is in.
+	// State is the memory's present state.
 	State string
 	// Turn is the namespace's turn counter. LastHitTurn counts only if Hits > 0.
 	Turn, CreatedTurn, LastHitTurn int64
-	// AgeTurns are the turns since what it tells of happened, else since it was
-	// written.
+	// AgeTurns are the turns since the described event happened, or else since the memory
+	// was written.
 	AgeTurns         int64
 	Hits, MissStreak int64
 	// RelevantTurns counts the turns in which recall returned the memory.
@@ -122,16 +122,16 @@ type RetentionInput struct {
 	// turns since then.
 	Gated     bool
 	SinceGate int64
-	// GateRest is how many relevant turns the gate isn't asked for after a decision.
+	// GateRest is how many relevant turns the memory rests after a decision of the gate.
 	GateRest int64
-	// SinceCooled are the relevant turns since it cooled, of which it needs CoolingWait
-	// before it may be active again. They count only while it is cooling.
+	// SinceCooled are the relevant turns since it cooled, and CoolingWait how many it
+	// needs before it may be active again. They only count while it is cooling.
 	SinceCooled, CoolingWait int64
 	// Sessions counts the sessions that used it.
 	Sessions                      int64
 	Successes, Partials, Failures int64
 	HitRate, Utility, Q           float64
-	// TTLScore is the last one, which stays where the policy fails.
+	// TTLScore is the last score, which is kept if the policy fails.
 	TTLScore float64
 	// Weights and thresholds come from the namespace's governance.
 	Weights RetentionWeights
@@ -144,17 +144,18 @@ type RetentionWeights struct {
 	Active, Revalidate, Hysteresis float64
 }
 
-// DefaultRetentionWeights are those that hold where no namespace sets them.
+// DefaultRetentionWeights are the weights if no namespace sets them.
 func DefaultRetentionWeights() RetentionWeights {
 	return RetentionWeights{Hit: 0.5, Utility: 0.5, Miss: 0.03, Stale: 0.005, Active: 0.35, Revalidate: 0.15, Hysteresis: 0.15}
 }
 
-// averageLeft is how much of an average a relevant turn leaves: it moves by a tenth.
+// averageLeft is the part of an average that is left after a relevant turn: it moves by a
+// tenth.
 const averageLeft = 0.9
 
-// CorrectedHitRate is the hit rate without the weight of its start: the average of
-// what the relevant turns earned, the newest counting most, from 0 to 1. Before the
-// first it is 0.
+// CorrectedHitRate is the hit rate without the effect of its start at 0: the average of
+// what the relevant turns earned, the newest counting most, from 0 to 1. Before the first
+// turn it is 0.
 func (in *RetentionInput) CorrectedHitRate() float64 {
 	if in.RelevantTurns <= 0 {
 		return 0
@@ -162,7 +163,7 @@ func (in *RetentionInput) CorrectedHitRate() float64 {
 	return min(1, in.HitRate/(1-math.Pow(averageLeft, float64(in.RelevantTurns))))
 }
 
-// maxInactivityGap is where the inactivity gap ends.
+// maxInactivityGap is the upper limit of the inactivity gap.
 const maxInactivityGap = 40
 
 // InactivityGap is how many turns the memory wasn't hit, at most 40.
@@ -177,8 +178,8 @@ func (in *RetentionInput) InactivityGap() int64 {
 // Uses counts the turns in which the memory was used.
 func (in *RetentionInput) Uses() int64 { return in.Successes + in.Partials + in.Failures }
 
-// RetentionOutcome is the state that a memory should be in: the one that it is
-// in, where nothing changes or the policy fails.
+// RetentionOutcome is the state that a memory should be in: its present one if nothing
+// changes or the policy fails.
 type RetentionOutcome struct {
 	TTLScore float64
 	State    string
@@ -189,8 +190,8 @@ type RetentionOutcome struct {
 type ReflectInput struct {
 	Namespace, AgentID, Kind, Title string
 	Tags                            []string
-	// Depth is the new one; Cap the namespace's, which holds whatever the policy
-	// says.
+	// Depth is the depth of the new reflection; Cap is the namespace's limit, which
+	// applies whatever the policy says.
 	Depth, Cap       int64
 	Priority         int64
 	Confidence       float64
@@ -199,21 +200,20 @@ type ReflectInput struct {
 	SourceKinds      []string
 }
 
-// LoopInput is what the loop policy sees after a verdict. What it
-// refers to must not change while the policy decides.
+// LoopInput is what the loop policy sees after a verdict. The data that it refers to must
+// not change while the policy decides.
 type LoopInput struct {
 	Namespace string
 	Workflow  string
-	// Valid is the evaluator's word, and Accepted the workflow's: what its
-	// accept rule says, or Valid without one.
+	// Valid is the evaluator's verdict, and Accepted the result of the workflow's accept
+	// rule, or Valid without one.
 	Valid, Accepted bool
-	// Score is this attempt's, BestScore the highest so far.
+	// Score is the score of this attempt, BestScore the highest so far.
 	Score, BestScore float64
 	Iteration        int64
 	Errors           []sdk.Finding
 	Output           json.RawMessage
-	// History are the judged attempts with this one, the oldest first, each as
-	// JSON.
+	// History are the judged attempts including this one, the oldest first, each as JSON.
 	History [][]byte
 	Usage   RunUsage
 }
@@ -231,13 +231,13 @@ type InjectionInput struct {
 	Turn                 int64
 	// Complexity and Risk are from 0 to 1.
 	Complexity, Risk float64
-	// FailureClass is the previous turn's, "" after a success.
+	// FailureClass is the class of the previous turn's failure; "" after a success.
 	FailureClass string
 	// Blocks counts the candidates by category.
 	Blocks map[string]int64
 	// WindowFill is how full the session's window is, from 0 to 1.
 	WindowFill float64
-	// Bias is the session's, from -1 (its turns fail) to 1 (they succeed).
+	// Bias is the session's bias, from -1 (its turns fail) to 1 (they succeed).
 	Bias float64
 }
 
@@ -246,13 +246,13 @@ type InjectionInput struct {
 type InjectionOutcome struct {
 	Mode, Route         string
 	MaxBlocks, MaxChars int64
-	// MaxTokens bounds the tokens too; 0 is no bound.
+	// MaxTokens bounds the tokens too; 0 is no limit.
 	MaxTokens   int64
 	CategoryCap map[string]int64
 	// Ordering and Dedupe are strategies; "" is the default: priority_then_category, and
 	// block_id.
 	Ordering, Dedupe string
-	// EnabledCategories are those that may be in the prompt; nil is all of them.
+	// EnabledCategories are the categories that may be in the prompt; nil means all.
 	EnabledCategories []string
 	// RoleMix is a profile's id, or "".
 	RoleMix  string
@@ -262,9 +262,9 @@ type InjectionOutcome struct {
 // RoutingInput is what the routing policy sees of the best candidate.
 type RoutingInput struct {
 	Namespace string
-	// Score is the match alone, FinalScore with the success rate.
+	// Score is the score of the match alone, FinalScore includes the success rate.
 	Score, SuccessRate, FinalScore float64
-	// Lead is how far the next candidate lies behind; FinalScore without another.
+	// Lead is how far ahead of the next candidate it is; FinalScore if there is no other.
 	Lead       float64
 	Candidates int64
 }
@@ -284,7 +284,7 @@ type AdmissionInput struct {
 	Kinds                   []string
 	// Runtime is process or wasm.
 	Runtime string
-	// Capabilities are those that were granted, as operators write them:
+	// Capabilities are the granted ones, as operators write them:
 	// "network:example.org:443".
 	Capabilities []string
 	// Shipped is whether it came with the host; Locked whether a lock pins it.
@@ -297,12 +297,12 @@ type AccessInput struct {
 	Subject string
 	// Local is whether the request came from the command line of this machine.
 	Local bool
-	// Operation is what is to be done, such as "memory_reflect", and Scope what a token
-	// needs for it, such as "memory:write".
+	// Operation is the operation, such as "memory_reflect", and Scope the scope that a
+	// token needs for it, such as "memory:write".
 	Operation, Scope string
-	// Namespace is where it is to be done.
+	// Namespace is the namespace in which it is to be done.
 	Namespace string
-	// Scopes and Namespaces are the token's.
+	// Scopes and Namespaces are those of the token.
 	Scopes, Namespaces []string
 }
 
@@ -316,38 +316,39 @@ const (
 	// PointStop decides whether a loop gives up: iteration, score, best_score,
 	// errors, history, usage.
 	PointStop Point = "stop"
-	// PointVerdict makes a verdict of what a plug-in outputs that wasn't written for
+	// PointVerdict makes a verdict from the output of a plug-in that wasn't written for
 	// this host: output.
 	PointVerdict Point = "verdict"
 )
 
-// Expressions compiles conditions. The error of a bad one is sdk.Invalid,
-// reason "expression_invalid", with details line and column (from 1, within
-// the source) of its first problem.
+// Expressions compiles conditions. If one is invalid, the error is sdk.Invalid, reason
+// "expression_invalid", with details line and column (from 1, within the source) of its
+// first problem.
 type Expressions interface {
 	Compile(point Point, source string) (Expression, error)
 }
 
 // Expression is a compiled condition. It is safe for concurrent use.
 type Expression interface {
-	// Eval decides. The variables are the ones of the expression's point, as
-	// encoding/json and DecodeJSON make them. A missing key is an error.
+	// Eval decides. vars are the variables of the expression's point, as encoding/json
+	// and DecodeJSON make them. A missing key is an error.
 	Eval(ctx context.Context, vars map[string]any) (bool, error)
 }
 
-// ValueExpressions compiles expressions that give a value of any type. The errors
-// are the ones of [Expressions].
+// ValueExpressions compiles expressions that give a value of any type. Its errors are
+// those of [Expressions].
 type ValueExpressions interface {
 	CompileValue(point Point, source string) (ValueExpression, error)
 }
 
-// ValueExpression is a compiled one. It is safe for concurrent use.
+// ValueExpression is a compiled expression. It is safe for concurrent use.
 type ValueExpression interface {
-	// Value is what it gives, as encoding/json would have it: nil, bool, a number,
-	// string, []any or map[string]any. The variables are the ones of its point.
+	// Value returns the expression's value, as encoding/json would have it: nil, bool, a
+	// number, string, []any or map[string]any. vars are the variables of its point.
 	Value(ctx context.Context, vars map[string]any) (any, error)
 }
 
-// Rounded is a score as it is compared and recorded: to 1e-9. Sums of decimal fractions
-// are off by less, and processors differ by less, so what reads as the same number is.
+// Rounded is a score as it is compared and recorded: rounded to 1e-9. Errors of sums of
+// decimal fractions are smaller, and so are differences between processors, so numbers
+// that look equal are equal.
 func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }

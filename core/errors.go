@@ -8,11 +8,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxShown bounds what a message shows of a word from outside, in bytes: names
-// are shorter.
+// maxShown bounds how much of an untrusted word a message shows, in bytes: names are
+// shorter.
 const maxShown = 64
 
-// Cut keeps a word from outside short in a message.
+// Cut shortens an untrusted word for a message.
 func Cut(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -20,12 +20,12 @@ func Cut(text string) string {
 	return strings.ToValidUTF8(text[:maxShown-3], "") + "..."
 }
 
-// JoinErrors makes one error of several, so that all that is wrong is reported at
-// once: a line for each, with its hint in brackets. It is of the first one's
-// class. The reason is theirs where they share one, else "several_problems", and
-// the detail "problems" lists them as []*ErrorInfo. nil errors don't count, and a
-// refusal that another repeats word for word, of whatever was being done, counts
-// once. It returns nil for none, and a single error as it is.
+// JoinErrors makes one error of several, so that all problems are reported at once: a
+// line for each, with its hint in brackets. It has the class of the first one. Its reason
+// is theirs if they share one, else "several_problems", and the detail "problems" lists
+// them as []*ErrorInfo. nil errors are skipped, and errors with the same text, whatever
+// was being done, are counted once. It returns nil if there are none, and a single error
+// as it is.
 func JoinErrors(errs ...error) error {
 	refused := map[string]bool{}
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool {

@@ -6,9 +6,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Event is something that happened in a run, for an observer: a terminal, a
-// log, a web page. Events are delivered in order to one function, which must
-// return soon. They hold content; what the journal keeps holds digests only.
+// Event is something that happened in a run, for an observer: a terminal, a log, a web
+// page. Events are delivered in order to one function, which must return soon. They hold
+// content; the journal holds only digests.
 type Event interface{ isEvent() }
 
 // NodeStarted says that a node begins.
@@ -26,7 +26,7 @@ type NodeEnded struct {
 	Took    time.Duration
 }
 
-// IterationStarted says that an attempt was admitted and who will make it.
+// IterationStarted says that an attempt begins, and who will make it.
 type IterationStarted struct {
 	Node      string
 	Iteration int
@@ -34,8 +34,7 @@ type IterationStarted struct {
 	Role      sdk.Role
 }
 
-// OutputChunk is a piece of an output that is being made, where somebody asked
-// for pieces.
+// OutputChunk is a piece of an output that is being made, if pieces were requested.
 type OutputChunk struct {
 	Node      string
 	Iteration int
@@ -51,7 +50,7 @@ type AttemptJudged struct {
 	Took    time.Duration
 }
 
-// CallRetried says that a call failed in a passing way and is made again.
+// CallRetried says that a call failed temporarily and is made again.
 type CallRetried struct {
 	Node      string
 	Iteration int
@@ -68,8 +67,8 @@ type CorrectorFailed struct {
 	Err       error
 }
 
-// FeedbackFailed says that a turn of the run couldn't have its feedback, or that the
-// workflow's graph couldn't be recorded for it. The run ended as it did.
+// FeedbackFailed says that feedback on a turn of the run failed, or that the workflow's
+// graph couldn't be recorded for it. This doesn't affect how the run ended.
 type FeedbackFailed struct{ Err error }
 
 // LoopEnded says that a loop is over.

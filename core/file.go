@@ -11,10 +11,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReadFile reads a plain file of up to limit bytes, and waits for nothing: a
-// named pipe, a device or a folder in its place is refused. One that isn't there is
-// sdk.NotFound, reason "file_not_found", and fs.ErrNotExist; a larger one is
-// sdk.Exhausted, "file_too_large"; any other is sdk.Invalid, "file_unreadable".
+// ReadFile reads a plain file of up to limit bytes, and never blocks: a named pipe, a
+// device or a folder is refused. If there is no such file, the error is sdk.NotFound,
+// reason "file_not_found", and fs.ErrNotExist; if it is larger, sdk.Exhausted,
+// "file_too_large"; otherwise sdk.Invalid, "file_unreadable".
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readPlain(os.OpenFile, path, path, limit)
 }
@@ -24,8 +24,8 @@ func ReadFileIn(folder *os.Root, name string, limit int64) ([]byte, error) {
 	return readPlain(folder.OpenFile, name, filepath.Join(folder.Name(), name), limit)
 }
 
-// readPlain opens without blocking, since a named pipe would wait for its writer
-// before its kind is known. path is where the file is, for hints.
+// readPlain opens without blocking, because opening a named pipe would wait for its
+// writer before its kind is known. path is where the file is, for hints.
 func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path string, limit int64) ([]byte, error) {
 	file, err := open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -38,8 +38,8 @@ func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path
 	return ReadAll(name, file, limit)
 }
 
-// ReadInput reads an input that the user named, of up to limit bytes, as
-// [OpenInput] opens it. Its errors are the ones of [ReadFile].
+// ReadInput reads an input that the user named, of up to limit bytes, as [OpenInput]
+// opens it. Its errors are those of [ReadFile].
 func ReadInput(path string, limit int64) ([]byte, error) {
 	file, err := OpenInput(path)
 	if err != nil {
@@ -49,9 +49,9 @@ func ReadInput(path string, limit int64) ([]byte, error) {
 	return ReadAll(path, file, limit)
 }
 
-// OpenInput opens an input that the user named: a file, or a stream such as a pipe
-// of the shell, for whose writer it waits. A folder is refused. The caller
-// bounds what it reads. Its errors are the ones of [ReadFile].
+// OpenInput opens an input that the user named: a file, or a stream such as a pipe from
+// the shell, for whose writer it waits. A folder is refused. The caller limits what it
+// reads. Its errors are those of [ReadFile].
 func OpenInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -73,12 +73,12 @@ func ReadAll(name string, r io.Reader, limit int64) ([]byte, error) {
 	}
 	if int64(len(data)) > limit {
 		return nil, sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit).
-			WithHint("see that it is what was meant, and make it smaller").WithDetail("most", limit)
+			WithHint("check that this is the right input, and make it smaller").WithDetail("most", limit)
 	}
 	return data, nil
 }
 
-// refuse refuses a file of a kind that isn't wanted.
+// refuse refuses a file of an unwanted kind.
 func refuse(file *os.File, name string, unwanted func(fs.FileMode) bool) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -86,12 +86,12 @@ func refuse(file *os.File, name string, unwanted func(fs.FileMode) bool) error {
 	}
 	if mode := info.Mode(); unwanted(mode) {
 		return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: it is %s", name, kindOf(mode)).
-			WithHint("put a plain file there, or name one")
+			WithHint("put a plain file there, or choose another file")
 	}
 	return nil
 }
 
-// kindOf names what isn't a plain file.
+// kindOf describes a file that isn't a plain file.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -114,15 +114,15 @@ func unopened(name, path string, err error) error {
 	return unreadable(name, err)
 }
 
-// maxNames is how many names of a folder a misspelt one is compared with.
+// maxNames is how many names in a folder are compared with a misspelt one.
 const maxNames = 1000
 
-// whereToLook says what is where a file was looked for: no such folder, a file of nearly
-// that name, or neither.
+// whereToLook describes where a file was looked for: the folder is missing, has a file
+// with a similar name, or neither.
 func whereToLook(path string) string {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return "name it with its whole path"
+		return "give its full path"
 	}
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -140,5 +140,5 @@ func unreadable(name string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err // which names the file again
 	}
-	return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err).WithHint("see that it may be read")
+	return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err).WithHint("check its permissions")
 }

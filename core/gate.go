@@ -2,23 +2,23 @@ package core
 
 import "context"
 
-// DefaultMinGateConfidence is what a purge or promotion needs.
+// DefaultMinGateConfidence is the least confidence of a purge or promotion.
 const DefaultMinGateConfidence = 0.7
 
 // GateInput is what the gate's policy sees of a memory.
 type GateInput struct {
 	Namespace                     string
 	Successes, Partials, Failures int64
-	// Named counts the uses that somebody named, NamedSessions the sessions that they
-	// were in, NamedFailures the turns in which they failed.
+	// Named counts the named uses, NamedSessions their sessions, and NamedFailures the
+	// turns in which they failed.
 	Named, NamedSessions, NamedFailures int64
-	// MinConfidence is what a purge or promotion needs at least, by governance;
+	// MinConfidence is the least confidence of a purge or promotion, from the settings;
 	// SettingsFail is whether the namespace's settings can't be read.
 	MinConfidence           float64
 	SettingsFail            bool
 	RelevantTurns, Sessions int64
-	// AgeTurns are the turns since what it tells of happened, else since it was
-	// written.
+	// AgeTurns are the turns since the described event happened, or else since the memory
+	// was written.
 	AgeTurns int64
 	// LastOutcomeError is whether the last outcome was an error.
 	LastOutcomeError bool
@@ -41,8 +41,8 @@ func (in *GateInput) OmegaLane() float64 {
 	return (in.UpstreamStatus() + in.CodebaseVerification() + in.RuntimeUtilityTrend()) / 3
 }
 
-// UpstreamStatus, CodebaseVerification and RuntimeUtilityTrend are the factors: .5 where
-// one is absent, except the trend: an absent trend is the memory's utility.
+// UpstreamStatus, CodebaseVerification and RuntimeUtilityTrend are the factors. An absent
+// one is .5, except that an absent trend is the memory's utility.
 func (in *GateInput) UpstreamStatus() float64 { return orElse(in.Omega.UpstreamStatus, 0.5) }
 func (in *GateInput) CodebaseVerification() float64 {
 	return orElse(in.Omega.CodebaseVerification, 0.5)
@@ -60,11 +60,12 @@ func orElse(factor *float64, absent float64) float64 {
 
 // ReactEvidence comes from recorded tool outcomes.
 type ReactEvidence struct {
-	// Good counts the calls that went well, or failed and were recovered from, in turns
-	// that used the memory; RecoverySuccess the calls of all turns that were recovered
-	// from, and ToolFailures those that failed.
+	// Good counts the calls that succeeded, or failed and were recovered from, in turns
+	// that used the memory; RecoverySuccess counts the calls of all turns that were
+	// recovered from, and ToolFailures those that failed.
 	Good, ToolFailures, RecoverySuccess int64
-	// Recurrence is the share of the last 20 turns that used it with a recorded outcome.
+	// Recurrence is the share of the last 20 turns that used it which have a recorded
+	// outcome.
 	Recurrence float64
 	// Refs counts the references behind it.
 	Refs int64
@@ -110,8 +111,8 @@ const (
 	VerdictPromote  = "promote"
 )
 
-// GateOutcome is what the gate's policy says. A policy that fails retains, with
-// confidence 0. What a purge or promotion needs besides is checked by the gate.
+// GateOutcome is the answer of the gate's policy. A policy that fails retains, with
+// confidence 0. The gate checks the other conditions of a purge or promotion.
 type GateOutcome struct {
 	Verdict    string
 	Confidence float64
@@ -126,11 +127,11 @@ type GateCase struct {
 	Governance *Governance
 	// Turn is the namespace's turn counter.
 	Turn int64
-	// Omega are what callers or plugins know, above what is kept as evidence, and Notes
-	// a line for each.
+	// Omega are factors that callers or plugins give instead of the recorded ones, and
+	// Notes has a line for each.
 	Omega OmegaFactors
 	Notes []string
-	// Erase is why somebody wants the memory erased; "" for nobody.
+	// Erase is why somebody wants the memory erased; "" if nobody does.
 	Erase string
 }
 
@@ -147,30 +148,30 @@ type GateDecision struct {
 	Reason     string      `json:"reason"`
 	// NextAction is purge, retain or promote.
 	NextAction string `json:"next_action"`
-	// Evidence is a digest that names the evidence that there was: another one means
-	// that some came since.
+	// Evidence is a digest that identifies the evidence: if it changes, there is new
+	// evidence.
 	Evidence string `json:"evidence,omitempty"`
-	// Numbers are what each lane and the formula came to.
+	// Numbers are the results of each lane and the formula.
 	Numbers GateNumbers `json:"numbers"`
 	// Policy says which rule decided. Its latency is left out, so that the same
 	// evidence gives the same record.
 	Policy Decision `json:"policy"`
-	// Conditions are the engine's that a purge or promotion met or failed;
+	// Conditions are the engine's conditions that a purge or promotion met or failed;
 	// none for a policy that retains.
 	Conditions []GateCondition `json:"conditions,omitempty"`
-	// Unmet names the conditions that turned a purge or promotion into a retain.
-	// Intended is the verdict that it would have been, and IntendedConfidence that
-	// verdict's.
+	// Unmet names the conditions that turned a purge or promotion into a retain. Intended
+	// is the verdict that it would have been, and IntendedConfidence the confidence of
+	// that verdict.
 	Unmet              []string `json:"unmet,omitempty"`
 	Intended           string   `json:"intended,omitempty"`
 	IntendedConfidence float64  `json:"intended_confidence,omitempty"`
-	// GivenTo names who was given the memory, in the answer to who asked for a decision
-	// that purged it. It isn't recorded.
+	// GivenTo says what was derived from the memory, in the result for the caller whose
+	// request purged it. It isn't recorded.
 	GivenTo *GivenTo `json:"given_to,omitempty"`
 }
 
-// GateCondition is one of the engine's conditions for a purge or promotion: it
-// is met where Have is at least Need.
+// GateCondition is one of the engine's conditions for a purge or promotion: it is met if
+// Have is at least Need.
 type GateCondition struct {
 	// Name is stable, such as "confidence" or "failed_turns".
 	Name string  `json:"name"`
@@ -191,7 +192,7 @@ type OmegaRecord struct {
 	UpstreamStatus       *float64 `json:"upstream_status_score"`
 	CodebaseVerification *float64 `json:"codebase_verification_score"`
 	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend_score"`
-	// Erasure is a digest of the reason for which the memory was to be erased.
+	// Erasure is a digest of the reason for the requested erasure.
 	Erasure string   `json:"erasure,omitempty"`
 	Notes   []string `json:"notes"`
 }
@@ -208,14 +209,14 @@ type GateNumbers struct {
 	PathReachable   bool    `json:"path_reachable"`
 	Dependency      float64 `json:"dependency_relevance_score"`
 	Decomposition   float64 `json:"decomposition_impact_score"`
-	// Workflow is the one whose graph counted; "" without a graph.
+	// Workflow is the workflow whose graph counted; "" without a graph.
 	Workflow string  `json:"workflow,omitempty"`
 	Omega    float64 `json:"omega"`
 	Q        float64 `json:"q_value"`
-	// UtilityScore is the memory's own; it is the trend where that is absent.
+	// UtilityScore is the memory's own; it is used if the trend is absent.
 	UtilityScore float64 `json:"utility_score"`
-	// Utility is what the lanes and q come to, by the default policy's weights, and
-	// Frequency and EvidenceTTL what its formulas give.
+	// Utility is the weighted sum of the lanes and q, with the default policy's weights,
+	// and Frequency and EvidenceTTL are results of its formulas.
 	Utility           float64 `json:"utility"`
 	Frequency         float64 `json:"frequency"`
 	EvidenceTTL       float64 `json:"evidence_ttl"`

@@ -1,50 +1,51 @@
 package core
 
-// DefaultMaxReflectionDepth is the depth cap where no namespace sets one.
+// DefaultMaxReflectionDepth is the depth limit if no namespace sets one.
 const DefaultMaxReflectionDepth = 3
 
-// DefaultLanguage is the language where no namespace sets one.
+// DefaultLanguage is the language if no namespace sets one.
 const DefaultLanguage = "english"
 
-// Languages are the languages that words can be stemmed by, and "none", which stems
-// nothing and leaves no word out.
+// Languages are the languages in which words can be stemmed, and "none", which stems
+// nothing and omits no words.
 func Languages() []string {
 	return []string{"english", "french", "hungarian", "none", "norwegian", "russian", "spanish", "swedish"}
 }
 
-// NamespaceLimits bound what a namespace holds; 0 is no limit.
+// NamespaceLimits bound the contents of a namespace; 0 is no limit.
 type NamespaceLimits struct {
 	MaxMemories       int64 `json:"max_memories"`
 	MaxBytes          int64 `json:"max_bytes"`
 	MaxLinksPerMemory int64 `json:"max_links_per_memory"`
 }
 
-// Governance is what holds in a namespace: each field from the most specific
+// Governance has the settings in force in a namespace: each field from the most specific
 // level of its chain that sets it, else the built-in default.
 type Governance struct {
 	Namespace string
-	// MaxReflectionDepth is the cap; 0 forbids reflections.
+	// MaxReflectionDepth is the depth limit; 0 forbids reflections.
 	MaxReflectionDepth int
-	// DecidedBy is the level that gave the cap: a namespace, "*" or "default".
+	// DecidedBy is the level that sets the limit: a namespace, "*" or "default".
 	DecidedBy string
-	// DepthLocked is whether a level of the chain locks the cap.
+	// DepthLocked is whether a level of the chain locks the limit.
 	DepthLocked bool
-	// RequireApprovalAbove is the depth above which a reflection waits for an
-	// approval; nil for none.
+	// RequireApprovalAbove is the depth above which a reflection waits for an approval;
+	// nil means no approvals.
 	RequireApprovalAbove *int
 	Retention            RetentionWeights
-	// MinGateConfidence is what a purge or promotion needs at least: 0.7 or more.
+	// MinGateConfidence is the least confidence of a purge or promotion: 0.7 or more.
 	MinGateConfidence float64
 	Limits            NamespaceLimits
 	// Reflection says when what was observed is reflected on.
 	Reflection ReflectionThresholds
-	// Language is what the words of memories are stemmed by, one of [Languages].
+	// Language is the language in which the words of memories are stemmed, one of
+	// [Languages].
 	Language string
 	// SetBy is the level that set each field, by the field's name, such as
-	// "limits.max_memories". Fields that have their built-in default aren't in it.
+	// "limits.max_memories". It doesn't have fields with their built-in default.
 	SetBy map[string]string
-	// Failure is why the stored settings can't be read: the cap is then 0, and no
-	// memory of the namespace changes its state. nil where all is well.
+	// Failure is why the stored settings can't be read: the depth limit is then 0, and no
+	// memory of the namespace changes its state. nil if they can be read.
 	Failure error
 }
 
@@ -61,10 +62,10 @@ func DefaultReflectionThresholds() ReflectionThresholds {
 	return ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24}
 }
 
-// Governor tells what holds in a namespace.
+// Governor returns the settings in force in a namespace.
 type Governor interface {
-	// Resolve reads within the caller's transaction, so that the settings can't
-	// change underneath it. Settings that can't be read aren't an error here: they
-	// fail closed, see [Governance.Failure]. An error is one of the store.
+	// Resolve reads within the caller's transaction, so that the settings can't change
+	// during it. Unreadable settings aren't an error here, but give safe values, see
+	// [Governance.Failure]. An error comes from the store.
 	Resolve(r Reader, namespace string) (*Governance, error)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MaxJSONDepth bounds the nesting of JSON from outside, well under the 10,000
-// levels at which encoding/json gives up.
+// MaxJSONDepth bounds the nesting of untrusted JSON, well below the 10,000 levels at
+// which encoding/json fails.
 const MaxJSONDepth = 256
 
-// JSONProblem tells what encoding/json found wrong with a text in the words of JSON,
-// by keys, and not by Go's types. Another error it returns as it is.
+// JSONProblem describes an error of encoding/json in JSON's terms, with keys instead of
+// Go's types. It returns any other error as it is.
 func JSONProblem(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -36,7 +36,7 @@ func JSONProblem(err error) error {
 func wrongType(wrong *json.UnmarshalTypeError) error {
 	key := wrong.Field
 	for name, rest, found := strings.Cut(key, "."); found && unicode.IsUpper(rune(name[0])); name, rest, found = strings.Cut(key, ".") {
-		key = rest // what is embedded in Go has no key in JSON
+		key = rest // embedded structs have no key in JSON
 	}
 	came, isNumber := strings.CutPrefix(wrong.Value, "number ")
 	if word := map[string]string{
@@ -66,9 +66,9 @@ func wrongType(wrong *json.UnmarshalTypeError) error {
 	return fmt.Errorf("%s has %s where %s must be", key, came, want)
 }
 
-// RepeatedKey is the first key of a JSON object that is in it twice, in whatever
-// case, since encoding/json takes the last of them; "" where there is none, or no
-// whole object.
+// RepeatedKey is the first key that a JSON object has twice, ignoring case, since
+// encoding/json takes the last of them; "" if there is none, or the text isn't a complete
+// object.
 func RepeatedKey(object []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -146,7 +146,7 @@ func exactNumber(n json.Number) (any, error) {
 	return f, nil
 }
 
-// JSONKind is the kind of a JSON value in words, for messages: "an object", "a text".
+// JSONKind describes the kind of a JSON value, for messages: "an object", "a text".
 func JSONKind(raw json.RawMessage) string {
 	trimmed := bytes.TrimSpace(raw)
 	if len(trimmed) == 0 {
@@ -173,8 +173,8 @@ func Digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// EncodeJSON encodes a value without escaping <, > and &: nothing here goes into
-// a web page as it is, and people read it.
+// EncodeJSON encodes a value without escaping <, > and &: nothing here is put into a web
+// page unescaped, and people read it.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -200,8 +200,8 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Members splits a JSON object and keeps its order. What isn't an object has
-// none.
+// Members splits a JSON object and keeps its order. It returns none if the value isn't an
+// object.
 func Members(object json.RawMessage) []Member {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
@@ -223,8 +223,8 @@ func Members(object json.RawMessage) []Member {
 	return list
 }
 
-// JoinMembers makes a JSON object of members, in their order. It takes their
-// values as they are; one without bytes is null.
+// JoinMembers makes a JSON object from members, in their order. Their values are used
+// unchanged; an empty one is null.
 func JoinMembers(list []Member) json.RawMessage {
 	size := 2
 	for _, m := range list {
@@ -264,7 +264,7 @@ func NewErrorInfo(err error) *ErrorInfo {
 	return &ErrorInfo{Code: sdk.ReasonOf(err), Message: err.Error(), Hint: e.Hint, Try: e.Try, Details: e.Details}
 }
 
-// DecodeStrict decodes one JSON object without fields that aren't known.
+// DecodeStrict decodes one JSON object, and refuses unknown fields.
 func DecodeStrict(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

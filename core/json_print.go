@@ -7,8 +7,8 @@ import (
 )
 
 // PrintJSON is a value as every surface prints a result: indented by two spaces, with a
-// line end, and with nothing escaped but what a terminal would obey. A surface that
-// encoded results in its own way would show the same thing differently.
+// final line break, and with nothing escaped except control characters. If each surface
+// encoded results in its own way, they would show the same thing differently.
 func PrintJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -20,10 +20,10 @@ func PrintJSON(v any) ([]byte, error) {
 	return escapeSteering(out.Bytes()), nil
 }
 
-// escapeSteering writes what steers a terminal, and encoding/json leaves as it is, as the
-// escapes that mean the same.
+// escapeSteering replaces control characters that encoding/json leaves as they are with
+// equivalent escapes.
 func escapeSteering(data []byte) []byte {
-	plain := true // most of it, and looked through byte by byte
+	plain := true // the usual case, which is checked byte by byte
 	for _, b := range data {
 		if b < ' ' && b != '\n' || b >= 0x7f {
 			plain = false
@@ -44,9 +44,9 @@ func escapeSteering(data []byte) []byte {
 	return out.Bytes()
 }
 
-// steers reports whether a terminal obeys a character rather than showing it: the control
-// characters of ASCII and Latin-1, except the line ends between JSON's values, and the
-// characters that change the direction of the text around them.
+// steers reports whether a character controls a terminal instead of being shown: the
+// control characters of ASCII and Latin-1, except the line breaks between JSON's values,
+// and the characters that change the direction of text.
 func steers(r rune) bool {
 	return r < ' ' && r != '\n' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

@@ -21,7 +21,7 @@ const (
 	KindNotification MemoryKind = "notification"
 )
 
-// MemoryState says where a memory is in its life.
+// MemoryState is the stage of a memory's life.
 type MemoryState string
 
 // The states of memories.
@@ -36,7 +36,7 @@ const (
 	StatePromoted          MemoryState = "promoted"     // became knowledge
 )
 
-// MemoryStates lists every state, in the order of a life.
+// MemoryStates lists every state, in the order of a memory's life.
 func MemoryStates() []MemoryState {
 	return []MemoryState{
 		StateOpen, StateActive, StateCooling, StateRevalidatePending,
@@ -44,14 +44,14 @@ func MemoryStates() []MemoryState {
 	}
 }
 
-// Live reports whether a memory in this state still lives by its use: it is
-// recalled, its state follows its signals, and its title is taken.
+// Live reports whether a memory in this state is in use: it is recalled, its state
+// follows its signals, and no other memory can have its title.
 func (s MemoryState) Live() bool {
 	return s == StateOpen || s == StateActive || s == StateCooling || s == StateRevalidatePending
 }
 
-// Recallable reports whether recall may return a memory in this state: a live one,
-// or one that became knowledge.
+// Recallable reports whether recall may return a memory in this state: a live one, or one
+// that was promoted.
 func (s MemoryState) Recallable() bool { return s.Live() || s == StatePromoted }
 
 // MaxIDBytes is the longest id of a memory or session.
@@ -72,7 +72,7 @@ func ValidID(id string) bool {
 	return true
 }
 
-// Memory is one thing that an agent knows: short-term, operational, retractable.
+// Memory is something that an agent knows: short-term, operational, retractable.
 type Memory struct {
 	ID        string     `json:"id"`
 	Namespace string     `json:"namespace"`
@@ -85,23 +85,23 @@ type Memory struct {
 	Priority   int     `json:"priority"`
 	Importance float64 `json:"importance"`
 	Confidence float64 `json:"confidence"`
-	// ReflectionDepth is 0 for what was observed, and one more than the deepest
-	// source's for a reflection.
+	// ReflectionDepth is 0 for an observed memory; for a reflection it is one more than
+	// the depth of its deepest source.
 	ReflectionDepth int `json:"reflection_depth"`
 	// AccessCount counts the recalls that returned it.
 	AccessCount int64 `json:"access_count"`
 	// Metadata is a JSON object.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	State    MemoryState     `json:"state"`
-	// StateBefore is the one in which it began to wait for the gate; "" where it
-	// doesn't wait, and in early stores.
+	// StateBefore is the state in which it began to wait for the gate; "" if it doesn't
+	// wait, and in early stores.
 	StateBefore MemoryState `json:"state_before,omitempty"`
-	// EmbeddingModel names the model of its vector, which is kept next to it; "" has
-	// none.
+	// EmbeddingModel names the model of its vector, which is stored next to it; "" means
+	// no vector.
 	EmbeddingModel string `json:"embedding_model,omitempty"`
-	// OccurredAt is when what it tells of happened, where its writer said so, and
-	// OccurredTurn the turn that the namespace was at then, as far as what was written
-	// before shows.
+	// OccurredAt is when the described event happened, if its writer said so, and
+	// OccurredTurn is the namespace's turn at that time, as estimated from the memories
+	// written before.
 	OccurredAt   *time.Time `json:"occurred_at,omitempty"`
 	OccurredTurn int64      `json:"occurred_turn,omitempty"`
 	CreatedAt    time.Time  `json:"created_at"`
@@ -111,19 +111,19 @@ type Memory struct {
 	// CreatedTurn is the namespace's turn counter at its creation.
 	CreatedTurn int64   `json:"created_turn"`
 	Signals     Signals `json:"signals"`
-	// MergedInto is what a consolidated memory became part of, PromotedTo the
-	// knowledge that a promoted one became.
+	// MergedInto is the memory that a consolidated memory was merged into, and PromotedTo
+	// the knowledge that a promoted one became.
 	MergedInto string `json:"merged_into,omitempty"`
 	PromotedTo string `json:"promoted_to,omitempty"`
 	// Version counts its changes, from 1.
 	Version int64 `json:"version"`
-	// Salt keys the digests of its title and content in events. It is in the record
-	// and nowhere else, so that nothing can be guessed back once that is gone.
+	// Salt keys the digests of its title and content in events. It is only in the record,
+	// so that nothing can be guessed from them once the record is gone.
 	Salt string `json:"-"`
 }
 
-// AgeTurns are the turns of its namespace since what the memory tells of happened,
-// else since it was written, at a given turn.
+// AgeTurns are the turns of its namespace, at a given turn, since the described event
+// happened, or else since the memory was written.
 func (m *Memory) AgeTurns(turn int64) int64 {
 	if m.OccurredAt != nil {
 		return turn - m.OccurredTurn
@@ -131,58 +131,56 @@ func (m *Memory) AgeTurns(turn int64) int64 {
 	return turn - m.CreatedTurn
 }
 
-// Signals are what the use of a memory has shown. They move by turns,
-// never by time.
+// Signals are what the use of a memory has shown. Turns change them, never time.
 type Signals struct {
-	// HitCount counts the turns that reported it used, MissStreak the relevant
-	// turns in a row without a use that succeeded, at least in part.
+	// HitCount counts the turns that reported it used, and MissStreak the relevant turns
+	// in a row without a use that succeeded, at least partially.
 	HitCount   int64 `json:"hit_count"`
 	MissStreak int64 `json:"miss_streak"`
 	// LastHitTurn is the namespace's turn of the last hit or retain.
 	LastHitTurn int64 `json:"last_hit_turn"`
-	// HitRate moves by a tenth toward what each relevant turn earned, from 0: it still
-	// has the weight of that start, which [RetentionInput.CorrectedHitRate] takes out.
+	// HitRate moves by a tenth toward what each relevant turn earned, starting at 0. It
+	// includes the effect of that start, which [RetentionInput.CorrectedHitRate] removes.
 	HitRate float64 `json:"hit_rate_ewma"`
-	// Utility moves by a tenth toward what each use earned, from .5.
+	// Utility moves by a tenth toward what each use earned, starting at .5.
 	Utility float64 `json:"utility_score"`
 	Q       float64 `json:"q_value"`
-	// TTLScore is the last one that the retention policy gave.
+	// TTLScore is the last score from the retention policy.
 	TTLScore float64 `json:"ttl_score"`
-	// Revalidation is the utility that the gate's last decision found: how sure it is
-	// that what the memory says still holds. nil before the first. In early stores it
-	// is the confidence of a retain.
+	// Revalidation is the utility that the gate's last decision found: how certain it is
+	// that the memory is still true. nil before the first decision. In early stores it is
+	// the confidence of a retain.
 	Revalidation *float64 `json:"revalidation_score,omitempty"`
 	Successes    int64    `json:"success_count"`
 	Partials     int64    `json:"partial_count"`
 	Failures     int64    `json:"failure_count"`
-	// Assumed counts the uses that nobody named: the host took them for
-	// uses since a prompt referred to the recall. AssumedFailures are the ones
-	// that failed.
+	// Assumed counts the uses that weren't named: the host assumed them because a prompt
+	// referred to the recall. AssumedFailures are those that failed.
 	Assumed         int64 `json:"assumed_count,omitempty"`
 	AssumedFailures int64 `json:"assumed_failure_count,omitempty"`
 	// RelevantTurns counts the turns in which recall returned it.
 	RelevantTurns int64 `json:"relevant_turns"`
 	// CooledAt is how many relevant turns it had when it last cooled, CoolingWait how
-	// many more it needs before it may be active again (0 is 10), and WarmedAt how many
-	// it had when it last came back.
+	// many more it needs before it may be active again (0 means 10), and WarmedAt how
+	// many it had when it last became active again.
 	CooledAt    int64 `json:"cooled_at_turn,omitempty"`
 	CoolingWait int64 `json:"cooling_wait,omitempty"`
 	WarmedAt    int64 `json:"warmed_at_turn,omitempty"`
 	// Gated is whether the gate ever decided on it, GatedAt the relevant turns at that
-	// time, GateRest how many more it needs before the gate looks again (0 is 10), and
-	// GateEvidence a digest that names the evidence which the gate saw.
+	// time, GateRest how many more it needs before the gate decides again (0 means 10),
+	// and GateEvidence a digest that identifies the evidence which the gate saw.
 	Gated        bool   `json:"gated,omitempty"`
 	GatedAt      int64  `json:"gated_at,omitempty"`
 	GateRest     int64  `json:"gate_rest,omitempty"`
 	GateEvidence string `json:"gate_evidence,omitempty"`
-	// Sessions counts the sessions that used it, AssumedSessions the ones in
-	// which nobody named a use.
+	// Sessions counts the sessions that used it, and AssumedSessions those that never
+	// named a use.
 	Sessions        int64 `json:"sessions"`
 	AssumedSessions int64 `json:"assumed_sessions,omitempty"`
 	// LastOutcomeError is whether its last use failed.
 	LastOutcomeError bool `json:"last_outcome_error,omitempty"`
 	// RecentUses are the last turns that used it, the oldest first, at most 20. Recent
-	// are the turns that offered it, before its first use.
+	// are the turns that recalled it before its first use.
 	RecentUses []TurnRef `json:"recent_uses,omitempty"`
 	Recent     []TurnRef `json:"recent,omitempty"`
 }
@@ -190,8 +188,8 @@ type Signals struct {
 // Uses counts the turns in which the memory was used.
 func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
 
-// Named counts the uses that were named, NamedFailures the ones that failed,
-// and NamedSessions the sessions that named one. Stores of before assumed nothing.
+// Named counts the named uses, NamedFailures those that failed, and NamedSessions the
+// sessions that named one. Early stores assumed no uses.
 func (s *Signals) Named() int64         { return s.Uses() - s.Assumed }
 func (s *Signals) NamedFailures() int64 { return s.Failures - s.AssumedFailures }
 func (s *Signals) NamedSessions() int64 { return s.Sessions - s.AssumedSessions }
@@ -207,7 +205,7 @@ type Link struct {
 	From     string `json:"from"`
 	Relation string `json:"relation"`
 	To       string `json:"to"`
-	// Position counts, from 0, the links of the relation that were made at once: a
+	// Position numbers, from 0, the links of the relation that were made together: a
 	// reflection's are in the order of its sources.
 	Position  int             `json:"position,omitempty"`
 	CreatedAt time.Time       `json:"created_at"`
@@ -225,31 +223,31 @@ const (
 	RelationRelatedTo        = "related_to"
 )
 
-// Knowledge is what a promoted memory became: long-term and stable. It never
-// changes, but another may supersede it.
+// Knowledge is what a promoted memory became: long-term and stable. It never changes, but
+// another entry may supersede it.
 type Knowledge struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
 	Title     string `json:"title"`
 	Content   string `json:"content"`
-	// Summary is the reusable pattern: a model's, or the title with the content's
-	// first 280 characters.
+	// Summary is the reusable pattern: a model's text, or the title with the first 280
+	// characters of the content.
 	Summary      string `json:"reusable_pattern_summary"`
 	PromotedFrom string `json:"promoted_from"`
 	DecisionID   string `json:"decision_id"`
-	// SupersededBy is the entry that took its place.
+	// SupersededBy is the entry that replaced it.
 	SupersededBy string    `json:"superseded_by,omitempty"`
 	CreatedAt    time.Time `json:"created_at"`
 }
 
 // Recaller recalls memories for plugins, read only.
 type Recaller interface {
-	// Recall returns the memories of the run's namespace that fit best. A run
-	// that has none, or "", is refused.
+	// Recall returns the memories of the run's namespace that match best. It refuses ""
+	// and a run without a namespace.
 	Recall(ctx context.Context, runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error)
 }
 
-// Memories is what workflows and other surfaces do with memories.
+// Memories are the operations on memories for workflows and other surfaces.
 type Memories interface {
 	Observe(ctx context.Context, r *ObserveRequest) (*Memory, error)
 	Reflect(ctx context.Context, r *ReflectRequest) (*ReflectResult, error)
@@ -257,38 +255,38 @@ type Memories interface {
 	Feedback(ctx context.Context, r *FeedbackRequest) (*FeedbackResult, error)
 }
 
-// Forgetter keeps contents of memories elsewhere than in their records, such as in
-// what a run recalled.
+// Forgetter holds contents of memories outside their records, such as what a run
+// recalled.
 type Forgetter interface {
 	// Forget removes a memory's content, in the transaction that purges it, and returns
-	// the ids of the runs that were given it, in any order. What it deletes and
-	// overwrites leaves the store's files with the memory.
+	// the ids of the runs that were given it, in any order. The data that it deletes and
+	// overwrites is removed from the store's files together with the memory.
 	Forget(tx Tx, memoryID string) (runs []string, err error)
 }
 
-// GivenTo names who was given a memory that was purged. What a model wrote from it
-// isn't found by the purge: here is where to look for it.
+// GivenTo says what was derived from a purged memory. A purge doesn't find text that a
+// model wrote from it: this says where to look.
 type GivenTo struct {
 	MemoryID string `json:"memory_id"`
-	// Runs are the runs whose nodes recalled it or wrote it, and Reflections the
-	// memories that reflect on it, both sorted. What only reached a plugin, by its own
-	// recall, isn't noted anywhere.
+	// Runs are the runs whose nodes recalled it or wrote it, and Reflections the memories
+	// that reflect on it, both sorted. A plugin's own recalls aren't recorded.
 	Runs        []string `json:"runs"`
 	Reflections []string `json:"reflections"`
 }
 
-// Embedder makes vectors of texts, so that likeness of meaning becomes closeness.
+// Embedder makes vectors of texts, so that texts with similar meaning have similar
+// vectors.
 type Embedder interface {
-	// Model names what makes the vectors. Vectors of different models are never
+	// Model identifies how the vectors are made. Vectors of different models are never
 	// compared.
 	Model() string
-	// Embed returns a vector of unit length for each text, all of one dimension. A
-	// text without anything to embed gets the zero vector.
+	// Embed returns a vector of unit length for each text, all of one dimension. A text
+	// with nothing to embed gets the zero vector.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// EmbedderWithWeight is an embedder that knows what the likeness of its vectors is
-// worth in a recall next to the words, in (0,1). Vectors of others count half.
+// EmbedderWithWeight is an embedder that knows the weight of its vectors in a recall,
+// next to the words, in (0,1). For other embedders it is one half.
 type EmbedderWithWeight interface {
 	Embedder
 	Weight() float64

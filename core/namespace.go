@@ -12,26 +12,26 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a namespace's name.
+// The limits of a namespace's name.
 const (
 	MaxNamespaceRunes    = 512
 	MaxNamespaceSegments = 8
 )
 
-// EveryNamespace is the level above all namespaces. It is no namespace itself.
+// EveryNamespace is the level above all namespaces. It isn't a namespace itself.
 const EveryNamespace = "*"
 
-// CheckNamespace reports all that is wrong with a namespace's name, in one error:
-// sdk.Invalid, reason "namespace_invalid". Settings hold by the bytes of a name, so
-// two names that look the same must be the same: a name is in Unicode's form NFC,
-// and has no character that isn't seen.
+// CheckNamespace reports everything that is wrong with a namespace's name, in one error:
+// sdk.Invalid, reason "namespace_invalid". Settings belong to the exact bytes of a name,
+// so two names that look the same must be the same: a name is in Unicode's form NFC, and
+// has no invisible characters.
 func CheckNamespace(namespace string) error {
 	problems := namespaceProblems(namespace)
 	if len(problems) == 0 {
 		return nil
 	}
 	return sdk.Errorf(sdk.Invalid, "namespace_invalid", "namespace %s: %s", shown(namespace), strings.Join(problems, "; ")).
-		WithHint("a namespace is 1 to %d names with / between them, such as team/project", MaxNamespaceSegments).
+		WithHint("a namespace is 1 to %d names separated by /, such as team/project", MaxNamespaceSegments).
 		WithDetail("field", "namespace")
 }
 
@@ -62,9 +62,9 @@ func namespaceProblems(namespace string) []string {
 	return append(problems, segmentProblems(namespace)...)
 }
 
-// invisible reports whether a character shows nothing though it is no space: characters
-// of Unicode category Cf, such as zero-width and bidirectional ones, and the fillers
-// and selectors that Unicode lets a program leave out.
+// invisible reports whether a character is invisible but isn't a space: characters of
+// Unicode category Cf, such as zero-width and bidirectional ones, and the fillers and
+// selectors that Unicode allows a program to ignore.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
@@ -87,7 +87,7 @@ func segmentProblems(namespace string) []string {
 	return problems
 }
 
-// shown is a name from outside as messages have it: quoted, and not too long.
+// shown is an untrusted name for messages: quoted, and shortened.
 func shown(name string) string {
 	const most = 80
 	runes := []rune(name[:min(len(name), 4*most)])
@@ -113,7 +113,7 @@ func NamespaceChain(namespace string) []string {
 }
 
 // CheckNamespacePattern reports what is wrong with a pattern of namespaces: a/b, a/** or
-// **. The error is the one of [CheckNamespace].
+// **. Its errors are those of [CheckNamespace].
 func CheckNamespacePattern(pattern string) error {
 	if pattern == "**" {
 		return nil
@@ -121,8 +121,8 @@ func CheckNamespacePattern(pattern string) error {
 	return CheckNamespace(strings.TrimSuffix(pattern, "/**"))
 }
 
-// NamespaceMatches reports whether a namespace is the one that a pattern names, or is in
-// it: a/b matches only itself, a/** matches a and all below it, ** matches everything.
+// NamespaceMatches reports whether a pattern matches a namespace: a/b matches only
+// itself, a/** matches a and everything below it, ** matches everything.
 func NamespaceMatches(namespace, pattern string) bool {
 	if pattern == "**" {
 		return true

@@ -10,11 +10,11 @@ import (
 
 // Plugins calls installed plugins, wherever and however they run.
 type Plugins interface {
-	// Describe returns a plugin's manifest. An unknown one is sdk.NotFound,
-	// reason "plugin_not_found", with a hint that says how to add it.
+	// Describe returns a plugin's manifest. If it isn't installed, the error is
+	// sdk.NotFound, reason "plugin_not_found", with a hint that says how to add it.
 	Describe(ctx context.Context, plugin string) (*sdk.Manifest, error)
-	// Prepare checks a target's config for a kind, by the plugin itself, so that
-	// a bad one is refused before anything runs.
+	// Prepare has the plugin itself check a target's config for a kind, so that a wrong
+	// config is refused before anything runs.
 	Prepare(ctx context.Context, kind sdk.Kind, target Target) error
 	// Evaluate, Generate and Correct make one round trip for all requests. The
 	// results are in their order. The error means that the whole call failed:
@@ -30,8 +30,8 @@ type Target struct {
 	Plugin string
 	// Config is a JSON object; nil means {}.
 	Config json.RawMessage
-	// Digest is Config's, see [Digest], by which a plugin is sent it once; "" means
-	// that the callee computes it.
+	// Digest is the digest of Config, see [Digest], so that a plugin gets each config
+	// only once; "" means that the callee computes it.
 	Digest string
 	// Timeout is the deadline of each call. 0 means the plugin's own limit
 	// (default 30 s).
@@ -49,13 +49,13 @@ func (t Target) WithDigest() Target {
 	return t
 }
 
-// PluginEvaluator makes a plugin with a config an evaluator of single outputs.
+// PluginEvaluator makes an evaluator of single outputs from a plugin with a config.
 func PluginEvaluator(p Plugins, t Target) sdk.Evaluator { return single{p, t.WithDigest()} }
 
-// PluginGenerator makes a plugin with a config a generator.
+// PluginGenerator makes a generator from a plugin with a config.
 func PluginGenerator(p Plugins, t Target) sdk.Generator { return single{p, t.WithDigest()} }
 
-// PluginCorrector makes a plugin with a config a corrector.
+// PluginCorrector makes a corrector from a plugin with a config.
 func PluginCorrector(p Plugins, t Target) sdk.Corrector { return single{p, t.WithDigest()} }
 
 // single makes batches of one.
@@ -79,7 +79,7 @@ func (s single) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corr
 	return only(s.target, results, err)
 }
 
-// only is the outcome of a batch of one.
+// only is the result of a batch of one.
 func only[R any](t Target, results []sdk.Result[R], err error) (*R, error) {
 	switch {
 	case err != nil:
@@ -92,21 +92,21 @@ func only[R any](t Target, results []sdk.Result[R], err error) (*R, error) {
 	return results[0].Response, results[0].Err
 }
 
-// Reply is what a language model made of a call, as it is kept for calls that would
-// ask the same: without its usage, since to give it again costs nothing.
+// Reply is a language model's reply to a call, as it is cached for identical calls:
+// without its usage, since reusing it costs nothing.
 type Reply struct {
 	Output   json.RawMessage   `json:"output"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// Replies keeps replies of language models by a digest of everything that they
-// depend on. It is a cache: any reply may be gone at any time.
-// It is safe for concurrent use.
+// Replies caches replies of language models by a digest of everything that they depend
+// on. Any reply may be gone at any time. It is safe for concurrent use.
 type Replies interface {
-	// Reply returns the reply of a digest, nil where none is kept. memories are
-	// those that the call may have been given: the reply leaves with any of them.
+	// Reply returns the reply with a digest; nil if there is none. memories are the
+	// memories that the call may have been given: if one of them is purged, so is the
+	// reply.
 	Reply(ctx context.Context, digest string, memories []string) (*Reply, error)
-	// KeepReply keeps a reply. One of a memory that was purged meanwhile, or that is
-	// too large, isn't kept.
+	// KeepReply caches a reply. If one of its memories was purged meanwhile, or it is too
+	// large, it isn't cached.
 	KeepReply(ctx context.Context, digest string, r *Reply, memories []string) error
 }

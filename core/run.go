@@ -11,23 +11,23 @@ import (
 )
 
 // The execution of a workflow leaves the run's record, a visit for each node that it
-// finished, and an attempt for each output of a loop. Their types are here, not in core/run,
-// which stores them, because the loop makes attempts, the runner makes visits, and the
-// host shows both.
+// finished, and an attempt for each output of a loop. Their types are here, not in
+// core/run, which stores them, because the loop makes attempts, the runner makes visits,
+// and the host shows both.
 
 // Run is one execution of a workflow, as it is stored.
 type Run struct {
 	ID string `json:"id"`
-	// Workflow is the workflow's name, or its file's.
+	// Workflow is the workflow's name, or the name of its file.
 	Workflow string `json:"workflow"`
-	// Namespace is where it runs, which is what policies go by. "" in runs of
-	// before there were any.
+	// Namespace is the run's namespace, which policies depend on. It is "" in runs from
+	// before there were namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// Session is the session that the run's recalls are turns of; "" means that the
-	// run is one of its own, named by its id.
+	// Session is the session of the run's recalls; "" means a session of its own, named
+	// by the run's id.
 	Session string `json:"session,omitempty"`
-	// Source is the workflow as it was started, with every file it needs, so
-	// that a run can be resumed and replayed whatever became of the files.
+	// Source is the workflow as it was started, with every file that it needs, so that a
+	// run can be resumed and replayed even if the files have changed.
 	Source Source `json:"source"`
 	// State is the initial state: a JSON object.
 	State      json.RawMessage `json:"state"`
@@ -39,8 +39,8 @@ type Run struct {
 	StartedAt  time.Time `json:"started_at"`
 	UpdatedAt  time.Time `json:"updated_at"`
 	Usage      RunUsage  `json:"usage"`
-	// Open is what the loop had consumed in which the run ended resumably: also
-	// calls that left no attempt, and time since the last one.
+	// Open is what the loop had consumed in which the run ended so that it can be
+	// resumed, including calls that led to no attempt, and the time since the last one.
 	Open RunUsage `json:"-"`
 	// Error is why the run ended with StatusError.
 	Error *ErrorInfo `json:"error,omitempty"`
@@ -59,7 +59,7 @@ type Source struct {
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// ReservedPrefix begins the keys of the state that loops alone write.
+// ReservedPrefix is the prefix of the keys in the state that only loops write.
 const ReservedPrefix = "reflection_"
 
 // Visit is one node that a run finished.
@@ -67,19 +67,19 @@ type Visit struct {
 	// Number counts from 1.
 	Number int    `json:"number"`
 	Node   string `json:"node"`
-	// Skipped is whether the node's when said no.
+	// Skipped is whether the node's when condition was false.
 	Skipped bool `json:"skipped,omitempty"`
 	// Result is what the state holds at the node; nil if skipped.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Next is the node that follows; "" is the end.
 	Next string `json:"next,omitempty"`
-	// Refers are the nodes that its calls read of the state, where those are recalls,
-	// sorted, and Used the memories that its plugins said they used.
+	// Refers are the nodes whose recalls its calls read from the state, sorted, and Used
+	// the memories that its plugins said they used.
 	Refers []string `json:"refers,omitempty"`
 	Used   []string `json:"used,omitempty"`
 }
 
-// SessionID is the session that the run's recalls are turns of.
+// SessionID is the session of the run's recalls.
 func (r *Run) SessionID() string {
 	if r.Session == "" {
 		return r.ID
@@ -102,10 +102,10 @@ type RunRecorder interface {
 	Attempts(visit int, node string) AttemptRecorder
 	// RecordVisit records a finished node.
 	RecordVisit(ctx context.Context, v *Visit) error
-	// RecordEnd records the run's end: its status, stop reason, score,
-	// iterations, usage and error. Its result is made of its recorded visits, see
-	// [Results], and of open: the visit that ended it resumably and so isn't
-	// recorded, nil if there is none.
+	// RecordEnd records the run's end: its status, stop reason, score, iterations, usage
+	// and error. Its result is made from its recorded visits, see [Results], and from
+	// open: the visit that ended the run so that it can be resumed, and so isn't
+	// recorded; nil if there is none.
 	RecordEnd(ctx context.Context, r *Run, open *Visit) error
 }
 
@@ -119,21 +119,20 @@ type Progress struct {
 	Used RunUsage
 }
 
-// Attempt is one output of a loop and what was said of it.
+// Attempt is one output of a loop and how it was judged.
 type Attempt struct {
 	// Iteration counts from 1.
 	Iteration int `json:"iteration"`
-	// Output is the value that counts: as it was made, or as the verdict
-	// replaced it.
+	// Output is the value that counts: the original output, or the one with which the
+	// verdict replaced it.
 	Output json.RawMessage `json:"output"`
-	// Raw is the output as it was made, where the verdict replaced it; or what the
-	// generator was given where it made nothing usable of it, such as a reply that
-	// isn't JSON.
+	// Raw is the original output if the verdict replaced it, or the generator's raw reply
+	// if it couldn't be used, such as a reply that isn't JSON.
 	Raw json.RawMessage `json:"raw,omitempty"`
 	// Role says who made it: sdk.RoleGenerate or sdk.RoleCorrect.
 	Role sdk.Role `json:"role"`
-	// Judged is whether the fields below hold: a verdict was given, or the
-	// generator failed, which needs none.
+	// Judged is whether the fields below are set: a verdict was given, or the generator
+	// failed, so that none is needed.
 	Judged   bool          `json:"judged"`
 	Score    float64       `json:"score"`
 	Valid    bool          `json:"valid"`
@@ -141,16 +140,16 @@ type Attempt struct {
 	Feedback string        `json:"feedback"`
 	// Children are the verdicts of a composite evaluator's children, by name.
 	Children map[string]sdk.Verdict `json:"children,omitempty"`
-	// Accepted is whether the attempt passes: Valid, or what the loop's accept
-	// rule said.
+	// Accepted is whether the attempt passes: Valid, or the result of the loop's accept
+	// rule.
 	Accepted bool `json:"accepted"`
-	// CorrectorError says why the corrector, asked to repair the attempt before
-	// this one, failed, where that is why the generator made this one.
+	// CorrectorError says why the corrector failed to repair the previous attempt, if the
+	// generator made this one for that reason.
 	CorrectorError *sdk.Finding `json:"corrector_error,omitempty"`
 	// StatePatch is what a corrector in mode regenerate merged into the state
 	// before this attempt was generated: a JSON object.
 	StatePatch json.RawMessage `json:"state_patch,omitempty"`
-	// Usage is what making and judging it took.
+	// Usage is the usage of making and judging it.
 	Usage sdk.Usage `json:"usage"`
 	// ActiveMillis is how long the loop had been active when this was recorded,
 	// over all resumes.
@@ -169,13 +168,13 @@ func (a *Attempt) HistoryEntry() sdk.HistoryEntry {
 	}
 }
 
-// GeneratorFailed reports whether the attempt has no output since its generator made
-// nothing usable. No evaluator was asked about it.
+// GeneratorFailed reports whether the attempt has no output because its generator
+// produced nothing usable. No evaluator judged it.
 func (a *Attempt) GeneratorFailed() bool {
 	return len(a.Errors) > 0 && a.Errors[0].Type == sdk.TypeGeneratorError
 }
 
-// Status is how a run or a loop stands.
+// Status is the status of a run or a loop.
 type Status string
 
 // The statuses of runs and loops. Running, error and cancelled runs can be
@@ -189,7 +188,7 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// StatusInterrupted is how a run is shown that is stored as running and that nobody runs
+// StatusInterrupted is shown for a run that is stored as running but that no program runs
 // any more: its program was killed. It can be resumed. No run is stored with it.
 const StatusInterrupted Status = "interrupted"
 
@@ -200,7 +199,7 @@ func RunStatuses() []Status {
 	}
 }
 
-// Resumable reports whether a run of this status can go on.
+// Resumable reports whether a run with this status can be resumed.
 func (s Status) Resumable() bool {
 	return s == StatusRunning || s == StatusInterrupted || s == StatusError || s == StatusCancelled
 }
@@ -224,7 +223,7 @@ const (
 	StopStoreError     StopReason = "store_error"
 )
 
-// LoopResult is what a loop returns and what the state holds at its node.
+// LoopResult is what a loop returns, and the state's value for its node.
 type LoopResult struct {
 	RunID  string `json:"run_id,omitempty"`
 	Status Status `json:"status"`
@@ -249,7 +248,7 @@ type LoopResult struct {
 	Error *ErrorInfo `json:"error,omitempty"`
 }
 
-// Best names the best attempt: the highest score, the earliest on a tie.
+// Best identifies the best attempt: the highest score, the earliest on a tie.
 type Best struct {
 	Iteration int     `json:"iteration"`
 	Score     float64 `json:"score"`
@@ -265,11 +264,11 @@ type RunUsage struct {
 // Results makes a run's result from the results of its visits. The zero value is for a
 // run without visits.
 type Results struct {
-	nodes map[string]json.RawMessage // the newest of each node
+	nodes map[string]json.RawMessage // the newest result of each node
 	last  string                     // the node that ran last
 }
 
-// Add takes in the next visit. One that was skipped has no result.
+// Add adds the next visit. A skipped visit has no result.
 func (r *Results) Add(v *Visit) {
 	if v.Skipped {
 		return
@@ -281,7 +280,7 @@ func (r *Results) Add(v *Visit) {
 }
 
 // Run is the run's result: the result of the last node that ran, with the run's id and
-// status, and next to it all nodes' where there are several.
+// status, and, if there are several nodes, the results of all nodes.
 func (r *Results) Run(id string, s Status) json.RawMessage {
 	last := Members(r.nodes[r.last])
 	out := []Member{{"run_id", MustJSON(id)}}

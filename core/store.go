@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// Store is a transactional key-value store: serializable transactions over
-// ordered byte keys. Nothing in it assumes a single writer or one machine, so
-// an embedded engine and a distributed SQL engine can both stand behind it.
+// Store is a transactional key-value store: serializable transactions over ordered byte
+// keys. Nothing in it assumes a single writer or one machine, so an embedded engine and a
+// distributed SQL engine can both implement it.
 type Store interface {
 	// View runs fn on a consistent snapshot.
 	View(ctx context.Context, fn func(Reader) error) error
@@ -18,27 +18,26 @@ type Store interface {
 	Update(ctx context.Context, fn func(Tx) error) error
 }
 
-// Scrubber is a [Store] that keeps what was deleted in files until it is overwritten,
-// and can remove it at once.
+// Scrubber is a [Store] that keeps deleted data in files until it is overwritten, and can
+// remove it at once.
 type Scrubber interface {
-	// MarkPurged notes, in the transaction that deletes or overwrites keys, that what
-	// they held has to leave the store's files too. The note is as durable as the
-	// transaction. Each purge has a name of its own.
+	// MarkPurged notes, in the transaction that deletes or overwrites keys, that their
+	// old values have to be removed from the store's files too. The note is as durable as
+	// the transaction. Each purge has a name of its own.
 	MarkPurged(tx Tx, name string, keys [][]byte) error
-	// Scrub removes from the store's files what the noted keys held before their last
-	// commit, and the deleted keys themselves. Where a reader that began before
-	// holds it for longer, held names that reader. What is left then, or after an error
-	// or a crash, goes with the next Scrub, when the store is closed, or when it is
-	// opened. A deleted key that bounds a file may stay in the store's list of files
-	// until it is closed; values never do.
+	// Scrub removes from the store's files the values that the noted keys had before
+	// their last commit, and the deleted keys themselves. If a reader that began earlier
+	// holds the data for too long, held names that reader. What is left then, or after an
+	// error or a crash, is removed by the next Scrub, when the store is closed, or when
+	// it is opened. A deleted key at the boundary of a file may stay in the store's list
+	// of files until it is closed; values never do.
 	Scrub(ctx context.Context) (held string, err error)
 }
 
 // Reader reads one snapshot. It is valid only inside its View or Update and is
 // not safe for concurrent use.
 type Reader interface {
-	// Get returns the value of a key and whether it is there. The caller owns
-	// the value.
+	// Get returns the value of a key and whether it exists. The caller owns the value.
 	Get(key []byte) (value []byte, found bool, err error)
 	// Scan calls fn for each pair with from <= key < to in key order, newest
 	// writes of the transaction included, until fn returns false or an error.
@@ -53,8 +52,8 @@ type Tx interface {
 	Delete(key []byte) error
 }
 
-// PrefixEnd is the first key after all keys that start with prefix; nil, which is
-// the end of all keys, where there is none.
+// PrefixEnd is the first key after all keys that start with prefix; nil, which means the
+// end of all keys, if there is none.
 func PrefixEnd(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
@@ -71,8 +70,8 @@ func ScanPrefix(r Reader, prefix []byte, fn func(key, value []byte) (more bool, 
 	return r.Scan(prefix, PrefixEnd(prefix), fn)
 }
 
-// Suffixes returns what follows prefix in the keys that start with it, in the order
-// of the keys, at most so many.
+// Suffixes returns the rest of the keys that start with prefix, in the order of the keys,
+// at most most.
 func Suffixes(r Reader, prefix []byte, most int) (list []string, err error) {
 	err = ScanPrefix(r, prefix, func(key, _ []byte) (bool, error) {
 		list = append(list, string(key[len(prefix):]))
@@ -81,8 +80,8 @@ func Suffixes(r Reader, prefix []byte, most int) (list []string, err error) {
 	return list, err
 }
 
-// updateStep is how many keys one transaction of [UpdateEach] looks at: few enough
-// that it seldom meets another.
+// updateStep is how many keys one transaction of [UpdateEach] handles: few enough that it
+// rarely conflicts with others.
 const updateStep = 500
 
 // UpdateEach calls fn for each key that starts with prefix, in the order of the
@@ -114,7 +113,7 @@ func UpdateEach(ctx context.Context, s Store, prefix string, fn func(tx Tx, key 
 	return nil
 }
 
-// keysFrom are the first keys of a range, as many as one transaction looks at.
+// keysFrom are the first keys of a range, as many as one transaction handles.
 func keysFrom(r Reader, from, to []byte) (keys []string, err error) {
 	err = r.Scan(from, to, func(key, _ []byte) (bool, error) {
 		keys = append(keys, string(key))
@@ -123,11 +122,11 @@ func keysFrom(r Reader, from, to []byte) (keys []string, err error) {
 	return keys, err
 }
 
-// Problem is something that is wrong with what is stored.
+// Problem is something that is wrong with stored data.
 type Problem struct {
-	// Part says whose data it is, such as "runs" or "journal".
+	// Part is the part whose data it is, such as "runs" or "journal".
 	Part string `json:"part"`
-	// Key is the key at fault, readable: what isn't text in it is written out.
+	// Key is the key at fault, in readable form.
 	Key string `json:"key"`
 	// Message says what is wrong. It holds no content.
 	Message string `json:"message"`
@@ -135,28 +134,28 @@ type Problem struct {
 	Rebuildable bool `json:"rebuildable,omitempty"`
 }
 
-// Checker proves that what a part stores agrees with itself: records with their
-// indices, links and events.
+// Checker proves that the data of a part is consistent: records with their indices, links
+// and events.
 type Checker interface {
-	// Check reports each problem that it finds, in the order of the keys, with
-	// memory that doesn't grow with the store. An error is one of the store, or
-	// ctx's end: problems are none.
+	// Check reports each problem that it finds, in the order of the keys, with memory
+	// that doesn't grow with the store. An error comes from the store or from ctx;
+	// problems aren't errors.
 	Check(ctx context.Context, r Reader, report func(Problem)) error
 }
 
-// Rebuilder is a [Checker] whose part keeps keys that follow from its others,
-// such as indices.
+// Rebuilder is a [Checker] whose part has keys that are derived from its others, such as
+// indices.
 type Rebuilder interface {
 	Checker
 	// Derived are the prefixes of these keys. Exports leave them out.
 	Derived() []string
-	// Rebuild makes the derived keys agree with the records: it writes those that
-	// are missing and deletes those that are stray, in transactions of bounded
-	// size. It may be repeated after it was interrupted.
+	// Rebuild makes the derived keys agree with the records: it writes missing ones and
+	// deletes stray ones, in transactions of bounded size. It may be repeated after an
+	// interruption.
 	Rebuild(ctx context.Context, s Store) error
 }
 
-// Prover is a [Checker] whose part keeps records that events prove, so that both can be
+// Prover is a [Checker] whose part has records that events prove, so that both can be
 // copied to another store together.
 type Prover interface {
 	Checker
@@ -167,32 +166,35 @@ type Prover interface {
 // Proven is a record that events prove.
 type Proven struct {
 	Key []byte
-	// Excludes is a key that no store may have together with this one; nil for none.
+	// Excludes is a key that no store may have together with this one; nil if there is
+	// none.
 	Excludes []byte
-	// Needs are keys of which one has to come along; none for no such need.
+	// Needs are keys of which at least one has to be copied too; none if it needs
+	// nothing.
 	Needs [][]byte
 }
 
-// Prunable is a beginning of a stream of the journal that may be removed, once it is in a
-// file, with the records that its events tell of.
+// Prunable is the beginning of a journal stream that may be removed, once it is in a
+// file, with the records that its events report.
 type Prunable struct {
 	Stream string
 	// First and Last are the numbers of its entries.
 	First, Last uint64
 	// Records are the keys of the records that the file holds too.
 	Records [][]byte
-	// Others are the keys that go without being in the file: what follows from the records.
+	// Others are keys that are removed without being in the file: data derived from the
+	// records.
 	Others [][]byte
-	// Emptied are the keys that stay without their values, which aren't in the file: a
-	// purge of a memory couldn't find them there, but has to say who was given it.
+	// Emptied are keys that stay without their values, which aren't in the file: a purge
+	// of a memory couldn't find them there, but has to say who was given it.
 	Emptied [][]byte
 }
 
 // Pruner is a part of a store whose older events and records may be pruned.
 type Pruner interface {
 	// Prunable calls fn for what may be pruned, stream by stream, until it returns false
-	// or an error. A call on a later snapshot goes on after what fn was given. A stream
-	// that may be cut is given in parts of at most so many entries. What is damaged is an
-	// error: it stays, as evidence.
+	// or an error. A call on a later snapshot continues after what fn was given. A stream
+	// that may be split is given in parts of at most that many entries. Damaged data is
+	// an error: it stays, as evidence.
 	Prunable(ctx context.Context, r Reader, entries int, fn func(Prunable) (more bool, err error)) error
 }

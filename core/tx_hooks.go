@@ -2,9 +2,10 @@ package core
 
 import "context"
 
-// TxHooks are the calls that wait for the end of a transaction, whether it is committed or
-// refused. A transaction may run several times: the calls of one run are forgotten when the
-// next begins, so that each is made once. The zero value is ready. It is for one goroutine.
+// TxHooks are calls to be made at the end of a transaction, whether it is committed or
+// refused. A transaction may run several times: the calls of one run are dropped when the
+// next begins, so that each is made once. The zero value is ready. It is for one
+// goroutine.
 type TxHooks struct{ waiting []func() }
 
 type txHooksKey struct{}
@@ -25,8 +26,8 @@ func (h *TxHooks) Run() {
 	}
 }
 
-// AfterTx calls do once the transaction is over in which ctx was begun, whether it
-// was committed or refused; at once for a context of no transaction.
+// AfterTx calls do when the transaction of ctx is over, whether it was committed or
+// refused; at once if ctx has no transaction.
 func AfterTx(ctx context.Context, do func()) {
 	if h, ok := ctx.Value(txHooksKey{}).(*TxHooks); ok {
 		h.waiting = append(h.waiting, do)

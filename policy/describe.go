@@ -6,21 +6,22 @@ import (
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-// Description is what there is to know of a point to write a policy for it.
+// Description is everything that an author needs to know about a point to write a policy
+// for it.
 type Description struct {
 	Point core.Point `json:"point"`
 	Doc   string     `json:"doc"`
-	// Failure says what happens where a policy fails.
+	// Failure says what happens if a policy fails.
 	Failure   string             `json:"failure"`
 	Inputs    []program.Variable `json:"inputs"`
 	Outputs   []program.Field    `json:"outputs"`
 	Functions []program.Function `json:"functions"`
-	// Default is the text of the policy that decides where no file does.
+	// Default is the text of the policy that decides if no file does.
 	Default string `json:"default"`
 }
 
-// Describe tells what a point's policies see and give. It comes from the same
-// tables that they are compiled with.
+// Describe lists the inputs and outputs of a point's policies. It uses the same tables
+// with which they are compiled.
 func (p *Points) Describe(name core.Point) (*Description, error) {
 	d, err := p.find(name)
 	if err != nil {

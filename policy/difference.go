@@ -9,21 +9,21 @@ import (
 	"github.com/reflectory/reflectory/policy/format"
 )
 
-// Difference is a place of two sets where not the same policy holds.
+// Difference is a point and namespace for which two sets have different policies.
 type Difference struct {
 	Point     core.Point `json:"point"`
 	Namespace string     `json:"namespace"`
 	Shadow    bool       `json:"shadow,omitempty"`
-	// Before and After are the files, "" where there is none.
+	// Before and After are the files; "" if there is none.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// Removed and Added are the rules that only one of them has, each on a line.
+	// Removed and Added are the rules that only one of them has, one per line.
 	Removed []string `json:"removed,omitempty"`
 	Added   []string `json:"added,omitempty"`
 }
 
-// Diff lists where two sets differ, sorted. Comments and descriptions make no
-// difference, and neither do names of files.
+// Diff lists the differences between two sets, sorted. Comments, descriptions and names
+// of files are ignored.
 func Diff(before, after *Set) []Difference {
 	places := map[string]*Difference{}
 	texts := map[string][2][]string{}
@@ -59,7 +59,7 @@ func Diff(before, after *Set) []Difference {
 	return out
 }
 
-// lacking lists the lines that others lack.
+// lacking lists the lines that others doesn't have.
 func lacking(lines, others []string) []string {
 	var out []string
 	for _, line := range lines {
@@ -70,7 +70,7 @@ func lacking(lines, others []string) []string {
 	return out
 }
 
-// lines are the parts of a policy that decide or mask, each on a line.
+// lines are the parts of a policy that decide or mask, one per line.
 func (p *Policy) lines() []string {
 	source := p.program.Policy()
 	var lines []string

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-// Evaluation is what one policy says of inputs, and how it came to it.
+// Evaluation is what one policy says about inputs, and how it decided.
 type Evaluation struct {
 	// Decided is whether the policy had an output; false leaves the case open to
 	// the next less specific one.
@@ -40,8 +40,8 @@ func (p *Points) Default(name core.Point) (*Policy, error) {
 	return d.base(), nil
 }
 
-// Evaluate asks the policy alone, and tells how it decided. Inputs that are
-// absent are empty. The cost is what it really took.
+// Evaluate asks this policy alone, and shows how it decided. Missing inputs are empty.
+// The cost is the actual cost.
 func (p *Policy) Evaluate(ctx context.Context, values map[string]any) (Evaluation, error) {
 	in, err := p.point.given(values)
 	if err != nil {
@@ -70,8 +70,8 @@ func (p *Policy) explain(ctx context.Context, namespace string, in named) Evalua
 	return e
 }
 
-// Explain decides at a point for inputs by name, and tells how. The namespace is
-// the input ns.
+// Explain decides at a point for inputs by name, and shows how. The namespace is the
+// input ns.
 func (s *Set) Explain(ctx context.Context, name core.Point, values map[string]any) (*Explanation, error) {
 	d, err := s.points.find(name)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Set) Explain(ctx context.Context, name core.Point, values map[string]an
 	return e, nil
 }
 
-// Chain lists the policies of a point that hold in a namespace: the most
-// specific first, the default last.
+// Chain lists the policies of a point that apply to a namespace: the most specific first,
+// the default last.
 func (s *Set) Chain(name core.Point, namespace string) ([]*Policy, error) {
 	d, err := s.points.find(name)
 	if err != nil {
@@ -113,14 +113,14 @@ func (s *Set) Chain(name core.Point, namespace string) ([]*Policy, error) {
 // Conditions lists the policy's conditions and outputs, in the file's order.
 func (p *Policy) Conditions() []program.Match { return p.program.Conditions() }
 
-// Constant evaluates a CEL expression that names no input, as test cases have
-// them, within the functions and types of the policy's point.
+// Constant evaluates a CEL expression that names no input, such as those in test cases,
+// with the functions and types of the policy's point.
 func (p *Policy) Constant(ctx context.Context, text *format.Text, found *format.Problems) any {
 	return program.Constant(ctx, p.point.env, text, found)
 }
 
-// Decide decides at a point for inputs by name, as a record: without what the
-// policies that hold there mask. The namespace is the input ns.
+// Decide decides at a point for inputs by name, and returns a record, without the inputs
+// that the policies in force mask. The namespace is the input ns.
 func (s *Set) Decide(ctx context.Context, name core.Point, values map[string]any, clock core.Clock) (*Record, error) {
 	d, err := s.points.find(name)
 	if err != nil {

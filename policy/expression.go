@@ -39,7 +39,7 @@ func (e *valueExpression) Value(ctx context.Context, vars map[string]any) (any, 
 	return value, failed(ctx, "expression", e.source, err)
 }
 
-// failed says in our words why an evaluation failed, if it did.
+// failed describes why an evaluation failed, if it did.
 func failed(ctx context.Context, what, source string, err error) error {
 	switch {
 	case err == nil:
@@ -54,5 +54,5 @@ func failed(ctx context.Context, what, source string, err error) error {
 			WithHint("look at fewer elements, or at one level of nesting less")
 	}
 	return sdk.Errorf(sdk.Invalid, "expression_failed", "the %s %q failed: %w", what, source, err).
-		WithHint("where a key may be missing, ask first: has(state.x) && …")
+		WithHint("if a key may be missing, test for it first: has(state.x) && …")
 }

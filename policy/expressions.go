@@ -21,14 +21,14 @@ type expressions struct {
 // NewExpressions returns the compiler of a workflow's conditions. It is safe
 // for concurrent use.
 //
-// Numbers of different types compare by value (1 == 1.0 == 1u), integers stay
-// exact, and a key that is missing is an error, which has() avoids. An
-// expression must decide yes or no: one whose type is known to be another
-// doesn't compile, and one whose type shows only at run time is checked there.
+// Numbers of different types are compared by value (1 == 1.0 == 1u), integers stay exact,
+// and a missing key is an error, which has() avoids. An expression must give a bool: an
+// expression that is known to have another type doesn't compile, and one whose type is
+// only known at run time is checked there.
 func NewExpressions() core.Expressions { return newExpressions() }
 
-// NewValueExpressions returns the compiler of expressions that give a value, such
-// as a verdict over what a plug-in outputs. It is safe for concurrent use.
+// NewValueExpressions returns the compiler of expressions that give a value, such as a
+// verdict made from a plug-in's output. It is safe for concurrent use.
 func NewValueExpressions() core.ValueExpressions { return newExpressions() }
 
 func newExpressions() *expressions {
@@ -43,7 +43,7 @@ func newExpressions() *expressions {
 	return e
 }
 
-// pointVariables is the table of the points of expressions: what each may name.
+// pointVariables is the table of the points of expressions, and the variables of each.
 func pointVariables() map[core.Point][]program.Variable {
 	const object, list = "map(string, dyn)", "list(dyn)"
 	return map[core.Point][]program.Variable{

@@ -24,7 +24,7 @@ const (
 	maxFolderBytes = 16 << 20
 )
 
-// file is a policy file or a suite of cases as it was read.
+// file is a policy file or a suite of test cases as it was read.
 type file struct {
 	name string // within the folder: point/file.yaml
 	text []byte
@@ -39,18 +39,17 @@ func isCases(name string) bool {
 
 func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }
 
-// contents are the files of a folder as they were read, and what is wrong with
-// the folder itself.
+// contents are the files of a folder as they were read, and the problems of the folder
+// itself.
 type contents struct {
 	files    []file
 	problems []format.Problem
 	size     int
 }
 
-// readFolder reads the YAML files of the points' folders, sorted by name. A
-// folder that isn't there has none. What is no YAML is passed over, and so is
-// what begins with a dot, such as an editor's copies; YAML where no point reads it is a
-// problem.
+// readFolder reads the YAML files of the points' folders, sorted by name. A missing
+// folder has none. Files that aren't YAML, or whose names begin with a dot, such as an
+// editor's copies, are skipped; YAML that no point reads is a problem.
 func readFolder(folder fs.FS, points *Points) (*contents, error) {
 	c := &contents{}
 	entries, err := fs.ReadDir(folder, ".")
@@ -77,14 +76,14 @@ func readFolder(folder fs.FS, points *Points) (*contents, error) {
 	return c, nil
 }
 
-// refuse notes what is wrong with a file or folder as such.
+// refuse notes a problem of a file or folder as a whole.
 func (c *contents) refuse(name string, err error) {
 	e := sdk.AsError(err)
 	c.problems = append(c.problems, format.Problem{File: name, Message: e.Message, Hint: e.Hint})
 }
 
-// misplaced refuses what lies next to the points' folders and looks like a policy, or
-// like the folder of a point: it would be ignored, and its author would not know.
+// misplaced refuses files next to the points' folders that look like policies, or folders
+// like a point's: they would be ignored without their author noticing.
 func (c *contents) misplaced(entry fs.DirEntry, name string, points *Points) {
 	var names []string
 	for _, point := range points.Names() {
@@ -95,7 +94,7 @@ func (c *contents) misplaced(entry fs.DirEntry, name string, points *Points) {
 		c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "no point reads a file in the root of the policy folder").
 			WithHint("put it into the folder of its point: %s", strings.Join(names, ", ")))
 	case !entry.Type().IsRegular() && slices.Contains(names, name):
-		c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_file_kind", "it is no plain folder").
+		c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_file_kind", "it isn't a plain folder").
 			WithHint("put the folder itself there; links aren't followed"))
 	}
 }
@@ -112,14 +111,14 @@ func (c *contents) readPoint(folder fs.FS, dir string) error {
 		}
 		if entry.IsDir() {
 			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "a point's folder holds no folders: no file in this one would decide").
-				WithHint("put its files into %s itself; where a policy holds is said by its namespace key", dir))
+				WithHint("put its files into %s itself; the namespace key of a policy says where it applies", dir))
 			continue
 		}
 		if !isYAML(name) {
 			continue
 		}
 		if !entry.Type().IsRegular() {
-			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_file_kind", "it is no plain file").
+			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_file_kind", "it isn't a plain file").
 				WithHint("put the file itself there; links and folders aren't followed"))
 			continue
 		}
@@ -144,7 +143,7 @@ func (c *contents) add(f file) error {
 	return nil
 }
 
-// readFile reads a file up to what the format refuses as too large.
+// readFile reads a file, up to the size that the format refuses.
 func readFile(folder fs.FS, name string) ([]byte, error) {
 	f, err := folder.Open(name)
 	if err != nil {
@@ -172,7 +171,7 @@ func unknownPoint(name core.Point, known []core.Point) error {
 		WithHint("%s", sdk.DidYouMean(string(name), names, "the points are "+strings.Join(names, ", ")))
 }
 
-// folderDigest is over the names and texts of all files.
+// folderDigest covers the names and texts of all files.
 func folderDigest(files []file) string {
 	h := sha256.New()
 	for _, f := range files {
@@ -194,7 +193,8 @@ func (p *Points) Load(folder fs.FS) (*Set, error) {
 }
 
 // Files are the texts of a policy folder's files by their names, point/file.yaml, for
-// [Points.LoadFiles]. What is wrong with the folder itself, [Points.Load] says.
+// [Points.LoadFiles]. It ignores problems of the folder itself, which [Points.Load]
+// reports.
 func (p *Points) Files(folder fs.FS) (map[string]string, error) {
 	c, err := readFolder(folder, p)
 	if err != nil {
@@ -207,8 +207,7 @@ func (p *Points) Files(folder fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// LoadFiles is [Points.Load] of a folder's files by their names, point/file.yaml, as
-// somebody sent them.
+// LoadFiles is [Points.Load] for files that were sent, by their names, point/file.yaml.
 func (p *Points) LoadFiles(files map[string]string) (*Set, error) {
 	c := &contents{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -218,7 +217,7 @@ func (p *Points) LoadFiles(files map[string]string) (*Set, error) {
 			continue
 		}
 		if !isYAML(base) || strings.HasPrefix(base, ".") {
-			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "it isn't named as a policy").
+			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "its name isn't that of a policy").
 				WithHint("name it POINT/NAME.yaml"))
 			continue
 		}
@@ -255,7 +254,8 @@ func (p *Points) compile(c *contents) (*Set, error) {
 	return set, nil
 }
 
-// add puts a policy into the set, or notes that another holds at its very place.
+// add puts a policy into the set, or notes that another one has the same point and
+// namespace.
 func (s *Set) add(policy *Policy, found *format.Problems) {
 	at := s.scopes[policy.Point()]
 	if at == nil {
@@ -269,7 +269,7 @@ func (s *Set) add(policy *Policy, found *format.Problems) {
 	if there := where.add(policy); there != nil {
 		source := policy.program.Policy()
 		found.Add(source.NamespaceAt, "give one of them another namespace, or merge them",
-			"the policy holds for %q, and so does %s", source.Namespace, there.File())
+			"the policy applies to %q, and so does %s", source.Namespace, there.File())
 		return
 	}
 	s.files = append(s.files, policy)

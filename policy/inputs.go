@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// given are inputs by name, as a file, a case or a record has them.
+// given holds the values of inputs, from a file, a test case or a record.
 type given struct {
 	values []program.Value
 }
@@ -19,8 +19,8 @@ type given struct {
 // Input implements [program.Inputs].
 func (g given) Input(i int) program.Value { return g.values[i] }
 
-// given makes inputs of values as JSON holds them. What is absent is empty: 0,
-// "", false, no elements. All that is wrong is reported at once.
+// given makes inputs from decoded JSON values. An absent input is empty: 0, "",
+// false, no elements. All mistakes are reported at once.
 func (d *definition) given(values map[string]any) (named, error) {
 	variables := d.env.Variables()
 	in := given{values: make([]program.Value, len(variables))}
@@ -67,7 +67,7 @@ func empty(kind string) any {
 	return map[string]any{}
 }
 
-// typed makes a value of a CEL type, of what JSON decodes to or Go holds.
+// typed makes a value of a CEL type from a JSON value or a Go value.
 func typed(kind string, v any) (program.Value, bool) {
 	switch x := v.(type) {
 	case bool:
@@ -92,7 +92,7 @@ func typed(kind string, v any) (program.Value, bool) {
 	return program.Any(v), kind == "dyn"
 }
 
-// allTexts reports whether a list is one of texts, where it must be.
+// allTexts reports whether all elements of a list are texts, if its type requires that.
 func allTexts(kind string, list []any) bool {
 	return kind == "list(string)" && !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(string); return !ok })
 }

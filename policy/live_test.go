@@ -85,7 +85,7 @@ func TestAFolderReportsAllItsProblems(t *testing.T) {
 		text   []string
 	}{
 		"two of equal specificity": {[]string{"gate/a.yaml", deny("a/**", "true", "x"), "reflect/a.yaml", deny("a/**", "depth > 1", "x"), "reflect/b.yaml", deny("a/**", "depth > 1", "x")},
-			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy holds for "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
+			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy applies to "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
 		"an unknown point, and a wrong file": {[]string{"gates/a.yaml", "", "reflect/a.yaml", deny("**", "dept > 1", "x")},
 			"policy_invalid", []string{`gates: there is no policy point "gates" (did you mean "gate"?)`, `did you mean "depth"?`}},
 		"files that no point reads": {[]string{"x.yaml", deny("**", "true", "x"), "gate/sub/x.yaml", "", "notes.txt", "", ".git/x.yaml", "", "reflect/.x.yaml", ""},

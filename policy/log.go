@@ -27,8 +27,8 @@ type Log struct {
 // NewLog returns a log that writes to w.
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
 
-// Record writes a record. Decisions don't wait for a log that is broken: the
-// first error is kept for [Log.Err], and nothing is written after it.
+// Record writes a record. Decisions don't wait for a broken log: the first error is kept
+// for [Log.Err], and nothing is written after it.
 func (l *Log) Record(_ context.Context, r *Record) {
 	line, err := r.Encode()
 	l.mu.Lock()
@@ -41,7 +41,7 @@ func (l *Log) Record(_ context.Context, r *Record) {
 	}
 	if err != nil {
 		l.err = sdk.Errorf(sdk.Unavailable, "decision_log_broken", "the decision log can't be written: %w", err).
-			WithHint("make room for it, and restart")
+			WithHint("free some space for it, and restart")
 	}
 }
 
@@ -52,8 +52,8 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// ReadLog yields the records of a log in order, and at most one error, last. A
-// last line without its end is one that was being written: it is passed over.
+// ReadLog yields the records of a log in order, and at most one error, last. An
+// incomplete last line was still being written: it is skipped.
 func ReadLog(r io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		lines := bufio.NewReaderSize(r, 64<<10)
@@ -64,13 +64,13 @@ func ReadLog(r io.Reader) iter.Seq2[*Record, error] {
 				return
 			case err != nil:
 				yield(nil, sdk.Errorf(sdk.Invalid, "decision_log_invalid", "line %d of the decision log can't be read: %w", n, err).
-					WithHint("name a file that decision logs were written to"))
+					WithHint("give a file that contains a decision log"))
 				return
 			}
 			record, err := DecodeRecord(line)
 			if err != nil {
-				yield(nil, sdk.Errorf(sdk.Invalid, "decision_log_invalid", "line %d of the decision log is no record: %w", n, err).
-					WithHint("name a file that decision logs were written to"))
+				yield(nil, sdk.Errorf(sdk.Invalid, "decision_log_invalid", "line %d of the decision log isn't a record: %w", n, err).
+					WithHint("give a file that contains a decision log"))
 				return
 			}
 			if !yield(record, nil) {

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-// input is a variable of a point's policies, with how it comes from the point's
-// Go input.
+// input is a variable of a point's policies, with a function that gets it from the
+// point's Go input.
 type input[I any] struct {
 	name, kind, doc string
 	get             func(*I) program.Value
@@ -19,8 +19,8 @@ type input[I any] struct {
 	sizes []uint64
 }
 
-// field is a field of a point's outcome, with how it gets there. Values come in
-// the Go type of the field's CEL type; nil is one that was left out.
+// field is a field of a point's outcome, with a function that sets it. Values have the Go
+// type of the field's CEL type; nil means that it was left out.
 type field[O any] struct {
 	name, kind, doc string
 	set             func(*O, any)
@@ -40,20 +40,20 @@ type point[I, O any] struct {
 type definition struct {
 	name core.Point
 	doc  string
-	// failure says in words what safe does.
+	// failure describes what safe does.
 	failure string
-	// safe gives the outcome's fields where no policy could decide.
+	// safe returns the outcome's fields if no policy could decide.
 	safe func(named) []any
 	// subject is the input that names what a decision is about.
 	subject string
 	// ranges are the ranges of the outcome's numbers, by field.
 	ranges map[string]program.Range
-	// notable is whether a decision is always logged. nil is never.
+	// notable is whether a decision is always logged. nil means never.
 	notable func(in named, fields []any) bool
 
 	env *program.Env
-	// base decides where no file does. It always has an output. It is compiled when
-	// it is first needed, which takes milliseconds.
+	// base decides if no file does. It always has an output. It is compiled when it is
+	// first needed, which takes milliseconds.
 	base func() *Policy
 }
 
@@ -111,7 +111,7 @@ func (d *definition) compileDefault() *Policy {
 	return &Policy{point: d, program: compiled}
 }
 
-// outcome makes the Go outcome of fields.
+// outcome makes the Go outcome from fields.
 func (p *point[I, O]) outcome(fields []any) O {
 	var out O
 	for i, f := range p.fields {
@@ -122,8 +122,8 @@ func (p *point[I, O]) outcome(fields []any) O {
 	return out
 }
 
-// Points are the policy points of the host: what their policies see and give,
-// and what decides where no file does. It is immutable.
+// Points are the policy points of the host: the inputs and outputs of their policies, and
+// what decides if no file does. It is immutable.
 type Points struct {
 	retention point[core.RetentionInput, core.RetentionOutcome]
 	gate      point[core.GateInput, core.GateOutcome]

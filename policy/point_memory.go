@@ -61,7 +61,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 	}
 }
 
-// facts are the inputs that say what a memory is.
+// facts are the inputs that describe a memory.
 func facts[I any](of func(*I) *core.MemoryFacts) []input[I] {
 	return []input[I]{
 		{"memory_id", "string", "the memory's id", func(x *I) program.Value { return program.Text(of(x).MemoryID) }, []uint64{wordSize}},
@@ -174,8 +174,9 @@ func reflectPoint() point[core.ReflectInput, core.Permission] {
 	}
 }
 
-// denying is the definition of a point that says yes or no, and no where it
-// fails. subject is the input that names what it decides on, everything whether what it allows is logged too.
+// denying is the definition of a point that allows or denies, and denies if it fails.
+// subject is the input that names what is decided on; everything is whether permissions
+// are logged too.
 func denying(name core.Point, subject, doc string, everything bool) definition {
 	return definition{
 		name: name, subject: subject, doc: doc, failure: "deny",
@@ -184,7 +185,7 @@ func denying(name core.Point, subject, doc string, everything bool) definition {
 	}
 }
 
-// permission are the fields of a point that says yes or no.
+// permission are the fields of a point that allows or denies.
 func permission() []field[core.Permission] {
 	return []field[core.Permission]{
 		{"allow", "bool", "whether it may be", func(o *core.Permission, v any) { o.Allow = v.(bool) }, nil, false},

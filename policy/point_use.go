@@ -40,8 +40,8 @@ func loopPoint() point[core.LoopInput, core.LoopOutcome] {
 	}
 }
 
-// decoded is a value of JSON, null for one that is none. Only a policy that names
-// it pays for decoding it.
+// decoded is a JSON value; null if the text isn't JSON. It is decoded only if a policy
+// names it.
 func decoded(text json.RawMessage) program.Value {
 	v, err := core.DecodeJSON(text)
 	if err != nil {
@@ -50,13 +50,13 @@ func decoded(text json.RawMessage) program.Value {
 	return program.Any(v)
 }
 
-// decodedList is a list of values of JSON.
+// decodedList is a list of JSON values.
 func decodedList(texts [][]byte) program.Value {
 	list := bytes.Join(texts, []byte{','})
 	return decoded(append(append([]byte{'['}, list...), ']'))
 }
 
-// findings are findings as JSON has them.
+// findings converts findings to their JSON form.
 func findings(list []sdk.Finding) program.Value {
 	if len(list) == 0 {
 		return program.Any([]any{})
@@ -64,7 +64,7 @@ func findings(list []sdk.Finding) program.Value {
 	return decoded(core.MustJSON(list))
 }
 
-// usage has the keys that stop_when sees.
+// usage has the same keys as in stop_when.
 func usage(u core.RunUsage) program.Value {
 	return program.Any(map[string]any{
 		"tokens_in": u.TokensIn, "tokens_out": u.TokensOut, "tokens": u.Tokens(), "cost_usd": u.CostUSD, "wall_ms": u.WallMillis,
@@ -113,7 +113,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 	}
 }
 
-// caps takes the whole numbers of a map.
+// caps converts the whole numbers of a map.
 func caps(values map[string]any) map[string]int64 {
 	out := make(map[string]int64, len(values))
 	for category, v := range values {
@@ -124,7 +124,7 @@ func caps(values map[string]any) map[string]int64 {
 	return out
 }
 
-// texts takes the texts of a list.
+// texts converts the texts of a list.
 func texts(values []any) []string {
 	out := make([]string, 0, len(values))
 	for _, v := range values {
@@ -135,7 +135,7 @@ func texts(values []any) []string {
 	return out
 }
 
-// counts makes a map one that policies read without reflection.
+// counts converts a map to a type that policies read without reflection.
 func counts(blocks map[string]int64) map[string]any {
 	out := make(map[string]any, len(blocks))
 	for category, n := range blocks {

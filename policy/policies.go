@@ -11,28 +11,28 @@ import (
 
 // Options are what [New] needs.
 type Options struct {
-	// Set decides at first. nil is the defaults.
+	// Set decides at first. nil means the defaults.
 	Set *Set
-	// Log is called with each decision that is to be recorded, in the goroutine
-	// that decides; of those in a transaction after its end, see [core.AfterTx]. nil
-	// records nothing.
+	// Log is called with each decision that is to be recorded, in the goroutine that
+	// decides; for a decision in a transaction, after the transaction's end, see
+	// [core.AfterTx]. nil records nothing.
 	Log func(context.Context, *Record)
 	// Decided is called with the point and the outcome of each decision, recorded or not:
 	// the outcome's word, such as "allow", or "failed" where no policy could decide. It must
 	// be safe for concurrent use and return soon. nil hears nothing.
 	Decided func(point core.Point, word string)
-	// Clock times the records. nil is the system's.
+	// Clock gives the times of records. nil means the system clock.
 	Clock core.Clock
-	// SampleEvery is how many decisions that change nothing there are for one that is
-	// recorded: 100 if 0, that is 1 %.
+	// SampleEvery means that one in this number of decisions that change nothing is
+	// recorded: 0 means 100, that is 1 %.
 	SampleEvery uint64
-	// SampleFrom is where the counting begins, so that programs that decide less
-	// often than that record as many all together: a random number.
+	// SampleFrom is where counting begins, a random number, so that programs that decide
+	// rarely record the same share on average.
 	SampleFrom uint64
 }
 
-// Policies decide at all points, by a set that can be replaced as a whole. It
-// implements the policy ports of core, and is safe for concurrent use.
+// Policies decide at all points, with a set that can be replaced as a whole. It
+// implements the policy interfaces of core, and is safe for concurrent use.
 type Policies struct {
 	points  *Points
 	current atomic.Pointer[Set]
@@ -41,7 +41,7 @@ type Policies struct {
 	clock   core.Clock
 }
 
-// New returns policies that decide by a set.
+// New returns policies that decide with a set.
 func New(points *Points, o Options) *Policies {
 	p := &Policies{points: points, decided: o.Decided, clock: o.Clock}
 	if p.clock == nil {
@@ -57,10 +57,10 @@ func New(points *Points, o Options) *Policies {
 	return p
 }
 
-// Set returns the set that decides now.
+// Set returns the set in force.
 func (p *Policies) Set() *Set { return p.current.Load() }
 
-// Replace makes another set decide. Decisions under way end by the old one.
+// Replace puts another set in force. Decisions in progress use the old one.
 func (p *Policies) Replace(set *Set) { p.current.Store(set) }
 
 // Retention implements [core.RetentionPolicy].
@@ -149,9 +149,9 @@ func wordOf(out worded, failure *core.ErrorInfo) string {
 	return out.Word()
 }
 
-// decide asks the policies of a point that hold in a namespace until one has an
-// output. Where one fails, the point's safe outcome is the answer: a policy that
-// can't be asked never makes room for a laxer one.
+// decide asks the policies of a point that apply to a namespace until one has an output.
+// If one fails, the result is the point's safe outcome: a policy that can't be evaluated
+// never gives way to a laxer one.
 func (s *Set) decide(ctx context.Context, d *definition, namespace string, in named) decided {
 	for policy := range s.chain(d, namespace) {
 		made, ok := policy.decide(ctx, namespace, in)
@@ -162,7 +162,7 @@ func (s *Set) decide(ctx context.Context, d *definition, namespace string, in na
 	panic("policy: the default of point " + string(d.name) + " left a case open") // build checks that it can't
 }
 
-// decide asks one policy. ok is false where it leaves the case open.
+// decide asks one policy. ok is false if it leaves the case to the next one.
 func (p *Policy) decide(ctx context.Context, namespace string, in named) (made decided, ok bool) {
 	result, err := p.program.Run(ctx, in.in)
 	if err == nil && !result.Decided {

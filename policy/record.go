@@ -13,24 +13,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Record is a decision as decision logs keep it. Replays decide it again.
+// Record is a decision as decision logs store it. Replays decide it again.
 type Record struct {
 	At time.Time `json:"at"`
 	core.Decision
-	// Inputs are by name. Those that the policy masks are left out, and Masked
-	// lists them.
+	// Inputs are by name. Inputs that the policy masks are left out, and Masked lists
+	// them.
 	Inputs map[string]any `json:"inputs"`
 	Masked []string       `json:"masked,omitempty"`
-	// Hidden are the texts of the outcome that are left out, since they come of what
-	// is masked and may quote it: fields of Output, "explanation", "failure".
+	// Hidden are the texts of the outcome that are left out, because they depend on
+	// masked inputs and may quote them: fields of Output, "explanation", "failure".
 	Hidden []string `json:"hidden,omitempty"`
-	// Omitted is whether all inputs are left out, since they are too large to keep.
+	// Omitted is whether all inputs are left out, because they are too large.
 	Omitted bool           `json:"omitted,omitempty"`
 	Output  map[string]any `json:"output"`
 	// Skipped counts the decisions of this point that weren't recorded since its
 	// last record.
 	Skipped uint64 `json:"skipped,omitempty"`
-	// Shadow is what a shadow policy would have decided otherwise.
+	// Shadow is the decision of a shadow policy, if it differs.
 	Shadow *Shadow `json:"shadow,omitempty"`
 }
 
@@ -40,11 +40,11 @@ type Shadow struct {
 	Output map[string]any `json:"output"`
 }
 
-// MaxRecordBytes is how large an encoded record may be that keeps its inputs: an
-// attempt of a loop with its history is far smaller, as a rule.
+// MaxRecordBytes is the largest encoded record that keeps its inputs: an attempt of a
+// loop with its history is usually far smaller.
 const MaxRecordBytes = 1 << 20
 
-// Encode returns the record as JSON, on one line. One that is too large loses its
+// Encode returns the record as JSON, on one line. A record that is too large loses its
 // inputs.
 func (r *Record) Encode() ([]byte, error) {
 	text, err := core.EncodeJSON(r)
@@ -59,7 +59,7 @@ func (r *Record) Encode() ([]byte, error) {
 	return text, err
 }
 
-// Outcome is what of a record's output is no content: numbers, yes and no, and
+// Outcome is the part of a record's output that is no content: numbers, booleans, and
 // words of a fixed set.
 func (p *Points) Outcome(r *Record) map[string]any {
 	d, err := p.find(r.Point)
@@ -78,7 +78,7 @@ func (p *Points) Outcome(r *Record) map[string]any {
 // sampleEvery is 1 %.
 const sampleEvery = 100
 
-// sampler chooses what is recorded: what is notable, and every hundredth of the
+// sampler chooses what is recorded: every notable decision, and every hundredth of the
 // rest.
 type sampler struct {
 	every  uint64
@@ -86,8 +86,8 @@ type sampler struct {
 	points map[core.Point]*tally
 }
 
-// tally counts the decisions of a point that change nothing, and the ones that
-// weren't recorded since its last record.
+// tally counts the decisions of a point that change nothing, and how many of them weren't
+// recorded since the last record.
 type tally struct{ seen, skipped atomic.Uint64 }
 
 func newSampler(points *Points, o *Options) *sampler {
@@ -103,8 +103,8 @@ func newSampler(points *Points, o *Options) *sampler {
 	return s
 }
 
-// Unrecorded counts the decisions of each point that weren't recorded since its
-// last record. Points without any are left out.
+// Unrecorded counts, for each point, the decisions that weren't recorded since its last
+// record. Points without any are left out.
 func (p *Policies) Unrecorded() map[core.Point]uint64 {
 	counts := map[core.Point]uint64{}
 	if p.log == nil {
@@ -133,7 +133,7 @@ func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided
 	})
 }
 
-// record makes the record of a decision, with the shadow's if it differs.
+// record makes the record of a decision, with the shadow policy's decision if it differs.
 func (s *Set) record(d *definition, made decided, shadow *Shadow, in named, at time.Time) *Record {
 	record := &Record{At: at, Decision: made.Decision, Inputs: map[string]any{}, Output: d.output(made.fields), Shadow: shadow}
 	for i, v := range d.env.Variables() {
@@ -151,9 +151,9 @@ func (s *Set) record(d *definition, made decided, shadow *Shadow, in named, at t
 	return record
 }
 
-// hide takes the texts out of a decision and its output that come of masked inputs,
-// and lists them. What a failure says goes as well where the policy names such an
-// input anywhere, since it may quote it.
+// hide removes the texts that depend on masked inputs from a decision and its output, and
+// lists them. The message of a failure is removed if any part of the policy names such an
+// input, since it may quote it.
 func hide(policy *Policy, made *core.Decision, output map[string]any, masked []string) (hidden []string) {
 	quotes := func(part string) bool {
 		return slices.ContainsFunc(masked, func(mask string) bool { return policy.program.Reads(made.Path, part, mask) })
@@ -169,20 +169,20 @@ func hide(policy *Policy, made *core.Decision, output map[string]any, masked []s
 		hidden = append(hidden, program.Explanation)
 	}
 	if made.Failure != nil && slices.ContainsFunc(masked, policy.program.Names) {
-		made.Failure = &core.ErrorInfo{Code: made.Failure.Code, Message: made.File + " failed; what it said isn't kept, since inputs are masked"}
+		made.Failure = &core.ErrorInfo{Code: made.Failure.Code, Message: made.File + " failed; its message isn't recorded, because inputs are masked"}
 		hidden = append(hidden, "failure")
 	}
 	return hidden
 }
 
-// plain reports whether a field can hold no content: a number, yes or no, or a word
-// of a fixed set.
+// plain reports whether a field can't have content: a number, a bool, or a word of a
+// fixed set.
 func plain(f program.Field) bool {
 	return f.Type == "bool" || f.Type == "int" || f.Type == "double" || len(f.Values) > 0
 }
 
-// masks are the masks of every policy that holds in the namespace, shadows included:
-// what one of them keeps secret no other may tell.
+// masks are the masks of every policy that applies to the namespace, including shadows:
+// what one of them hides, no other may reveal.
 func (s *Set) masks(d *definition, namespace string) []string {
 	var masks []string
 	add := func(policy *Policy) {
@@ -200,8 +200,8 @@ func (s *Set) masks(d *definition, namespace string) []string {
 	return slices.Compact(masks)
 }
 
-// masked removes what a path leads to, and reports whether there was anything.
-// The objects on the way are copied, since they are the caller's.
+// masked removes the value at a path, and reports whether there was one. The objects on
+// the way are copied, because they belong to the caller.
 func masked(inputs map[string]any, path string) bool {
 	name, rest, deeper := strings.Cut(path, ".")
 	v, there := inputs[name]
@@ -210,7 +210,7 @@ func masked(inputs map[string]any, path string) bool {
 		return there
 	}
 	object, ok := v.(map[string]any)
-	if !ok { // the path leads into something else: all of it goes
+	if !ok { // the value isn't an object: it is removed completely
 		delete(inputs, name)
 		return true
 	}
@@ -233,8 +233,8 @@ func (d *definition) output(fields []any) map[string]any {
 	return out
 }
 
-// shadowed returns what the shadow policy would have decided, if that differs.
-// Where it leaves the case open, it agrees.
+// shadowed returns the decision of the shadow policy, if it differs. A shadow policy that
+// leaves the case to others agrees.
 func (s *Set) shadowed(ctx context.Context, d *definition, live decided, in named) *Shadow {
 	policy := s.shadow(d, live.Namespace)
 	if policy == nil {

@@ -14,23 +14,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// debounce is how long a folder must rest before it is read: an editor writes a
-// file in several steps, and a checkout many files.
+// debounce is how long a folder must be unchanged before it is read: an editor writes a
+// file in several steps, and a checkout writes many files.
 const debounce = 100 * time.Millisecond
 
-// Reload says what became of a change of the folder.
+// Reload is the result of a change of the folder.
 type Reload struct {
-	// Digest is the set's that decides now, Previous the one's before.
+	// Digest is the digest of the set in force, Previous the digest of the previous one.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous"`
-	// Files is how many policies decide, the defaults aside.
+	// Files is how many policies are in force, without the defaults.
 	Files int `json:"files"`
 	// Failure is why the folder was refused; then nothing changed.
 	Failure *core.ErrorInfo `json:"failure,omitempty"`
 }
 
-// Reload reads the folder and lets it decide, as a whole or not at all: where
-// anything in it is wrong, the set that decides stays, and the error says why.
+// Reload reads the folder and puts its policies in force, completely or not at all: if
+// there is any problem, the present set stays in force, and the error says why.
 func (p *Policies) Reload(folder fs.FS) (Reload, error) {
 	before := p.Set()
 	r := Reload{Digest: before.digest, Previous: before.digest, Files: len(before.files)}
@@ -44,8 +44,8 @@ func (p *Policies) Reload(folder fs.FS) (Reload, error) {
 	return r, nil
 }
 
-// loadSettled loads a folder that doesn't change meanwhile: files of different
-// moments are no set. What was loaded already is returned as it is.
+// loadSettled loads a folder that doesn't change meanwhile: files of different moments
+// don't form a set. If the folder is the loaded one, it is returned.
 func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 	files, err := readFolder(folder, p)
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 	digest := folderDigest(files.files)
 	if digest != folderDigest(again.files) {
 		return nil, sdk.Errorf(sdk.Conflict, "policy_folder_changing", "the policy folder changed while it was read").
-			WithHint("it is read again when it rests")
+			WithHint("it is read again once it stops changing")
 	}
 	if digest == loaded.digest && len(files.problems) == 0 {
 		return loaded, nil
@@ -66,10 +66,9 @@ func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 	return p.compile(files)
 }
 
-// Follow reloads a folder whenever it has changed and rests, until the context
-// ends. Each change of the set, and each refusal, is passed to changed, in the
-// goroutine that follows. It returns an error only where the folder can't be
-// watched.
+// Follow reloads a folder whenever it has changed and is then unchanged for a while,
+// until the context ends. Each change of the set, and each refusal, is passed to changed,
+// in the goroutine that follows. It returns an error only if the folder can't be watched.
 func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload)) (err error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -79,7 +78,7 @@ func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload))
 	if err := p.watch(watcher, dir); err != nil {
 		return unwatchable(dir, err)
 	}
-	rest := time.NewTimer(0) // what changed before the watch began counts too
+	rest := time.NewTimer(0) // includes changes from before the watch began
 	defer rest.Stop()
 	for refused := ""; ; {
 		select {
@@ -87,7 +86,7 @@ func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload))
 			return nil
 		case <-watcher.Events:
 			rest.Reset(debounce)
-		case <-watcher.Errors: //nolint:errcheck // events were lost: look for oneself
+		case <-watcher.Errors: //nolint:errcheck // events were lost: read the folder
 			rest.Reset(debounce)
 		case <-rest.C:
 			if err := p.watch(watcher, dir); err != nil {
@@ -99,7 +98,7 @@ func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload))
 	}
 }
 
-// follow reloads once, and returns the message of a refusal, so that the same one
+// follow reloads once, and returns the message of a refusal, so that the same refusal
 // isn't reported twice.
 func (p *Policies) follow(folder fs.FS, refused string, changed func(Reload), rest *time.Timer) string {
 	r, err := p.Reload(folder)
@@ -118,8 +117,7 @@ func (p *Policies) follow(folder fs.FS, refused string, changed func(Reload), re
 	return refused
 }
 
-// watch watches a folder and the folders of its points. Watching one again does no
-// harm.
+// watch watches a folder and the folders of its points. Watching one again is harmless.
 func (p *Policies) watch(watcher *fsnotify.Watcher, dir string) error {
 	if err := watcher.Add(dir); err != nil {
 		return err
@@ -135,5 +133,5 @@ func (p *Policies) watch(watcher *fsnotify.Watcher, dir string) error {
 
 func unwatchable(dir string, err error) error {
 	return sdk.Errorf(sdk.Unavailable, "policy_folder_unwatched", "the policy folder %s can't be watched: %w", dir, err).
-		WithHint("make the folder, or restart after changes of the policies")
+		WithHint("create the folder, or restart after changing the policies")
 }

@@ -14,58 +14,58 @@ import (
 // reads. All are counted.
 const maxChanges = 1000
 
-// Replay says what a set would have decided otherwise.
+// Replay is what a set would have decided differently.
 type Replay struct {
 	// Decided counts the recorded decisions that were decided again; Skipped those
 	// that couldn't be, because inputs are masked, or were too large to keep.
 	Decided int `json:"decided"`
 	Skipped int `json:"skipped"`
-	// Changed counts the decisions of which something else would have come, and Failed
-	// the ones that no policy could make.
+	// Changed counts the decisions that would have had another effect, and Failed those
+	// of them in which the policy fails.
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
-	// Refused counts those where the policy wants something else, and the engine's own
-	// conditions keep what comes of it as it is.
+	// Refused counts the decisions for which the policy wants something else, but the
+	// engine's own conditions prevent it.
 	Refused int `json:"refused"`
 	// Changes are the first of them, changed and refused.
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Change is a decision that a set would have made otherwise.
+// Change is a decision that a set would have made differently.
 type Change struct {
 	At        time.Time  `json:"at"`
 	Point     core.Point `json:"point"`
 	Namespace string     `json:"namespace,omitempty"`
-	// Subject is what it is about: a memory's id, a plugin, a workflow.
+	// Subject is what the decision is about: a memory's id, a plugin, a workflow.
 	Subject string `json:"subject,omitempty"`
-	// Before and After are what came of it, and would come, as the engine has it.
+	// Before and After are the effects of the recorded and the new decision, after the
+	// engine's conditions.
 	Before map[string]any `json:"before"`
 	After  map[string]any `json:"after"`
-	// Wanted is the candidate's output where the engine refuses it, and Unmet names the
-	// conditions that it falls short of.
+	// Wanted is the candidate's output if the engine refuses it, and Unmet names the
+	// conditions that it doesn't meet.
 	Wanted map[string]any `json:"wanted,omitempty"`
 	Unmet  []string       `json:"unmet,omitempty"`
-	// FileBefore and FileAfter are the policies that decided, with the paths of
-	// their matches.
+	// FileBefore and FileAfter are the policies that decided, with the paths of their
+	// matches.
 	FileBefore string          `json:"file_before"`
 	FileAfter  string          `json:"file_after"`
 	Failure    *core.ErrorInfo `json:"failure,omitempty"`
 }
 
-// Engine says what comes of a policy's output: what of it has an effect, after the host's
-// own conditions, with the names of those that it falls short of.
+// Engine returns the effect of a policy's output after the host's own conditions, and the
+// names of the conditions that it doesn't meet.
 type Engine func(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string)
 
-// ReplayOptions say what is decided again.
+// ReplayOptions say which decisions are decided again, and how.
 type ReplayOptions struct {
-	// Since leaves out earlier decisions. The zero time is all of them.
+	// Since leaves out earlier decisions. The zero time selects all.
 	Since time.Time
-	// Engine is what outputs go through; nil takes each whole, as it is.
+	// Engine is applied to outputs; nil uses them unchanged.
 	Engine Engine
 }
 
-// Replay decides recorded decisions again, and tells which would have come out
-// otherwise.
+// Replay decides recorded decisions again, and reports which would have been different.
 func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], o ReplayOptions) (*Replay, error) {
 	if o.Engine == nil {
 		o.Engine = func(_ core.Point, _, output map[string]any) (map[string]any, []string) { return output, nil }
@@ -124,7 +124,7 @@ func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Repl
 		r.Changed++
 	case len(c.Unmet) > 0:
 		r.Refused++
-	default: // what differs has no effect
+	default: // the difference has no effect
 		return nil
 	}
 	if len(r.Changes) < maxChanges {
@@ -147,7 +147,7 @@ func (s *Set) needs(d *definition, record *Record) bool {
 	return false
 }
 
-// at names the match that decided.
+// at identifies the match that decided.
 func at(d core.Decision) string {
 	if d.Path == "" {
 		return d.File
@@ -155,8 +155,8 @@ func at(d core.Decision) string {
 	return d.File + " " + d.Path
 }
 
-// sameOutput compares outputs of which one went through JSON, where whole
-// numbers lose their point.
+// sameOutput compares outputs of which one went through JSON, where whole numbers lose
+// their decimal point.
 func sameOutput(a, b map[string]any) bool {
 	return maps.EqualFunc(a, b, sameValue)
 }

@@ -17,10 +17,10 @@ type Policy struct {
 // File is the file's path within the folder, such as "gate/strict.yaml".
 func (p *Policy) File() string { return p.program.Policy().File }
 
-// Point is the point that it decides at.
+// Point is the point at which it decides.
 func (p *Policy) Point() core.Point { return p.point.name }
 
-// Namespace is the pattern of where it holds.
+// Namespace is the pattern of the namespaces to which it applies.
 func (p *Policy) Namespace() string { return p.program.Policy().Namespace }
 
 // Shadow is whether it only logs what it would have decided.
@@ -32,14 +32,14 @@ func (p *Policy) Digest() string { return p.program.Policy().Digest }
 // Cost is the static upper bound of a decision, in cel-go's units.
 func (p *Policy) Cost() uint64 { return p.program.Cost() }
 
-// Tracked is whether its runs are watched for their cost.
+// Tracked is whether its cost is measured when it runs.
 func (p *Policy) Tracked() bool { return p.program.Cost() > program.CheapCost }
 
-// Optional is whether it leaves cases open, to the next less specific policy.
+// Optional is whether it leaves some cases to the next less specific policy.
 func (p *Policy) Optional() bool { return p.program.Optional() }
 
-// Set is what decides at all points: the files of a folder, and the defaults
-// below them. It is immutable and safe for concurrent use.
+// Set is the policies for all points: the files of a folder, and the defaults below them.
+// It is immutable and safe for concurrent use.
 type Set struct {
 	points *Points
 	digest string
@@ -47,7 +47,7 @@ type Set struct {
 	scopes map[core.Point]*scopes
 }
 
-// scopes are the policies of a point by where they hold.
+// scopes are the policies of a point by the namespaces to which they apply.
 type scopes struct {
 	live, shadow patterns
 }
@@ -60,7 +60,7 @@ type patterns struct {
 // all is the key of the pattern ** among the trees.
 const all = ""
 
-// add puts a policy at its pattern, and returns the one that is there already.
+// add adds a policy at its pattern, and returns the one that is already there.
 func (p *patterns) add(policy *Policy) *Policy {
 	if p.exact == nil {
 		p.exact, p.trees = map[string]*Policy{}, map[string]*Policy{}
@@ -76,7 +76,7 @@ func (p *patterns) add(policy *Policy) *Policy {
 	return nil
 }
 
-// chain yields the policies that hold in a namespace, the most specific first.
+// chain yields the policies that apply to a namespace, the most specific first.
 func (p *patterns) chain(namespace string) iter.Seq[*Policy] {
 	return func(yield func(*Policy) bool) {
 		if len(p.exact) == 0 && len(p.trees) == 0 {
@@ -103,20 +103,20 @@ func parent(namespace string) string {
 	return all
 }
 
-// Digest is the SHA-256 over the names and texts of all files; the digest of nothing,
+// Digest is the SHA-256 of the names and texts of all files; the digest of an empty list
 // if there are only the defaults.
 func (s *Set) Digest() string { return s.digest }
 
 // Files lists the folder's policies, sorted by name.
 func (s *Set) Files() []*Policy { return append([]*Policy(nil), s.files...) }
 
-// Defaults is the set of the embedded files alone.
+// Defaults is the set of only the embedded files.
 func (p *Points) Defaults() *Set {
 	return &Set{points: p, digest: folderDigest(nil), scopes: map[core.Point]*scopes{}}
 }
 
-// chain yields the policies of a point that hold in a namespace, the most
-// specific first and the default last.
+// chain yields the policies of a point that apply to a namespace, the most specific first
+// and the default last.
 func (s *Set) chain(d *definition, namespace string) iter.Seq[*Policy] {
 	return func(yield func(*Policy) bool) {
 		if at := s.scopes[d.name]; at != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options are what an Authority works with.
+// Options are the parts and settings of an Authority.
 type Options struct {
-	// Writer changes the store, records what was done, and tells the time.
+	// Writer changes the store, records what was done, and gives the time.
 	Writer *journal.Writer
-	// Random is where secrets come from. Default crypto/rand.
+	// Random is the source of secrets. Default crypto/rand.
 	Random io.Reader
-	// OperatorFile is the file of the operator's token; "" is that there is none.
+	// OperatorFile is the file of the operator's token; "" means that there is none.
 	OperatorFile string
 }
 
-// Authority issues credentials and checks them. Any number of processes may have one on the
-// same store. It is safe for concurrent use, and has nothing to close.
+// Authority issues credentials and checks them. Any number of processes may have one on
+// the same store. It is safe for concurrent use, and needn't be closed.
 type Authority struct {
 	writer   *journal.Writer
 	random   io.Reader
@@ -48,10 +48,10 @@ func (a *Authority) now() time.Time {
 	return a.writer.Clock.Now()
 }
 
-// Authenticate says who asks with a token. A token that doesn't hold has the answer of
-// [IsUnauthenticated]; other errors are of the store.
+// Authenticate returns the caller that a token belongs to. If the token isn't valid,
+// [IsUnauthenticated] holds for the error; other errors come from the store.
 func (a *Authority) Authenticate(ctx context.Context, token string) (core.Caller, error) {
-	c, ok := parse(kindToken, token) // what is no token is looked up as well: it takes as long
+	c, ok := parse(kindToken, token) // an invalid token is looked up too, so that it takes as long
 	var found *holder
 	err := a.writer.Store.View(ctx, func(r core.Reader) (err error) {
 		found, err = a.holder(r, c.id)
@@ -68,14 +68,15 @@ func (a *Authority) Authenticate(ctx context.Context, token string) (core.Caller
 	return found.caller, nil
 }
 
-// Issued is a new token with its secret, which is shown this once.
+// Issued is a new token with its secret, which is returned only here.
 type Issued struct {
 	Token
 	Secret Secret `json:"token"`
 }
 
-// Issue makes a token. Its errors are all errors of the request at once; "subject_denied"
-// where [Request.Reaches] forbids the subject; and sdk.Exhausted, reason "tokens_full".
+// Issue makes a token. All errors of the request are reported at once; the reason is
+// "subject_denied" if [Request.Reaches] forbids the subject, and sdk.Exhausted,
+// "tokens_full", if there are too many tokens.
 func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	if err := q.normalize(); err != nil {
 		return nil, err
@@ -111,8 +112,8 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	return &Issued{rec.Token, c.text(kindToken)}, nil
 }
 
-// makeRoom drops tokens that ended long ago, and refuses a new one where there are too many
-// still, or where others of its subject go beyond what who asks reaches.
+// makeRoom drops tokens that ended long ago. It refuses a new one if there are still too
+// many, or if another token of its subject reaches further than the caller.
 func makeRoom(tx core.Tx, q *Request, now time.Time) error {
 	count := 0
 	var old []string
@@ -144,12 +145,12 @@ func makeRoom(tx core.Tx, q *Request, now time.Time) error {
 	}
 	if count >= MaxTokens {
 		return sdk.Errorf(sdk.Exhausted, "tokens_full", "there are %d tokens (limit %d)", count, MaxTokens).
-			WithHint("revoke those that nobody needs: what ended is dropped after %d days", int(KeepEnded.Hours()/24))
+			WithHint("revoke tokens that nobody needs: ended tokens are dropped after %d days", int(KeepEnded.Hours()/24))
 	}
 	return nil
 }
 
-// drop removes a token with all that hangs on it.
+// drop removes a token with everything that belongs to it.
 func drop(tx core.Tx, id string) error {
 	for _, key := range [][]byte{tokenKey(id), usedKey(id)} {
 		if err := tx.Delete(key); err != nil {
@@ -177,12 +178,12 @@ func (a *Authority) newID(r core.Reader, now time.Time) (string, error) {
 			return id, err
 		}
 	}
-	return "", sdk.Errorf(sdk.Unavailable, "no_randomness", "every id that was drawn is taken: the source of randomness repeats itself")
+	return "", sdk.Errorf(sdk.Unavailable, "no_randomness", "every generated id is taken: the source of randomness repeats itself")
 }
 
-// Revoke ends a token, and every login that came from it: once it returns, no check of the
-// token succeeds that begins in any process. A token that was revoked stays as it is. The
-// error is sdk.NotFound, reason "token_not_found", where there is none.
+// Revoke ends a token, and every login made with it: no check of the token that begins
+// after Revoke returns succeeds, in any process. Revoking it again changes nothing. If
+// there is no such token, the error is sdk.NotFound, reason "token_not_found".
 func (a *Authority) Revoke(ctx context.Context, id string) (*Token, error) {
 	var rec record
 	err := a.writer.Update(ctx, func(tx *journal.Tx) (err error) {
@@ -202,8 +203,8 @@ func (a *Authority) Revoke(ctx context.Context, id string) (*Token, error) {
 	return a.Get(ctx, id)
 }
 
-// readRecord reads a token's record. One that can't be read is as if it weren't there: it
-// lets nobody in, and a check of the store reports it.
+// readRecord reads a token's record. A record that can't be read is treated as missing:
+// its token isn't valid, and a check of the store reports it.
 func readRecord(r core.Reader, id string) (record, error) {
 	if !validID(id) {
 		return record{}, NotFound(id)
@@ -219,8 +220,8 @@ func readRecord(r core.Reader, id string) (record, error) {
 	return rec, nil
 }
 
-// NotFound says that there is no token of an id. What is too long for one isn't repeated: it
-// may be a token, in the place of its id.
+// NotFound is the error for an id that no token has. A text that is too long for an id
+// isn't repeated: it may be a token, given instead of its id.
 func NotFound(id string) error {
 	name := fmt.Sprintf("%q", id)
 	if len(id) > idDigits {

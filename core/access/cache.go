@@ -10,33 +10,33 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A revocation in any process has to hold at once, so nothing here is remembered for a
-// time: each check reads the token's record, and the cache only saves the work of making
-// sense of the bytes that it has made sense of before. The record is its own version: a
-// counter of all changes would be read as often, and every change would meet the others
-// there.
+// A revocation in any process must take effect at once, so nothing here is remembered for
+// a time: each check reads the token's record, and the cache only saves decoding bytes
+// that were decoded before. The record is its own version: a counter of all changes would
+// be read just as often, and all changes would conflict there.
 
 const (
-	// maxCached bounds the cache. A full one is emptied: few tokens are in use at a time.
+	// maxCached bounds the cache. A full cache is emptied: few tokens are in use at a
+	// time.
 	maxCached = 1024
-	// usedStep is how often the use of a token is written at most.
+	// usedStep is how often the use of a token is recorded at most.
 	usedStep = time.Hour
 )
 
-// holder is who holds a credential: what a token's record says, or the operator's file.
+// holder is the holder of a credential, from a token's record or the operator's file.
 // Only used changes.
 type holder struct {
-	// record is what it was made of.
+	// record is the bytes from which it was decoded.
 	record []byte
 	token  Token
 	digest digest
 	caller core.Caller
-	// used is when the token was last used as far as is written, in Unix nanoseconds; 0 is
-	// never.
+	// used is when the token was last used, as far as that is recorded, in Unix
+	// nanoseconds; 0 means never.
 	used atomic.Int64
 }
 
-// live reports whether it lets anybody in at a time.
+// live reports whether the credential is valid at a time.
 func (h *holder) live(now time.Time) bool {
 	return h.caller.Subject == core.OperatorSubject || h.caller.Subject != "" && h.token.State(now) == Active
 }
@@ -48,7 +48,7 @@ type cache struct {
 
 func newCache() *cache { return &cache{holders: map[string]*holder{}} }
 
-// get is what was made of these bytes; nil for nothing.
+// get returns the holder decoded from these bytes; nil if there is none.
 func (c *cache) get(id string, value []byte) *holder {
 	c.mu.Lock()
 	h := c.holders[id]
@@ -68,8 +68,8 @@ func (c *cache) put(id string, h *holder) {
 	c.holders[id] = h
 }
 
-// holder is who holds a token of an id: nobody, whom no secret fits, where there is none
-// that can be read.
+// holder is the holder of the token with an id. If there is no readable one, it is a
+// holder that no secret matches.
 func (a *Authority) holder(r core.Reader, id string) (*holder, error) {
 	if id == OperatorID {
 		return a.operatorHolder(), nil
@@ -78,7 +78,7 @@ func (a *Authority) holder(r core.Reader, id string) (*holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := a.cache.get(id, value) // also where nothing was found, which takes as long
+	known := a.cache.get(id, value) // also if nothing was found, so that it takes as long
 	if found && known != nil {
 		return known, nil
 	}
@@ -98,8 +98,9 @@ func (a *Authority) holder(r core.Reader, id string) (*holder, error) {
 	return h, nil
 }
 
-// use writes that a token was used, at most once in [usedStep]. A use that can't be written,
-// on a disk that is full, say, is a use still: it is tried again after that time.
+// use records that a token was used, at most once in [usedStep]. If that fails, for
+// example because the disk is full, the use is still allowed: recording is tried again
+// after that time.
 func (a *Authority) use(ctx context.Context, h *holder) {
 	now, last := a.now(), h.used.Load()
 	if h.token.ID == "" || now.UnixNano()-last < int64(usedStep) || !h.used.CompareAndSwap(last, now.UnixNano()) {

@@ -10,9 +10,10 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Checker proves that tokens are what the journal says was issued, so that one that was put
-// into the store, or given more rights there, shows. Credentials are never made again: what
-// is wrong is dropped by a rebuild, and what isn't there lets nobody in, which is no problem.
+// Checker proves that tokens match what the journal says was issued, so that a token that
+// was put into the store, or given more rights there, is detected. Credentials are never
+// recreated: a rebuild drops those that are wrong. A missing credential is no problem, as
+// it isn't valid.
 type Checker struct{}
 
 var _ core.Rebuilder = Checker{}
@@ -47,7 +48,8 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	return nil
 }
 
-// Rebuild implements [core.Rebuilder]: it drops what isn't proven, and what hangs on that.
+// Rebuild implements [core.Rebuilder]: it drops credentials that aren't proven, and
+// everything that belongs to them.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	var proven map[string]string
 	err := s.View(ctx, func(r core.Reader) (err error) {
@@ -76,8 +78,8 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// recordDigests are the digests of the tokens' records as the newest events have them, of
-// those that are there: [MaxTokens] bounds them.
+// recordDigests are the digests of the existing tokens' records, from the newest events:
+// [MaxTokens] bounds them.
 func recordDigests(ctx context.Context, r core.Reader) (map[string]string, error) {
 	proven := map[string]string{}
 	err := scan(r, tokenPrefix, func(key string, _ []byte) error {
@@ -103,12 +105,12 @@ func recordDigests(ctx context.Context, r core.Reader) (map[string]string, error
 		return ctx.Err()
 	})
 	if journal.IsBroken(err) {
-		err = nil // which the journal's own check reports
+		err = nil // the journal's own check reports it
 	}
 	return proven, err
 }
 
-// problem says what is wrong with a key of this part; "" is nothing.
+// problem says what is wrong with a key of this part; "" if nothing is.
 func problem(r core.Reader, key string, value []byte, proven map[string]string) (string, error) {
 	if id, is := strings.CutPrefix(key, tokenPrefix); is {
 		if _, _, ok := decodeRecord(id, value); !ok {
@@ -140,14 +142,14 @@ func problem(r core.Reader, key string, value []byte, proven map[string]string) 
 	return "", nil
 }
 
-// ofToken says that what hangs on a token is there without it.
+// ofToken reports a key that belongs to a missing token.
 func ofToken(r core.Reader, id string) (string, error) {
 	_, found, err := r.Get(tokenKey(id))
 	if err != nil || found {
 		return "", err
 	}
-	return "it belongs to a token that isn't there", nil
+	return "it belongs to a token that doesn't exist", nil
 }
 
-// describe renders a key for messages.
+// describe formats a key for messages.
 func describe(key string) string { return strings.Trim(strconv.Quote(key), `"`) }

@@ -15,33 +15,33 @@ import (
 )
 
 // A credential is text of a fixed length in one alphabet without upper case, so that each
-// has exactly one spelling: nothing has to be normalized before it is compared. Its prefix
-// lets tools that look for leaked secrets find it.
+// has exactly one spelling: nothing has to be normalized before it is compared. Its
+// prefix lets tools that look for leaked secrets recognize it.
 
-// kind is what a credential is for, as its text begins.
+// kind is the purpose of a credential, as the prefix of its text.
 type kind string
 
 const (
 	kindToken   kind = "rfl"
-	kindLink    kind = "rfo" // once
+	kindLink    kind = "rfo" // can be used once
 	kindSession kind = "rfs"
 )
 
 const (
 	// secretBytes is the size of a secret: 256 bits.
 	secretBytes = 32
-	// idDigits is the length of a token's id: seconds since 1970, so that ids sort by when
-	// tokens were issued, and 32 random bits.
+	// idDigits is the length of a token's id: the time in seconds since 1970, so that ids
+	// are sorted by time of issue, and 32 random bits.
 	idDigits = 16
 	// MaxCredential is the longest credential, in bytes.
 	MaxCredential = len(kindToken) + 1 + idDigits + 1 + 2*secretBytes
 )
 
-// OperatorID is what the operator's token has as its id.
+// OperatorID is the id of the operator's token.
 const OperatorID = "operator"
 
-// Secret is the text of a credential. It is JSON as it is, for the one answer that shows
-// it; everywhere else, such as in a log or an error, it is "[secret]".
+// Secret is the text of a credential. It is written to JSON as it is, for the one result
+// that shows it; everywhere else, such as in a log or an error, it is "[secret]".
 type Secret string
 
 // Format implements [fmt.Formatter] for all verbs.
@@ -61,14 +61,14 @@ func Hide(text []byte) []byte { return credentials.ReplaceAll(text, []byte(shown
 // credentials matches what is as long as hardly anything else that begins so.
 var credentials = regexp.MustCompile(`rf[los]_(` + OperatorID + `|[0-9a-f]{16})_[0-9a-f]+`)
 
-// credential is a credential's parts. Its zero value is none that anybody has.
+// credential is the parts of a credential. Nobody has the zero value.
 type credential struct {
 	id     string
 	secret [secretBytes]byte
 }
 
-// parse takes a credential apart. ok is whether it is one of the kind; otherwise the
-// credential is the zero value, which can be looked up like any other.
+// parse splits a credential into its parts. ok is whether it is a credential of that
+// kind; otherwise the result is the zero value, which can be looked up like any other.
 func parse(k kind, text string) (c credential, ok bool) {
 	if len(text) > MaxCredential {
 		return credential{}, false
@@ -88,14 +88,14 @@ func (c credential) text(k kind) Secret {
 	return Secret(string(k) + "_" + c.id + "_" + hex.EncodeToString(c.secret[:]))
 }
 
-// digest is the hash of a secret, which is what is stored of it.
+// digest is the hash of a secret, which is stored instead of the secret.
 type digest [sha256.Size]byte
 
 func (c credential) digest() digest { return sha256.Sum256(c.secret[:]) }
 
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
-// equal takes the same time wherever two digests differ.
+// equal takes the same time, wherever two digests differ.
 func (d digest) equal(other digest) bool { return subtle.ConstantTimeCompare(d[:], other[:]) == 1 }
 
 // parseDigest reads what [digest.String] wrote.
@@ -107,11 +107,11 @@ func parseDigest(text string) (d digest, ok bool) {
 	return d, err == nil
 }
 
-// newSecret draws a credential's secret.
+// newSecret generates a credential's secret.
 func newSecret(random io.Reader, id string) (credential, error) {
 	c := credential{id: id}
 	if _, err := io.ReadFull(random, c.secret[:]); err != nil {
-		return credential{}, sdk.Errorf(sdk.Unavailable, "no_randomness", "draw a secret: %w", err)
+		return credential{}, sdk.Errorf(sdk.Unavailable, "no_randomness", "generate a secret: %w", err)
 	}
 	return c, nil
 }
@@ -123,23 +123,23 @@ func isHex(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })
 }
 
-// unauthenticated is the reason of the answer to a credential that doesn't hold.
+// unauthenticated is the reason of the error for a credential that isn't valid.
 const unauthenticated = "unauthenticated"
 
-// refusal is the answer to every credential that doesn't hold, whatever is wrong with it.
+// refusal is the error for every credential that isn't valid, whatever is wrong with it.
 func refusal() error {
-	return sdk.Errorf(sdk.Denied, unauthenticated, "the token or login isn't one that holds here").
+	return sdk.Errorf(sdk.Denied, unauthenticated, "the token or login isn't valid").
 		WithHint("ask the operator for a token")
 }
 
 // Unauthenticated is the answer to a credential of another kind that doesn't hold.
 func Unauthenticated() error { return refusal() }
 
-// IsUnauthenticated reports whether an error says that a credential doesn't hold: it is
-// malformed, wrong, expired or revoked, or there is none of its id.
+// IsUnauthenticated reports whether an error says that a credential isn't valid: it is
+// malformed, wrong, expired or revoked, or its id doesn't exist.
 func IsUnauthenticated(err error) bool {
 	return sdk.CodeOf(err) == sdk.Denied && sdk.ReasonOf(err) == unauthenticated
 }
 
-// nobody is who asks where a credential doesn't hold.
+// nobody is the result for a credential that isn't valid.
 func nobody() (core.Caller, error) { return core.Caller{}, refusal() }

@@ -63,7 +63,7 @@ func (g *gate) issue(q access.Request) *access.Issued {
 // refused checks that a credential has the one answer of all that don't hold.
 func (g *gate) refused(what string, c core.Caller, err error) {
 	g.t.Helper()
-	const want = "the token or login isn't one that holds here"
+	const want = "the token or login isn't valid"
 	if !access.IsUnauthenticated(err) || sdk.AsError(err).Message != want || len(sdk.AsError(err).Details) > 0 || c.Subject != "" || len(c.Scopes) > 0 {
 		g.t.Errorf("%s: %+v, %v; want %q", what, c, err, want)
 	}

@@ -18,12 +18,13 @@ func tokenKey(id string) []byte { return []byte(tokenPrefix + id) }
 
 func usedKey(id string) []byte { return []byte(usedPrefix + id) }
 
-// loginKey is the key of a link or session: prefix is one of theirs.
+// loginKey is the key of a link or session, whose prefix is given.
 func loginKey(prefix, id string, d digest) []byte {
 	return []byte(prefix + id + "/" + d.String())
 }
 
-// splitLogin is the id and the digest in a key of [loginKey]. ok is whether it is one.
+// splitLogin returns the id and the digest in a key of [loginKey]. ok is whether it is
+// one.
 func splitLogin(prefix, key string) (id string, d digest, ok bool) {
 	rest, found := strings.CutPrefix(key, prefix)
 	id, text, _ := strings.Cut(rest, "/")

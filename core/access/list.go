@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Get returns a token. The error is sdk.NotFound, reason "token_not_found", where there is
-// none.
+// Get returns a token. If there is none, the error is sdk.NotFound, reason
+// "token_not_found".
 func (a *Authority) Get(ctx context.Context, id string) (*Token, error) {
 	var t Token
 	err := a.writer.Store.View(ctx, func(r core.Reader) error {
@@ -29,8 +29,8 @@ func (a *Authority) Get(ctx context.Context, id string) (*Token, error) {
 	return &t, nil
 }
 
-// Find is [Authority.Get] by the beginning of an id too, where that names one token only:
-// where it names several, the error is sdk.Conflict, reason "token_ambiguous".
+// Find is [Authority.Get] that also accepts the start of an id, if only one token
+// matches. If several match, the error is sdk.Conflict, reason "token_ambiguous".
 func (a *Authority) Find(ctx context.Context, begun string) (*Token, error) {
 	if validID(begun) || begun == "" || !isHex(begun) {
 		return a.Get(ctx, begun)
@@ -47,24 +47,25 @@ func (a *Authority) Find(ctx context.Context, begun string) (*Token, error) {
 		return nil, NotFound(begun)
 	case len(ids) > 1:
 		return nil, sdk.Errorf(sdk.Conflict, "token_ambiguous", "the ids of several tokens begin with %s", core.Cut(begun)).
-			WithHint("write more of the id").WithAction("token list")
+			WithHint("write more characters of the id").WithAction("token list")
 	}
 	return a.Get(ctx, begun+ids[0])
 }
 
 // ListFilter selects tokens.
 type ListFilter struct {
-	// Reaches says whether who asks reaches all that a pattern of namespaces matches; a token
-	// with a pattern beyond that is left out. Nil reaches everything.
+	// Reaches reports whether the caller reaches everything that a pattern of namespaces
+	// matches; a token with another pattern is left out. Nil reaches everything.
 	Reaches func(pattern string) bool
-	// After is the id of the token that the list goes on after; "" is none.
+	// After is the id of the token after which the list continues; "" means from the
+	// start.
 	After string
-	// Limit is how many there are at most; 0 is all.
+	// Limit is how many are listed at most; 0 means all.
 	Limit int
 }
 
-// List lists tokens in the order in which they were issued, with those that ended within
-// [KeepEnded].
+// List lists tokens in the order in which they were issued, including those that ended
+// within [KeepEnded].
 func (a *Authority) List(ctx context.Context, f ListFilter) ([]Token, error) {
 	var list []Token
 	err := a.writer.Store.View(ctx, func(r core.Reader) error {
@@ -89,7 +90,7 @@ func (a *Authority) List(ctx context.Context, f ListFilter) ([]Token, error) {
 	return list, sdk.Wrap("list the tokens", err)
 }
 
-// within reports whether all patterns of a token are reached.
+// within reports whether reaches holds for all patterns of a token.
 func (t *Token) within(reaches func(string) bool) bool {
 	if reaches == nil {
 		return true
@@ -102,10 +103,10 @@ func (t *Token) within(reaches func(string) bool) bool {
 	return true
 }
 
-// State is whether a token lets anybody in now.
+// State is the state of a token now.
 func (a *Authority) State(t *Token) State { return t.State(a.now()) }
 
-// Active counts the tokens that let somebody in now.
+// Active counts the tokens that are valid now.
 func (a *Authority) Active(ctx context.Context) (n int, err error) {
 	now := a.now()
 	err = a.writer.Store.View(ctx, func(r core.Reader) error {
@@ -119,7 +120,7 @@ func (a *Authority) Active(ctx context.Context) (n int, err error) {
 	return n, sdk.Wrap("count the tokens", err)
 }
 
-// lastUsed is when a token was last used; zero for never, or where that can't be read.
+// lastUsed is when a token was last used; zero if it never was, or that can't be read.
 func lastUsed(r core.Reader, id string) (time.Time, error) {
 	value, found, err := r.Get(usedKey(id))
 	if err != nil || !found {

@@ -10,57 +10,60 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Whether a server may start is decided by one function of what is known before its store is
-// opened, so that a wrong start is refused before it has done anything. On loopback only
-// users of this machine can connect, and a token travels nowhere. Beyond it, tokens and
-// memories would cross a network in the clear, and the one token that there is at first
-// would be shared by everybody: so there it takes encryption, and a credential of one's own.
+// Whether a server may start is decided by one function, from what is known before its
+// store is opened, so that a wrong start is refused before it has done anything. On
+// loopback only users of this machine can connect, and a token doesn't travel. On other
+// addresses, tokens and memories would cross a network unencrypted, and everybody would
+// share the one token that exists at first: so a server there needs encryption, and
+// credentials for each client.
 
-// Listen is how a server is to be started.
+// Listen describes how a server is to be started.
 type Listen struct {
-	// Address is where it listens, as host:port. Without a host that is every address of this
-	// machine.
+	// Address is where it listens, as host:port. Without a host it means every address of
+	// this machine.
 	Address string
-	// Resolved are all addresses that the host has, as the resolver says; for an IP address
-	// that one. They aren't needed where Address has no host.
+	// Resolved are all addresses of the host according to the resolver; for an IP address
+	// just that one. It isn't needed if Address has no host.
 	Resolved []netip.Addr
-	// NoAuth is to ask for no credentials.
+	// NoAuth means that no credentials are required.
 	NoAuth bool
-	// TLSCert and TLSKey are files, ACMEName is a name that a certificate is asked for, and
-	// Proxies are the networks, such as 10.0.0.0/8, of proxies that do TLS.
+	// TLSCert and TLSKey are files, ACMEName is a name for which a certificate is
+	// requested, and Proxies are the networks, such as 10.0.0.0/8, of proxies that do
+	// TLS.
 	TLSCert, TLSKey string
 	ACMEName        string
 	Proxies         []string
 	// OIDC is whether an issuer of identities is configured.
 	OIDC bool
-	// Tokens is how many tokens hold besides the operator's; nil is that nobody has looked
-	// yet, as before the store is opened, and isn't judged.
+	// Tokens is how many tokens are valid besides the operator's. Nil means not known
+	// yet, before the store is opened, and isn't checked.
 	Tokens *int
 }
 
-// Encryption is how what passes between clients and a server is encrypted.
+// Encryption is how the traffic between clients and a server is encrypted.
 type Encryption string
 
-// The ways of encryption.
+// The kinds of encryption.
 const (
 	EncryptionNone  Encryption = "none" // on loopback only
 	EncryptionFiles Encryption = "files"
 	EncryptionACME  Encryption = "acme"
-	EncryptionProxy Encryption = "proxy" // a proxy does it, and what comes from there is plain
+	EncryptionProxy Encryption = "proxy" // a proxy does it, and its own traffic to the server is unencrypted
 )
 
 // Exposure is how a server that may start is reached.
 type Exposure struct {
-	// Beyond is whether other machines can connect, themselves or through a proxy.
+	// Beyond is whether other machines can connect, directly or through a proxy.
 	Beyond     bool
 	Encryption Encryption
-	// Proxies are whose forwarded headers are believed.
+	// Proxies are the networks whose forwarded headers are trusted.
 	Proxies []netip.Prefix
 }
 
-// Check decides whether the server may start, and reports all that keeps it from that in one
-// error: sdk.Invalid of the reasons "listen_invalid", "tls_invalid", "acme_invalid",
-// "proxy_invalid", "no_auth_beyond_loopback", "tls_required" and "token_required".
+// Check decides whether the server may start, and reports everything that prevents that
+// in one error: sdk.Invalid of the reasons "listen_invalid", "tls_invalid",
+// "acme_invalid", "proxy_invalid", "no_auth_beyond_loopback", "tls_required" and
+// "token_required".
 func (l *Listen) Check() (*Exposure, error) {
 	var problems []error
 	beyond, err := l.beyond()
@@ -69,7 +72,7 @@ func (l *Listen) Check() (*Exposure, error) {
 	encryption, proxies, wrong := l.encryption()
 	e.Encryption, e.Proxies = encryption, proxies
 	problems = append(problems, wrong...)
-	if e.Beyond = beyond || len(l.Proxies) > 0; e.Beyond { // a proxy next to it brings in others too
+	if e.Beyond = beyond || len(l.Proxies) > 0; e.Beyond { // a proxy on this machine also forwards others
 		problems = append(problems, l.beyondProblems(e.Encryption, len(wrong) == 0)...)
 	}
 	if err := core.JoinErrors(problems...); err != nil {
@@ -78,8 +81,8 @@ func (l *Listen) Check() (*Exposure, error) {
 	return e, nil
 }
 
-// beyond reports whether a machine other than this can connect: one address that isn't of
-// loopback is enough.
+// beyond reports whether another machine can connect: one address that isn't a loopback
+// address is enough.
 func (l *Listen) beyond() (bool, error) {
 	host, port, err := net.SplitHostPort(l.Address)
 	if err != nil {
@@ -95,7 +98,7 @@ func (l *Listen) beyond() (bool, error) {
 		return false, listenInvalid(l.Address, "its host has no address")
 	}
 	for _, a := range l.Resolved {
-		if !a.Unmap().WithZone("").IsLoopback() { // 0.0.0.0 and :: aren't either
+		if !a.Unmap().WithZone("").IsLoopback() { // 0.0.0.0 and :: aren't loopback either
 			return true, nil
 		}
 	}
@@ -107,7 +110,7 @@ func listenInvalid(address, problem string) error {
 		WithHint("write it like 127.0.0.1:7842").WithDetail("field", "listen")
 }
 
-// encryption is how the server is to be encrypted, and what is wrong with that.
+// encryption is how the server is to be encrypted, and the problems of that.
 func (l *Listen) encryption() (e Encryption, proxies []netip.Prefix, problems []error) {
 	add := func(reason, field, hint, format string, args ...any) {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, reason, format, args...).WithHint("%s", hint).WithDetail("field", field))
@@ -116,7 +119,7 @@ func (l *Listen) encryption() (e Encryption, proxies []netip.Prefix, problems []
 	for _, text := range l.Proxies {
 		switch network, err := netip.ParsePrefix(text); {
 		case err != nil:
-			add("proxy_invalid", "tls_by_proxy", "write it like 10.1.2.3/32", "tls_by_proxy %q isn't a network", core.Cut(text))
+			add("proxy_invalid", "tls_by_proxy", "write a network such as 10.1.2.3/32", "tls_by_proxy %q isn't a network", core.Cut(text))
 		case network.Bits() == 0:
 			add("proxy_invalid", "tls_by_proxy", "name the addresses of the proxies", "tls_by_proxy %s is every address: anybody could forge who connects", network)
 		default:
@@ -162,8 +165,8 @@ func isDNSName(name string) bool {
 	return true
 }
 
-// beyondProblems are what a start beyond loopback lacks. What is wrong with the encryption
-// that was asked for is reported already where judged is false.
+// beyondProblems are the problems of a start beyond loopback. If judged is false, the
+// problems of the encryption are already reported.
 func (l *Listen) beyondProblems(e Encryption, judged bool) (problems []error) {
 	if l.NoAuth {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "no_auth_beyond_loopback", "no_auth is refused: %s is reached from other machines, where anybody could do everything", l.shown()).

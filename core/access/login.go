@@ -12,18 +12,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A browser doesn't hold a token, which any page's script or extension could then keep for
-// as long as the token holds. It has the cookie of a session instead, which is made of a
-// token, or of a link that is good for one use. A session stands for its token, and has no
-// rights of its own: when the token is revoked, expires or is replaced, it ends.
+// A browser doesn't hold a token, because a page's script or an extension could then keep
+// it for as long as the token is valid. It has the cookie of a session instead, which is
+// made from a token, or from a link that can be used once. A session has exactly the
+// rights of its token, and ends when the token is revoked, expires or is replaced.
 
 const (
-	// LinkTime is how long a login link holds: as long as opening a browser takes.
+	// LinkTime is how long a login link is valid: as long as opening a browser takes.
 	LinkTime = time.Minute
 	// SessionTime is how long a browser stays logged in, however much it is used.
 	SessionTime = 12 * time.Hour
-	// MaxSessions is how many browsers are logged in with one token, and MaxLinks how many of
-	// its links are open: the oldest ends where there would be more.
+	// MaxSessions is how many browsers may be logged in with one token, and MaxLinks how
+	// many of its links may be open: one more ends the oldest.
 	MaxSessions = 32
 	MaxLinks    = 8
 )
@@ -45,7 +45,7 @@ type login struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// decodeLogin takes only what this package writes.
+// decodeLogin accepts only what this package writes.
 func decodeLogin(value []byte) (l login, ok bool) {
 	if json.Unmarshal(value, &l) != nil || !bytes.Equal(core.MustJSON(l), value) {
 		return login{}, false
@@ -54,19 +54,19 @@ func decodeLogin(value []byte) (l login, ok bool) {
 	return l, ok
 }
 
-// Login is a link or a session that was made, with its secret, which is shown this once.
+// Login is a new link or session, with its secret, which is returned only here.
 type Login struct {
 	Secret    Secret    `json:"secret"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// NewLink makes a login link for the operator, who is the caller of the context: any other
-// is refused, sdk.Denied of reason "operator_only". The operator's token is made where there
-// is none.
+// NewLink makes a login link for the operator, who must be the context's caller: others
+// are refused, sdk.Denied of reason "operator_only". If the operator has no token, one is
+// made.
 func (a *Authority) NewLink(ctx context.Context) (*Login, error) {
 	if core.CallerOf(ctx).Subject != core.OperatorSubject {
 		return nil, sdk.Errorf(sdk.Denied, "operator_only", "only the local operator makes login links").
-			WithHint("log in with a token")
+			WithHint("use a token to log in")
 	}
 	if _, err := a.EnsureOperatorToken(ctx); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (a *Authority) NewLink(ctx context.Context) (*Login, error) {
 	return a.open(ctx, kindLink, OperatorID, func(tx *journal.Tx) (*holder, error) { return a.operatorHolder(), nil })
 }
 
-// Redeem makes a session of a login link, which is then used up. A link that doesn't hold
-// has the answer of [IsUnauthenticated].
+// Redeem makes a session from a login link, which can't be used again. A link that isn't
+// valid gets an error for which [IsUnauthenticated] holds.
 func (a *Authority) Redeem(ctx context.Context, link string) (*Login, error) {
 	c, ok := parse(kindLink, link)
 	key := loginKey(linkPrefix, c.id, c.digest())
@@ -91,7 +91,7 @@ func (a *Authority) Redeem(ctx context.Context, link string) (*Login, error) {
 	})
 }
 
-// OpenSession makes a session of a token, for somebody who typed it into a form.
+// OpenSession makes a session from a token that somebody typed into a form.
 func (a *Authority) OpenSession(ctx context.Context, token string) (*Login, error) {
 	c, ok := parse(kindToken, token)
 	return a.open(ctx, kindSession, c.id, func(tx *journal.Tx) (*holder, error) {
@@ -106,7 +106,7 @@ func (a *Authority) OpenSession(ctx context.Context, token string) (*Login, erro
 	})
 }
 
-// open makes a link or a session that stands for whom fn finds in the transaction.
+// open makes a link or a session for the holder that fn finds in the transaction.
 func (a *Authority) open(ctx context.Context, k kind, id string, fn func(*journal.Tx) (*holder, error)) (*Login, error) {
 	prefix, lasts, limit := sessionPrefix, SessionTime, MaxSessions
 	if k == kindLink {
@@ -141,8 +141,8 @@ func (a *Authority) open(ctx context.Context, k kind, id string, fn func(*journa
 	return &Login{c.text(k), l.ExpiresAt}, nil
 }
 
-// AuthenticateSession says who asks with a session's cookie, as [Authority.Authenticate] does
-// for a token.
+// AuthenticateSession returns the caller that a session's cookie belongs to, as
+// [Authority.Authenticate] does for a token.
 func (a *Authority) AuthenticateSession(ctx context.Context, cookie string) (core.Caller, error) {
 	c, ok := parse(kindSession, cookie)
 	var found *holder
@@ -160,7 +160,7 @@ func (a *Authority) AuthenticateSession(ctx context.Context, cookie string) (cor
 	return found.caller, nil
 }
 
-// loggedIn is whom a link or session stands for at a time; nil is nobody: it isn't there,
+// loggedIn returns the holder of a link or session at a time; nil if it doesn't exist,
 // has ended, or its token has.
 func (a *Authority) loggedIn(r core.Reader, key []byte, id string, now time.Time) (*holder, error) {
 	value, found, err := r.Get(key)
@@ -180,7 +180,7 @@ func (a *Authority) loggedIn(r core.Reader, key []byte, id string, now time.Time
 	return h, nil
 }
 
-// CloseSession ends a session. One that isn't there is ended already.
+// CloseSession ends a session. A session that doesn't exist has ended already.
 func (a *Authority) CloseSession(ctx context.Context, cookie string) error {
 	c, ok := parse(kindSession, cookie)
 	if !ok {
@@ -191,7 +191,7 @@ func (a *Authority) CloseSession(ctx context.Context, cookie string) error {
 	}))
 }
 
-// trim leaves at most so many logins with a prefix, the newest, and none that ended.
+// trim removes the logins with a prefix that have ended, and the oldest above most.
 func trim(tx core.Tx, prefix string, most int, now time.Time) error {
 	type one struct {
 		key string

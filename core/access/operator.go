@@ -13,24 +13,26 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Whoever can read and write the data folder can do everything anyway. The operator's token
-// says no more than that: it is a file in that folder, which only its owner may read. It
-// doesn't expire, since that would lock out the one who could make another, and it is read at
-// each check, so that replacing it locks out the one before at once in every process.
+// A user who can read and write the data folder can do everything anyway. The operator's
+// token grants no more than that: it is a file in that folder, which only its owner may
+// read. It doesn't expire, since that would lock out the user who could make another. It
+// is read at each check, so that replacing it invalidates the previous one at once in
+// every process.
 //
-// A file that others may read may be known to them, and one of another owner may be changed
-// by them: such a file lets nobody in, rather than somebody who isn't the operator.
+// A file that others may read may be known to them, and a file of another owner may be
+// changed by that owner: such a file isn't accepted, because its user may not be the
+// operator.
 
-// OperatorFileName is what the file of the operator's token is called in the data folder.
+// OperatorFileName is the name of the file with the operator's token, in the data folder.
 const OperatorFileName = "operator.token"
 
-// maxOperatorFile bounds what is read of the file: a token and a line's end.
+// maxOperatorFile bounds how much of the file is read: a token and a line break.
 const maxOperatorFile = 128
 
 // operatorLabel is the label of a caller with the operator's token.
 const operatorLabel = core.OperatorSubject
 
-// EnsureOperatorToken makes the operator's token unless there is one, and reports whether it
+// EnsureOperatorToken makes the operator's token if there is none, and reports whether it
 // did. A file that can't be used is an error, see [Authority.OperatorToken].
 func (a *Authority) EnsureOperatorToken(ctx context.Context) (made bool, err error) {
 	_, err = a.OperatorToken()
@@ -45,15 +47,15 @@ func (a *Authority) EnsureOperatorToken(ctx context.Context) (made bool, err err
 	return err == nil, err
 }
 
-// ReplaceOperatorToken makes a new operator's token in the place of the one before, also
-// of one that can't be used. Logins that came from that end.
+// ReplaceOperatorToken makes a new operator's token, which replaces the previous one,
+// even one that can't be used. Logins made with that one end.
 func (a *Authority) ReplaceOperatorToken(ctx context.Context) (Secret, error) {
 	return a.writeOperator(ctx, true)
 }
 
 // OperatorToken is the operator's token, for users who may read the file. The errors are
 // sdk.NotFound, reason "operator_token_missing", and sdk.Denied, "operator_token_unsafe",
-// where others may read or change the file, or it holds something else.
+// if others may read or change the file, or it holds something else.
 func (a *Authority) OperatorToken() (Secret, error) {
 	c, err := a.readOperator()
 	if err != nil {
@@ -62,7 +64,7 @@ func (a *Authority) OperatorToken() (Secret, error) {
 	return c.text(kindToken), nil
 }
 
-// operatorHolder is the operator, or nobody where the file can't be used.
+// operatorHolder is the operator, or nobody if the file can't be used.
 func (a *Authority) operatorHolder() *holder {
 	c, err := a.readOperator()
 	if err != nil {
@@ -100,7 +102,7 @@ func (a *Authority) readOperator() (credential, error) {
 	return c, nil
 }
 
-// cause is a file's error without its path, which the message has.
+// cause is a file's error without the path, which the message already has.
 func cause(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
@@ -115,13 +117,13 @@ func noOperator(problem string) error {
 
 func unsafeOperator(path, problem string) error {
 	return sdk.Errorf(sdk.Denied, "operator_token_unsafe", "the operator's token in %s isn't used: %s", path, problem).
-		WithHint("replace it: who has read the file may know it").WithAction("token new", "operator", true)
+		WithHint("replace it: others may have read the file").WithAction("token new", "operator", true)
 }
 
-// writeOperator makes a token and puts it in the file, as a whole or not at all.
+// writeOperator makes a token and writes it to the file, completely or not at all.
 func (a *Authority) writeOperator(ctx context.Context, replace bool) (Secret, error) {
 	if a.operator == "" {
-		return "", noOperator("this host keeps no operator's token")
+		return "", noOperator("this host has no operator's token")
 	}
 	c, err := newSecret(a.random, OperatorID)
 	if err != nil {
@@ -132,8 +134,8 @@ func (a *Authority) writeOperator(ctx context.Context, replace bool) (Secret, er
 	if err != nil {
 		return "", operatorIO(a.operator, err)
 	}
-	defer func() { _ = os.Remove(temp) }() // it is gone where it was renamed
-	// What the journal doesn't say mustn't let anybody in, so it is recorded first.
+	defer func() { _ = os.Remove(temp) }() // after a rename there is nothing to remove
+	// A token that isn't in the journal mustn't be valid, so it is recorded first.
 	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
 		if err := dropAll(tx, linkPrefix+OperatorID+"/", sessionPrefix+OperatorID+"/"); err != nil {
 			return err
@@ -156,8 +158,8 @@ func (a *Authority) writeOperator(ctx context.Context, replace bool) (Secret, er
 	return c.text(kindToken), nil
 }
 
-// linkNew gives a file a second name, and never takes the place of one that is there; but
-// where a file system has no second names, two programs that start at once may.
+// linkNew gives a file a second name, and never replaces an existing file; but on a file
+// system without second names, two programs that start at the same time may.
 func linkNew(old, path string) error {
 	err := os.Link(old, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -166,9 +168,9 @@ func linkNew(old, path string) error {
 	return os.Rename(old, path)
 }
 
-// writeNew writes a file of its own in a folder, on the disk when it returns.
+// writeNew writes a new file in a folder, which is on the disk when it returns.
 func writeNew(dir, text string) (path string, err error) {
-	file, err := os.CreateTemp(dir, OperatorFileName+".*") // 0600, and never one that is there
+	file, err := os.CreateTemp(dir, OperatorFileName+".*") // 0600, and never an existing file
 	if err != nil {
 		return "", err
 	}
@@ -181,5 +183,5 @@ func writeNew(dir, text string) (path string, err error) {
 
 func operatorIO(path string, err error) error {
 	return sdk.Errorf(sdk.Unavailable, "operator_token_io", "write the operator's token to %s: %w", path, err).
-		WithHint("check the room and the permissions of its folder")
+		WithHint("check the free space and the permissions of its folder")
 }

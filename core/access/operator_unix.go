@@ -9,17 +9,16 @@ import (
 	"syscall"
 )
 
-// openOwn opens a file, and neither follows a link nor waits for a pipe.
+// openOwn opens a file, without following a link or waiting for a pipe.
 func openOwn(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
 
-// whyUnsafe says why somebody else may know or change what is in an open file; "" is that
-// nobody may.
+// whyUnsafe says why somebody else may read or change an open file; "" if nobody may.
 func whyUnsafe(file *os.File) string {
 	info, err := file.Stat()
 	if err != nil {
-		return "it can't be looked at"
+		return "its status can't be read"
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode(); {
@@ -33,7 +32,7 @@ func whyUnsafe(file *os.File) string {
 	return ""
 }
 
-// syncFolder makes the names in a folder last.
+// syncFolder syncs the names in a folder to the disk.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

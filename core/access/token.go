@@ -13,24 +13,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a token.
+// The limits of a token.
 const (
-	// DefaultLifetime is how long a token holds where the request doesn't say, and
-	// MaxLifetime how long at most: what nobody renews shouldn't let anybody in.
+	// DefaultLifetime is how long a token is valid if the request doesn't say, and
+	// MaxLifetime is the longest time: a token that nobody renews should end.
 	DefaultLifetime = 90 * 24 * time.Hour
 	MaxLifetime     = 365 * 24 * time.Hour
-	// MinLifetime is less than any use of a token takes.
+	// MinLifetime is shorter than any use of a token.
 	MinLifetime = time.Minute
-	// MaxLabel is how many bytes a token's label has at most.
+	// MaxLabel is the longest label of a token, in bytes.
 	MaxLabel = 128
-	// MaxTokens is how many tokens a store has at most, with those that ended within
-	// [KeepEnded]: each new one looks at all of them, in about 10 ms for that many.
+	// MaxTokens is how many tokens a store may have, including those that ended within
+	// [KeepEnded]: each new one reads all of them, in about 10 ms for that many.
 	MaxTokens = 10_000
 	// KeepEnded is how long a token that expired or was revoked is still listed.
 	KeepEnded = 30 * 24 * time.Hour
 )
 
-// State is whether a token lets anybody in.
+// State is whether a token is valid.
 type State string
 
 // The states of a token.
@@ -40,26 +40,26 @@ const (
 	Revoked State = "revoked"
 )
 
-// Token is what is known of a token. Its secret isn't.
+// Token is what is known about a token, without its secret.
 type Token struct {
 	ID string `json:"id"`
-	// Subject is who asks with it: the subject of the callers that it makes.
+	// Subject is who uses it: the subject of its callers.
 	Subject    string       `json:"subject"`
 	Scopes     []core.Scope `json:"scopes"`
 	Namespaces []string     `json:"namespaces"`
-	// Label says for people what it is for.
+	// Label says what the token is for, for people.
 	Label string `json:"label,omitempty"`
-	// IssuedBy is the subject of who made it: revoking a token doesn't end those that were
+	// IssuedBy is the subject that made it. Revoking a token doesn't end tokens that were
 	// made with it.
 	IssuedBy  string    `json:"issued_by,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
-	// LastUsedAt is when it was last used, to the hour; zero is never.
+	// LastUsedAt is when it was last used, to the hour; zero means never.
 	LastUsedAt time.Time `json:"last_used_at,omitzero"`
 }
 
-// State is whether the token lets anybody in at a time.
+// State is the state of the token at a time.
 func (t *Token) State(now time.Time) State {
 	switch {
 	case !t.RevokedAt.IsZero():
@@ -70,7 +70,7 @@ func (t *Token) State(now time.Time) State {
 	return Active
 }
 
-// ended is when the token stopped to hold, or will.
+// ended is when the token ended, or will end.
 func (t *Token) ended() time.Time {
 	if !t.RevokedAt.IsZero() && t.RevokedAt.Before(t.ExpiresAt) {
 		return t.RevokedAt
@@ -78,21 +78,21 @@ func (t *Token) ended() time.Time {
 	return t.ExpiresAt
 }
 
-// caller is who asks with the token. Over a network nobody chooses a name of their own: the
-// label of a caller is the token's subject.
+// caller is the caller that uses the token. Over a network nobody can choose another
+// name: the caller's label is the token's subject.
 func (t *Token) caller() core.Caller {
 	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Label: t.Subject}
 }
 
-// record is a token as it is stored: [Token.LastUsedAt] is at a key of its own, so that a
-// use doesn't meet a revocation.
+// record is a token as it is stored. [Token.LastUsedAt] has a key of its own, so that a
+// use doesn't conflict with a revocation.
 type record struct {
 	Token
 	Digest string `json:"digest"`
 }
 
-// decodeRecord takes only what this package writes, byte for byte: anything else might be
-// misread, and lets nobody in.
+// decodeRecord accepts only what this package writes, byte for byte: anything else might
+// be misread, and isn't valid.
 func decodeRecord(id string, value []byte) (rec record, d digest, ok bool) {
 	if json.Unmarshal(value, &rec) != nil || !bytes.Equal(core.MustJSON(rec), value) {
 		return record{}, digest{}, false
@@ -103,24 +103,25 @@ func decodeRecord(id string, value []byte) (rec record, d digest, ok bool) {
 
 // Request asks for a token.
 type Request struct {
-	// Subject is who is going to ask with it, 1 to [core.MaxCallerName] bytes. Several tokens
-	// may have the same.
+	// Subject is who will use the token, 1 to [core.MaxCallerName] bytes. Several tokens
+	// may have the same subject.
 	Subject string
-	// Scopes and Namespaces are what it may be used for; each is needed.
+	// Scopes and Namespaces are what it may be used for; both are required.
 	Scopes     []core.Scope
 	Namespaces []string
-	// Label says for people what it is for, up to [MaxLabel] bytes.
+	// Label says what the token is for, for people, in up to [MaxLabel] bytes.
 	Label string
 	// Lifetime is from [MinLifetime] to [MaxLifetime]; 0 is [DefaultLifetime].
 	Lifetime time.Duration
-	// Reaches says whether who asks reaches all that a pattern of namespaces matches: a
-	// subject that has tokens beyond that is refused, so that nobody is taken for somebody who
-	// reaches more. Nil reaches everything.
+	// Reaches reports whether the caller reaches everything that a pattern of namespaces
+	// matches. If the subject has a token with another pattern, the request is refused,
+	// so that the new token isn't mistaken for one that reaches further. Nil reaches
+	// everything.
 	Reaches func(pattern string) bool
 }
 
-// normalize checks a request, reports all that is wrong with it, and brings it in the form
-// in which it is stored.
+// normalize checks a request, reports everything that is wrong with it, and converts it
+// to the stored form.
 func (q *Request) normalize() error {
 	var problems []error
 	add := func(field, format string, args ...any) {
@@ -135,15 +136,15 @@ func (q *Request) normalize() error {
 	}
 	switch text("subject", q.Subject, core.MaxCallerName); {
 	case q.Subject == "":
-		add("subject", "subject is missing: it is who asks with the token")
+		add("subject", "subject is missing: it says who uses the token")
 	case q.Subject == core.OperatorSubject:
-		add("subject", "subject %s is the local operator's, who has a token of its own", core.OperatorSubject)
+		add("subject", "subject %s is reserved for the local operator, who has a token of its own", core.OperatorSubject)
 	}
 	text("label", q.Label, MaxLabel)
 	problems = append(problems, q.scopeProblems()...)
 	switch n := len(q.Namespaces); {
 	case n == 0:
-		add("namespaces", "namespaces is empty: a token is of no use without one")
+		add("namespaces", "namespaces is empty: a token without namespaces is useless")
 	case n > core.MaxCallerNamespaces:
 		add("namespaces", "namespaces has %d patterns (limit %d)", n, core.MaxCallerNamespaces)
 	}
@@ -171,12 +172,12 @@ func (q *Request) scopeProblems() (problems []error) {
 	}
 	all := strings.Join(known, ", ")
 	if len(q.Scopes) == 0 {
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "scopes_invalid", "scopes is empty: a token is of no use without one").
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "scopes_invalid", "scopes is empty: a token without scopes is useless").
 			WithHint("give one or more of %s", all).WithDetail("field", "scopes"))
 	}
 	for _, s := range slices.Compact(slices.Sorted(slices.Values(q.Scopes))) {
 		if len(problems) == len(known) {
-			break // as many as there are scopes say enough
+			break // no more errors than there are scopes
 		}
 		if !slices.Contains(core.Scopes(), s) {
 			problems = append(problems, sdk.Errorf(sdk.Invalid, "scopes_invalid", "scopes: there is no scope %q", core.Cut(string(s))).

@@ -30,7 +30,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 			}
 			return err
 		})
-		if err != nil && !journal.IsBroken(err) { // which the journal's own check tells
+		if err != nil && !journal.IsBroken(err) { // the journal's own check reports it
 			return err
 		}
 	}
@@ -39,16 +39,16 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 		return true, ctx.Err()
 	})
 	if err == nil && records > named {
-		report(problem(prefix, fmt.Sprintf("%d records are named by no event", records-named)))
+		report(problem(prefix, fmt.Sprintf("no event names %d of the records", records-named)))
 	}
 	return err
 }
 
-// checkEvent checks the record of an event, and reports whether it is there.
+// checkEvent checks the record of an event, and reports whether it exists.
 func checkEvent(r core.Reader, stream string, e journal.Entry, report func(core.Problem)) (found bool, err error) {
 	var event journal.PolicyDecided
 	if err := json.Unmarshal(e.Data, &event); err != nil || event.ID == "" {
-		report(problem(fmt.Sprintf("event/%s/%d", stream, e.Seq), "it is no decision"))
+		report(problem(fmt.Sprintf("event/%s/%d", stream, e.Seq), "the event isn't a decision"))
 		return false, nil
 	}
 	value, found, err := r.Get(recordKey(event.ID))
@@ -58,7 +58,7 @@ func checkEvent(r core.Reader, stream string, e journal.Entry, report func(core.
 	case !found:
 		report(problem(prefix+event.ID, "the record is gone"))
 	case core.Digest(value) != event.Record:
-		report(problem(prefix+event.ID, "the record was changed: its digest isn't its event's"))
+		report(problem(prefix+event.ID, "the record was changed: its digest isn't the one in its event"))
 	}
 	return found, nil
 }

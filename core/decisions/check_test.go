@@ -37,14 +37,14 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 		{"whole", func(core.Tx, []byte) error { return nil }, ""},
 		{"a record is gone", func(tx core.Tx, key []byte) error { return tx.Delete(key) }, "is gone"},
 		{"a record was changed", func(tx core.Tx, key []byte) error { return tx.Put(key, []byte(`"three"`)) }, "was changed"},
-		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "1 records"},
+		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "no event names 1 of the records"},
 		{"an event that is no decision", func(tx core.Tx, _ []byte) error {
 			return journal.Append(t.Context(), tx, journal.DecisionStream(string(core.PolicyPoints()[0])), coretest.Epoch(), journal.RunResumed{})
-		}, "it is no decision"},
+		}, "the event isn't a decision"},
 		{"a broken journal, which is told elsewhere", func(tx core.Tx, _ []byte) error {
 			key, err := firstOf(tx, "event/")
 			return core.JoinErrors(err, tx.Put(key, []byte("{")))
-		}, "2 records are named by no event"},
+		}, "no event names 2 of the records"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,8 +15,8 @@ type batch struct {
 	// events are in the order in which they came.
 	events []entry
 	bytes  int
-	// lost is the number of decisions lost earlier. The batch's first decision
-	// reports it; told is whether the batch has that decision.
+	// lost is the number of decisions lost earlier, which the batch's first decision
+	// reports; told is whether the batch has that decision.
 	lost uint64
 	told bool
 }
@@ -25,14 +25,14 @@ type record struct {
 	key, value []byte
 }
 
-// entry is an event of a stream, and the subject that led to it.
+// entry is an event for a stream, and the subject that led to it.
 type entry struct {
 	stream, subject string
 	event           journal.Event
 }
 
-// commit writes as many of the queued as a batch holds. It returns how many it
-// took, how many of these aren't written, and why.
+// commit writes as many queued decisions as fit in a batch. It returns how many it took,
+// how many of these weren't written, and why.
 func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cause error) {
 	b := &batch{lost: l.untold()}
 	for _, q := range from {
@@ -57,8 +57,8 @@ func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cau
 	return taken, failed, cause
 }
 
-// untold counts the lost decisions that the journal doesn't report yet, and tell
-// notes that it does.
+// untold counts the lost decisions that the journal doesn't report yet; tell notes that
+// it now does.
 func (l *Log) untold() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *batch) add(q queued) error {
 		return nil
 	}
 	if err := (core.Caller{Subject: q.decision.Subject}).Validate(); err != nil {
-		return err // otherwise it would fail the whole batch
+		return err // a single bad decision mustn't fail the whole batch
 	}
 	event, value, err := q.decision.Make()
 	if err != nil {

@@ -11,39 +11,39 @@ import (
 )
 
 const (
-	// gather is how long the first decision of a batch waits for others: what a
-	// crash may lose.
+	// gather is how long the first decision of a batch waits for others. A crash may lose
+	// the decisions of that time.
 	gather = 100 * time.Millisecond
-	// batchCount and batchBytes are where a batch ends: a commit of some
-	// milliseconds, far below the limits of a transaction.
+	// batchCount and batchBytes bound a batch, so that a commit takes a few milliseconds
+	// and stays far below the limits of a transaction.
 	batchCount = 500
 	batchBytes = 4 << 20
-	// queueCount is how many decisions wait at most, and queueWait how long a caller that
-	// decides waits then for the store to catch up.
+	// queueCount is how many decisions may wait, and queueWait how long the caller then
+	// waits for the store to catch up.
 	queueCount = 4096
 	queueWait  = time.Second
 )
 
-// Decision is one to keep.
+// Decision is a policy decision to be recorded.
 type Decision struct {
 	Point core.Point
-	// Subject is who was authorised to do what the decision is on, see [core.Caller]; ""
-	// is nobody.
+	// Subject is who was authorised to make the request that was decided, see
+	// [core.Caller]; "" is nobody.
 	Subject string
-	// Make makes the event, without ID, Lost and Record, and the record as JSON. It
-	// is called later, and by another goroutine, so that the caller needn't
-	// wait for it; what it refers to must not change.
+	// Make returns the event, without ID, Lost and Record, and the record as JSON. It is
+	// called later, by another goroutine, so that the caller needn't wait for it; the
+	// data that it refers to must not change.
 	Make func() (journal.PolicyDecided, []byte, error)
 }
 
-// Options are what a [Log] is made of.
+// Options are the parts and settings of a [Log].
 type Options struct {
-	// IDs names the decisions.
+	// IDs makes the decisions' ids.
 	IDs core.IDs
-	// Writer changes the store that they are written to.
+	// Writer writes to the store.
 	Writer *journal.Writer
-	// Ready is closed once the store may be written to: until then decisions wait, since
-	// a store isn't opened for them alone. Nil is at once.
+	// Ready is closed once the store may be written to. Until then decisions wait,
+	// because a store isn't opened only for them. Nil means that the store is ready.
 	Ready <-chan struct{}
 }
 
@@ -51,7 +51,7 @@ type Options struct {
 type Log struct {
 	options Options
 
-	room chan struct{} // a place for each decision that waits
+	room chan struct{} // has capacity for each waiting decision
 	more chan struct{} // a batch is complete
 	end  chan struct{}
 	done chan struct{} // closed once the writer has ended
@@ -70,7 +70,7 @@ type queued struct {
 	event    journal.Event
 }
 
-// lost counts what couldn't be written, and says why.
+// lost counts the decisions that couldn't be written, and has the cause.
 type lost struct {
 	count, told uint64
 	cause       error
@@ -86,15 +86,15 @@ func NewLog(o Options) *Log {
 	return l
 }
 
-// Add keeps a decision. It doesn't wait for the store, unless that can't keep up.
+// Add queues a decision. It waits for the store only if the queue is full.
 func (l *Log) Add(d Decision) { l.put(queued{id: l.options.IDs.NewID(), decision: d}) }
 
-// Tell adds an event to the stream of the policies.
+// Tell appends an event to the stream of the policies.
 func (l *Log) Tell(e journal.Event) { l.put(queued{event: e}) }
 
 func (l *Log) put(q queued) {
 	if !l.enter() {
-		l.lose(sdk.Errorf(sdk.Exhausted, "decision_queue_full", "more decisions waited than %d", queueCount))
+		l.lose(sdk.Errorf(sdk.Exhausted, "decision_queue_full", "more than %d decisions were waiting", queueCount))
 		return
 	}
 	l.mu.Lock()
@@ -116,7 +116,7 @@ func (l *Log) put(q queued) {
 	}
 }
 
-// enter waits for a place in the queue, where it is being emptied.
+// enter waits for room in the queue, if the queue is being emptied.
 func (l *Log) enter() bool {
 	select {
 	case l.room <- struct{}{}:
@@ -136,7 +136,7 @@ func (l *Log) enter() bool {
 	}
 }
 
-// Waiting counts what isn't written yet.
+// Waiting counts the decisions and events that aren't written yet.
 func (l *Log) Waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *Log) emptied() bool {
 	return !l.closed
 }
 
-// write writes batches until the log is closed, and then all that is left.
+// write writes batches until the log is closed, and then everything that is left.
 func (l *Log) write() {
 	defer close(l.done)
 	defer l.timer.Stop()
@@ -179,7 +179,7 @@ func (l *Log) write() {
 	}
 }
 
-// Discard closes the log and drops what waits, which isn't worth opening a store.
+// Discard closes the log and drops what is queued: it isn't worth opening a store for.
 func (l *Log) Discard() {
 	l.mu.Lock()
 	l.queue = nil
@@ -187,9 +187,9 @@ func (l *Log) Discard() {
 	_ = l.Close() // nothing is left to be written
 }
 
-// Close writes what waits, and waits for that. The error, sdk.Unavailable of
-// reason "decisions_lost", says how many decisions couldn't be written, and why.
-// It is idempotent.
+// Close writes what is queued, and waits until it is written. The error, sdk.Unavailable
+// of reason "decisions_lost", says how many decisions couldn't be written, and why. Close
+// is idempotent.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if !l.closed {
@@ -203,8 +203,8 @@ func (l *Log) Close() error {
 	if l.lost.count == 0 {
 		return nil
 	}
-	return sdk.Errorf(sdk.Unavailable, "decisions_lost", "%d decisions of policies weren't recorded: %w", l.lost.count, l.lost.cause).
-		WithHint("they were made all the same; fix the cause before the next run").WithDetail("count", l.lost.count)
+	return sdk.Errorf(sdk.Unavailable, "decisions_lost", "%d policy decisions weren't recorded: %w", l.lost.count, l.lost.cause).
+		WithHint("they took effect all the same; fix the cause before the next run").WithDetail("count", l.lost.count)
 }
 
 func (l *Log) lose(cause error) {
@@ -233,7 +233,7 @@ func (l *Log) flush() bool {
 	defer l.mu.Unlock()
 	l.lost.add(failed, err)
 	if l.queue = l.queue[min(taken, len(l.queue)):]; len(l.queue) == 0 {
-		l.queue = nil // what was written may go
+		l.queue = nil // frees the memory of what was written
 	}
 	for range taken {
 		<-l.room

@@ -10,7 +10,8 @@ import (
 )
 
 // Pruner finds the decisions of each point that were recorded before a time. Nothing else
-// in a store rests on them: what the gate decided about a memory is a record of its own.
+// in a store depends on them: the gate's decisions about memories are records of their
+// own.
 type Pruner struct{ Before time.Time }
 
 var _ core.Pruner = Pruner{}
@@ -40,7 +41,7 @@ func (p Pruner) Prunable(ctx context.Context, r core.Reader, entries int, fn fun
 	return nil
 }
 
-// part is the next of a stream's old entries; an empty one where there are none.
+// part is the next part of a stream's old entries; empty if there are none.
 func (p Pruner) part(ctx context.Context, r core.Reader, stream string, first uint64, entries int) (core.Prunable, error) {
 	part := core.Prunable{Stream: stream, First: first}
 	err := journal.ReadFrom(r, stream, first, func(e journal.Entry) (bool, error) {
@@ -51,7 +52,7 @@ func (p Pruner) part(ctx context.Context, r core.Reader, stream string, first ui
 		found, err := checkEvent(r, stream, e, func(p core.Problem) { damage = p.Key + ": " + p.Message })
 		if err == nil && damage != "" {
 			err = sdk.Errorf(sdk.Internal, "record_corrupt", "%s", damage).
-				WithHint("nothing was pruned that is damaged; check the store").WithAction("store check")
+				WithHint("damaged records weren't pruned; check the store").WithAction("store check")
 		}
 		if err != nil || !found {
 			return false, err

@@ -15,9 +15,9 @@ const prefix = "decision/"
 
 func recordKey(id string) []byte { return []byte(prefix + id) }
 
-// Read yields the records from a time on, in the order of the decisions, and at
-// most one error, last. The zero time is all of them. A record is valid until the
-// next.
+// Read yields the records from a time on, in the order of the decisions, and at most one
+// error, last. The zero time selects all. A record is valid until the next one is
+// yielded.
 func Read(ctx context.Context, s core.Store, since time.Time) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := s.View(ctx, func(r core.Reader) error {
@@ -34,7 +34,7 @@ func Read(ctx context.Context, s core.Store, since time.Time) iter.Seq2[[]byte, 
 	}
 }
 
-// firstKey is a key before all decisions of a time: a UUIDv7 begins with its
+// firstKey is a key before all decisions made at a time: a UUIDv7 begins with its
 // milliseconds (RFC 9562).
 func firstKey(since time.Time) []byte {
 	if since.IsZero() || since.UnixMilli() < 0 {
@@ -55,8 +55,9 @@ type Stored struct {
 	Value []byte
 }
 
-// List yields the records after the one of an id, "" for the first, and from a time on, in
-// the order of the decisions, and at most one error, last. A record is valid until the next.
+// List yields the records after an id ("" for the start), and from a time on, in the
+// order of the decisions, and at most one error, last. A record is valid until the next
+// one is yielded.
 func List(ctx context.Context, s core.Store, after string, since time.Time) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		from := firstKey(since)
@@ -77,12 +78,12 @@ func List(ctx context.Context, s core.Store, after string, since time.Time) iter
 	}
 }
 
-// MinPrefix is how much of a decision's id names it.
+// MinPrefix is how many characters of a decision's id identify it.
 const MinPrefix = 8
 
-// Find returns the record of an id, or of the only one that begins with a prefix of at
-// least [MinPrefix] characters. Where there is none, or several, it is sdk.NotFound, reason
-// "decision_not_found", or sdk.Conflict, reason "id_ambiguous".
+// Find returns the record with an id, or the only one whose id begins with a prefix of at
+// least [MinPrefix] characters. If there is none, the error is sdk.NotFound, reason
+// "decision_not_found"; if there are several, sdk.Conflict, reason "id_ambiguous".
 func Find(ctx context.Context, s core.Store, id string) (found Stored, err error) {
 	if len(id) < MinPrefix || len(id) > maxIDBytes {
 		return Stored{}, NotFound(id)
@@ -91,7 +92,7 @@ func Find(ctx context.Context, s core.Store, id string) (found Stored, err error
 		found = Stored{}
 		return core.ScanPrefix(r, recordKey(id), func(key, value []byte) (bool, error) {
 			if found.ID != "" {
-				return false, sdk.Errorf(sdk.Conflict, "id_ambiguous", "several decisions begin with %s", id).WithHint("give more of the id").WithDetail("decision_id", id)
+				return false, sdk.Errorf(sdk.Conflict, "id_ambiguous", "several decisions begin with %s", id).WithHint("give more characters of the id").WithDetail("decision_id", id)
 			}
 			found = Stored{string(key[len(prefix):]), bytes.Clone(value)}
 			return found.ID != id, nil
@@ -103,11 +104,12 @@ func Find(ctx context.Context, s core.Store, id string) (found Stored, err error
 	return found, err
 }
 
-// maxIDBytes is how long an id is at most.
+// maxIDBytes is the longest id.
 const maxIDBytes = 64
 
-// NotFound is the refusal of an id that no recorded decision has: it may have been pruned.
+// NotFound is the error for an id that no recorded decision has: the decision may have
+// been pruned.
 func NotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no recorded decision %q", core.Cut(id)).
-		WithHint("list those that are there").WithAction("decisions list").WithDetail("decision_id", core.Cut(id))
+		WithHint("list the recorded decisions").WithAction("decisions list").WithDetail("decision_id", core.Cut(id))
 }

@@ -51,7 +51,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		"deep indentation":    {"a:\n b:\n  c:\n   d:\n    e:\n     f:\n      g: 1", "nested deeper than 5 levels"},
 		"not UTF-8":           {"ß: \xff", "f.yaml:1:4: the file isn't UTF-8 text (save the file as UTF-8)"},
 		"a control character": {"a: 1\nb: \x1b[2J", "f.yaml:2:4: the control character U+001B isn't allowed in YAML"},
-		"a lone return":       {"a: 1\rb: 2", "f.yaml:1:5: a carriage return stands within a line"},
+		"a lone return":       {"a: 1\rb: 2", "f.yaml:1:5: there is a carriage return within a line"},
 		"an anchor":           {"a: &x 1", "f.yaml:1:4: anchors, aliases, merge keys, tags and directives aren't supported"},
 		"a tag":               {"a: 1\nb: !!str y", "f.yaml:2:4: anchors"},
 		"a tag of a list":     {"a: ! [y]", "f.yaml:1:4: anchors"},

@@ -9,17 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// escapes makes up for what the library can't read in double quotes, though YAML
-// 1.2 and JSON write it: \/ and the two halves of a character beyond U+FFFF. Their
-// backslash becomes a character that isn't in the text, so that every place keeps
-// its line and column, and the tree's texts are restored.
+// escapes handles escapes in double quotes that the library can't read, though YAML 1.2
+// and JSON have them: \/ and the two halves of a character beyond U+FFFF. Their backslash
+// is replaced by a character that isn't in the text, so that every position keeps its
+// line and column, and the texts in the tree are restored.
 type escapes struct {
-	mark string // "" where the text has no such escape
+	mark string // "" if the text has no such escape
 }
 
 var (
-	// lacking finds them, and takes the backslashes before them along: of \\/ only
-	// the second one is an escape.
+	// lacking finds them, together with the backslashes before them: of \\/ only the
+	// second backslash is an escape.
 	lacking = regexp.MustCompile(`\\(?:\\|/|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})`)
 )
 
@@ -51,7 +51,7 @@ func hide(text string) (string, escapes) {
 	}), e
 }
 
-// restore gives a tree's texts what they say.
+// restore restores the texts in a tree.
 func (e escapes) restore(n *yaml.Node) {
 	if e.mark == "" {
 		return

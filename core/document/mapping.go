@@ -9,24 +9,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Reader reads a mapping key by key. Its methods ask for one key each, note what
-// is wrong with it, and give the zero value where it is absent. The keys that
-// were asked for are the ones that are known: Done notes all others.
+// Reader reads a mapping key by key. Each method asks for one key, notes what is wrong
+// with it, and returns the zero value if it is missing. Keys that were asked for count as
+// known: Done notes all others.
 type Reader struct {
 	*Problems
-	// Node is the mapping; an empty one where there is none.
+	// Node is the mapping; an empty one if there is none.
 	Node *Node
 	// What names the mapping in messages: "the workflow", "a node".
 	What string
-	// NullIsAbsent makes a key whose value is null one that isn't there.
+	// NullIsAbsent treats a key whose value is null as missing.
 	NullIsAbsent bool
 
-	absent bool // there is no mapping, which is noted where it should be
+	absent bool // the mapping is missing, which is already noted
 	known  map[string]bool
 }
 
-// Mapping begins to read a mapping. What isn't one is noted, and read as empty;
-// so is nil, without a note.
+// Mapping begins to read a mapping. Another kind of node is noted, and read as empty; nil
+// is also read as empty, without a note.
 func (p *Problems) Mapping(n *Node, what string) *Reader {
 	r := &Reader{Problems: p, Node: n, What: what, known: map[string]bool{}}
 	if n == nil || n.Kind != Mapping {
@@ -54,7 +54,7 @@ func (r *Reader) know(keys ...string) {
 	}
 }
 
-// Need is Get for a key that must be there.
+// Need is Get for a required key.
 func (r *Reader) Need(key string) *Node {
 	n := r.Get(key)
 	if n == nil {
@@ -63,7 +63,8 @@ func (r *Reader) Need(key string) *Node {
 	return n
 }
 
-// Lacks notes that the mapping isn't whole, unless there is none.
+// Lacks notes that something is missing in the mapping, unless the mapping itself is
+// missing.
 func (r *Reader) Lacks(hint, format string, args ...any) {
 	if !r.absent {
 		r.Add(r.Node.FirstKey(), hint, format, args...)
@@ -80,7 +81,7 @@ func (r *Reader) Typed(key string, want Kind) *Node {
 	return n
 }
 
-// hintAt says how to write what was meant as a boolean in YAML 1.1.
+// hintAt says how to write a word that would be a boolean in YAML 1.1.
 func hintAt(n *Node, want Kind) string {
 	if want == Bool && n.Kind == Text {
 		switch strings.ToLower(n.Text) {
@@ -109,7 +110,7 @@ func (r *Reader) List(key string) []*Node {
 	return nil
 }
 
-// Flag is whether a key is true.
+// Flag is whether the value of a key is true.
 func (r *Reader) Flag(key string) bool {
 	n := r.Typed(key, Bool)
 	return n != nil && n.json == "true"
@@ -118,12 +119,12 @@ func (r *Reader) Flag(key string) bool {
 // Ignore makes all of the mapping's keys known.
 func (r *Reader) Ignore() { r.know(r.Node.Keys()...) }
 
-// Done notes the keys that nobody asked for.
+// Done notes the keys that weren't asked for.
 func (r *Reader) Done() {
 	r.Known(r.Node, r.What, slices.Sorted(maps.Keys(r.known))...)
 }
 
-// Known notes every key of a mapping that isn't among some names.
+// Known notes every key of a mapping that isn't one of the names.
 func (p *Problems) Known(n *Node, what string, names ...string) {
 	known := make(map[string]bool, len(names))
 	for _, name := range names {

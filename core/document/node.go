@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Kind is what a node is. Its text fits into "must be …, not …".
+// Kind is the kind of a node. Its text fits into "must be …, not …".
 type Kind string
 
 // The kinds of nodes.
@@ -20,23 +20,24 @@ const (
 	List    Kind = "a list"
 )
 
-// Node is a value of a file with its place. YAML's types beyond JSON's, such as
+// Node is a value in a file, with its position. YAML's types beyond JSON's, such as
 // timestamps, are text.
 type Node struct {
 	Kind Kind
 	// At is where it begins: a mapping or list at its { or [, if it has one, else
 	// with its first key or dash, a block text at its | or >.
 	At Pos
-	// Text is what a text says; a number or boolean as it is written.
+	// Text is the content of a text, or a number or boolean as it is written.
 	Text string
-	// Block is whether a text is written below | or >.
+	// Block is whether a text is written as a block, below | or >.
 	Block bool
-	// Entries are a mapping's, Items a list's, in the file's order.
+	// Entries are the entries of a mapping, Items the items of a list, in the file's
+	// order.
 	Entries []Entry
 	Items   []*Node
 
-	json   string // of a number or boolean
-	first  Pos    // of a text whose characters are in the file unchanged; zero otherwise
+	json   string // JSON of a number or boolean
+	first  Pos    // where a text begins whose characters are in the file unchanged; zero otherwise
 	indent int    // columns before each line of a block text
 }
 
@@ -59,7 +60,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Keys are a mapping's, in the file's order.
+// Keys are the keys of a mapping, in the file's order.
 func (n *Node) Keys() []string {
 	keys := make([]string, len(n.Entries))
 	for i, e := range n.Entries {
@@ -92,7 +93,7 @@ func (n *Node) Place(offset int) Pos {
 	return Pos{n.first.Line + lines, n.indent + 1 + utf8.RuneCountInString(last)}
 }
 
-// AsText is a boolean or number as the text that it is written as.
+// AsText is a boolean or number as text, as it is written.
 func (n *Node) AsText() *Node {
 	return &Node{Kind: Text, At: n.At, Text: n.Text, first: n.At}
 }

@@ -9,37 +9,37 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxProblems bounds what one error lists: more than anybody reads.
+// maxProblems bounds how many problems one error lists: more than anybody reads.
 const maxProblems = 100
 
-// maxNoted bounds what is kept of one file, where each word may be wrong.
+// maxNoted bounds how many problems of one file are kept, since each word may be wrong.
 const maxNoted = 10_000
 
-// maxExcerpt is the longest line that is shown, in characters: what a wide
-// terminal holds.
+// maxExcerpt is the longest line that is shown, in characters: the width of a wide
+// terminal.
 const maxExcerpt = 160
 
-// Pos is a place in a file. Line and column count from 1, columns in characters.
+// Pos is a position in a file. Line and column count from 1, columns in characters.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 }
 
-// Problem is one thing wrong with a file, or with a text that is in none. Its line is 0
-// where a file or folder as such is wrong, or a value that comes from elsewhere.
+// Problem is one thing wrong with a file, or with a text that isn't in a file. Its line
+// is 0 if the file or folder itself is wrong, or a value from elsewhere.
 type Problem struct {
-	// File is "" for a text that is in no file.
+	// File is "" for a text that isn't in a file.
 	File string `json:"file"`
 	Pos
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// Source is the line that it stands on; "" where lines aren't shown, or it is
-	// too long to show.
+	// Source is the line with the problem; "" if lines aren't shown, or it is too long to
+	// show.
 	Source string `json:"source,omitempty"`
 }
 
-// String renders "file:line:column: message (hint)", and the line with a caret
-// where there is a Source.
+// String returns "file:line:column: message (hint)", followed by the line with a caret if
+// there is a Source.
 func (p Problem) String() string {
 	var text strings.Builder
 	if p.File != "" {
@@ -61,7 +61,7 @@ func (p Problem) String() string {
 	return text.String()
 }
 
-// Place is where it is: file:line:column, or the file alone.
+// Place is the problem's position: file:line:column, or the file alone.
 func (p Problem) Place() string {
 	if p.Line == 0 {
 		return p.File
@@ -73,7 +73,7 @@ func (p Problem) Place() string {
 type Problems struct {
 	// File is the file's name in messages.
 	File string
-	// Lines are the file's, where each problem is to show its own.
+	// Lines are the file's lines, if each problem is to show its line.
 	Lines []string
 
 	list []Problem
@@ -89,8 +89,8 @@ func Lines(text string) []string {
 	return lines
 }
 
-// Add notes a problem; hint may be "". The same problem at the same place is
-// noted once, and of one file 10,000.
+// Add notes a problem; hint may be "". The same problem at the same position is noted
+// once, and at most 10,000 are noted for a file.
 func (p *Problems) Add(at Pos, hint, format string, args ...any) {
 	found := Problem{File: p.File, Pos: Pos{max(1, at.Line), max(1, at.Column)}, Message: fmt.Sprintf(format, args...), Hint: hint}
 	found.Source = p.excerpt(found.Pos)
@@ -104,7 +104,8 @@ func (p *Problems) Add(at Pos, hint, format string, args ...any) {
 	p.list = append(p.list, found)
 }
 
-// excerpt is a line as it is shown: tabs become spaces, so that the caret fits.
+// excerpt is a line as it is shown: tabs become spaces, so that the caret is below the
+// right character.
 func (p *Problems) excerpt(at Pos) string {
 	if at.Line > len(p.Lines) {
 		return ""
@@ -142,9 +143,9 @@ func (p *Problems) List() []Problem {
 // Err is the one error that lists every problem, or nil; see [Invalid].
 func (p *Problems) Err(reason string) error { return Invalid(reason, p.List()) }
 
-// Invalid is the one error of the problems of one or several files, or nil for
-// none: sdk.Invalid with a reason of the caller's, a line for each problem, and
-// the detail "problems", a []Problem. It lists 100 and says how many more there are.
+// Invalid is the one error with the problems of one or several files, or nil if there are
+// none: sdk.Invalid with the given reason, a line for each problem, and the detail
+// "problems", a []Problem. It lists 100 and says how many more there are.
 func Invalid(reason string, list []Problem) error {
 	if len(list) == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// byteOrderMark is what some editors begin a file with.
+// byteOrderMark is put at the start of a file by some editors.
 const byteOrderMark = "\ufeff"
 
 // Limits bound a file. Each must be above 0.
@@ -22,14 +22,13 @@ type Limits struct {
 	Depth int
 	// Hint says what to do with a file that has too many bytes.
 	Hint string
-	// MayBeEmpty lets a file hold nothing: it is read as a mapping without keys.
+	// MayBeEmpty allows an empty file: it is read as a mapping without keys.
 	MayBeEmpty bool
 }
 
-// Read reads one YAML document, or returns nil with the problems noted. JSON is
-// read as well. A tree that it returns may be incomplete where problems were
-// noted; what is there is well-formed. It is nil where the file has anchors, aliases,
-// merge keys, tags or directives.
+// Read reads one YAML document, or returns nil with the problems noted. It also reads
+// JSON. If problems were noted, the tree may be incomplete; what it has is well-formed.
+// It is nil if the file has anchors, aliases, merge keys, tags or directives.
 func Read(text string, limits Limits, found *Problems) *Node {
 	if len(text) > limits.Bytes {
 		found.Add(Pos{1, 1}, limits.Hint, "the file has more than %d bytes", limits.Bytes)
@@ -63,8 +62,8 @@ func Read(text string, limits Limits, found *Problems) *Node {
 	return nil
 }
 
-// parse returns the first two documents that hold more than comments. The
-// library recurses to 10,000 levels at most, and follows no alias.
+// parse returns the first two documents that contain more than comments. The library
+// recurses to at most 10,000 levels, and follows no alias.
 func parse(text io.Reader) (documents []*yaml.Node, err error) {
 	decoder := yaml.NewDecoder(text)
 	for len(documents) < 2 {
@@ -90,14 +89,14 @@ func position(n *yaml.Node) Pos { return Pos{n.Line, n.Column} }
 
 func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }
 
-// isSeparator reports whether a character ends a line in YAML 1.1, as the
-// library has it, but not in YAML 1.2 or an editor: what is shown as a comment
-// must not be read as something else.
+// isSeparator reports whether a character ends a line in YAML 1.1, and so for the
+// library, but not in YAML 1.2 or an editor: text that looks like a comment must not be
+// read as something else.
 func isSeparator(r rune) bool { return r == 0x85 || r == 0x2028 || r == 0x2029 }
 
-// checkCharacters refuses what YAML doesn't allow in a file, the control
-// characters that could steer a terminal among it, and what is read otherwise
-// than it is shown.
+// checkCharacters refuses characters that YAML doesn't allow in a file, including control
+// characters that could affect a terminal, and characters that are read differently from
+// how they are shown.
 func checkCharacters(text string, found *Problems) bool {
 	at := Pos{1, 1}
 	for i, r := range text {
@@ -109,7 +108,7 @@ func checkCharacters(text string, found *Problems) bool {
 			found.Add(at, "save the file as UTF-8", "the file isn't UTF-8 text")
 			return false
 		case r == '\r' && !strings.HasPrefix(text[i+1:], "\n"):
-			found.Add(at, "end lines as Unix or Windows does", "a carriage return stands within a line")
+			found.Add(at, "end lines as Unix or Windows does", "there is a carriage return within a line")
 			return false
 		case isSeparator(r):
 			found.Add(at, fmt.Sprintf(`write it as "\u%04x", in double quotes`, r), "the line separator U+%04X can't be in YAML as it is", r)
@@ -123,8 +122,8 @@ func checkCharacters(text string, found *Problems) bool {
 	return true
 }
 
-// checkDirectives refuses what may come before the first document and isn't in
-// the library's tree.
+// checkDirectives refuses directives, which may come before the first document and aren't
+// in the library's tree.
 func checkDirectives(text string, found *Problems) bool {
 	line := 1
 	for l := range strings.Lines(text) {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Texts without quotes are resolved by the core schema of YAML 1.2, whatever the
-// library makes of them: it knows the types of YAML 1.1, where yes is a boolean,
-// 01234 is octal and 1:30 is 90.
+// Texts without quotes are resolved by the core schema of YAML 1.2, instead of the
+// library's types: those are from YAML 1.1, where yes is a boolean, 01234 is octal and
+// 1:30 is 90.
 //
 //	null     null Null NULL ~ and nothing
 //	boolean  true True TRUE false False FALSE
 //	integer  12 +12 -12 0o17 0x1F
 //	number   1.5 .5 5. 1e3 1E-8
 //
-// Refused is what another reader of YAML would take for another value, or what
-// JSON has no number for. Everything else is text: yes, 1_000, 0b11, 2001-01-01.
+// A text that other YAML readers would read as another value is refused, and so is a
+// number that JSON doesn't have. Everything else is text: yes, 1_000, 0b11, 2001-01-01.
 var (
 	decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 	based   = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
@@ -25,8 +25,8 @@ var (
 	zeros   = regexp.MustCompile(`^[-+]?0[0-9]+$`)
 )
 
-// resolve says what a text without quotes is, and how JSON writes it, if it is a
-// boolean or number; refused says why it is none of them and no text either.
+// resolve returns the kind of a text without quotes, and its JSON if it is a boolean or
+// number; refused says why it can't be used, not even as text.
 func resolve(text string) (kind Kind, json, refused string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -62,7 +62,7 @@ func integer(text string) (Kind, string, string) {
 	return Number, strconv.FormatUint(n, 10), ""
 }
 
-// digits writes a decimal number as JSON has it, with the digits that it has.
+// digits writes a decimal number in JSON, with the same digits.
 func digits(text string) string {
 	text = strings.TrimPrefix(text, "+")
 	sign := ""

@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// The library says what is wrong with a text's syntax in words for its own
-// authors, with a line that is often another one, and no column. So the place is
-// found here: the text is cut off ever earlier, and where the library stops
-// saying what it says of the whole, there is the cause.
+// The library describes a syntax error in terms for its own authors, often with the wrong
+// line, and without a column. So the position is found here: the text is cut off earlier
+// and earlier, and the cause is where the library stops giving the same error as for the
+// whole text.
 
 // syntaxError is what a message of the library means to an author.
 type syntaxError struct{ message, hint string }
 
-// syntaxErrors are those that authors meet, by the library's message. It has no
-// codes; a message that isn't here is shown as it is.
+// syntaxErrors are the errors that authors are likely to make, by the library's message.
+// It has no codes; a message that isn't here is shown as it is.
 var syntaxErrors = map[string]syntaxError{
 	"mapping values are not allowed in this context":               {`a ":" can't follow here`, `quote a text that has ": " in it; a key begins its own line, indented as its siblings are`},
 	"did not find expected key":                                    {"a key is expected here", "a key is indented as its siblings are, and a text that goes on after its closing quote needs other quotes around it"},
@@ -46,10 +46,10 @@ const (
 	templateHint   = `write "{{ … }}"`
 )
 
-// bareTemplate is a template that begins a value and has no quotes.
+// bareTemplate is a template at the start of a value, without quotes.
 var bareTemplate = regexp.MustCompile(`(?:^|[:,\[-])\s*(\{[{%])`)
 
-// said takes the library's name and line off its message.
+// said matches the library's name and line in its message.
 var said = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
 
 func message(err error) string { return said.ReplaceAllString(err.Error(), "") }
@@ -81,8 +81,8 @@ func syntaxProblem(text string, err error, depth int, found *Problems) {
 	found.Add(at, known.hint, "%s", cmp.Or(known.message, what))
 }
 
-// unclosed is the offset of the last bracket that may follow others, or -1: a text
-// with more of them in a row fails elsewhere, if they aren't closed.
+// unclosed is the offset of the last bracket at an allowed depth, or -1: a text with more
+// open brackets in a row fails for another reason.
 func unclosed(text string, depth int) int {
 	open := 0
 	for i, c := range text {
@@ -116,14 +116,14 @@ func placeOf(text, what string) Pos {
 // lastSign is the offset of the last byte that isn't space.
 func lastSign(text string) int { return max(0, len(strings.TrimRight(text, " \t\r\n"))-1) }
 
-// consumed is how many bytes the library reads before it gives up.
+// consumed is how many bytes the library reads before it fails.
 func consumed(text string) int {
 	r := &slowReader{text: text}
 	_, _ = parse(r)
 	return r.read
 }
 
-// slowReader gives a byte at a time, so that no more are read than are needed.
+// slowReader returns one byte at a time, so that no more are read than needed.
 type slowReader struct {
 	text string
 	read int
@@ -138,7 +138,7 @@ func (r *slowReader) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// fails reports whether the library says the same of a text's beginning.
+// fails reports whether the library gives the same error for a beginning of the text.
 func fails(text, what string) bool {
 	_, err := parse(strings.NewReader(text))
 	return err != nil && message(err) == what
@@ -146,16 +146,15 @@ func fails(text, what string) bool {
 
 // Bounds of the search: it reads the text some 20 times.
 const (
-	// maxSearched is the longest text that is searched, in bytes: some 5,000
-	// lines. In a longer one the place is where the library gave up, a few words
-	// past the cause.
+	// maxSearched is the longest text that is searched, in bytes: some 5,000 lines. In a
+	// longer one the position is where the library failed, a few words after the cause.
 	maxSearched = 128 << 10
 	// lookBack is how many lines or signs are tried.
 	lookBack = 32
 )
 
-// opener is the offset of the sign that begins what isn't closed: the last one
-// before which the text isn't at fault.
+// opener is the offset of the sign that begins the unclosed part: the last one for which
+// the text before it has no error.
 func opener(text, what, signs string) int {
 	last := len(text)
 	for range lookBack {
@@ -170,9 +169,9 @@ func opener(text, what, signs string) int {
 	return last
 }
 
-// cause is the offset of the last byte of the shortest beginning that is at
-// fault: first of whole lines, since one that is cut off within a word may be at
-// fault by that, then within the line.
+// cause is the offset of the last byte of the shortest beginning that has the error:
+// first in whole lines, since a line that is cut off within a word may have the error
+// because of that, then within the line.
 func cause(text, what string) int {
 	ends := []int{len(text)}
 	for len(ends) < lookBack && ends[0] > 0 {
@@ -187,7 +186,7 @@ func cause(text, what string) int {
 	return max(0, from+n-1)
 }
 
-// posOf is the place of a byte.
+// posOf is the position of a byte.
 func posOf(text string, offset int) Pos {
 	before := text[:min(offset, len(text))]
 	begin := strings.LastIndexByte(before, '\n') + 1

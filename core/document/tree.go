@@ -9,21 +9,21 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// unsupported is said of what would let a small file stand for a huge one, or
-// make a value of a type that JSON doesn't have. Merge keys need aliases.
+// unsupported is the message for features that would let a small file expand to a huge
+// one, or make a value of a type that JSON doesn't have. Merge keys need aliases.
 const (
 	unsupported     = "anchors, aliases, merge keys, tags and directives aren't supported"
 	unsupportedHint = "write the value out, or quote it"
 )
 
-// builder turns the library's tree into nodes. It visits a file's places in
-// their order.
+// builder turns the library's tree into nodes. It visits the positions of a file in
+// order.
 type builder struct {
 	found  *Problems
 	source *source
 	depth  int
-	// refused says that the tree has what isn't supported, so that what is read of
-	// it isn't what is meant.
+	// refused is whether the tree has unsupported features, so that it doesn't have the
+	// meaning that was intended.
 	refused bool
 }
 
@@ -95,7 +95,7 @@ func (b *builder) mapping(n *yaml.Node, at Pos, depth int) *Node {
 			continue
 		case key.Kind == yaml.AliasNode, key.Anchor != "", key.Tag == "!!merge", strings.HasPrefix(b.source.from(keyAt), "!"):
 			b.refuse(keyAt)
-			b.node(n.Content[i+1], depth+1) // for what is wrong with it
+			b.node(n.Content[i+1], depth+1) // reports its problems
 			continue
 		case seen[key.Value]:
 			b.found.Add(keyAt, "remove one of them", "the key %q is there twice", core.Cut(key.Value))
@@ -107,8 +107,8 @@ func (b *builder) mapping(n *yaml.Node, at Pos, depth int) *Node {
 	return m
 }
 
-// line makes a text whose first character, if it is there as it is written, is
-// where rest begins in the file.
+// line makes a text. first is where rest begins in the file; if the text's first
+// character is there unchanged, the text gets its position.
 func line(n *yaml.Node, rest string, first Pos) *Node {
 	text := &Node{Kind: Text, At: position(n), Text: n.Value}
 	if strings.HasPrefix(rest, n.Value) && !strings.Contains(n.Value, "\n") {
@@ -117,8 +117,8 @@ func line(n *yaml.Node, rest string, first Pos) *Node {
 	return text
 }
 
-// block reads a block text. Where the lines are kept (|), bytes of it can be
-// found again.
+// block reads a block text. If its lines are kept (|), the positions of its bytes are
+// known.
 func (b *builder) block(n *yaml.Node, at Pos) *Node {
 	text := &Node{Kind: Text, At: at, Text: n.Value, Block: true}
 	if n.Style&yaml.LiteralStyle == 0 {
@@ -134,19 +134,19 @@ func (b *builder) block(n *yaml.Node, at Pos) *Node {
 	return text
 }
 
-// source finds places in a text. It is quick for places in their order: it goes
-// on from the last one.
+// source finds positions in a text. It is quick if positions are in order: it continues
+// from the last one.
 type source struct {
 	lines []string
 	at    Pos
-	byte  int // of at in its line
+	byte  int // the offset of at in its line
 }
 
 func newSource(text string) *source {
 	return &source{lines: strings.Split(text, "\n"), at: Pos{1, 1}}
 }
 
-// from returns the rest of a line from a place on.
+// from returns the rest of a line from a position on.
 func (s *source) from(at Pos) string {
 	if at.Line > len(s.lines) {
 		return ""

@@ -18,8 +18,8 @@ var (
 	_ core.Prover    = Evidence{}
 )
 
-// Derived implements [core.Rebuilder]: tallies follow from the outcomes, and the
-// index from the graphs.
+// Derived implements [core.Rebuilder]: tallies are derived from outcomes, and the index
+// from graphs.
 func (Evidence) Derived() []string { return []string{indexPrefix, tallyPrefix} }
 
 // checker looks for problems in the evidence of one snapshot.
@@ -27,14 +27,13 @@ type checker struct {
 	r      core.Reader
 	named  naming
 	report func(core.Problem)
-	// looked is the memory whose tally was looked for last.
+	// looked is the memory whose tally was checked last.
 	looked string
 }
 
-// Check implements [core.Checker]: all evidence can be read and is what its events say,
-// the index names the memories of each graph and no others, and each tally is the sum of
-// its outcomes.
-// That a memory is gone is no problem, since evidence outlives it.
+// Check implements [core.Checker]: all evidence can be read and matches its events, the
+// index names exactly the memories of each graph, and each tally is the sum of its
+// outcomes. It is no problem if a memory is gone, since evidence outlives it.
 func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{r: r, named: naming{}, report: report}
 	for _, each := range []struct {
@@ -90,7 +89,7 @@ func (c *checker) dag(key, _ []byte) error {
 		if _, found, err := c.r.Get(index); err != nil {
 			return err
 		} else if !found {
-			c.problem(index, true, "the graph names the memory, and the index doesn't")
+			c.problem(index, true, "the graph names the memory, but the index doesn't")
 		}
 	}
 	return nil
@@ -121,7 +120,7 @@ func (c *checker) tally(key, value []byte) error {
 func (c *checker) tool(key, value []byte) error {
 	memory, _, ok := splitTool(key)
 	if !ok {
-		c.problem(key, false, "the key isn't one of an outcome")
+		c.problem(key, false, "the key isn't an outcome's key")
 		return nil
 	}
 	if err := json.Unmarshal(value, &outcome{}); err != nil {
@@ -138,7 +137,8 @@ func (c *checker) tool(key, value []byte) error {
 	return err
 }
 
-// omega checks that what is known of a memory can be read, and is within its bounds.
+// omega checks that the factors known about a memory can be read, and are within their
+// limits.
 func (c *checker) omega(key, _ []byte) error {
 	memory := strings.TrimPrefix(string(key), omegaPrefix)
 	kept, err := readOmega(c.r, memory)
@@ -151,7 +151,7 @@ func (c *checker) omega(key, _ []byte) error {
 	}
 	known := &core.OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(core.OmegaFactors{}), Note: kept.Note}
 	if err := checkKnown(known); err != nil || kept.Seq < 1 {
-		c.problem(key, false, "what is known of the memory is out of its bounds")
+		c.problem(key, false, "the factors of the memory are out of range")
 	}
 	return nil
 }
@@ -174,8 +174,8 @@ func tallyOf(r core.Reader, memory string) (*tally, error) {
 	return t, err
 }
 
-// naming knows which memories the graphs of workflows name. It forgets all when
-// it knows many.
+// naming caches which memories the graphs of workflows name. It is emptied when it gets
+// large.
 type naming map[string]map[string]bool
 
 func (n naming) by(r core.Reader, workflow string) (map[string]bool, error) {

@@ -10,10 +10,9 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// told checks the evidence against the journal: each event of an outcome, a graph or
-// what is known of a memory has its record, which is exactly what this program writes
-// of it, and there are no other records. Where the journal is broken, that is reported
-// there.
+// told checks the evidence against the journal: each event of an outcome, a graph or a
+// memory's factors has its record, exactly as this program writes it, and there are no
+// other records. Damage to the journal is reported elsewhere.
 func (c *checker) told(ctx context.Context) error {
 	told := map[string]int{} // records by prefix
 	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
@@ -45,16 +44,16 @@ func (c *checker) told(ctx context.Context) error {
 	return nil
 }
 
-// teller collects what a stream tells of evidence.
+// teller collects what a stream says about evidence.
 type teller struct {
 	outcomes []outcomeTold
-	// uses are whether turns used memories, the last that was said of each.
+	// uses are whether turns used memories, by the last event about each.
 	uses   map[turnOf]bool
 	omegas map[string]*omegaTold // the newest of each memory
 	graph  *graphTold            // the newest
 }
 
-// turnOf is a turn that a memory had to do with.
+// turnOf is a turn that involved a memory.
 type turnOf struct {
 	memory string
 	turn   core.TurnRef
@@ -75,15 +74,15 @@ type graphTold struct {
 	at    journal.Entry
 }
 
-// readTold reads what a stream tells of evidence.
+// readTold reads what a stream says about evidence.
 func readTold(ctx context.Context, r core.Reader, stream string) (*teller, error) {
 	t := &teller{uses: map[turnOf]bool{}, omegas: map[string]*omegaTold{}}
 	err := journal.Read(r, stream, func(e journal.Entry) error { t.add(&e); return ctx.Err() })
 	return t, err
 }
 
-// Proven implements [core.Prover]: a namespace's stream proves the outcomes of its
-// memories, and what is known of them.
+// Proven implements [core.Prover]: a namespace's stream proves the outcomes and factors
+// of its memories.
 func (Evidence) Proven(ctx context.Context, r core.Reader, stream string) ([]core.Proven, error) {
 	t, err := readTold(ctx, r, stream)
 	if err != nil {
@@ -102,7 +101,7 @@ func (Evidence) Proven(ctx context.Context, r core.Reader, stream string) ([]cor
 	return list, nil
 }
 
-// outcomeKey is where the outcome of an event is kept.
+// outcomeKey is the key of the outcome that an event records.
 func outcomeKey(e *journal.ToolEvidenceRecorded) []byte {
 	sum, _ := hex.DecodeString(strings.TrimPrefix(e.Outcome, "sha256:"))
 	return append(turnKey(e.MemoryID, core.TurnRef{Session: e.SessionID, Turn: e.TurnID}), sum...)
@@ -123,8 +122,8 @@ func (t *teller) add(e *journal.Entry) {
 	}
 }
 
-// stream checks the records that a stream tells of. A memory is of one namespace, so
-// that its outcomes are counted here.
+// stream checks the records that a stream names. A memory belongs to one namespace, so
+// all its outcomes are counted here.
 func (c *checker) stream(t *teller) error {
 	counts := map[string]int64{}
 	for i := range t.outcomes {
@@ -150,7 +149,7 @@ func (c *checker) stream(t *teller) error {
 	return c.graph(t.graph)
 }
 
-// more reports records that no event tells of.
+// more reports records that no event names.
 func (c *checker) more(ctx context.Context, prefix string, told int) error {
 	stored := 0
 	err := core.ScanPrefix(c.r, []byte(prefix), func(_, _ []byte) (bool, error) {
@@ -158,13 +157,14 @@ func (c *checker) more(ctx context.Context, prefix string, told int) error {
 		return true, ctx.Err()
 	})
 	if err == nil && stored > told {
-		c.report(core.Problem{Part: "evidence", Key: prefix, Message: "there are records that no event tells of"})
+		c.report(core.Problem{Part: "evidence", Key: prefix, Message: "there are records that no event names"})
 	}
 	return err
 }
 
-// outcome checks the record of an outcome, of which right is what its events say. Of
-// the tool and the reference they have the digest, which is a part of the record's key.
+// outcome checks the record of an outcome against right, the outcome that its events
+// describe. For the tool and the reference the event has the digest, which is part of the
+// record's key.
 func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) error {
 	key := outcomeKey(event)
 	value, found, err := c.r.Get(key)
@@ -181,13 +181,12 @@ func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) er
 	}
 	right.Tool, right.Ref = stored.Tool, stored.Ref
 	if string(core.MustJSON(right)) != string(value) || core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) != event.Outcome {
-		c.problem(key, false, "the outcome isn't what its events say")
+		c.problem(key, false, "the outcome doesn't match its events")
 	}
 	return nil
 }
 
-// known checks the record of what is known of a memory. The event has the digest of
-// its note.
+// known checks the record of a memory's factors. The event has the digest of its note.
 func (c *checker) known(told *omegaTold) error {
 	event := &told.event
 	key := omegaKey(event.MemoryID)
@@ -196,7 +195,7 @@ func (c *checker) known(told *omegaTold) error {
 		return err
 	}
 	if !found {
-		c.problem(key, false, "what is known of the memory is gone")
+		c.problem(key, false, "the factors of the memory are gone")
 		return nil
 	}
 	stored, err := readOmega(c.r, event.MemoryID)
@@ -214,7 +213,7 @@ func (c *checker) known(told *omegaTold) error {
 		},
 	}
 	if string(core.MustJSON(right)) != string(value) || noteDigest(stored.Note) != event.Note {
-		c.problem(key, false, "what is known of the memory isn't what its event says")
+		c.problem(key, false, "the factors of the memory don't match their event")
 	}
 	return nil
 }
@@ -240,7 +239,7 @@ func (c *checker) graph(told *graphTold) error {
 	}
 	right := keptDAG{Digest: told.event.Graph, At: told.at.At, Graph: kept.Graph}
 	if string(core.MustJSON(right)) != string(value) {
-		c.problem(key, false, "the graph isn't what its event says")
+		c.problem(key, false, "the graph doesn't match its event")
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// The limits that every purge or promotion must reach, whatever the policy says. Only
-// uses that somebody named count.
+// The limits that every purge or promotion must meet, whatever the policy says. Only
+// named uses count.
 const (
 	needRefs         = 1
 	needNamed        = 8
@@ -18,8 +18,8 @@ const (
 	needFailedTurns  = 3
 )
 
-// Conditions checks what a purge or promotion needs beyond the policy. An outcome
-// that retains needs nothing.
+// Conditions returns the conditions of a purge or promotion that apply in addition to the
+// policy. A retain has none.
 func Conditions(in *core.GateInput, out core.GateOutcome) []core.GateCondition {
 	var list []core.GateCondition
 	need := func(name string, need, have float64) {
@@ -28,7 +28,7 @@ func Conditions(in *core.GateInput, out core.GateOutcome) []core.GateCondition {
 	if out.Verdict == core.VerdictRetain {
 		return nil
 	}
-	if in.SettingsFail { // it fails closed
+	if in.SettingsFail { // nothing is purged or promoted if settings can't be read
 		need("governance_readable", 1, 0)
 	}
 	need("confidence", max(core.DefaultMinGateConfidence, in.MinConfidence), out.Confidence)
@@ -57,7 +57,7 @@ func Unmet(list []core.GateCondition) (names []string) {
 	return names
 }
 
-// shortfall describes the limits that a verdict doesn't reach.
+// shortfall describes the limits that a verdict doesn't meet.
 func shortfall(verdict string, list []core.GateCondition) string {
 	var parts []string
 	for _, c := range list {
@@ -68,11 +68,11 @@ func shortfall(verdict string, list []core.GateCondition) string {
 	return fmt.Sprintf("it would be %s, but %s", verdict, strings.Join(parts, " and "))
 }
 
-// figure renders a number as it is compared.
+// figure formats a number as it is compared.
 func figure(x float64) string { return fmt.Sprintf("%.9g", core.Rounded(x)) }
 
-// minimumConfidence is what governance asks for, which may raise the engine's but
-// never lower it.
+// minimumConfidence is the minimum in the namespace's settings, which may raise the
+// engine's but never lower it.
 func minimumConfidence(g *core.Governance) float64 {
 	if g == nil {
 		return core.DefaultMinGateConfidence
@@ -80,8 +80,8 @@ func minimumConfidence(g *core.Governance) float64 {
 	return max(core.DefaultMinGateConfidence, g.MinGateConfidence)
 }
 
-// Weights of the utility, and the default policy's bounds for it. The engine uses them
-// to compute the confidence when it turns another verdict into a retain; an explanation
+// Weights of the utility, and the default policy's limits for it. The engine uses them to
+// compute the confidence when it turns another verdict into a retain; an explanation
 // shows them.
 const (
 	weightReact = 0.32
@@ -98,7 +98,7 @@ func utility(in *core.GateInput) float64 {
 	return core.Rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
 }
 
-// failureRate is the share of the uses that failed; without uses 1 after an error.
+// failureRate is the share of the uses that failed; without uses it is 1 after an error.
 func failureRate(in *core.GateInput) float64 {
 	switch uses := in.Uses(); {
 	case uses > 0:
@@ -112,19 +112,19 @@ func failureRate(in *core.GateInput) float64 {
 // frequency is how much the number of uses counts, from 0 to 1.
 func frequency(in *core.GateInput) float64 { return float64(in.Uses()) / float64(in.Uses()+3) }
 
-// evidenceTTL is how much evidence the uses are, from 0 to 1.
+// evidenceTTL is how strong the evidence of the uses is, from 0 to 1.
 func evidenceTTL(in *core.GateInput) float64 {
 	success := float64(in.Successes+1) / float64(in.Successes+in.Failures+2)
 	return core.Rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
 }
 
-// retainConfidence is the confidence of a retain. The farther the utility is from the
-// bounds of both other verdicts, the higher it is.
+// retainConfidence is the confidence of a retain. It is higher the farther the utility is
+// from the limits of both other verdicts.
 func retainConfidence(utility float64) float64 {
 	return min(0.85, 0.42+0.6*min(math.Abs(promoteUtility-utility), math.Abs(utility-obsoleteUtility)))
 }
 
-// clamp brings a number into [0,1]; what isn't a number is 0.
+// clamp brings a number into [0,1]; NaN becomes 0.
 func clamp(x float64) float64 {
 	if math.IsNaN(x) {
 		return 0

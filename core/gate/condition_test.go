@@ -145,8 +145,8 @@ func TestAPolicyThatCantBeTrustedRetains(t *testing.T) {
 		says string
 	}{
 		{"it failed", core.GateOutcome{Verdict: core.VerdictPromote, Confidence: 1, Decision: core.Decision{Failure: &core.ErrorInfo{Message: "no such key"}}}, "the policy failed: no such key"},
-		{"no verdict", core.GateOutcome{Confidence: 1}, `the verdict "", which there isn't`},
-		{"an unknown verdict", core.GateOutcome{Verdict: "delete", Confidence: 1}, `the verdict "delete"`},
+		{"no verdict", core.GateOutcome{Confidence: 1}, `the unknown verdict ""`},
+		{"an unknown verdict", core.GateOutcome{Verdict: "delete", Confidence: 1}, `the unknown verdict "delete"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,29 +14,29 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// DAGRecorded is what recording a graph came to.
+// DAGRecorded is the result of recording a graph.
 type DAGRecorded struct {
 	Workflow string `json:"workflow"`
-	// Digest names the graph, in whatever order it was given.
+	// Digest identifies the graph, whatever order its parts were given in.
 	Digest   string `json:"digest"`
 	Nodes    int    `json:"nodes"`
 	Edges    int    `json:"edges"`
 	Memories int    `json:"memories"`
-	// Unreachable are memories that no entry leads to, sorted, at most 20. The
-	// names of their nodes may be misspelt.
+	// Unreachable are memories that no entry leads to, sorted, at most 20. The names of
+	// their nodes may be misspelt.
 	Unreachable []string `json:"unreachable,omitempty"`
-	// Unknown are memories that aren't there and never were, sorted, at most 20: a
-	// graph names them by their whole ids.
+	// Unknown are memories that don't exist and never did, sorted, at most 20: a graph
+	// must have their full ids.
 	Unknown []string `json:"unknown,omitempty"`
-	// Unchanged is whether the same graph was there before.
+	// Unchanged is whether the same graph was already recorded.
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
 // maxUnreachable is how many unreachable and unknown memories are listed.
 const maxUnreachable = 20
 
-// keptDAG is a graph as it is kept, with its digest, by which equal ones are
-// known.
+// keptDAG is a graph as it is stored, with its digest, which shows whether two graphs are
+// equal.
 type keptDAG struct {
 	Digest string    `json:"digest"`
 	At     time.Time `json:"at"`
@@ -46,11 +46,11 @@ type keptDAG struct {
 // DAGStream is the journal's stream of a workflow's graphs.
 func DAGStream(workflow string) string { return "evidence/" + workflow }
 
-// RecordDAG keeps the graph of a workflow in place of the one before, and writes an
-// event on [DAGStream]. The same graph again changes nothing. A graph without
+// RecordDAG stores the graph of a workflow, replacing the previous one, and writes an
+// event to [DAGStream]. Recording the same graph again changes nothing. A graph without
 // memories removes the earlier entries of memories. The memories needn't exist: a
-// workflow may name one that was purged. A node that only a memory names has no
-// incoming edges.
+// workflow may name one that was purged. A node that only a memory names has no incoming
+// edges.
 func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	g, err := checkDAG(dag)
 	if err != nil {
@@ -81,7 +81,7 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 	})
 }
 
-// index keeps the memories' keys in step with the graph that names them.
+// index updates the memories' keys to the graph that names them.
 func index(tx core.Tx, workflow string, before, after *graph) error {
 	for _, memory := range slices.Sorted(maps.Keys(before.Memories)) {
 		if _, stays := after.Memories[memory]; stays {
@@ -100,8 +100,8 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 			continue
 		}
 		if len(others) >= MaxWorkflows {
-			return sdk.Errorf(sdk.Exhausted, "evidence_full", "memory %s is named by %d workflows, and can't be by another", memory, len(others)).
-				WithHint("leave it out, or record one of those graphs again without it")
+			return sdk.Errorf(sdk.Exhausted, "evidence_full", "memory %s is already named by %d workflows, the most that are allowed", memory, len(others)).
+				WithHint("leave the memory out, or record one of those graphs again without it")
 		}
 		if err := tx.Put(indexKey(memory, workflow), nil); err != nil {
 			return err
@@ -115,7 +115,7 @@ func workflowsOf(r core.Reader, memory string) ([]string, error) {
 	return core.Suffixes(r, indexKey(memory, ""), MaxWorkflows)
 }
 
-// readDAG reads the graph of a workflow, an empty one where there is none.
+// readDAG reads the graph of a workflow; an empty one if there is none.
 func readDAG(r core.Reader, workflow string) (keptDAG, error) {
 	none := keptDAG{Graph: &graph{}}
 	value, found, err := r.Get(dagKey(workflow))
@@ -132,7 +132,7 @@ func readDAG(r core.Reader, workflow string) (keptDAG, error) {
 	return kept, nil
 }
 
-// unreachable are memories without a node that an entry leads to.
+// unreachable lists the memories none of whose nodes an entry leads to.
 func (g *graph) unreachable() []string {
 	reached := g.follow().reach(g.Entry, nil)
 	var list []string
@@ -145,8 +145,8 @@ func (g *graph) unreachable() []string {
 	return list[:min(len(list), maxUnreachable)]
 }
 
-// checkDAG refuses a graph that isn't one, or too large, and lists all that is
-// wrong with it.
+// checkDAG refuses an invalid or too large graph, and lists everything that is wrong with
+// it.
 func checkDAG(dag *core.WorkflowDAG) (*graph, error) {
 	var p problems
 	p.name(dag.Workflow, "workflow")
@@ -174,7 +174,7 @@ func checkDAG(dag *core.WorkflowDAG) (*graph, error) {
 	return g, nil
 }
 
-// nodes checks what a graph names.
+// nodes checks the names in a graph.
 func (p *problems) nodes(dag *core.WorkflowDAG) {
 	p.list("entry", dag.Entry)
 	p.list("exits", dag.Exits)
@@ -192,7 +192,7 @@ func (p *problems) nodes(dag *core.WorkflowDAG) {
 // list checks a list of nodes.
 func (p *problems) list(where string, nodes []string) {
 	if len(nodes) == 0 {
-		p.add("name at least one node", "%s: there is no node", where)
+		p.add("name at least one node", "%s: the list is empty", where)
 	}
 	for i, node := range nodes {
 		p.id(node, "%s: node %d", where, i+1)
@@ -202,7 +202,7 @@ func (p *problems) list(where string, nodes []string) {
 // maxShown is how many nodes of a cycle a message names.
 const maxShown = 20
 
-// cyclic names the cycle. The detail has up to 100 of its nodes.
+// cyclic is the error for a cycle, which it names. The detail has up to 100 of its nodes.
 func cyclic(workflow string, cycle []string) error {
 	shown := strings.Join(cycle, " → ")
 	if len(cycle) > maxShown {

@@ -6,12 +6,12 @@ import (
 	"errors"
 )
 
-// edges are pairs of places, sorted. In JSON they are one text, the base64 of
-// each place in two bytes: reading the most edges as numbers takes a hundred
-// times as long as deciding by them.
+// edges are pairs of node numbers, sorted. In JSON they are one string, the base64 of
+// each number in two bytes: reading the largest graph as JSON numbers takes a hundred
+// times as long as deciding with it.
 type edges [][2]int32
 
-// MarshalJSON implements [json.Marshaler]. Places fit, since they are below
+// MarshalJSON implements [json.Marshaler]. Node numbers fit, since they are below
 // [MaxNodes].
 func (e edges) MarshalJSON() ([]byte, error) {
 	packed := make([]byte, 0, 4*len(e))

@@ -7,46 +7,46 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Explanation shows how a decision came about.
+// Explanation shows how a decision was made.
 type Explanation struct {
 	MemoryID  string `json:"memory_id"`
 	Namespace string `json:"namespace"`
-	// Decision is what is explained; it may be one that wasn't recorded.
+	// Decision is the explained decision, which may not have been recorded.
 	Decision *core.GateDecision `json:"decision"`
-	// Lanes are what the evidence comes to: react, graph, omega, and q next to them.
+	// Lanes are the scores of the evidence: react, graph, omega, and q.
 	Lanes []LaneExplanation `json:"lanes"`
 	// Utility is their weighted sum. EvidenceTTL and Frequency are two more numbers that
 	// the default policy uses.
 	Utility     float64 `json:"utility"`
 	EvidenceTTL float64 `json:"evidence_ttl"`
 	Frequency   float64 `json:"frequency"`
-	// Thresholds are the default policy's, by verdict.
+	// Thresholds are the default policy's thresholds, by verdict.
 	Thresholds map[string]string `json:"thresholds"`
-	// Rule is the one that fired.
+	// Rule is the rule that matched.
 	Rule RuleExplanation `json:"rule"`
-	// Note says what must not be read out of the numbers.
+	// Note says what the numbers don't mean.
 	Note string `json:"note"`
 }
 
-// LaneExplanation is a lane with the numbers that it is made of.
+// LaneExplanation is a lane with the numbers from which its score is computed.
 type LaneExplanation struct {
 	Name   string  `json:"name"`
 	Score  float64 `json:"score"`
 	Weight float64 `json:"weight"`
-	// Formula says how the score is made of the parts.
+	// Formula is how the score is computed from the parts.
 	Formula string      `json:"formula"`
 	Parts   []Explained `json:"parts"`
 	Refs    []string    `json:"evidence_refs,omitempty"`
 }
 
-// Explained is a part of a lane. A null value is one that is absent.
+// Explained is a part of a lane. A null value means that it is absent.
 type Explained struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"`
 }
 
-// RuleExplanation is the rule that fired: which policy's, where in its file, and
-// its condition, "" for one that always holds.
+// RuleExplanation is the rule that matched: its policy, where it is in the file, and its
+// condition, "" if it has none.
 type RuleExplanation struct {
 	File      string `json:"file"`
 	ID        string `json:"id"`
@@ -56,8 +56,8 @@ type RuleExplanation struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// thresholds are what the default policy asks of each verdict. Promote is tested
-// first, and retain is what is left.
+// thresholds are what the default policy requires for each verdict. Promote is tested
+// first, and retain is the rest.
 func thresholds() map[string]string {
 	return map[string]string{
 		core.VerdictPromote: fmt.Sprintf("uses ≥ 3, utility ≥ %g, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5", promoteUtility),
@@ -66,10 +66,10 @@ func thresholds() map[string]string {
 	}
 }
 
-// note stands with every explanation.
+// note is part of every explanation.
 const note = "confidences of different verdicts aren't comparable: each verdict has a formula of its own"
 
-// Explain shows how a decision came about, from what it records.
+// Explain shows how a decision was made, from what it records.
 func Explain(d *core.GateDecision) *Explanation {
 	e := &Explanation{
 		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d, Lanes: lanes(d), Note: note,
@@ -112,7 +112,7 @@ func lanes(d *core.GateDecision) []LaneExplanation {
 		},
 	}
 	q := LaneExplanation{
-		Name: "q", Score: n.Q, Weight: weightQ, Formula: "what recall learned of it",
+		Name: "q", Score: n.Q, Weight: weightQ, Formula: "learned from recalls",
 		Parts: []Explained{
 			{"uses", n.Uses}, {"named_uses", n.Named}, {"successes", n.Successes}, {"failures", n.Failures}, {"failure_rate", n.FailureRate}, {"relevant_turns", n.RelevantTurns}, {"sessions", n.Sessions},
 		},
@@ -128,7 +128,7 @@ func absent(factor *float64) any {
 	return *factor
 }
 
-// Lines are the explanation as text, without line breaks of their own.
+// Lines are the explanation as text, one line each.
 func (e *Explanation) Lines() []string {
 	d := e.Decision
 	lines := []string{
@@ -199,8 +199,8 @@ func (r *RuleExplanation) line() string {
 	return line + ": " + r.Condition
 }
 
-// short renders a number for people.
+// short formats a number for people.
 func short(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// oneLine puts a text into one line.
+// oneLine puts a text on one line.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

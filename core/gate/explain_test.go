@@ -32,7 +32,7 @@ graph: 0.8333 = 0 if not reachable, else 0.4 + 0.35 · dependency_relevance_scor
   evidence: dag:w@sha256:…
 omega: 0.6333 = the mean of the three, an absent one 0.5, an absent trend the utility_score
   upstream_status_score 0.9, codebase_verification_score absent, runtime_utility_trend_score absent, utility_score 0.5
-q: 0.5 = what recall learned of it
+q: 0.5 = learned from recalls
   uses 11, named_uses 11, successes 8, failures 3, failure_rate 0.2727, relevant_turns 8, sessions 2
 utility: 0.4927 = 0.32 · react + 0.23 · graph + 0.25 · omega + 0.2 · q
 evidence_ttl: 0.7466 = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)

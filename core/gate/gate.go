@@ -19,13 +19,13 @@ type Gate struct{ policy Policy }
 
 var _ core.Gate = (*Gate)(nil)
 
-// New returns a gate that decides by a policy.
+// New returns a gate that decides with a policy.
 func New(policy Policy) *Gate { return &Gate{policy: policy} }
 
-// Decide implements [core.Gate]: it collects the evidence of the memory, asks
-// the policy, and checks the conditions that hold beyond it. A policy that fails
-// or was cancelled retains, with confidence 0. An error is one of the store, or
-// of factors and notes that can't be.
+// Decide implements [core.Gate]: it collects the evidence on the memory, asks the policy,
+// and checks the engine's own conditions. If the policy fails or is cancelled, the memory
+// is retained, with confidence 0. An error comes from the store, or from invalid factors
+// and notes.
 func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*core.GateDecision, error) {
 	if err := checkOmega(c); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 	return d, nil
 }
 
-// evidence is all that is kept on a memory.
+// evidence is everything that is recorded about a memory.
 type evidence struct {
 	tally    *tally
 	tools    core.ReactEvidence
@@ -71,12 +71,12 @@ func collect(r core.Reader, m *core.Memory) (e evidence, err error) {
 		return e, sdk.Wrap("collect the graph evidence of memory "+m.ID, err)
 	}
 	if e.omega, err = readOmega(r, m.ID); err != nil {
-		return e, sdk.Wrap("collect what is known of memory "+m.ID, err)
+		return e, sdk.Wrap("collect the factors of memory "+m.ID, err)
 	}
 	return e, nil
 }
 
-// input is what the policy sees.
+// input is the policy's input.
 func (e *evidence) input(c *core.GateCase) *core.GateInput {
 	m, s := c.Memory, &c.Memory.Signals
 	return &core.GateInput{
@@ -97,26 +97,26 @@ func (e *evidence) notes() []string {
 	return []string{e.omega.Note}
 }
 
-// digest names the evidence: another one means that some came since.
+// digest identifies the evidence: if it changes, there is new evidence.
 func (e *evidence) digest() string {
-	const length = 16 // of hexadecimal digits: it only tells apart what one memory had
+	const length = 16 // hexadecimal digits: it only distinguishes the states of one memory
 	_, sum, _ := strings.Cut(core.Digest(core.MustJSON([]any{e.tally.Outcomes, e.graph.refs, e.omega.Seq})), ":")
 	return sum[:length]
 }
 
-// erase is the decision on a memory that somebody wants erased. The request is its
+// erase is the decision on a memory that somebody wants erased. The request is the
 // evidence of both kinds, and no policy is asked.
 func erase(c *core.GateCase) *core.GateDecision {
 	refs := []string{"erasure:" + core.Digest([]byte(c.Erase))}
 	return &core.GateDecision{
 		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace, Verdict: core.VerdictObsolete, Confidence: 1,
-		Reason: "it was to be erased: " + cut(c.Erase), NextAction: nextAction(core.VerdictObsolete),
+		Reason: "its erasure was requested: " + cut(c.Erase), NextAction: nextAction(core.VerdictObsolete),
 		ReactRefs: refs, GraphRefs: refs, Omega: core.OmegaRecord{Erasure: core.Digest([]byte(c.Erase))},
 		Policy: core.Decision{Point: core.PointGate, Namespace: c.Memory.Namespace, File: "the engine", Rule: "erasure"},
 	}
 }
 
-// decide asks the policy, and holds its verdict to the engine's conditions.
+// decide asks the policy, and applies the engine's conditions to its verdict.
 func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput) *core.GateDecision {
 	out := safe(ctx, g.policy.Gate(ctx, in))
 	out.Decision.Latency = 0 // a record doesn't depend on the machine's speed
@@ -134,8 +134,7 @@ func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput)
 	return d
 }
 
-// safe is a policy's outcome, or a retain in place of one that nothing may be
-// done by.
+// safe is a policy's outcome, or a retain if the outcome can't be acted on.
 func safe(ctx context.Context, out core.GateOutcome) core.GateOutcome {
 	retain := func(reason string) core.GateOutcome {
 		return core.GateOutcome{Verdict: core.VerdictRetain, Reason: reason, Decision: out.Decision}
@@ -146,7 +145,7 @@ func safe(ctx context.Context, out core.GateOutcome) core.GateOutcome {
 	case err != nil:
 		return retain("the decision was cancelled")
 	case nextAction(out.Verdict) == "":
-		return retain(fmt.Sprintf("the policy gave the verdict %.64q, which there isn't", out.Verdict))
+		return retain(fmt.Sprintf("the policy gave the unknown verdict %.64q", out.Verdict))
 	}
 	out.Confidence, out.Reason = clamp(out.Confidence), cut(out.Reason)
 	return out
@@ -163,7 +162,7 @@ func cut(text string) string {
 	return text
 }
 
-// nextAction is what follows from a verdict; "" where there is no such verdict.
+// nextAction is the consequence of a verdict; "" if there is no such verdict.
 func nextAction(verdict string) string {
 	switch verdict {
 	case core.VerdictRetain:
@@ -176,7 +175,7 @@ func nextAction(verdict string) string {
 	return ""
 }
 
-// numbers are the figures behind a decision.
+// numbers are the numbers behind a decision.
 func numbers(c *core.GateCase, in *core.GateInput) core.GateNumbers {
 	return core.GateNumbers{
 		React: in.React.Lane(), Good: in.React.Good, ToolFailures: in.React.ToolFailures, RecoverySuccess: in.React.RecoverySuccess,
@@ -191,8 +190,7 @@ func numbers(c *core.GateCase, in *core.GateInput) core.GateNumbers {
 	}
 }
 
-// checkOmega refuses factors that are no shares, and notes that are too many or
-// too long.
+// checkOmega refuses factors outside 0 to 1, and notes that are too many or too long.
 func checkOmega(c *core.GateCase) error {
 	var p problems
 	p.factor("upstream_status_score", c.Omega.UpstreamStatus)

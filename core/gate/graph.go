@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// graph is a workflow's graph as it is kept: in one form, whatever order it came
-// in. Numbers are places in Nodes.
+// graph is a workflow's graph as it is stored: in one normal form, whatever order it was
+// given in. Numbers are indices into Nodes.
 type graph struct {
 	// Nodes are sorted.
 	Nodes []string `json:"nodes"`
@@ -20,7 +20,7 @@ type graph struct {
 	Memories map[string][]int32 `json:"memories"`
 }
 
-// newGraph brings a graph into its form: nodes are all that it names.
+// newGraph brings a graph into its normal form. Its nodes are all nodes that it names.
 func newGraph(dag *core.WorkflowDAG) *graph {
 	g := &graph{Nodes: nodesOf(dag), Memories: make(map[string][]int32, len(dag.Memories))}
 	places := make(map[string]int32, len(g.Nodes))
@@ -48,7 +48,7 @@ func newGraph(dag *core.WorkflowDAG) *graph {
 	return g
 }
 
-// nodesOf are the nodes that a graph names, sorted.
+// nodesOf lists the nodes that a graph names, sorted.
 func nodesOf(dag *core.WorkflowDAG) []string {
 	named := map[string]bool{}
 	name := func(nodes []string) {
@@ -67,10 +67,10 @@ func nodesOf(dag *core.WorkflowDAG) []string {
 	return slices.Sorted(maps.Keys(named))
 }
 
-// cycle is a cycle of the graph, which begins where it ends; nil for none.
+// cycle is a cycle of the graph, which ends with its first node; nil if there is none.
 func (g *graph) cycle() []string {
 	left := g.inCycles()
-	before := make([]int32, len(g.Nodes)) // a node of those left that leads to it
+	before := make([]int32, len(g.Nodes)) // a remaining node that leads to it
 	at := int32(-1)
 	for _, edge := range g.Edges {
 		if left[edge[0]] && left[edge[1]] {
@@ -80,7 +80,7 @@ func (g *graph) cycle() []string {
 	if at < 0 {
 		return nil
 	}
-	// Each node that is left has one before it, so walking back must come round.
+	// Each remaining node has one before it, so walking back must close a cycle.
 	seen := make([]bool, len(g.Nodes))
 	for ; !seen[at]; at = before[at] {
 		seen[at] = true
@@ -94,8 +94,8 @@ func (g *graph) cycle() []string {
 	return path
 }
 
-// inCycles tells which nodes no topological order can take: nodes of cycles, and
-// nodes behind them (Kahn's algorithm).
+// inCycles reports which nodes have no place in a topological order: nodes of cycles, and
+// nodes after them (Kahn's algorithm).
 func (g *graph) inCycles() []bool {
 	next := g.follow()
 	waits, left := make([]int, len(g.Nodes)), make([]bool, len(g.Nodes))
@@ -122,7 +122,7 @@ func (g *graph) inCycles() []bool {
 	return left
 }
 
-// following finds the edges that leave a node: they are sorted by it.
+// following finds the edges that leave a node; edges are sorted by it.
 type following struct {
 	edges edges
 	start []int32
@@ -141,8 +141,8 @@ func (g *graph) follow() following {
 
 func (f following) of(node int32) edges { return f.edges[f.start[node]:f.start[node+1]] }
 
-// reach tells which nodes can be reached from others, these included, on ways
-// that avoid what is blocked.
+// reach reports which nodes can be reached from others, these included, by paths that
+// avoid blocked nodes.
 func (f following) reach(from []int32, blocked []bool) []bool {
 	reached := make([]bool, len(f.start)-1)
 	var todo []int32
@@ -165,7 +165,7 @@ func (f following) reach(from []int32, blocked []bool) []bool {
 	return reached
 }
 
-// evidence is what the graph shows of a memory .
+// evidence is what the graph shows about a memory.
 func (g *graph) evidence(memory string) core.GraphEvidence {
 	e := core.GraphEvidence{Known: true}
 	next := g.follow()
@@ -203,7 +203,7 @@ func (g *graph) evidence(memory string) core.GraphEvidence {
 	return e
 }
 
-// share is a part of a whole; 0 of nothing.
+// share is part divided by whole; 0 if whole is 0.
 func share(part, whole int) float64 {
 	if whole == 0 {
 		return 0
@@ -220,8 +220,8 @@ func count(set []bool) (n int) {
 	return n
 }
 
-// sound reports whether a graph that was read can be used: all numbers are
-// places of nodes, and the edges are sorted by where they begin.
+// sound reports whether a graph that was read can be used: all numbers are indices of
+// nodes, and the edges are sorted by their start.
 func (g *graph) sound() bool {
 	ok := func(nodes ...int32) bool {
 		return !slices.ContainsFunc(nodes, func(n int32) bool { return n < 0 || int(n) >= len(g.Nodes) })

@@ -17,8 +17,8 @@ const (
 	indexPrefix = "evidence-dag-index/"
 )
 
-// toolKey is where an outcome is kept: one per memory, session, turn, tool and
-// reference. Ids hold no "/", which ends them.
+// toolKey is the key of an outcome: one per memory, session, turn, tool and reference.
+// Ids contain no "/", which ends them.
 func toolKey(o *core.ToolOutcome) []byte {
 	sum := sha256.Sum256(core.MustJSON([]string{o.Tool, o.Ref}))
 	return append(turnKey(o.MemoryID, core.TurnRef{Session: o.Session, Turn: o.Turn}), sum[:]...)
@@ -30,8 +30,7 @@ func turnKey(memory string, turn core.TurnRef) []byte {
 	return binary.BigEndian.AppendUint64(key, uint64(turn.Turn))
 }
 
-// splitTool is what [toolKey] put into the prefix of a turn; ok is false for a
-// key that it didn't make.
+// splitTool returns the parts of a key under [turnKey]; ok is false for any other key.
 func splitTool(key []byte) (memory string, turn core.TurnRef, ok bool) {
 	rest := strings.TrimPrefix(string(key), toolPrefix)
 	memory, rest, _ = strings.Cut(rest, "/")
@@ -49,10 +48,10 @@ func tallyKey(memory string) []byte { return []byte(tallyPrefix + memory) }
 func dagKey(workflow string) []byte { return []byte(dagPrefix + workflow) }
 func omegaKey(memory string) []byte { return []byte(omegaPrefix + memory) }
 
-// indexKey says that a workflow's graph names a memory.
+// indexKey is the index entry for a memory that a workflow's graph names.
 func indexKey(memory, workflow string) []byte { return []byte(indexPrefix + memory + "/" + workflow) }
 
-// splitIndex is what [indexKey] made a key of.
+// splitIndex returns the parts of a key made by [indexKey].
 func splitIndex(key []byte) (memory, workflow string) {
 	memory, workflow, _ = strings.Cut(strings.TrimPrefix(string(key), indexPrefix), "/")
 	return memory, workflow

@@ -6,10 +6,10 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// window is how many turns that used the memory the recurrence looks back on.
+// window is how many of the last turns that used the memory count for recurrence.
 const window = 20
 
-// react makes evidence of a memory's tool outcomes, and its references, the newest
+// react makes evidence from a memory's tool outcomes, with its references, the newest
 // first.
 func react(r core.Reader, m *core.Memory, t *tally) (core.ReactEvidence, []string, error) {
 	recorded := 0
@@ -23,7 +23,7 @@ func react(r core.Reader, m *core.Memory, t *tally) (core.ReactEvidence, []strin
 		}
 	}
 	refs := t.refs()
-	if m.Signals.Uses() == 0 { // the turns that offered it show that it wasn't used
+	if m.Signals.Uses() == 0 { // the turns that recalled it show that it wasn't used
 		for _, turn := range slices.Backward(m.Signals.Recent) {
 			if name := turnName(turn); !slices.Contains(refs, name) {
 				refs = append(refs, name)
@@ -45,16 +45,16 @@ func hasOutcome(r core.Reader, memory string, turn core.TurnRef) (bool, error) {
 // inGraphs is the evidence of the workflows' graphs.
 type inGraphs struct {
 	core.GraphEvidence
-	// workflow is the one whose evidence counts.
+	// workflow is the workflow whose evidence counts.
 	workflow string
 	refs     []string
 }
 
-// graphs collects the evidence of all graphs that name a memory. The best lane
-// counts: what a memory is worth shows where it is worth most, and a workflow
-// that could do without it takes nothing from one that couldn't. So a memory is
-// unreachable only if it is in every workflow, which is what a purge has to
-// know; all the graphs are then what shows it, and each is a reference.
+// graphs collects the evidence of all graphs that name a memory. The best lane counts: a
+// memory's worth shows in the workflow that needs it most, and a workflow that doesn't
+// need it takes nothing away. So a memory is unreachable only if it is unreachable in
+// every workflow, which is what a purge has to know; then all the graphs show it, and
+// each is a reference.
 func graphs(r core.Reader, memory string) (inGraphs, error) {
 	var best inGraphs
 	workflows, err := workflowsOf(r, memory)

@@ -10,14 +10,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// OmegaRecorded is what recording factors came to.
+// OmegaRecorded is the result of recording factors.
 type OmegaRecorded struct {
 	MemoryID string `json:"memory_id"`
-	// Seq counts what was recorded of the memory, from 1.
+	// Seq counts how often factors of the memory were recorded, from 1.
 	Seq int64 `json:"seq"`
 }
 
-// keptOmega are the newest factors of a memory as they are kept.
+// keptOmega is how the newest factors of a memory are stored.
 type keptOmega struct {
 	Seq  int64     `json:"seq"`
 	At   time.Time `json:"at"`
@@ -25,8 +25,8 @@ type keptOmega struct {
 	core.OmegaFactors
 }
 
-// RecordOmega keeps what somebody knows of a memory of a namespace, whole, in place of
-// what was known before: a factor that is left out is absent again.
+// RecordOmega stores what is known about a memory of a namespace, replacing all that was
+// known before: a factor that isn't given is absent afterwards.
 func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaEvidence) (*OmegaRecorded, error) {
 	if err := checkKnown(known); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func noteDigest(note string) string {
 	return core.Digest([]byte(note))
 }
 
-// readOmega reads the newest factors of a memory, none where nobody gave any.
+// readOmega reads the newest factors of a memory; there are none if none were recorded.
 func readOmega(r core.Reader, memory string) (kept keptOmega, err error) {
 	value, found, err := r.Get(omegaKey(memory))
 	if err != nil || !found {
@@ -67,7 +67,8 @@ func readOmega(r core.Reader, memory string) (kept keptOmega, err error) {
 	return kept, nil
 }
 
-// above are the factors with those that a caller knows in place of theirs.
+// above returns the factors, with the ones that the caller gives in place of the stored
+// ones.
 func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
 	pick := func(given, kept *float64) *float64 {
 		if given != nil {
@@ -82,7 +83,7 @@ func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
 	}
 }
 
-// checkKnown refuses factors that are no shares, or none at all.
+// checkKnown refuses factors outside 0 to 1, and a record without any factor.
 func checkKnown(known *core.OmegaEvidence) error {
 	var p problems
 	p.id(known.MemoryID, "memory_id")
@@ -91,13 +92,13 @@ func checkKnown(known *core.OmegaEvidence) error {
 	p.factor("runtime_utility_trend", known.RuntimeUtilityTrend)
 	p.text(known.Note, "note")
 	if (known.OmegaFactors == core.OmegaFactors{}) {
-		p.add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "there is no factor")
+		p.add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "no factor is given")
 	}
 	return p.err()
 }
 
-// ReadOmega reads what somebody knows of a memory from a JSON object. Keys that it
-// doesn't have are refused, and so is what [Evidence.RecordOmega] would refuse.
+// ReadOmega reads what is known about a memory from a JSON object. It refuses unknown
+// keys, and everything that [Evidence.RecordOmega] would refuse.
 func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 	const keys = "memory_id, upstream_status, codebase_verification, runtime_utility_trend, note"
 	dec, err := newDecoder(data)

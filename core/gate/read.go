@@ -13,13 +13,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MaxEvidenceBytes bounds a text of evidence: room for the most edges of a graph
+// MaxEvidenceBytes bounds the text of evidence: room for a graph with the most edges
 // between nodes with names of up to 80 bytes.
 const MaxEvidenceBytes = 16 << 20
 
-// ReadTools reads outcomes of tools from JSON: an object, a list of objects, or
-// objects one after the other, such as JSON Lines. Keys that an outcome doesn't
-// have are refused, and so is what [Evidence.RecordTools] would refuse.
+// ReadTools reads outcomes of tools from JSON: an object, a list of objects, or several
+// objects in a row, such as JSON Lines. It refuses unknown keys, and everything that
+// [Evidence.RecordTools] would refuse.
 func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 	dec, err := newDecoder(data)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 		_, _ = dec.Token() // the bracket
 	}
 	var list []core.ToolOutcome
-	var missing error // the first outcome without what each must have
+	var missing error // the first outcome without a required key
 	for dec.More() {
 		where := fmt.Sprintf("outcome %d", len(list)+1)
 		o, without, err := readTool(dec)
@@ -56,7 +56,7 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, sdk.Errorf(sdk.Invalid, "evidence_invalid", "there is no outcome of a tool").
+		return nil, sdk.Errorf(sdk.Invalid, "evidence_invalid", "there is no tool outcome").
 			WithHint(`write {"memory_id": ID, "session": S, "turn": N, "tool": NAME, "ok": true, "ref": WHERE}, one a line`)
 	}
 	return list, nil
@@ -65,8 +65,8 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 // toolKeys are the keys of an outcome.
 const toolKeys = "memory_id, session, turn, tool, ok, recovered, ref"
 
-// readTool reads an outcome, and names the key that it is without: what doesn't say
-// how its call went, or in which turn, would count as a failure of turn 0.
+// readTool reads an outcome, and names the required key that is missing: an outcome
+// without "ok" or "turn" would otherwise count as a failure, or as turn 0.
 func readTool(dec *decoder) (o core.ToolOutcome, without string, err error) {
 	var in struct {
 		core.ToolOutcome
@@ -98,14 +98,15 @@ func readTool(dec *decoder) (o core.ToolOutcome, without string, err error) {
 	return o, "", nil
 }
 
-// ReadDAG reads a workflow's graph from a JSON object. Keys that it doesn't have
-// are refused, and so is what [Evidence.RecordDAG] would refuse.
+// ReadDAG reads a workflow's graph from a JSON object. It refuses unknown keys, and
+// everything that [Evidence.RecordDAG] would refuse.
 func ReadDAG(data []byte) (*core.WorkflowDAG, error) {
 	dec, err := newDecoder(data)
 	if err != nil {
 		return nil, err
 	}
-	// Edges are checked here: a pair in Go would take a list of any length.
+	// The length of edges is checked below: an array of two in Go would accept a list of
+	// any length.
 	var in struct {
 		core.WorkflowDAG
 		Edges [][]string `json:"edges"`
@@ -131,13 +132,13 @@ func ReadDAG(data []byte) (*core.WorkflowDAG, error) {
 	return &dag, nil
 }
 
-// decoder reads a text from outside, and knows its lines.
+// decoder reads an untrusted text, and knows its lines.
 type decoder struct {
 	*json.Decoder
 	data []byte
 }
 
-// newDecoder begins to read a text from outside.
+// newDecoder begins to read an untrusted text.
 func newDecoder(data []byte) (*decoder, error) {
 	if len(data) > MaxEvidenceBytes {
 		return nil, sdk.Errorf(sdk.Exhausted, "evidence_too_large", "the evidence has %d bytes (limit %d)", len(data), MaxEvidenceBytes).
@@ -152,8 +153,8 @@ func newDecoder(data []byte) (*decoder, error) {
 	return &decoder{dec, data}, nil
 }
 
-// onLine says what is wrong with the value that starts at a byte, in the words of JSON,
-// and on which line of the whole text.
+// onLine says what is wrong with the value that starts at a byte, in JSON's terms, and on
+// which line of the whole text.
 func (d *decoder) onLine(start int64, err error) error {
 	at := min(start+faultIn(d.data[start:], err), int64(len(d.data)))
 	line := 1 + bytes.Count(d.data[:at], []byte("\n"))
@@ -163,7 +164,7 @@ func (d *decoder) onLine(start int64, err error) error {
 	return fmt.Errorf("%w (line %d)", core.JSONProblem(err), line)
 }
 
-// faultIn is where in a text the error of its decoding is, as near as that is known.
+// faultIn is the position of a decoding error in a text, as exactly as it is known.
 func faultIn(text []byte, err error) int64 {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -184,7 +185,7 @@ func faultIn(text []byte, err error) int64 {
 	return int64(len(text) - len(bytes.TrimLeft(text, ", \t\r\n")))
 }
 
-// notJSON says where a text isn't what it should be, and which keys there are.
+// notJSON is the error for a text that isn't as expected, with the keys that are allowed.
 func notJSON(where, keys string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the text ends too early")
@@ -199,7 +200,7 @@ func notJSON(where, keys string, err error) error {
 func atEnd(dec *decoder) error {
 	if _, err := dec.Token(); err != io.EOF {
 		return sdk.Errorf(sdk.Invalid, "evidence_invalid", "there is more text after the end of the JSON").
-			WithHint("write one JSON value; outcomes of tools may also be one a line")
+			WithHint("write one JSON value; outcomes of tools may also be written one per line")
 	}
 	return nil
 }

@@ -40,8 +40,8 @@ func TestToolsAreReadInEachForm(t *testing.T) {
 
 func TestWhatIsntToolsIsRefused(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                                   "there is no outcome",
-		"[]":                                 "there is no outcome",
+		"":                                   "there is no tool outcome",
+		"[]":                                 "there is no tool outcome",
 		"[" + one:                            "the list of outcomes: the text ends too early",
 		"[" + one + "] x":                    "more text after the end",
 		"[" + one + "] " + two:               "more text after the end",

@@ -22,7 +22,7 @@ func (Evidence) Rebuild(ctx context.Context, s core.Store) error {
 	return rebuildTallies(ctx, s)
 }
 
-// isIndexed reports whether a graph names the memory of an index's key.
+// isIndexed reports whether a graph names the memory of an index key.
 func isIndexed(r core.Reader, named naming, key []byte) (bool, error) {
 	memory, workflow := splitIndex(key)
 	names, err := named.by(r, workflow)
@@ -35,8 +35,8 @@ func isTallied(r core.Reader, _ naming, key []byte) (bool, error) {
 	return len(first) > 0, err
 }
 
-// deleteStray deletes the keys of a prefix that nothing calls for, up to 1,000
-// looked at in a transaction.
+// deleteStray deletes the unwanted keys with a prefix, checking up to 1,000 in a
+// transaction.
 func deleteStray(ctx context.Context, s core.Store, prefix string, wanted func(core.Reader, naming, []byte) (bool, error)) error {
 	for from := []byte(prefix); from != nil; {
 		begin := from // fn may run again
@@ -70,8 +70,8 @@ func deleteStray(ctx context.Context, s core.Store, prefix string, wanted func(c
 	return nil
 }
 
-// rebuildIndex writes the index of each graph, one in a transaction. A graph that
-// can't be read names no memory.
+// rebuildIndex writes the index of each graph, one in a transaction. A graph that can't
+// be read is skipped.
 func rebuildIndex(ctx context.Context, s core.Store) error {
 	return each(ctx, s, dagPrefix, func(tx core.Tx, key []byte) (next []byte, err error) {
 		workflow := strings.TrimPrefix(string(key), dagPrefix)
@@ -88,8 +88,7 @@ func rebuildIndex(ctx context.Context, s core.Store) error {
 	})
 }
 
-// rebuildTallies writes the tally of each memory with outcomes, one in a
-// transaction.
+// rebuildTallies writes the tally of each memory with outcomes, one in a transaction.
 func rebuildTallies(ctx context.Context, s core.Store) error {
 	return each(ctx, s, toolPrefix, func(tx core.Tx, key []byte) (next []byte, err error) {
 		memory, _, ok := splitTool(key)
@@ -99,7 +98,7 @@ func rebuildTallies(ctx context.Context, s core.Store) error {
 		next = core.PrefixEnd(memoryTools(memory))
 		t, err := tallyOf(tx, memory)
 		if isBroken(err) {
-			return next, nil // a check tells of it
+			return next, nil // a check reports it
 		}
 		if err != nil {
 			return nil, err
@@ -108,8 +107,8 @@ func rebuildTallies(ctx context.Context, s core.Store) error {
 	})
 }
 
-// each calls fn in transactions of its own with the first key of a prefix, and
-// then with the first one from next on.
+// each calls fn with the first key of a prefix, and then with the first key from next on,
+// each time in a transaction of its own.
 func each(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, key []byte) (next []byte, err error)) error {
 	for from := []byte(prefix); from != nil; {
 		begin := from // fn may run again
@@ -128,7 +127,7 @@ func each(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, 
 	return nil
 }
 
-// firstKey is the first key from one on and before end; nil for none.
+// firstKey is the first key from one on and before end; nil if there is none.
 func firstKey(r core.Reader, from, end []byte) (first []byte, err error) {
 	err = r.Scan(from, end, func(key, _ []byte) (bool, error) {
 		first = bytes.Clone(key)

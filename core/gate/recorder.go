@@ -10,9 +10,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Memories tells where memories live, and which turns used them.
+// Memories finds a memory's namespace, and whether a turn used it.
 type Memories interface {
-	// Namespace is where a memory lives; sdk.NotFound for one that isn't there.
+	// Namespace is the namespace of a memory; sdk.NotFound if there is no such memory.
 	Namespace(r core.Reader, memoryID string) (string, error)
 	// UsedIn reports whether the feedback of a turn said that it used a memory.
 	UsedIn(r core.Reader, memoryID string, turn core.TurnRef) (bool, error)
@@ -24,17 +24,17 @@ type Recorder struct {
 	Memories Memories
 }
 
-// ToolsRecorded is what recording outcomes of tools came to.
+// ToolsRecorded is the result of recording outcomes of tools.
 type ToolsRecorded struct {
 	Recorded int `json:"recorded"`
-	// Duplicates were there before.
+	// Duplicates is how many were recorded before.
 	Duplicates int `json:"duplicates"`
 }
 
 // RecordTools records up to 10,000 outcomes, 1,000 in a transaction, see
-// [Evidence.RecordTools]. It checks all of them first, and their memories have to be
-// there. Where it fails midway, what it returns was recorded, and the same call again
-// records the rest.
+// [Evidence.RecordTools]. It checks all of them first; their memories must exist. If it
+// fails midway, its result counts what was recorded, and repeating the call records the
+// rest.
 func (r *Recorder) RecordTools(ctx context.Context, outcomes []core.ToolOutcome) (ToolsRecorded, error) {
 	var done ToolsRecorded
 	if err := checkTools(outcomes, MaxToolOutcomes); err != nil {
@@ -53,7 +53,7 @@ func (r *Recorder) RecordTools(ctx context.Context, outcomes []core.ToolOutcome)
 	return done, nil
 }
 
-// commit records outcomes in one transaction, by the namespaces of their
+// commit records outcomes in one transaction, grouped by the namespaces of their
 // memories.
 func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (recorded int, err error) {
 	err = r.Writer.Update(ctx, func(tx *journal.Tx) error {
@@ -83,8 +83,8 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 	return recorded, err
 }
 
-// noteUses notes which of the outcomes are of turns that used their memory, by the
-// namespaces of the memories.
+// noteUses marks the outcomes whose turns used the memory, by the namespaces of the
+// memories.
 func (r *Recorder) noteUses(tx *journal.Tx, homes map[string]string, outcomes []core.ToolOutcome) error {
 	type use struct {
 		memory string
@@ -110,8 +110,8 @@ func (r *Recorder) noteUses(tx *journal.Tx, homes map[string]string, outcomes []
 	return nil
 }
 
-// RecordOmega keeps what somebody knows of a memory in place of what was known before,
-// see [Evidence.RecordOmega]. The memory has to be there.
+// RecordOmega stores what is known about a memory, replacing what was known before, see
+// [Evidence.RecordOmega]. The memory must exist.
 func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (*OmegaRecorded, error) {
 	if err := checkKnown(known); err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (
 	return done, err
 }
 
-// RecordDAG records the graph of a workflow, see [Evidence.RecordDAG], and tells which of
-// its memories aren't there.
+// RecordDAG records the graph of a workflow, see [Evidence.RecordDAG], and reports which
+// of its memories don't exist.
 func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	var done *DAGRecorded
 	err := r.Writer.Update(ctx, func(tx *journal.Tx) (err error) {
@@ -143,9 +143,9 @@ func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRe
 	return done, nil
 }
 
-// AddDAG records the graph of a workflow, in which the memories that its graph named
-// before keep their nodes, as far as those are there. Where there would be more of
-// them than a graph holds, the ones of before are left out.
+// AddDAG records the graph of a workflow. Memories that its previous graph named keep
+// their nodes if those still exist. If there are more of them than a graph may hold, the
+// previous ones are left out.
 func (r *Recorder) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	return r.Writer.Update(ctx, func(tx *journal.Tx) error {
 		before, err := readDAG(tx, dag.Workflow)
@@ -157,7 +157,7 @@ func (r *Recorder) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	})
 }
 
-// addTo is another graph of the workflow with this one's memories.
+// addTo returns a copy of the workflow's new graph with this graph's memories added.
 func (g *graph) addTo(dag *core.WorkflowDAG) *core.WorkflowDAG {
 	known := map[string]bool{}
 	for _, node := range nodesOf(dag) {
@@ -181,7 +181,7 @@ func (g *graph) addTo(dag *core.WorkflowDAG) *core.WorkflowDAG {
 	return &out
 }
 
-// unknown lists memories of a graph that don't exist and weren't purged.
+// unknown lists the memories of a graph that don't exist and weren't purged.
 func (r *Recorder) unknown(reader core.Reader, dag *core.WorkflowDAG) ([]string, error) {
 	var unknown []string
 	for _, id := range slices.Sorted(maps.Keys(dag.Memories)) {

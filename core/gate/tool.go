@@ -13,14 +13,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxRefs is how many of a memory's references a decision names, the newest.
+// maxRefs is how many references a decision names, the newest ones.
 const maxRefs = 20
 
-// Evidence keeps evidence within a transaction. Who brings it, for the events, is the
-// transaction's [core.Caller]. The zero value is ready.
+// Evidence records evidence within a transaction. The transaction's [core.Caller] is
+// named in the events. The zero value is ready.
 type Evidence struct{}
 
-// outcome is a tool's outcome as it is kept; the rest of it is its key.
+// outcome is a tool's outcome as it is stored; its other fields are in its key.
 type outcome struct {
 	// Seq counts the memory's outcomes, from 1.
 	Seq       int64     `json:"seq"`
@@ -33,7 +33,7 @@ type outcome struct {
 	Used bool `json:"used,omitempty"`
 }
 
-// good reports whether the outcome speaks for the memory.
+// good reports whether the outcome counts in favour of the memory.
 func (o *outcome) good() bool { return o.Used && (o.OK || o.Recovered) }
 
 // tally sums up all outcomes of a memory, so that a decision needn't read them.
@@ -41,21 +41,21 @@ type tally struct {
 	Outcomes   int64 `json:"outcomes"`
 	Failures   int64 `json:"failures"`
 	Recoveries int64 `json:"recoveries"`
-	// Good counts those that went well or were recovered from, in turns that used the
-	// memory.
+	// Good counts the outcomes that succeeded or were recovered from, in turns that used
+	// the memory.
 	Good int64 `json:"good,omitempty"`
 	// Newest are the references of the newest outcomes, the newest first.
 	Newest []reference `json:"newest"`
 }
 
-// reference is where an outcome is found, by the place of the outcome.
+// reference is where an outcome is documented, with the number of the outcome.
 type reference struct {
 	Seq int64  `json:"seq"`
 	Ref string `json:"ref"`
 }
 
-// count adds an outcome of a turn, in whatever order they come. A failure that was
-// recovered from counts as a recovery, not as a failure.
+// count adds an outcome of a turn; the order doesn't matter. A failure that was recovered
+// from counts as a recovery, not as a failure.
 func (t *tally) count(turn core.TurnRef, o *outcome) {
 	t.Outcomes++
 	if o.good() {
@@ -87,14 +87,13 @@ func (t *tally) refs() []string {
 	return refs
 }
 
-// turnName is the reference to a turn.
+// turnName is a turn as a reference.
 func turnName(turn core.TurnRef) string { return fmt.Sprintf("turn:%s/%d", turn.Session, turn.Turn) }
 
-// RecordTools keeps outcomes of tool calls that memories of one namespace had to
-// do with, at most 1,000, and tells of each on the namespace's stream. An
-// outcome is kept once per memory, session, turn, tool and reference; the first
-// one stands. It returns how many are new. That the memories are there is the
-// caller's to check.
+// RecordTools records outcomes of tool calls that involved memories of one namespace, at
+// most 1,000, with an event for each on the namespace's stream. An outcome is recorded
+// once per memory, session, turn, tool and reference; a repetition changes nothing. It
+// returns how many are new. The caller checks that the memories exist.
 func (Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (n int, err error) {
 	if err := checkTools(outcomes, batch); err != nil {
 		return 0, err
@@ -115,7 +114,7 @@ func (Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.To
 	return len(events), tx.Append(journal.NamespaceStream(namespace), events...)
 }
 
-// recordTool keeps an outcome, and counts it, unless it is there.
+// recordTool stores an outcome, and counts it, unless it is already stored.
 func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 	key := toolKey(o)
 	if _, found, err := tx.Get(key); err != nil || found {
@@ -133,9 +132,9 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 	return true, tx.Put(key, core.MustJSON(kept))
 }
 
-// Used notes whether a turn used a memory of a namespace: only then do its outcomes
-// speak for the memory. It changes those that were recorded before, and tells of that on
-// the namespace's stream.
+// Used notes whether a turn used a memory of a namespace: only then do its outcomes count
+// in favour of the memory. It updates the outcomes that were recorded before, and writes
+// that to the namespace's stream.
 func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef, used bool) error {
 	changed := map[string]*outcome{}
 	t, err := readTally(tx, memory)
@@ -175,7 +174,7 @@ func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef
 	})
 }
 
-// recorded is the event of an outcome that was kept.
+// recorded is the event of an outcome that was stored.
 func recorded(tx *journal.Tx, o *core.ToolOutcome) journal.Event {
 	return journal.ToolEvidenceRecorded{
 		AgentID: tx.Caller().Label, MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
@@ -213,7 +212,7 @@ func readTally(r core.Reader, memory string) (*tally, error) {
 	return t, nil
 }
 
-// broken is evidence in the store that can't be read. Nothing is decided by it.
+// broken is the error for stored evidence that can't be read. Nothing is decided with it.
 func broken(what string, err error) error {
 	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).
 		WithHint("check the store").WithAction("store check")

@@ -12,12 +12,12 @@ import (
 
 // Bounds of evidence.
 const (
-	// MaxNodes and MaxEdges bound a graph: room for any workflow that people draw,
-	// and decided on within milliseconds.
+	// MaxNodes and MaxEdges bound a graph: room for any workflow that people draw, while
+	// a decision takes milliseconds.
 	MaxNodes = 10_000
 	MaxEdges = 100_000
-	// MaxGraphMemories bounds the memories that a graph names, and MaxGraphPlaces
-	// their nodes, counted for each memory.
+	// MaxGraphMemories bounds the memories that a graph names, and MaxGraphPlaces the
+	// total of their nodes.
 	MaxGraphMemories = 10_000
 	MaxGraphPlaces   = 100_000
 	// MaxWorkflows is how many workflows may name one memory: a decision reads the
@@ -33,11 +33,11 @@ const (
 	batch = 1_000
 
 	maxNameBytes = 128 // of an id or name
-	maxProblems  = 20  // that are listed
+	maxProblems  = 20  // how many are listed
 	idHint       = "an id is 1 to 128 of A-Z a-z 0-9 _ : . @ - without two dots in a row"
 )
 
-// problems collects all that is wrong with an input.
+// problems collects everything that is wrong with an input.
 type problems struct {
 	listed []error
 	more   int
@@ -51,7 +51,7 @@ func (p *problems) add(hint, format string, args ...any) {
 	p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", format, args...).WithHint("%s", hint))
 }
 
-// err is one error of all problems; nil for none.
+// err is all problems as one error; nil if there are none.
 func (p *problems) err() error {
 	if p.more > 0 {
 		p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", "and %d more problems", p.more).
@@ -61,14 +61,15 @@ func (p *problems) err() error {
 	return core.JoinErrors(p.listed...)
 }
 
-// id refuses what isn't an id of a memory or session. The rest says where it stands.
+// id refuses a text that isn't the id of a memory or session. where and args name its
+// position.
 func (p *problems) id(id, where string, args ...any) {
 	if !core.ValidID(id) {
 		p.add(idHint, "%s is %.64q, which isn't an id", fmt.Sprintf(where, args...), id)
 	}
 }
 
-// name refuses what can't name a tool or a workflow.
+// name refuses a text that isn't a valid name of a tool or a workflow.
 func (p *problems) name(name, where string, args ...any) {
 	if len(name) > maxNameBytes || strings.TrimSpace(name) == "" || !plain(name) {
 		p.add("a name has 1 to 128 bytes of text without control characters",
@@ -76,10 +77,10 @@ func (p *problems) name(name, where string, args ...any) {
 	}
 }
 
-// text refuses a reference or note that is too long or not plain.
+// text refuses a reference or note that is too long or has control characters.
 func (p *problems) text(text, where string, args ...any) {
 	if len(text) > MaxRefBytes || !plain(text) {
-		p.add("say where the evidence is found, such as a log's line, rather than what it says",
+		p.add("say where the evidence is, such as a line of a log, rather than what it says",
 			"%s has %d bytes: it takes up to %d bytes of text without control characters",
 			fmt.Sprintf(where, args...), len(text), MaxRefBytes)
 	}
@@ -88,15 +89,15 @@ func (p *problems) text(text, where string, args ...any) {
 // atMost refuses too many of something.
 func (p *problems) atMost(what string, n, limit int) bool {
 	if n > limit {
-		p.add("split it, or leave out what no memory has to do with", "%d %s (limit %d)", n, what, limit)
+		p.add("split it, or leave out what involves no memory", "%d %s (limit %d)", n, what, limit)
 	}
 	return n <= limit
 }
 
-// factor refuses a factor of omega that is no share.
+// factor refuses a factor of omega outside 0 to 1.
 func (p *problems) factor(name string, factor *float64) {
 	if factor != nil && !(*factor >= 0 && *factor <= 1) { // also NaN
-		p.add("leave a factor out that isn't known", "%s is %v: a factor is from 0 to 1", name, *factor)
+		p.add("leave out a factor that isn't known", "%s is %v: a factor is from 0 to 1", name, *factor)
 	}
 }
 

@@ -7,26 +7,26 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// maxCached bounds each part of the cache. A full one is emptied: settings are few.
+// maxCached bounds each part of the cache. A full part is emptied: there are few
+// settings.
 const maxCached = 1024
 
-// cache saves the work of making sense of stored settings, which each new memory
-// asks for. It never decides what is stored: an entry counts only for the bytes that
-// it was made of, and those are read in each transaction. It is safe for concurrent
-// use.
+// cache saves the work of decoding stored settings, which each new memory needs. It never
+// replaces a read: an entry is used only for the bytes that it was made from, and those
+// are read in each transaction. It is safe for concurrent use.
 type cache struct {
 	mu      sync.Mutex
 	records map[string]decoded
 	results map[string]resolved
 }
 
-// decoded is a level's record and the bytes that it is of.
+// decoded is a level's record and the bytes that it was decoded from.
 type decoded struct {
 	value  string
 	record *Record
 }
 
-// resolved is what holds in a namespace, and the records of its levels.
+// resolved is the settings in force in a namespace, and the records of its levels.
 type resolved struct {
 	records []*Record
 	result  core.Governance
@@ -36,7 +36,7 @@ func newCache() *cache {
 	return &cache{records: map[string]decoded{}, results: map[string]resolved{}}
 }
 
-// read does what the function read does. The same bytes are the same record, which
+// read does what the function read does. Equal bytes return the same record, which
 // mustn't be changed.
 func (c *cache) read(r core.Reader, level string) (record *Record, unreadable, err error) {
 	value, found, err := r.Get(key(level))
@@ -61,7 +61,7 @@ func (c *cache) read(r core.Reader, level string) (record *Record, unreadable, e
 	return record, nil, nil
 }
 
-// resolve returns what holds at the last of the levels.
+// resolve returns the settings in force at the last of the levels.
 func (c *cache) resolve(namespace string, levels []level) *core.Governance {
 	c.mu.Lock()
 	known, ok := c.results[namespace]

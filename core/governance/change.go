@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxAssignments bounds a change: there are fewer fields.
+// maxAssignments bounds one change: there are fewer fields than that.
 const maxAssignments = 100
 
 // Set changes fields of a level, a namespace or "*", by assignments such as
@@ -23,8 +23,9 @@ func (g *Governor) Set(ctx context.Context, namespace string, assignments ...str
 	return g.SetIf(ctx, namespace, "", assignments...)
 }
 
-// SetIf is Set where the level's record has a version, as [Record.Version] gives it; "" is
-// any. Another is sdk.Conflict, reason "precondition_failed".
+// SetIf is Set on the condition that the level's record has this version (see
+// [Record.Version]); "" accepts any. If the version differs, the error is sdk.Conflict,
+// reason "precondition_failed".
 func (g *Governor) SetIf(ctx context.Context, namespace, version string, assignments ...string) (*Record, error) {
 	changes, problems := parse(assignments)
 	return g.change(ctx, namespace, version, problems, func(record *Record, above []level) []error {
@@ -39,13 +40,14 @@ func (g *Governor) SetIf(ctx context.Context, namespace, version string, assignm
 	})
 }
 
-// Unset leaves fields of a level to the levels above. Without fields it drops all
-// that the level sets, also where that can't be read.
+// Unset removes fields from a level, so that the levels above decide. Without fields it
+// removes everything that the level sets, even if that can't be read.
 func (g *Governor) Unset(ctx context.Context, namespace string, fields ...string) (*Record, error) {
 	return g.UnsetIf(ctx, namespace, "", fields...)
 }
 
-// UnsetIf is Unset where the level's record has a version: see [Governor.SetIf].
+// UnsetIf is Unset on the condition that the level's record has this version: see
+// [Governor.SetIf].
 func (g *Governor) UnsetIf(ctx context.Context, namespace, version string, fields ...string) (*Record, error) {
 	if len(fields) == 0 {
 		return g.clear(ctx, namespace, version)
@@ -76,17 +78,17 @@ type assignment struct {
 	apply func(*Record)
 }
 
-// parse reads assignments, and reports all that is wrong with them.
+// parse reads assignments, and reports everything that is wrong with them.
 func parse(list []string) (changes []assignment, problems []error) {
 	if len(list) == 0 || len(list) > maxAssignments {
-		return nil, []error{invalid("", "%d fields are given, of 1 to %d", len(list), maxAssignments).
+		return nil, []error{invalid("", "%d fields are given (from 1 to %d are allowed)", len(list), maxAssignments).
 			WithHint("write FIELD=VALUE, such as max_reflection_depth=2")}
 	}
 	var seen []string
 	for _, text := range list {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			problems = append(problems, invalid(name, "%.80q is no FIELD=VALUE", text).WithHint("write it like max_reflection_depth=2"))
+			problems = append(problems, invalid(name, "%.80q isn't of the form FIELD=VALUE", text).WithHint("write it like max_reflection_depth=2"))
 			continue
 		}
 		if slices.Contains(seen, name) {
@@ -148,7 +150,7 @@ func fieldNames() []string {
 	return list
 }
 
-// lockedBy is the most general level that locks a field; "" where none does.
+// lockedBy is the highest level that locks a field; "" if none does.
 func lockedBy(levels []level, field string) string {
 	for _, l := range levels {
 		if l.record.locks(field) {
@@ -164,8 +166,8 @@ func locked(namespace, field, by string) error {
 		WithDetail("field", field).WithDetail("namespace", namespace).WithDetail("locked_by", by)
 }
 
-// change changes a level's record by fn, in one transaction with its event.
-// problems are those that are known already: nothing is then changed.
+// change changes a level's record with fn, in one transaction with its event. problems
+// are the problems found so far: if there are any, nothing is changed.
 func (g *Governor) change(ctx context.Context, namespace, version string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
 	var after *Record
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
@@ -198,7 +200,8 @@ func (g *Governor) change(ctx context.Context, namespace, version string, proble
 	return after, nil
 }
 
-// consistent checks what holds together at the last of the levels.
+// consistent checks the settings in force at the last of the levels for contradictions
+// between fields.
 func consistent(levels []level) []error {
 	var g core.Governance
 	for _, f := range Fields() {
@@ -208,7 +211,7 @@ func consistent(levels []level) []error {
 	}
 	if w := g.Retention; w.Revalidate > w.Active {
 		return []error{invalid("retention.revalidate_threshold", "retention.revalidate_threshold would be %s, above retention.active_threshold, which is %s",
-			text(w.Revalidate), text(w.Active)).WithHint("set both, so that the gate decides only on what is less than active")}
+			text(w.Revalidate), text(w.Active)).WithHint("set both, so that revalidate_threshold isn't above active_threshold")}
 	}
 	return nil
 }
@@ -228,7 +231,7 @@ func (g *Governor) clear(ctx context.Context, namespace, version string) (*Recor
 		if err := checkVersion(namespace, version, stored); err != nil {
 			return err
 		}
-		if !found { // what is there can be dropped, whatever it is called
+		if !found { // a record that exists can be dropped, even if its name is invalid
 			return checkLevel(namespace)
 		}
 		before := json.RawMessage(value)
@@ -251,9 +254,9 @@ func recordJSON(r *Record) json.RawMessage {
 	return core.MustJSON(r)
 }
 
-// Version names what the record sets. Equal records have the same, so that a change that was
-// undone causes no conflict: what counts is what a caller has seen, not how often it
-// changed.
+// Version identifies what the record sets. Equal records have equal versions, so a change
+// that was undone causes no conflict: what matters is the content that a caller has seen,
+// not how often it changed.
 func (r *Record) Version() string { return versionOf(recordJSON(r)) }
 
 func versionOf(stored []byte) string {
@@ -263,7 +266,7 @@ func versionOf(stored []byte) string {
 	return core.Digest(stored)[7:23]
 }
 
-// checkVersion refuses a change of a record that isn't the one that its caller has seen.
+// checkVersion refuses to change a record that isn't the one that the caller has seen.
 func checkVersion(namespace, version string, stored []byte) error {
 	if is := versionOf(stored); version != "" && version != is {
 		return sdk.Errorf(sdk.Conflict, "precondition_failed", "the settings of %s have the version %s, not %s", namespace, is, core.Cut(version)).
@@ -273,8 +276,8 @@ func checkVersion(namespace, version string, stored []byte) error {
 	return nil
 }
 
-// write stores a record in the place of before, with the event. What changes
-// nothing is not written.
+// write replaces the stored record and records the event. If nothing changes, it writes
+// nothing.
 func write(tx *journal.Tx, before json.RawMessage, after *Record) error {
 	value := recordJSON(after)
 	if bytes.Equal(before, value) {

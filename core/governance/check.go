@@ -12,8 +12,8 @@ import (
 
 var _ core.Prover = (*Governor)(nil)
 
-// Check implements [core.Checker]: every stored record can be read, and is what the
-// newest event of its level left.
+// Check implements [core.Checker]: every stored record can be read, and matches the
+// newest event of its level.
 func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	problem := func(level string, err error) {
 		if err != nil {
@@ -35,7 +35,7 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 		}
 		return nil
 	})
-	if err != nil && !journal.IsBroken(err) { // which the journal's own check tells
+	if err != nil && !journal.IsBroken(err) { // the journal's own check reports it
 		return err
 	}
 	return core.ScanPrefix(r, []byte(prefix), func(stored, value []byte) (bool, error) {
@@ -52,8 +52,8 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 	})
 }
 
-// levels calls fn for each level whose settings were ever changed, with its record as
-// the newest event has it; null for none.
+// levels calls fn for each level whose settings were ever changed, with the record in its
+// newest event; null if it has none.
 func levels(ctx context.Context, r core.Reader, fn func(level string, after []byte) error) error {
 	return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
 		level, ok := strings.CutPrefix(s.Stream, journal.NamespaceStream(""))

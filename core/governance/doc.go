@@ -1,13 +1,14 @@
-// Package governance keeps the settings of namespaces and says what holds in one.
+// Package governance stores the settings of namespaces and resolves which apply in a
+// namespace.
 //
-// Settings stand at levels: "*" for all namespaces, "a", "a/b" and so on. Each
-// field holds by itself: the most specific level of a namespace's chain that sets
-// it wins, then the built-in default. So a level that sets other fields leaves the
-// cap of the one above as it is. A field that a level locks can't be set below it,
-// and what was set there before doesn't count.
+// Settings have levels: "*" for all namespaces, "a", "a/b" and so on. Each field is
+// resolved separately: the most specific level of a namespace's chain that sets it wins,
+// then the built-in default. So a level that sets other fields doesn't affect the depth
+// limit of the level above. A field that a level locks can't be set below it, and values
+// that were set there before are ignored.
 //
-// Settings that can't be read fail closed: nothing may be reflected on, and
-// nothing changes its state, in the namespaces below them.
+// If settings can't be read, the safe choice is made: in the namespaces below them no
+// memory may be reflected on, and none changes its state.
 //
 // # Keys
 //

@@ -20,7 +20,7 @@ type Field struct {
 	Min, Max float64 `json:"-"`
 	// Default applies if no level sets the field; nil means no default.
 	Default *Scalar `json:"default"`
-	// Choices are what a field takes that has words instead of numbers.
+	// Choices are the allowed words of a field whose values aren't numbers.
 	Choices []string `json:"choices,omitempty"`
 
 	of    func(*Record) *Scalar
@@ -28,7 +28,7 @@ type Field struct {
 	apply func(*core.Governance, Scalar)
 }
 
-// lockedField names the list of locked fields where fields are set.
+// lockedField is the name under which the list of locked fields is set.
 const lockedField = "locked"
 
 const (
@@ -36,15 +36,14 @@ const (
 	maxDepth = 1000
 	// maxCount is the largest n such that a float64 represents every integer up to n.
 	maxCount = 1 << 53
-	// maxWeight bounds weights and thresholds: what they weigh is 0 to 1, or a
-	// count of turns up to some hundreds.
+	// maxWeight bounds weights and thresholds: the weighted values are from 0 to 1, or
+	// counts of turns up to some hundreds.
 	maxWeight = 100
 	// maxHours is a hundred years.
 	maxHours = 876_600
 )
 
-// Fields lists what can be set, except the list of locked fields, in the order
-// in which it is shown.
+// Fields lists what can be set, except the list of locked fields, in display order.
 func Fields() []Field {
 	w, due := core.DefaultRetentionWeights(), core.DefaultReflectionThresholds()
 	return []Field{
@@ -64,9 +63,9 @@ func Fields() []Field {
 			func(r *Record) **float64 { return &r.Retention.Active }, func(g *core.Governance, v float64) { g.Retention.Active = v }),
 		numbers("retention.revalidate_threshold", "below it the gate decides", false, -maxWeight, maxWeight, &w.Revalidate,
 			func(r *Record) **float64 { return &r.Retention.Revalidate }, func(g *core.Governance, v float64) { g.Retention.Revalidate = v }),
-		numbers("retention.hysteresis", "what it takes more on the way back up", false, 0, maxWeight, &w.Hysteresis,
+		numbers("retention.hysteresis", "how much higher the score must be to become active again", false, 0, maxWeight, &w.Hysteresis,
 			func(r *Record) **float64 { return &r.Retention.Hysteresis }, func(g *core.Governance, v float64) { g.Retention.Hysteresis = v }),
-		numbers("gate.min_confidence", "what a purge or promotion needs at least", false, core.DefaultMinGateConfidence, 1, number(core.DefaultMinGateConfidence),
+		numbers("gate.min_confidence", "least confidence of a purge or promotion", false, core.DefaultMinGateConfidence, 1, number(core.DefaultMinGateConfidence),
 			func(r *Record) **float64 { return &r.Gate.MinConfidence }, func(g *core.Governance, v float64) { g.MinGateConfidence = v }),
 		numbers("limits.max_memories", "memories at most; 0 is no limit", true, 0, maxCount, number(0),
 			func(r *Record) **float64 { return &r.Limits.Memories }, func(g *core.Governance, v float64) { g.Limits.MaxMemories = int64(v) }),
@@ -86,7 +85,7 @@ func Fields() []Field {
 
 func languageField() Field {
 	return Field{
-		Name: "language", What: "what words are stemmed by: " + strings.Join(core.Languages(), ", "),
+		Name: "language", What: "the language of words, for stemming: " + strings.Join(core.Languages(), ", "),
 		Default: &Scalar{text: core.DefaultLanguage}, Choices: core.Languages(),
 		of: func(r *Record) *Scalar {
 			if r.Language == nil {
@@ -105,7 +104,7 @@ func languageField() Field {
 
 func number(v float64) *float64 { return &v }
 
-// numbers is a field of numbers from least to most, which a record has in a slot.
+// numbers is a field of numbers from least to most, stored in a slot of the record.
 func numbers(name, what string, whole bool, least, most float64, standard *float64, slot func(*Record) **float64, apply func(*core.Governance, float64)) Field {
 	f := Field{
 		Name: name, What: what, Whole: whole, Min: least, Max: most,
@@ -143,7 +142,7 @@ func (f *Field) check(value Scalar) error {
 		kind = "a whole number"
 	}
 	return invalid(f.Name, "%s must be %s from %s to %s, not %s", f.Name, kind, text(f.Min), text(f.Max), text(v)).
-		WithHint("it is for this: %s", f.What)
+		WithHint("the field is: %s", f.What)
 }
 
 func (f *Field) checkChoice(word string) error {
@@ -171,7 +170,7 @@ func (f *Field) parse(value string) (Scalar, error) {
 
 func text(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// names lists the fields, and the groups of them that can be locked together.
+// names lists the fields, and the groups of fields that can be locked together.
 func names() []string {
 	var list, groups []string
 	for _, f := range Fields() {
@@ -188,7 +187,7 @@ func locks(name, field string) bool {
 	return name == field || strings.HasPrefix(field, name+".")
 }
 
-// invalid is a problem of a field that was to be set.
+// invalid is a problem of a field in a change.
 func invalid(field, format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "governance_invalid", format, args...).WithDetail("field", field)
 }

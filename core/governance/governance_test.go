@@ -226,7 +226,7 @@ func TestSetReportsAllProblemsAndChangesNothing(t *testing.T) {
 		"gate.min_confidence must be a number from 0.7 to 1, not 0.6",
 		"limits.max_bytes can't be set in a/b: a locks it",
 		`no field "retentions" (did you mean retention?)`,
-		`"nonsense" is no FIELD=VALUE`,
+		`"nonsense" isn't of the form FIELD=VALUE`,
 		`no field "hysteresis"`,
 		`limits.max_memories must be a number, not "1e400"`,
 		"max_reflection_depth is given twice",

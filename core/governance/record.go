@@ -9,13 +9,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// prefix begins the keys.
+// prefix is the prefix of the keys.
 const prefix = "governance/"
 
 func key(level string) []byte { return []byte(prefix + level) }
 
-// Record is what one level sets. nil is a field that it leaves to the levels
-// above. Fields that take whole numbers only have a whole number.
+// Record is what one level sets. nil means that the field is left to the levels above.
+// Fields that take only whole numbers have a whole number.
 type Record struct {
 	// Namespace is the level: a namespace, or "*".
 	Namespace            string     `json:"namespace"`
@@ -26,11 +26,11 @@ type Record struct {
 	Limits               Limits     `json:"limits,omitzero"`
 	Reflection           Reflection `json:"reflection,omitzero"`
 	Language             *string    `json:"language,omitempty"`
-	// Locked are fields, or groups such as "retention", that no level below sets.
+	// Locked are fields, or groups such as "retention", that no level below may set.
 	Locked []string `json:"locked,omitempty"`
 }
 
-// Retention are the weights and thresholds that move a memory from state to state.
+// Retention are the weights and thresholds that decide a memory's state.
 type Retention struct {
 	Hit        *float64 `json:"w_hit,omitempty"`
 	Utility    *float64 `json:"w_utility,omitempty"`
@@ -41,7 +41,7 @@ type Retention struct {
 	Hysteresis *float64 `json:"hysteresis,omitempty"`
 }
 
-// Gate is what purges and promotions need besides the engine's own conditions.
+// Gate is what purges and promotions need in addition to the engine's own conditions.
 type Gate struct {
 	MinConfidence *float64 `json:"min_confidence,omitempty"`
 }
@@ -70,8 +70,8 @@ func (r *Record) locks(field string) bool {
 	return r != nil && slices.ContainsFunc(r.Locked, func(name string) bool { return locks(name, field) })
 }
 
-// read returns a level's record, nil where it has none. unreadable is why what is
-// stored can't be taken.
+// read returns a level's record; nil if it has none. unreadable is why the stored record
+// can't be used.
 func read(r core.Reader, level string) (record *Record, unreadable, err error) {
 	value, found, err := r.Get(key(level))
 	if err != nil || !found {
@@ -81,8 +81,8 @@ func read(r core.Reader, level string) (record *Record, unreadable, err error) {
 	return record, unreadable, nil
 }
 
-// decode takes only what Set writes, byte for byte: anything else, such as a
-// field that isn't known or is there twice, might be misread.
+// decode accepts only what Set writes, byte for byte: anything else, such as an unknown
+// field or one that appears twice, might be misread.
 func decode(level string, value []byte) (*Record, error) {
 	var record Record
 	if err := json.Unmarshal(value, &record); err != nil {
@@ -100,7 +100,7 @@ func decode(level string, value []byte) (*Record, error) {
 	return &record, nil
 }
 
-// check reports all values that fields can't have.
+// check reports all values that their fields can't have.
 func (r *Record) check() error {
 	var problems []error
 	for _, f := range Fields() {
@@ -116,10 +116,10 @@ func (r *Record) check() error {
 	return core.JoinErrors(problems...)
 }
 
-// unreadable says that a stored record can't be taken.
+// unreadable is the error for a stored record that can't be used.
 func unreadable(level, problem string) error {
 	return sdk.Errorf(sdk.Internal, "governance_unreadable", "the stored settings of %s can't be read: %s", level, problem).
-		WithHint("until they can, nothing there is reflected on or changes its state; restore a backup, or drop them").
+		WithHint("until they can be read, no memory there is reflected on or changes its state; restore a backup, or drop the settings").
 		WithAction("governance unset", "namespace", level).
 		WithDetail("level", level)
 }

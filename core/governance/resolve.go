@@ -8,10 +8,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// defaultLevel is where a field comes from that no level sets.
+// defaultLevel is the level of a value that no level sets.
 const defaultLevel = "default"
 
-// Governor keeps settings and resolves them. It is safe for concurrent use.
+// Governor stores settings and resolves them. It is safe for concurrent use.
 type Governor struct {
 	writer *journal.Writer
 	cache  *cache
@@ -22,13 +22,13 @@ var _ core.Governor = (*Governor)(nil)
 // New returns the governor of a store.
 func New(w *journal.Writer) *Governor { return &Governor{w, newCache()} }
 
-// level is one of a chain. record is nil where it sets nothing.
+// level is one level of a chain. record is nil if it sets nothing.
 type level struct {
 	name   string
 	record *Record
 }
 
-// checkLevel refuses what is neither a namespace nor "*".
+// checkLevel refuses a name that is neither a namespace nor "*".
 func checkLevel(name string) error {
 	if name == core.EveryNamespace {
 		return nil
@@ -36,11 +36,11 @@ func checkLevel(name string) error {
 	return core.CheckNamespace(name)
 }
 
-// reading is how a level's record is read: as the function read does it.
+// reading is a function that reads a level's record, like the function read.
 type reading func(r core.Reader, level string) (record *Record, unreadable, err error)
 
-// chain reads the levels of a namespace, the most general first. failure is the
-// first that can't be read; the levels end before it.
+// chain reads the levels of a namespace, the most general first. failure is the error of
+// the first that can't be read; the levels end before it.
 func chain(r core.Reader, namespace string, read reading) (levels []level, failure, err error) {
 	if err := checkLevel(namespace); err != nil {
 		return nil, nil, err
@@ -55,28 +55,29 @@ func chain(r core.Reader, namespace string, read reading) (levels []level, failu
 	return levels, nil, nil
 }
 
-// Value is what holds for one field, and why.
+// Value is the value in force of one field, and why.
 type Value struct {
 	Field string `json:"field"`
-	// Value is nil where none holds.
+	// Value is nil if there is none.
 	Value *Scalar `json:"value"`
-	// Level is what gave it: a namespace, "*" or "default".
+	// Level is where the value comes from: a namespace, "*" or "default".
 	Level string `json:"level"`
-	// LockedBy is the most general level that locks the field; "" where none does.
+	// LockedBy is the most general level that locks the field; "" if none does.
 	LockedBy string `json:"locked_by,omitempty"`
 	// Overridden are the values of other levels, the most general first.
 	Overridden []Other `json:"overridden,omitempty"`
 }
 
-// Other is a value that doesn't hold.
+// Other is a value that isn't in force.
 type Other struct {
 	Level string `json:"level"`
 	Value Scalar `json:"value"`
-	// Locked is whether it stands below a lock, so that it counts nowhere.
+	// Locked is whether a level above locks the field, so that the value is ignored
+	// everywhere.
 	Locked bool `json:"locked,omitempty"`
 }
 
-// resolve finds what holds for a field at the last of the levels.
+// resolve finds the value in force of a field at the last of the levels.
 func (f *Field) resolve(levels []level) Value {
 	v := Value{Field: f.Name, Value: f.Default, Level: defaultLevel}
 	for _, l := range levels {
@@ -93,7 +94,7 @@ func (f *Field) resolve(levels []level) Value {
 	return v
 }
 
-// meet takes the value of a more specific level, unless a lock forbids it.
+// meet takes the value of a more specific level, unless the field is locked.
 func (v *Value) meet(name string, set *Scalar) {
 	if v.LockedBy != "" {
 		v.Overridden = append(v.Overridden, Other{name, *set, true})
@@ -117,7 +118,7 @@ func (g *Governor) Resolve(r core.Reader, namespace string) (*core.Governance, e
 	return g.cache.resolve(namespace, levels), nil
 }
 
-// resolve is what holds at the last of the levels.
+// resolve returns the settings in force at the last of the levels.
 func resolve(namespace string, levels []level) *core.Governance {
 	result := &core.Governance{Namespace: namespace}
 	for _, f := range Fields() {
@@ -138,10 +139,10 @@ func resolve(namespace string, levels []level) *core.Governance {
 	return result
 }
 
-// depthField is the cap.
+// depthField is the depth limit.
 const depthField = "max_reflection_depth"
 
-// closed is what holds where settings can't be read.
+// closed are the settings in force if the stored settings can't be read.
 func closed(namespace string, failure error) *core.Governance {
 	return &core.Governance{
 		Namespace: namespace, DecidedBy: failedLevel(failure), DepthLocked: true,
@@ -154,18 +155,18 @@ func failedLevel(failure error) string {
 	return name
 }
 
-// Explanation says what holds in a namespace, and which level gave it.
+// Explanation has the settings in force in a namespace, and which level each comes from.
 type Explanation struct {
 	Namespace string `json:"namespace"`
 	// Chain are the levels, the most general first.
 	Chain  []string `json:"chain"`
 	Fields []Value  `json:"fields"`
-	// Failure is why the settings can't be read. The cap is then 0, no memory
+	// Failure is why the settings can't be read. The depth limit is then 0, no memory
 	// changes its state, and no other field is listed.
 	Failure *core.ErrorInfo `json:"failure,omitempty"`
 }
 
-// Explain tells what holds in a namespace, or at "*".
+// Explain returns the settings in force in a namespace, or at "*".
 func (g *Governor) Explain(ctx context.Context, namespace string) (*Explanation, error) {
 	e := &Explanation{Namespace: namespace, Chain: core.NamespaceChain(namespace)}
 	err := g.writer.Store.View(ctx, func(r core.Reader) error {
@@ -189,7 +190,7 @@ func (g *Governor) Explain(ctx context.Context, namespace string) (*Explanation,
 	return e, nil
 }
 
-// Get returns what one level itself sets; nil for nothing.
+// Get returns what one level itself sets; nil if it sets nothing.
 func (g *Governor) Get(ctx context.Context, namespace string) (record *Record, err error) {
 	err = g.writer.Store.View(ctx, func(r core.Reader) error {
 		if err := checkLevel(namespace); err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Scalar is the value of a field: a number, or a word of the field's choices. It is
-// either in JSON.
+// Scalar is the value of a field: a number, or one of the field's words. In JSON it is a
+// number or a string.
 type Scalar struct {
 	number float64
-	text   string // "" is a number
+	text   string // "" means a number
 }
 
-// String is the value as it is given to a command.
+// String is the value as a command takes it.
 func (s Scalar) String() string {
 	if s.text != "" {
 		return s.text

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Act has plugins do one action outside a run: an evaluation or a correction of one
-// output. State is a JSON object that they see; nil is an empty one.
+// Act has plugins do one action outside a run: the evaluation or correction of one
+// output. state is a JSON object that they see; nil is an empty one.
 func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.RawMessage) (any, error) {
 	plugins, err := h.Plugins()
 	if err != nil {
@@ -34,8 +34,9 @@ func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.
 	return result, stepFailed(err)
 }
 
-// stepFailed is the failure of an evaluator, a corrector or a generator. It is never this
-// host's own refusal: an endpoint that denies a key forbids nothing here.
+// stepFailed is the error of an evaluator, a corrector or a generator that failed. It
+// never counts as a refusal by this host: an endpoint that denies a key forbids nothing
+// here.
 func stepFailed(err error) error {
 	if sdk.CodeOf(err) != sdk.Denied {
 		return err

@@ -24,8 +24,8 @@ func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installe
 	}
 }
 
-// admissionInput is what the policy sees of a plugin: as it is pinned, with what
-// it gets beyond computing, also from the operator.
+// admissionInput is what the policy sees of a plugin: as it is pinned, with everything
+// that it is granted beyond computing, also by the operator.
 func admissionInput(set *install.Set, p plugin.Installed, namespace string) *core.AdmissionInput {
 	in := &core.AdmissionInput{
 		Namespace: namespace, Plugin: p.Name, Version: p.Version, Runtime: string(p.Runtime), Capabilities: p.Granted.List(),
@@ -49,8 +49,8 @@ func admissionInput(set *install.Set, p plugin.Installed, namespace string) *cor
 
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Refusal is a policy's refusal as an error: under the policy's own code, if that can be
-// one, else under the one given, and saying what may not be done and why.
+// Refusal is a policy's refusal as an error: with the policy's own code, if it is a valid
+// one, else with the given code, and with a message that says what is refused and why.
 func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Error {
 	d := &answer.Decision
 	why := answer.Reason

@@ -17,20 +17,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A backup of all has, in a folder of its own next to the store's files, what else the
-// host keeps. It is put back where the settings of the moment say, which may be another
-// place than it came from.
+// A backup of everything has a folder of its own, next to the store's files, for the
+// host's other data. Restore puts it where the present settings say, which may be
+// somewhere else than where it came from.
 const backupFolder = "host"
 
-// Part is something that a host keeps outside its store: a file, or a folder.
+// Part is data that a host keeps outside its store: a file, or a folder.
 type Part struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
-	// in is what it is called in a backup; "" for what no backup takes.
+	// in is its name in a backup; "" for data that no backup includes.
 	in string
 }
 
-// backupParts are what a backup of all takes.
+// backupParts are the parts that a backup of everything includes.
 func backupParts(c *config.Config) []Part {
 	return []Part{
 		{"policies", c.PolicyDir.Value, "policies"},
@@ -40,7 +40,7 @@ func backupParts(c *config.Config) []Part {
 	}
 }
 
-// partsThere are all parts that are there.
+// partsThere are all parts that exist.
 func partsThere(c *config.Config) []Part {
 	all := append(backupParts(c), Part{"settings", c.File(), ""}, Part{"pruned segments", SegmentDir(c), ""})
 	return slices.DeleteFunc(all, func(p Part) bool {
@@ -49,9 +49,9 @@ func partsThere(c *config.Config) []Part {
 	})
 }
 
-// Backup copies the store, as it is now, to a new folder, which appears once the copy is
-// complete; and with all also the policies, the lock, the trust file and the packages. It
-// returns what it left out. One that fails leaves no folder.
+// Backup copies the store, as it is now, to a new folder, which appears when the copy is
+// complete. With all it also copies the policies, the lock, the trust file and the
+// packages. It returns what it left out. If it fails, it leaves no folder.
 func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part, err error) {
 	db, err := h.OpenStore(ctx)
 	if err != nil {
@@ -67,17 +67,17 @@ func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part
 			continue
 		}
 		if err := copyTree(ctx, part.Path, filepath.Join(dir, backupFolder, part.in)); err != nil {
-			_ = os.RemoveAll(dir) // which isn't complete
+			_ = os.RemoveAll(dir) // the copy isn't complete
 			return nil, backupPartError(part, dir, err)
 		}
 	}
 	return leftOut, nil
 }
 
-// Restore puts a backup in the place of the store of the data folder, as a whole or not at
-// all, and what else it has where the settings say. The store must be empty and the rest
-// not there, unless they are to be replaced; and no program may have the store open, so
-// this is no method of a [Host].
+// Restore replaces the store of the data folder with a backup, completely or not at all,
+// and puts the backup's other data where the settings say. The store must be empty and
+// the other data missing, unless replace is set; and no program may have the store open,
+// so this isn't a method of [Host].
 func Restore(ctx context.Context, settings *config.Config, dir string, replace bool) error {
 	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
 		return err
@@ -102,8 +102,8 @@ func backupPartError(part Part, dir string, cause error) error {
 		WithHint("check that both can be read and written, and that there is space")
 }
 
-// restorable are the parts that a backup has and that aren't there as they are in it. One
-// that is there otherwise is refused, unless it is to be replaced.
+// restorable are the parts of a backup that differ from the present ones. If a part
+// exists with other content, it is refused, unless replace is set.
 func restorable(settings *config.Config, dir string, replace bool) (parts []Part, err error) {
 	for _, part := range backupParts(settings) {
 		kept := filepath.Join(dir, backupFolder, part.in)
@@ -111,8 +111,8 @@ func restorable(settings *config.Config, dir string, replace bool) (parts []Part
 			continue
 		}
 		if _, err := os.Lstat(part.Path); err == nil && !replace {
-			return nil, sdk.Errorf(sdk.Conflict, "restore_exists", "the backup has the %s, and %s is there already", part.Name, part.Path).
-				WithHint("name another folder with --data-dir, or let it be replaced with --replace")
+			return nil, sdk.Errorf(sdk.Conflict, "restore_exists", "the backup has the %s, but %s already exists", part.Name, part.Path).
+				WithHint("choose another data folder, or replace what is there")
 		}
 		parts = append(parts, part)
 	}
@@ -123,16 +123,16 @@ func restorable(settings *config.Config, dir string, replace bool) (parts []Part
 func sameFile(one, other string) bool {
 	a, err := os.ReadFile(one)
 	if err != nil {
-		return false // as a folder
+		return false // it may be a folder
 	}
 	b, err := os.ReadFile(other)
 	return err == nil && bytes.Equal(a, b)
 }
 
-// restorePart puts a part in its place once its copy is complete.
+// restorePart puts a part in its place when its copy is complete.
 func restorePart(ctx context.Context, part Part, dir string) error {
 	staged := part.Path + ".restored"
-	err := os.RemoveAll(staged) // of one that was killed
+	err := os.RemoveAll(staged) // left by a restore that was killed
 	if err == nil {
 		err = copyTree(ctx, filepath.Join(dir, backupFolder, part.in), staged)
 	}
@@ -148,9 +148,9 @@ func restorePart(ctx context.Context, part Part, dir string) error {
 	return nil
 }
 
-// copyTree copies a file, or a folder with all that is in it. Links to files are copied
-// as what they lead to; one to a folder is refused, since it may lead in a circle. What
-// was for the owner only stays so.
+// copyTree copies a file, or a folder with everything in it. A link to a file is copied
+// as that file; a link to a folder is refused, because it may lead in a circle. Files
+// that only their owner may read stay so.
 func copyTree(ctx context.Context, from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -180,10 +180,10 @@ func copyTree(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// copyPlain copies a regular file, and makes it last.
+// copyPlain copies a regular file, and syncs it to the disk.
 func copyPlain(from, to string, info fs.FileInfo) (err error) {
 	if !info.Mode().IsRegular() {
-		return nil // a socket, say, which no backup keeps
+		return nil // such as a socket, which no backup includes
 	}
 	in, err := os.Open(from)
 	if err != nil {

@@ -15,25 +15,25 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// Drivers are what starts plugins, by their runtime.
+// Drivers start plugins, by their runtime.
 type Drivers struct {
 	plugin.Drivers
-	modules *wasm.Driver // nil where no plugin is a module
+	modules *wasm.Driver // nil if no plugin is a module
 }
 
-// DriverOptions are what differs between the uses of drivers.
+// DriverOptions are the options of drivers that differ between their uses.
 type DriverOptions struct {
-	// VerdictBytes is how many bytes of pure modules' verdicts are kept: see
+	// VerdictBytes is how many bytes of pure modules' verdicts are cached: see
 	// [wasm.Options].
 	VerdictBytes int64
-	// Log takes what plugins write. It must be safe for concurrent use.
+	// Log receives what plugins write. It must be safe for concurrent use.
 	Log func(plugin.LogLine)
-	// Services answers what plugins ask of the host. Nil refuses.
+	// Services serve the requests of plugins to the host. Nil refuses them.
 	Services plugin.Services
 }
 
-// WASMCacheDir is the folder of what is kept of modules: compiled code, and the verdicts
-// of pure ones.
+// WASMCacheDir is the folder of the cache for modules: compiled code, and the verdicts of
+// pure ones.
 func WASMCacheDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "cache", "wasm") }
 
 // OpenDrivers makes the drivers that the installed plugins need.
@@ -59,8 +59,8 @@ func OpenDrivers(c *config.Config, installed []plugin.Installed, o DriverOptions
 	return d, nil
 }
 
-// keptLevel is the level from which plugins write logs at all: what is shown, and info,
-// which is kept.
+// keptLevel is the lowest level at which plugins write logs: the level that is shown, or
+// info, which is always kept.
 func keptLevel(c *config.Config) string {
 	levels := plugin.LogLevels()
 	if shown := slices.Index(levels, c.LogLevel.Value); shown >= 0 && shown < slices.Index(levels, "info") {
@@ -70,7 +70,8 @@ func keptLevel(c *config.Config) string {
 }
 
 // Compile compiles a package's module, if it is one, so that its first start, which has a
-// deadline, is quick, and says what the module is. What is compiled is what is pinned.
+// deadline, is quick, and returns what is known about the module. It compiles exactly the
+// pinned files.
 func (d *Drivers) Compile(ctx context.Context, p *install.Plugin) (*wasm.Info, error) {
 	if d.modules == nil || p.Package.Module() == "" {
 		return nil, nil
@@ -82,7 +83,7 @@ func (d *Drivers) Compile(ctx context.Context, p *install.Plugin) (*wasm.Info, e
 	return &info, nil
 }
 
-// Close frees what the modules hold, once their instances are gone.
+// Close frees the resources of modules, once their instances have ended.
 func (d *Drivers) Close() error {
 	if d.modules == nil {
 		return nil

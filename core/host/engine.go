@@ -6,10 +6,10 @@ import (
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 )
 
-// Engine says what comes of a policy's output at a point, by the host's own conditions:
-// the verdict, by the gate's conditions for a purge or promotion; the state, by the table
-// of transitions and the gate's rest. A score or a confidence by itself changes nothing.
-// Of other points everything comes as the policy has it.
+// Engine applies the host's own conditions to a policy's output at a point: to a verdict,
+// the gate's conditions for a purge or promotion; to a state, the table of transitions
+// and the gate's rest. A score or a confidence alone changes nothing. At other points the
+// output takes effect as the policy gives it.
 func Engine(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string) {
 	switch point {
 	case core.PointGate:
@@ -56,7 +56,7 @@ func retentionEngine(inputs, output map[string]any) (effect map[string]any, unme
 	return map[string]any{"state": to}, unmet
 }
 
-// number is a recorded number, whole or not; 0 for what wasn't recorded.
+// number is a recorded number, whole or not; 0 if it wasn't recorded.
 func number(v any) float64 {
 	switch v := v.(type) {
 	case float64:

@@ -3,9 +3,9 @@
 // the server, tests and programs that embed it all use the same one.
 //
 // Open builds everything in one place, so that no part is ever half-built. Two things are
-// only opened when they are first needed, since a command may do without, and one that
-// fails mustn't keep the others from working: the store, which takes a lock that one
-// program has at a time, and the installed plugins.
+// opened only when they are first needed, because a command may not need them, and a
+// failure of one mustn't stop the rest: the store, which takes a lock that one program
+// can hold at a time, and the installed plugins.
 package host
 
 import (
@@ -33,52 +33,54 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Config is what a Host is made of.
+// Config has the parts and settings of a Host.
 type Config struct {
 	// Settings are the operator's, as config.Load chooses and checks them.
 	Settings *config.Config
-	// Getenv reads the environment, for the values of the variables that plugins are
-	// granted and that settings name. Nil has none.
+	// Getenv reads the environment, for the variables that plugins are granted and that
+	// settings name. Nil is an empty environment.
 	Getenv func(string) string
-	// Store holds everything, and isn't closed with the Host. Nil is the one in the
+	// Store holds everything, and isn't closed with the Host. Nil means the store in the
 	// data folder, which is opened when it is first needed and closed with the Host.
 	Store core.Store
-	// Sole says that no other Host works on Store, as none can on the one in the data
-	// folder. Then what an earlier Host had begun, a call with an idempotency key or a job,
-	// is known to be left over from it. See idempotency.Keys and job.Options.
+	// Sole says that no other Host works on Store, as is always the case for the store in
+	// the data folder. Then calls with an idempotency key, or jobs, that an earlier Host
+	// began are known to be left over from it. See idempotency.Keys and job.Options.
 	Sole bool
-	// Version is the program's, for its status. Default "", which says nothing.
+	// Version is the program's version, which status reports. Default "", unknown.
 	Version string
-	// IDs names what is made. Default core.SystemIDs.
+	// IDs makes ids. Default core.SystemIDs.
 	IDs core.IDs
-	// Clock says when. Default core.SystemClock.
+	// Clock gives the time. Default core.SystemClock.
 	Clock core.Clock
-	// Random is where the secrets of tokens, logins and pages come from. Default crypto/rand.
+	// Random is the source of the secrets of tokens, logins and pages. Default
+	// crypto/rand.
 	Random io.Reader
-	// Notices takes what the operator should hear of. It must be safe for concurrent use
+	// Notices receives what the operator should know. It must be safe for concurrent use
 	// and return soon. Nil drops them.
 	Notices func(Notice)
-	// Activity is called with a wait that may take long, and with "" when the wait is over.
-	// It must be safe for concurrent use and return soon. Nil drops it.
+	// Activity is called when a wait begins that may take long, and with "" when it is
+	// over. It must be safe for concurrent use and return soon. Nil means that nobody is
+	// informed.
 	Activity func(Activity)
-	// PluginLogs takes what plugins write, besides the log files in the data folder. It
-	// must be safe for concurrent use and return soon. Nil drops them.
+	// PluginLogs receives what plugins write, in addition to the log files in the data
+	// folder. It must be safe for concurrent use and return soon. Nil drops it.
 	PluginLogs func(plugin.LogLine)
-	// Subscribers hear of every event that this Host commits to the journal.
+	// Subscribers receive every event that this Host commits to the journal.
 	Subscribers []journal.Subscriber
 	// Server is how this Host is reached by others, where its program is a server. Nil is none.
 	Server *Server
 	// Observe is told what the Host does.
 	Observe Observe
-	// DeferGate leaves memories that come before the gate waiting there, for an operator
-	// to look at: see memory.Options.
+	// DeferGate leaves memories that are due for the gate waiting, for an operator to
+	// look at: see memory.Options.
 	DeferGate bool
 	// GateJobs has jobs do what a feedback makes due, the gate and every hundred turns a
 	// sweep, rather than have who gives the feedback wait for the gate: for a host on whose
 	// jobs a pool works.
 	GateJobs bool
-	// SummaryTime is how long a model may take to say what is reusable in a memory that is
-	// promoted, with the start of the plugin that asks it: the promotion waits, with the
+	// SummaryTime is how long a model may take to summarize the reusable part of a memory
+	// that is promoted, including the start of its plugin. The promotion waits with the
 	// store open. Default 30 s.
 	SummaryTime time.Duration
 }
@@ -119,19 +121,20 @@ func (c *Config) check() error {
 // Host is everything that one process of Reflectory works with. It is safe for concurrent
 // use, and must be closed.
 type Host struct {
-	// Store holds everything. A transaction opens it.
+	// Store holds everything. The first transaction opens it.
 	Store core.Store
-	// Journal changes the store and records what was done, and Feed follows what any
-	// process recorded.
+	// Journal changes the store and records what was done. Feed follows what any process
+	// recorded.
 	Journal *journal.Writer
 	Feed    *journal.Feed
-	// Access issues tokens and logins, and says who asks with one.
+	// Access issues tokens and logins, and identifies callers by them.
 	Access *access.Authority
-	// Policies decide.
+	// Policies decide what is allowed.
 	Policies *Policies
 	// Governance has the settings of namespaces.
 	Governance *governance.Governor
-	// Memories are the governed memories, and Evidence takes what is known of their worth.
+	// Memories are the governed memories, and Evidence records what is known about their
+	// worth.
 	Memories *memory.Memories
 	Evidence *gate.Recorder
 	// Runs are the stored runs, and Jobs the background work, which nobody does until a pool
@@ -149,7 +152,7 @@ type Host struct {
 	// callable are the plugins once they are; nil before.
 	callable atomic.Pointer[Plugins]
 
-	// closers undo what was opened, the newest first; closed is once none is left.
+	// closers undo what was opened, the newest first.
 	mu      sync.Mutex
 	closers []func() error
 	closed  bool
@@ -173,7 +176,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	return h, nil
 }
 
-// build makes the parts in the order in which they need each other.
+// build makes the parts in the order in which they depend on each other.
 func (h *Host) build() (err error) {
 	var opened <-chan struct{} // nil: open from the start
 	if h.Store = h.config.Store; h.Store == nil {
@@ -198,12 +201,12 @@ func (h *Host) build() (err error) {
 	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.Purged}
 	h.Runs = run.NewRepository(h.Store, h.config.Clock)
 	h.Runs.Purged = memory.Purged
-	sole := h.config.Store == nil || h.config.Sole // the data folder's store is one process's at a time
+	sole := h.config.Store == nil || h.config.Sole // one process at a time has the data folder's store
 	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
 	if h.Jobs, err = h.newJobs(sole); err != nil {
 		return err
 	}
-	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // memories may queue some
+	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // an entry may have queued a job
 	h.plugins = sync.OnceValues(h.openPlugins)
 	if h.Memories, err = h.newMemories(); err != nil {
 		return err
@@ -213,7 +216,7 @@ func (h *Host) build() (err error) {
 	return nil
 }
 
-// newMemories makes the memory, which the policies and the gate decide on.
+// newMemories makes the memories, with the policies and the gate that decide on them.
 func (h *Host) newMemories() (*memory.Memories, error) {
 	embedder, err := h.embedder()
 	if err != nil {
@@ -232,20 +235,20 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 	return memory.New(options)
 }
 
-// Settings are the operator's.
+// Settings returns the operator's settings.
 func (h *Host) Settings() *config.Config { return h.config.Settings }
 
 // Server is how this Host is reached by others; nil where its program is no server.
 func (h *Host) Server() *Server { return h.config.Server }
 
-// NewID names what is made.
+// NewID returns a new id.
 func (h *Host) NewID() string { return h.config.IDs.NewID() }
 
-// Plugins makes the installed plugins callable, once for all calls. Where the lock or the
-// trust file can't be read, the error says why, at each call.
+// Plugins makes the installed plugins callable, once for all calls. If the lock or the
+// trust file can't be read, each call returns that error.
 func (h *Host) Plugins() (*Plugins, error) { return h.plugins() }
 
-// onClose adds what undoes something that was opened; after Close that is done at once.
+// onClose adds a function that undoes an opening. After Close it is called at once.
 func (h *Host) onClose(undo func() error) {
 	h.mu.Lock()
 	closed := h.closed
@@ -261,8 +264,8 @@ func (h *Host) onClose(undo func() error) {
 // Now is the time by the host's clock.
 func (h *Host) Now() time.Time { return h.config.Clock.Now() }
 
-// Close ends what works in the background, stops the plugins, writes the decisions that
-// wait and closes the store, in the reverse order of their opening. It is idempotent.
+// Close stops the background work and the plugins, writes the decisions that are queued
+// and closes the store, in the reverse order of their opening. It is idempotent.
 func (h *Host) Close() error { return h.close() }
 
 func (h *Host) closeAll() error {

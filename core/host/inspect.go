@@ -14,8 +14,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What is known of a plugin without running it. Most of it is of this machine and its
-// settings, such as what a sandbox would hold, and so it isn't the package's to say.
+// This file describes plugins without running them. Much of it depends on this machine
+// and its settings, such as what a sandbox would prevent, so it isn't part of the
+// package's own data.
 
 // PluginSummary is a plugin in a list.
 type PluginSummary struct {
@@ -24,7 +25,7 @@ type PluginSummary struct {
 	Kinds       []sdk.Kind `json:"kinds,omitempty"`
 	Runtime     string     `json:"runtime,omitempty"`
 	Description string     `json:"description,omitempty"`
-	// From is whose lock pins it: project or shipped; dev is unlocked.
+	// From is the lock that pins it: project or shipped; dev is unlocked.
 	From    string   `json:"from"`
 	Lock    string   `json:"lock,omitempty"`
 	Folder  string   `json:"folder"`
@@ -33,7 +34,7 @@ type PluginSummary struct {
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
 
-// Summarize is what a list says of a plugin.
+// Summarize describes a plugin for a list.
 func Summarize(p *install.Plugin) PluginSummary {
 	s := PluginSummary{Name: p.Name, Version: p.Version, From: p.Place.Label, Lock: p.Place.Lock, Folder: p.Folder, Granted: []string{}}
 	if p.Package != nil {
@@ -47,15 +48,16 @@ func Summarize(p *install.Plugin) PluginSummary {
 	return s
 }
 
-// PluginLimits are what bounds each instance of a plugin.
+// PluginLimits are the limits of each instance of a plugin.
 type PluginLimits struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	Timeout     string `json:"timeout"`
 	OutputBytes int    `json:"output_bytes"`
 	Instances   int    `json:"instances"`
-	// Parallel is how many calls an instance takes at a time; 0 is what it says.
+	// Parallel is how many calls an instance takes at a time; 0 means that the plugin
+	// decides.
 	Parallel int `json:"parallel"`
-	// Fuel is a module's, Processes is a process's.
+	// Fuel is the limit of a module, Processes the limit of a process.
 	Fuel      uint64 `json:"fuel,omitempty"`
 	Processes int    `json:"processes,omitempty"`
 }
@@ -72,24 +74,23 @@ func LimitsOf(p *install.Package) *PluginLimits {
 	return shown
 }
 
-// Inspection is all that is known of a plugin without running it.
+// Inspection is everything that is known about a plugin without running it.
 type Inspection struct {
 	PluginSummary
-	// Package is its plugin.yaml; nil where it can't be read.
+	// Package is its plugin.yaml; nil if it can't be read.
 	Package *install.Package `json:"package,omitempty"`
 	// Limits are the package's with their defaults.
 	Limits *PluginLimits `json:"limits,omitempty"`
-	// Files are what the lock pins; Signer is the key that signed it.
+	// Files are the files that the lock pins; Signer is the key that signed them.
 	Files  map[string]string `json:"files,omitempty"`
 	Signer string            `json:"signer,omitempty"`
-	// Sandbox is what would confine its process here, and Module is what its module
-	// is: it is one or the other.
+	// Sandbox describes what would confine its process here, and Module describes its
+	// module: it has one or the other.
 	Sandbox *Confinement `json:"sandbox,omitempty"`
 	Module  *Module      `json:"module,omitempty"`
 }
 
-// Inspect says all that is known of a plugin, also of one that isn't installed. Nothing of
-// it is run.
+// Inspect describes a plugin, even one that isn't installed, without running it.
 func Inspect(ctx context.Context, settings *config.Config, getenv func(string) string, p *install.Plugin) *Inspection {
 	i := &Inspection{PluginSummary: Summarize(p), Package: p.Package}
 	if p.Locked != nil {
@@ -113,20 +114,21 @@ func (h *Host) Inspect(ctx context.Context, p *install.Plugin) *Inspection {
 	return Inspect(ctx, h.config.Settings, h.config.Getenv, p)
 }
 
-// OpenSet is [OpenSet] with the host's settings: what is installed now, to look at.
+// OpenSet is [OpenSet] with the host's settings: the plugins that are installed now, for
+// reading.
 func (h *Host) OpenSet() (*install.Set, error) { return OpenSet(h.config.Settings, h.config.Notices) }
 
-// Sandbox is what confines processes on this machine, and what the settings make of it.
+// Sandbox is what confines processes on this machine, with the settings.
 type Sandbox struct {
 	Mode string `json:"mode"`
-	// Refuses is whether the mode keeps processes from being run with that.
+	// Refuses is whether the mode refuses to run processes on this machine.
 	Refuses bool `json:"refuses"`
 	// Essentials is whether nothing essential is missing.
 	Essentials bool `json:"holds"`
 	sandbox.Status
 }
 
-// NewSandbox is what a status of this machine's sandbox means with the settings.
+// NewSandbox combines the status of this machine's sandbox with the settings.
 func NewSandbox(settings *config.Config, s sandbox.Status) Sandbox {
 	mode := settings.Sandbox.Value
 	return Sandbox{Mode: mode, Refuses: s.Refuses(sandbox.Mode(mode)), Essentials: s.Holds(), Status: s}
@@ -154,7 +156,7 @@ type Confinement struct {
 	Reaches []string `json:"reaches"`
 }
 
-// confine says what a process of a plugin's grants would get.
+// confine returns the confinement of a process with a plugin's grants.
 func confine(settings *config.Config, getenv func(string) string, p plugin.Installed, folder string) *Confinement {
 	limits := p.Limits.WithDefaults(plugin.RuntimeProcess)
 	granted := Granted(settings, []plugin.Installed{p}, getenv)[0].Granted
@@ -166,20 +168,20 @@ func confine(settings *config.Config, getenv func(string) string, p plugin.Insta
 	}
 }
 
-// Module is what a plugin's module is.
+// Module describes a plugin's module.
 type Module struct {
 	File string `json:"file"`
 	*wasm.Info
-	// ABI is how it is spoken to.
+	// ABI is the interface by which it is called.
 	ABI string `json:"abi,omitempty"`
-	// Pure is whether equal calls get the same answer, which is kept; if not,
-	// Impure says why.
+	// Pure is whether equal calls get the same answer, which is cached; if not, Impure
+	// says why.
 	Pure   bool   `json:"pure"`
 	Impure string `json:"impure,omitempty"`
 	// Problem is why it can't be called.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
-	// Stateful and Isolated are what its plugin.yaml says of its instances: that they keep
-	// what they know from call to call, and that each call gets a new one.
+	// Stateful and Isolated come from its plugin.yaml: whether its instances keep their
+	// memory between calls, and whether each call gets a new instance.
 	Stateful bool `json:"-"`
 	Isolated bool `json:"-"`
 }
@@ -197,7 +199,7 @@ func inspectModule(ctx context.Context, p plugin.Installed) *Module {
 	return m
 }
 
-// PluginNotFound says that a set has no plugin of a name, and which may be meant.
+// PluginNotFound is the error for a name that no plugin of a set has, with a suggestion.
 func PluginNotFound(set *install.Set, name string) error {
 	var names []string
 	fallback := "see what is installed"

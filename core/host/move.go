@@ -12,12 +12,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// An import makes a store next to the one of the data folder, checks all of it, and then
-// puts it in its place: so what fails, or is killed, leaves the store as it was. For that
-// the store mustn't be open. The indices of a host that has it open would be of another
-// store than its files.
+// An import makes a store next to the one in the data folder, checks all of it, and then
+// replaces that one with it: so an import that fails, or is killed, leaves the store as
+// it was. The store mustn't be open meanwhile, because the indices of a host that has it
+// open would belong to another store than its files.
 
-// Export writes all that the store holds, except what follows from other records.
+// Export writes everything in the store, except derived data.
 func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress) (store.Moved, error) {
 	parts, err := Checkers(h.Store)
 	if err != nil {
@@ -26,40 +26,41 @@ func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress
 	return store.Export(ctx, h.Store, to, store.Derived(parts), progress)
 }
 
-// ImportOptions say what becomes of an export.
+// ImportOptions say how an export is imported.
 type ImportOptions struct {
-	// Replace lets the export take the place of a store that isn't empty, which is lost.
+	// Replace allows replacing a store that isn't empty, whose data is lost.
 	Replace bool
-	// Namespaces are what of it is added to the store that is there: each a namespace, or
-	// with /** at the end one and all below it. None is everything, in the store's place.
+	// Namespaces are the namespaces to add to the existing store: each a namespace, or,
+	// with /** at the end, a namespace and everything below it. None means everything,
+	// replacing the store.
 	Namespaces []string
-	// Progress, if set, hears now and then how much of the export was read.
+	// Progress, if set, is called now and then with how much of the export was read.
 	Progress store.Progress
 
 	// staged, if set, is called once nobody else can open the store.
 	staged func()
 }
 
-// hold says that the store is held.
+// hold notes that the store is held.
 func (o *ImportOptions) hold() {
 	if o.staged != nil {
 		o.staged()
 	}
 }
 
-// Imported is what an import brought.
+// Imported is what was imported.
 type Imported struct {
-	// Records and Bytes count what the export has, or, where only namespaces of it were
-	// taken, Records what was taken.
+	// Records and Bytes count the export's data; if only namespaces were imported,
+	// Records counts theirs.
 	Records int64 `json:"records"`
 	Bytes   int64 `json:"bytes"`
-	// Namespaces and Sessions are what was taken, where only namespaces were.
+	// Namespaces and Sessions were imported, if only namespaces were requested.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Sessions   []string `json:"sessions,omitempty"`
 }
 
-// Import is [Import] for a host that hasn't opened its store yet: one that has is refused,
-// sdk.Conflict of reason "store_in_use". Meanwhile nobody opens it.
+// Import is [Import] for a host that hasn't opened its store yet; otherwise it is
+// refused: sdk.Conflict of reason "store_in_use". Nobody can open the store meanwhile.
 func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done *Imported, err error) {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok {
@@ -73,18 +74,18 @@ func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done 
 		return err
 	})
 	if sdk.ReasonOf(err) == "store_in_use" {
-		err = sdk.Errorf(sdk.Conflict, "store_in_use", "this host has the store in %s open: an import takes its place", StoreDir(h.config.Settings)).
-			WithHint("stop the server on %s, and import then", h.config.Settings.DataDir.Value).WithAction("store import", "file", nil)
+		err = sdk.Errorf(sdk.Conflict, "store_in_use", "this host has the store in %s open, which an import would replace", StoreDir(h.config.Settings)).
+			WithHint("stop the server on %s before the import", h.config.Settings.DataDir.Value).WithAction("store import", "file", nil)
 	}
 	return done, err
 }
 
-// Import puts an export in the place of the store of the data folder, or namespaces of it
-// into that store, as a whole or not at all. A store that a program has open is refused,
-// and one that isn't empty unless it is to be replaced.
+// Import replaces the store of the data folder with an export, or adds namespaces of it
+// to that store, completely or not at all. It is refused if a program has the store open,
+// or if the store isn't empty and replace isn't set.
 func Import(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (*Imported, error) {
 	if o.Replace && len(o.Namespaces) > 0 {
-		return nil, sdk.Errorf(sdk.Invalid, "import_invalid", "namespaces are added to the store that is there: they don't replace it").
+		return nil, sdk.Errorf(sdk.Invalid, "import_invalid", "namespaces are added to the existing store: they don't replace it").
 			WithHint("leave out one of replace and namespaces")
 	}
 	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
@@ -96,7 +97,7 @@ func Import(ctx context.Context, settings *config.Config, in io.Reader, o Import
 	return importAll(ctx, settings, in, o)
 }
 
-// importAll makes a store of an export, and puts it in its place.
+// importAll makes a store from an export, and replaces the existing one with it.
 func importAll(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (*Imported, error) {
 	staged, err := pebble.Stage(ctx, StoreOptions(settings), o.Replace)
 	if err != nil {
@@ -104,7 +105,7 @@ func importAll(ctx context.Context, settings *config.Config, in io.Reader, o Imp
 	}
 	defer staged.Discard()
 	o.hold()
-	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
+	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close syncs it to the disk
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func importAll(ctx context.Context, settings *config.Config, in io.Reader, o Imp
 }
 
 // importNamespaces adds namespaces of an export to the store: to a copy of it, which then
-// takes its place. The export is checked as a whole before.
+// replaces it. The whole export is checked before.
 func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (_ *Imported, err error) {
 	staged, err := pebble.StageCopy(ctx, StoreOptions(settings))
 	if err != nil {
@@ -128,7 +129,7 @@ func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader
 	if err != nil {
 		return nil, err
 	}
-	source, err := pebble.Open(ctx, pebble.Options{Dir: dir, Durability: pebble.Relaxed}) // it goes again
+	source, err := pebble.Open(ctx, pebble.Options{Dir: dir, Durability: pebble.Relaxed}) // it is deleted afterwards
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader
 	if err != nil {
 		return nil, err
 	}
-	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
+	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close syncs it to the disk
 	if err != nil {
 		return nil, err
 	}

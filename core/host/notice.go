@@ -6,20 +6,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Notice is something that an operator should hear of while a host works, and that no
-// call returns: a policy folder that went wrong, logs that can't be kept.
+// Notice is something that an operator should know and that no call returns: an invalid
+// change of the policy folder, logs that can't be written.
 type Notice struct {
 	// Level is info or warn.
 	Level string
-	// Message is one or more lines of plain text. It may repeat what a file says.
+	// Message is one or more lines of plain text. It may quote a file.
 	Message string
-	// Hint says what to do; "" where there is nothing to do.
+	// Hint says what to do; "" if there is nothing to do.
 	Hint string
-	// Try is the operation that does what Hint says, where there is one.
+	// Try is the operation that does what Hint says, if there is one.
 	Try *sdk.Action
 }
 
-// Activity is what a call waits for.
+// Activity is something that a call waits for.
 type Activity string
 
 // The activities.

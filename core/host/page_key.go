@@ -7,15 +7,15 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// pageKeyKey is where the key lies that seals page tokens. It is this store's own, and so
-// no export has it, as nothing below meta/.
+// pageKeyKey is the key of the secret that seals page tokens. It belongs to this store,
+// so no export contains it, or anything else below meta/.
 const pageKeyKey = "meta/page-key"
 
-// pageKeyBytes is as much as SHA-256 takes in.
+// pageKeyBytes is the size of a key for HMAC-SHA-256.
 const pageKeyBytes = 32
 
-// PageKey is the key that seals page tokens. It is made when it is first needed, and never
-// changes: a list may be gone through over days, and over several hosts.
+// PageKey is the key that seals page tokens. It is made when it is first needed, and
+// never changes: a client may read a list over days, and from several hosts.
 func (h *Host) PageKey(ctx context.Context) (key []byte, err error) {
 	h.mu.Lock()
 	key = h.pageKey

@@ -22,23 +22,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Plugins are hosted once for all that a process does: runs in any namespace, with any
-// model and any key, share their instances. What belongs to one of them travels with its
-// calls as a plugin.Scope, which Host.Scope makes.
+// Plugins are hosted once for everything that a process does: runs in any namespace, with
+// any model and any key, share their instances. What is specific to one of them travels
+// with its calls as a plugin.Scope, which Host.Scope makes.
 
 const (
-	// configPlugin judges configs by their plugins' schemas.
+	// configPlugin checks configs against their plugins' schemas.
 	configPlugin = "reflectory/schema-eval"
-	// ProjectLabel and ShippedLabel are what the places of plugins are called: the lock
-	// that plugins are added to, and the plugins next to the program.
+	// ProjectLabel and ShippedLabel name the two places of plugins: the lock that plugins
+	// are added to, and the plugins next to the program.
 	ProjectLabel = "project"
 	ShippedLabel = "shipped"
 )
 
-// Plugins are the installed plugins, callable, with what they need of the host.
+// Plugins are the installed plugins, ready to be called, with what they need from the
+// host.
 type Plugins struct {
 	*plugin.Supervisor
-	// Set is what is installed.
+	// Set is the installed plugins.
 	Set *install.Set
 
 	drivers  *Drivers
@@ -46,12 +47,13 @@ type Plugins struct {
 	logs     *logfile.Files
 }
 
-// Close stops the plugins, then what they used, and removes what they were started from.
+// Close stops the plugins, then what they used, and removes the files that they were
+// started from.
 func (p *Plugins) Close() error {
 	return errors.Join(p.Supervisor.Close(), p.drivers.Close(), p.services.Close(), p.logs.Close(), p.Set.Close())
 }
 
-// openPlugins reads what is installed and makes it callable. Nothing is started yet.
+// openPlugins reads which plugins are installed and makes them callable. It starts none.
 func (h *Host) openPlugins() (*Plugins, error) {
 	set, err := OpenSet(h.config.Settings, h.config.Notices)
 	if err != nil {
@@ -70,24 +72,24 @@ func (h *Host) openPlugins() (*Plugins, error) {
 	return p, nil
 }
 
-// PluginOptions are what [Plugins] are made of.
+// PluginOptions are the parts and settings of [Plugins].
 type PluginOptions struct {
 	Settings *config.Config
-	// Set is what is installed, and Installed what is made callable of it. The set is
-	// closed with the plugins.
+	// Set is the installed plugins, and Installed are those that are made callable. The
+	// set is closed with the plugins.
 	Set       *install.Set
 	Installed []plugin.Installed
 	// Admit is asked with each call's scope: see [plugin.Options].
 	Admit func(context.Context, plugin.Installed) error
-	// Log takes what plugins write, besides their files, and Notices what the operator
-	// should hear of.
+	// Log receives what plugins write, in addition to their files, and Notices what the
+	// operator should know.
 	Log     func(plugin.LogLine)
 	Notices func(Notice)
 	// Observe is told of calls and instances.
 	Observe Observe
 }
 
-// NewPlugins makes plugins callable. Nothing is started yet.
+// NewPlugins makes plugins callable. It starts none.
 func NewPlugins(o PluginOptions) (*Plugins, error) {
 	p := &Plugins{Set: o.Set, logs: logfile.New(logfile.Options{Dir: PluginLogDir(o.Settings)})}
 	log := keepLog(p.logs, o.Log, o.Notices)
@@ -103,8 +105,8 @@ func NewPlugins(o PluginOptions) (*Plugins, error) {
 	return p, nil
 }
 
-// OpenSet reads what is installed: the plugins of the lock, the ones next to the program,
-// and the folders of plugins in development, each of which is a notice.
+// OpenSet reads which plugins are installed: the plugins of the lock, those next to the
+// program, and the folders of plugins in development, each of which causes a notice.
 func OpenSet(c *config.Config, notices func(Notice)) (*install.Set, error) {
 	place, err := ProjectPlace(c)
 	if err != nil {
@@ -120,7 +122,7 @@ func OpenSet(c *config.Config, notices func(Notice)) (*install.Set, error) {
 	})
 }
 
-// unlocked is what an operator should hear of a plugin that nothing pins.
+// unlocked is the notice about a plugin that nothing pins.
 func unlocked(p *install.Plugin) Notice {
 	granted := "nothing"
 	if list := p.Package.Capabilities.List(); len(list) > 0 {
@@ -157,8 +159,8 @@ func ShippedPlace() install.Place {
 func PluginLogDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "logs", "plugins") }
 
 // Granted adds to installed plugins what the operator gives them for every call: the
-// values of the environment variables that they were granted, and, to the plugin that asks
-// models, the endpoints that models may be asked at.
+// values of the environment variables that they were granted, and, for the plugin that
+// calls models, the allowed endpoints of models.
 func Granted(c *config.Config, installed []plugin.Installed, getenv func(string) string) []plugin.Installed {
 	for i := range installed {
 		p := &installed[i]
@@ -170,7 +172,7 @@ func Granted(c *config.Config, installed []plugin.Installed, getenv func(string)
 	return installed
 }
 
-// environment are the variables of these names that are set, as NAME=value.
+// environment lists the variables with these names that are set, as NAME=value.
 func environment(names []string, getenv func(string) string) (pairs []string) {
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range slices.Compact(names) {
@@ -181,34 +183,35 @@ func environment(names []string, getenv func(string) string) (pairs []string) {
 	return pairs
 }
 
-// keepLog keeps each line in its plugin's file, and passes it on. A file that can't be
-// written is a notice, once: calls go on without.
+// keepLog writes each line to its plugin's file, and passes it on. A file that can't be
+// written causes one notice: calls continue without it.
 func keepLog(files *logfile.Files, next func(plugin.LogLine), notices func(Notice)) func(plugin.LogLine) {
 	var failed sync.Once
 	return func(l plugin.LogLine) {
 		if err := files.Write(l); err != nil {
-			failed.Do(func() { notices(Notice{Level: "warn", Message: "plugin logs aren't kept: " + err.Error()}) })
+			failed.Do(func() { notices(Notice{Level: "warn", Message: "plugin logs can't be written: " + err.Error()}) })
 		}
 		next(l)
 	}
 }
 
-// Need is what a call of plugins needs of the host.
+// Need is what a call of plugins needs from the host.
 type Need struct {
 	// Uses are the plugins with the variables and endpoints that their configs name.
 	Uses []workflow.PluginUse
-	// LLM is the model that plugins may be granted to ask, a workflow's settings.llm; nil
-	// is none.
+	// LLM is the model that plugins may be allowed to call, a workflow's settings.llm;
+	// nil means none.
 	LLM json.RawMessage
-	// Namespace is where it is done: the policies decide by it.
+	// Namespace is the namespace of the call: policies depend on it.
 	Namespace string
-	// RunID is the run that it belongs to; "" for none. Its memories may be recalled.
+	// RunID is the run of the call; "" if there is none. The run's memories may be
+	// recalled.
 	RunID string
 }
 
-// Scope is what travels with each call of plugins that is made for one purpose, such as a
-// run. An endpoint that the operator doesn't let models be asked at, and a variable that
-// isn't set, are refused before anything starts.
+// Scope travels with every call of plugins that is made for one purpose, such as a run.
+// An endpoint that the operator doesn't allow, and a variable that isn't set, are refused
+// before anything starts.
 func (h *Host) Scope(need Need) (*plugin.Scope, error) {
 	uses := append(slices.Clip(need.Uses), modelUse(need.LLM))
 	if err := h.checkEnv(need.Uses); err != nil {
@@ -230,7 +233,7 @@ func (h *Host) Scope(need Need) (*plugin.Scope, error) {
 	return s, nil
 }
 
-// modelUse is what the model behind llm.complete needs of the host.
+// modelUse is what the model behind llm.complete needs from the host.
 func modelUse(llm json.RawMessage) workflow.PluginUse {
 	use := workflow.PluginUse{Plugin: workflow.LLMPlugin}
 	var settings struct {
@@ -249,7 +252,7 @@ func modelUse(llm json.RawMessage) workflow.PluginUse {
 	return use
 }
 
-// checkEnv refuses to begin without an environment variable that a config names.
+// checkEnv refuses to begin if an environment variable that a config names isn't set.
 func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	for _, use := range uses {
 		for _, variable := range use.EnvNames {
@@ -262,7 +265,7 @@ func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	return nil
 }
 
-// checkEndpoints refuses a base_url that the operator doesn't let plugins reach: a
+// checkEndpoints refuses a base_url that the operator doesn't allow plugins to reach: a
 // workflow alone mustn't decide where prompts and keys are sent.
 func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
 	allowed := h.config.Settings.Endpoints()
@@ -270,10 +273,10 @@ func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
 		for _, base := range use.URLs {
 			endpoint, ok := config.EndpointOf(base)
 			if !ok || slices.Contains(allowed, endpoint) {
-				continue // what is no URL is refused by the plugin
+				continue // the plugin refuses an invalid URL
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
-				WithHint("if you do, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint).
 				WithDetail("endpoint", endpoint).WithDetail("allowed", allowed)
 		}
 	}

@@ -19,29 +19,29 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Policies decide while a host works: by the files of the policy folder, whose changes
-// they follow, and with a log in the store. A folder in which anything is wrong at the
-// start is refused, since nobody may hold the defaults for the operator's own rules; one
-// that goes wrong later changes nothing.
+// Policies decide while a host works: from the files of the policy folder, whose changes
+// they follow, and with a log in the store. A folder with any problem at the start is
+// refused, because nobody should mistake the defaults for the operator's own rules; if
+// problems appear later, the earlier policies stay in force.
 type Policies struct {
 	*policy.Policies
 	// Points are the policy points with their inputs and outputs.
 	Points *policy.Points
-	// Dir is the folder; "" where there are only the defaults.
+	// Dir is the folder; "" if there are only the defaults.
 	Dir string
 
 	host *Host
 	log  *decisions.Log
 	// opened is closed once the store is open.
 	opened <-chan struct{}
-	// governed is whether a file of the folder decided, rather than a default.
+	// governed is whether a file of the folder ever decided, rather than a default.
 	governed atomic.Bool
 	stop     context.CancelFunc
-	followed chan struct{} // closed once the folder isn't followed any more
+	followed chan struct{} // closed when the folder is no longer followed
 }
 
-// sampleFrom is where the counting of decisions begins that are recorded now and then: a
-// number below 100, so that programs that decide little record their share too.
+// sampleFrom is where counting begins for decisions of which only a sample is recorded: a
+// number below 100, so that programs that decide rarely record their share too.
 func (h *Host) sampleFrom() uint64 {
 	var random [8]byte
 	_, _ = io.ReadFull(h.config.Random, random[:]) // without it the counting begins at 0
@@ -66,8 +66,8 @@ func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 	return p, nil
 }
 
-// LoadPolicyDir loads the policy folder of a setting, and names it. The default one need
-// not be there: then only the built-in policies decide, and the name is "".
+// LoadPolicyDir loads the policy folder of a setting, and returns its name. The default
+// folder needn't exist: then only the built-in policies decide, and the name is "".
 func LoadPolicyDir(points *policy.Points, setting config.Setting) (*policy.Set, string, error) {
 	if _, err := os.Stat(setting.Value); setting.IsDefault() && errors.Is(err, fs.ErrNotExist) {
 		return points.Defaults(), "", nil
@@ -79,7 +79,7 @@ func LoadPolicyDir(points *policy.Points, setting config.Setting) (*policy.Set, 
 	return set, setting.Value, nil
 }
 
-// LoadPolicies loads a policy folder, which must be there.
+// LoadPolicies loads a policy folder, which must exist.
 func LoadPolicies(points *policy.Points, dir string) (*policy.Set, error) {
 	folder, err := PolicyFolder(dir)
 	if err != nil {
@@ -88,16 +88,16 @@ func LoadPolicies(points *policy.Points, dir string) (*policy.Set, error) {
 	return points.Load(folder)
 }
 
-// PolicyFolder opens a policy folder, which must be there. One that isn't is
+// PolicyFolder opens a policy folder, which must exist. If it doesn't, the error is
 // sdk.NotFound, reason "policy_folder_missing".
 func PolicyFolder(dir string) (fs.FS, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = errors.New(dir + " is no folder")
+		err = errors.New(dir + " isn't a folder")
 	}
 	if err != nil {
 		return nil, sdk.Errorf(sdk.NotFound, "policy_folder_missing", "the policy folder can't be opened: %w", err).
-			WithHint("name the folder that holds the points' folders, such as gate")
+			WithHint("give the folder that contains the points' folders, such as gate")
 	}
 	return os.DirFS(dir), nil
 }
@@ -112,14 +112,14 @@ func (p *Policies) follow(ctx context.Context) {
 	}
 }
 
-// reloaded says that the folder changed: to the operator, and in the journal.
+// reloaded reports a change of the folder to the operator, and in the journal.
 func (p *Policies) reloaded(r policy.Reload) {
 	if r.Failure == nil {
 		p.host.info("policies reloaded: %d files of %s", r.Files, p.Dir)
 		p.log.Tell(journal.PolicyReloaded{Digest: r.Digest, Previous: r.Previous, Files: r.Files})
 		return
 	}
-	p.host.warnf("the policies of %s were changed to what can't decide; the policies before go on:\n%s", p.Dir, r.Failure.Message)
+	p.host.warnf("the policies of %s were changed, but can't be used; the previous policies stay in force:\n%s", p.Dir, r.Failure.Message)
 	event := journal.PolicyReloadRefused{Digest: r.Digest, Code: r.Failure.Code, Problems: 1}
 	if problems, ok := r.Failure.Details["problems"].([]format.Problem); ok {
 		event.Problems, event.First = len(problems), problems[0].Place()
@@ -127,11 +127,11 @@ func (p *Policies) reloaded(r policy.Reload) {
 	p.log.Tell(event)
 }
 
-// record keeps a decision. What it holds isn't changed any more, so the rest is done by
-// the log's own goroutine.
+// record queues a decision. Its data doesn't change any more, so the log's own goroutine
+// does the rest.
 func (p *Policies) record(ctx context.Context, r *policy.Record) {
 	if r.Point == core.PointAccess && isDefault(r.File) && r.Failure == nil && r.Shadow == nil && core.CallerOf(ctx).Subject == core.OperatorSubject {
-		return // the default lets the operator do everything: a look mustn't change what it looks at
+		return // the default allows the operator everything, and reading mustn't change what is read
 	}
 	if !isDefault(r.File) {
 		p.governed.Store(true)
@@ -153,10 +153,10 @@ func (p *Policies) record(ctx context.Context, r *policy.Record) {
 // isDefault reports whether a policy's file is an embedded one.
 func isDefault(file string) bool { return strings.HasPrefix(file, "default/") }
 
-// Close stops following the folder and writes what waits to be logged. A store that
-// nothing else needed is opened for that only if a file of the folder decided; what the
-// defaults say isn't worth it. What can't be written is a notice, and fails nothing: it
-// was decided all the same.
+// Close stops following the folder and writes the decisions that are queued. If nothing
+// else needed the store, it is opened for that only if a file of the folder decided;
+// decisions of the defaults aren't worth it. If they can't be written, that is a notice,
+// not an error: the decisions took effect all the same.
 func (p *Policies) Close() error {
 	p.stop()
 	<-p.followed
@@ -185,9 +185,9 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// recordSkipped says in the journal how many decisions weren't recorded, since they
-// changed nothing. Who only looked at something was let do it, and that alone isn't worth
-// an event: a store that is audited is as it was.
+// recordSkipped writes to the journal how many decisions weren't recorded because they
+// changed nothing. Permissions to read alone aren't worth an event: reading a store
+// mustn't change it.
 func (p *Policies) recordSkipped() {
 	skipped := map[string]uint64{}
 	for point, n := range p.Unrecorded() {
@@ -204,5 +204,5 @@ func (p *Policies) policyHint(d *core.Decision) string {
 	if p.Dir != "" && !isDefault(file) {
 		file = p.Dir + string(os.PathSeparator) + file
 	}
-	return "policy file " + file + " says so; see which holds"
+	return "policy file " + file + " says so; see which policy is in force"
 }

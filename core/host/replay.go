@@ -17,14 +17,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReplayOptions are what judges instead of a run's own evaluator and rule for passing; nil
-// leaves it to them.
+// ReplayOptions are the evaluator and the rule for passing to use instead of a run's own;
+// nil means the run's own.
 type ReplayOptions struct {
 	Evaluator *workflow.Single
 	Accept    core.Expression
 }
 
-// Replayed is what would become of a stored run's attempts.
+// Replayed is how a stored run's attempts would be judged.
 type Replayed struct {
 	RunID string         `json:"run_id"`
 	Loops []ReplayedLoop `json:"loops"`
@@ -39,8 +39,8 @@ type ReplayedLoop struct {
 	Attempts []loop.Replayed `json:"attempts"`
 }
 
-// Replay judges a stored run's attempts again. No generator and no corrector is called,
-// and nothing is stored.
+// Replay judges a stored run's attempts again. No generator or corrector is called, and
+// nothing is stored.
 func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Replayed, error) {
 	rec, err := h.recorded(ctx, runID)
 	if err != nil {
@@ -81,7 +81,7 @@ func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Repl
 	return result, nil
 }
 
-// recorded is a stored run with what a replay needs of it.
+// recorded is a stored run with what a replay needs.
 type recorded struct {
 	run    *core.Run
 	plan   *workflow.Plan
@@ -103,16 +103,16 @@ func (h *Host) recorded(ctx context.Context, runID string) (rec recorded, err er
 	return rec, err
 }
 
-// options are the replay of one loop: its recorded attempts with its evaluator and rule
-// for passing, or the others instead.
+// options are the replay of one loop: its recorded attempts, with its own evaluator and
+// rule for passing, or with those of the options.
 func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o ReplayOptions) (*loop.ReplayOptions, error) {
 	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
 	if at < 0 {
-		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow hasn't", l.Node)
+		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow doesn't have", l.Node)
 	}
 	spec, isLoop := rec.plan.Nodes[at].Action.(*action.LoopSpec)
 	if !isLoop {
-		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which is no loop", l.Node)
+		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which isn't a loop", l.Node)
 	}
 	step := spec.Evaluator
 	if o.Evaluator != nil {
@@ -132,7 +132,7 @@ func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o Replay
 	}, err
 }
 
-// stateAt is the state as a visit found it.
+// stateAt is the state at the start of a visit.
 func (rec *recorded) stateAt(visit int) (json.RawMessage, error) {
 	at := rec.run.State
 	for _, v := range rec.visits {

@@ -16,31 +16,31 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// RunOptions are what differs between those who watch a run.
+// RunOptions are options of a run that depend on who watches it.
 type RunOptions struct {
-	// Events hears what happens, in order; nil doesn't.
+	// Events is called with what happens, in order; nil drops it.
 	Events func(core.Event)
-	// Pieces has Events hear the pieces of outputs too, as a model makes them.
+	// Pieces includes the pieces of outputs in Events, while a model produces them.
 	Pieces bool
-	// Memories are what nodes work on. Nil is the Host's, with no bounds: then the one who
-	// starts the run decides which workflows may be run.
+	// Memories are the memories that nodes use. Nil means the Host's, without
+	// restrictions: then whoever starts the run decides which workflows may run.
 	Memories core.Memories
 }
 
-// LoadOptions are what loading a workflow needs.
+// LoadOptions are the options for loading a workflow.
 func LoadOptions() workflow.Options { return workflow.Options{Expressions: policy.NewExpressions()} }
 
-// Start makes a run of a plan and runs it to its end. The run is stored before anything is
-// paid for. What is wrong with the plan is an error, and then there is no run; how the run
-// ended is in the run, also where the error says why.
+// Start makes a run of a plan and runs it to its end. The run is stored before anything
+// costs money. A problem of the plan is an error, and then there is no run. How the run
+// ended is in the run, even if the error says why.
 func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions) error {
 	return h.execute(ctx, plan, run, o, func(ctx context.Context) (core.Progress, error) {
 		return core.Progress{}, h.Runs.Create(ctx, run)
 	})
 }
 
-// Resume goes on with a run that was killed, cancelled or failed, at the first step that
-// it didn't record. It returns as Start does, and no run where it didn't go on.
+// Resume continues a run that was killed, cancelled or failed, at the first step that it
+// didn't record. It returns as Start does, and no run if it didn't continue.
 func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, error) {
 	run, err := h.Runs.Find(ctx, id)
 	if err != nil {
@@ -59,14 +59,14 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 		*run, begun = *resumed, true
 		return h.Runs.Progress(ctx, run.ID)
 	})
-	if !begun { // its status is the one that it ended with before
+	if !begun { // it still has its earlier status
 		return nil, err
 	}
 	return run, err
 }
 
-// execute checks a plan with its plugins, begins the run, which returns what is recorded
-// of it, and runs it to its end.
+// execute checks a plan with its plugins, calls begin, which returns what the run has
+// recorded, and runs it to its end.
 func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context) (core.Progress, error)) error {
 	plugins, err := h.Plugins()
 	if err != nil {
@@ -92,9 +92,9 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	if err != nil {
 		return err
 	}
-	for _, node := range plan.Nodes[1:] { // before them something may be paid for
+	for _, node := range plan.Nodes[1:] { // earlier nodes may cost money
 		if err := ready.broken[node.Name]; err != nil {
-			h.warnf("node %s can't run, and the run ends where it gets there: %s", node.Name, err)
+			h.warnf("node %s can't run, so the run will end there: %s", node.Name, err)
 		}
 	}
 	progress, err := begin(ctx)
@@ -119,7 +119,7 @@ func recalls(plan *workflow.Plan) bool {
 	})
 }
 
-// teacher lets the memory learn from runs.
+// teacher reports to the memories how runs went.
 type teacher struct {
 	*memory.Memories
 	evidence *gate.Recorder
@@ -130,9 +130,9 @@ func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	return t.evidence.AddDAG(ctx, dag)
 }
 
-// prepare has the plugins check their configs before anything runs. What is wrong in any
-// node is reported at once. A plugin that doesn't start is no fault of the workflow's: the
-// run begins, and ends with that error where it gets to the node.
+// prepare has the plugins check their configs before anything runs. The problems of all
+// nodes are reported at once. If a plugin doesn't start, that isn't the workflow's
+// mistake: the run begins, and ends with that error when it reaches the node.
 func prepare(ctx context.Context, actions *action.Actions, plan *workflow.Plan) (readyNodes, error) {
 	var wrong []error
 	ready := readyNodes{Actions: actions, broken: map[string]error{}}
@@ -151,7 +151,7 @@ func prepare(ctx context.Context, actions *action.Actions, plan *workflow.Plan) 
 // readyNodes runs the nodes whose plugins started.
 type readyNodes struct {
 	workflow.Actions
-	broken map[string]error // why a node's plugins don't run, by its name
+	broken map[string]error // why a node's plugins can't run, by the node's name
 }
 
 // Act implements [workflow.Actions].

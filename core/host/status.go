@@ -12,9 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A status is for finding out what is wrong, so it is made without anything that may be:
-// from the settings, the files and the system. A part that can't be looked at has its
-// problem, and the others are shown.
+// A status helps to find out what is wrong, so it is made without anything that may fail:
+// from the settings, the files and the system. A part that can't be read has its problem,
+// and the others are shown.
 
 // Status is what a host is and what it can do.
 type Status struct {
@@ -26,8 +26,7 @@ type Status struct {
 	WASM    WASMStatus    `json:"wasm"`
 	// Server is how the host is reached, where it is a server.
 	Server *Server `json:"server,omitempty"`
-	// Problem is why no host can be opened with these settings, such as policies that
-	// can't decide.
+	// Problem is why no host can be opened with these settings, such as invalid policies.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
 
@@ -54,19 +53,19 @@ const (
 
 // ConfigStatus is where settings come from.
 type ConfigStatus struct {
-	// File is reflectory.yaml; "" where there is none.
+	// File is reflectory.yaml; "" if there is none.
 	File    string         `json:"file"`
 	DataDir config.Setting `json:"data_dir"`
 	Sandbox config.Setting `json:"sandbox"`
 }
 
-// StoreStatus is the store of the data folder. Of a Host on another store only that it
-// exists is known.
+// StoreStatus is the status of the store in the data folder. For a Host on another store
+// it only says that the store exists.
 type StoreStatus struct {
 	Folder string `json:"folder"`
 	Exists bool   `json:"exists"`
 	Bytes  int64  `json:"bytes"`
-	// Durability is the one with which this program opens it.
+	// Durability is the durability with which this program opens it.
 	Durability config.Setting `json:"durability"`
 	// Holder is who has it open.
 	Holder  *pebble.Holder  `json:"holder,omitempty"`
@@ -75,7 +74,7 @@ type StoreStatus struct {
 
 // PluginsStatus is what is installed.
 type PluginsStatus struct {
-	// Lock is where plugins are added to.
+	// Lock is the lock that plugins are added to.
 	Lock    string          `json:"lock"`
 	List    []PluginStatus  `json:"list"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
@@ -87,21 +86,21 @@ type PluginStatus struct {
 	Version string `json:"version"`
 	Runtime string `json:"runtime,omitempty"`
 	From    string `json:"from"`
-	// State is ready, or the code of the problem that keeps it from being run.
+	// State is ready, or the code of the problem that prevents it from running.
 	State string `json:"state"`
 	// Sandbox is how it would be confined: full, partial, none, refused or module.
 	Sandbox string `json:"sandbox,omitempty"`
 }
 
-// WASMStatus is what is kept of modules.
+// WASMStatus is the status of the cache for modules.
 type WASMStatus struct {
 	Folder string `json:"folder"`
 	wasm.Usage
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
 
-// Status looks at the host without changing anything. The store isn't opened for it, and
-// no plugin is started.
+// Status describes the host without changing anything. It opens no store and starts no
+// plugin.
 func (h *Host) Status() *Status {
 	s := Look(h.config.Settings, h.config.Version, h.config.Notices)
 	s.Server = h.config.Server
@@ -121,8 +120,8 @@ func (h *Host) StoreBytes() (int64, error) {
 	return presence.Bytes, err
 }
 
-// Look is the status of a host that may not be opened. Notices takes what the operator
-// should hear of; nil drops it.
+// Look is the status of a host that may not be opened. notices receives what the operator
+// should know; nil drops it.
 func Look(c *config.Config, program string, notices func(Notice)) *Status {
 	if notices == nil {
 		notices = func(Notice) {}
@@ -154,7 +153,7 @@ func (s *Status) lookAtPlugins(c *config.Config, notices func(Notice)) error {
 	return set.Close()
 }
 
-// plugin is how a plugin stands on this host.
+// plugin is the status of a plugin on this host.
 func (s *Status) plugin(p *install.Plugin) PluginStatus {
 	st := PluginStatus{Name: p.Name, Version: p.Version, From: p.Place.Label, State: "ready"}
 	if p.Problem != nil {

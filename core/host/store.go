@@ -21,8 +21,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// LocalStore is the store in the data folder. While it is open, the journal's root records
-// what changes.
+// LocalStore is the store in the data folder. While it is open, the journal's root
+// records its changes.
 type LocalStore struct {
 	*pebble.Store
 	rooter *journal.Rooter
@@ -30,15 +30,15 @@ type LocalStore struct {
 
 // Close records the last heads and closes the store.
 func (s *LocalStore) Close() error {
-	err := s.rooter.Close(context.Background()) // also after a call that was cancelled
+	err := s.rooter.Close(context.Background()) // even if a call was cancelled
 	if s.Err() != nil {
-		err = nil // the call that met it has reported it
+		err = nil // the call that failed has reported it
 	}
 	return core.JoinErrors(err, s.Store.Close())
 }
 
-// StoreOptions say where the store of the data folder is, when a commit is safe, and how
-// long to wait for another program that has it open.
+// StoreOptions say where the store of the data folder is, its durability, and how long to
+// wait for another program that has it open.
 func StoreOptions(c *config.Config) pebble.Options {
 	return pebble.Options{Dir: StoreDir(c), Durability: pebble.Durability(c.Durability.Value), LockWait: c.StoreWait()}
 }
@@ -46,7 +46,7 @@ func StoreOptions(c *config.Config) pebble.Options {
 // StoreDir is the folder of the store.
 func StoreDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "store") }
 
-// SegmentDir is the folder of what is pruned from the store.
+// SegmentDir is the folder of files pruned from the store.
 func SegmentDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "segments") }
 
 // localStore is the store of the data folder, which its first transaction opens.
@@ -65,7 +65,7 @@ func (h *Host) localStore() *store.OnDemand {
 	})
 }
 
-// Checkers are the parts that check, and rebuild, what a store holds.
+// Checkers are the parts that check, and rebuild, the contents of a store.
 func Checkers(s core.Store) ([]core.Checker, error) {
 	memories, err := memory.New(memory.Options{Store: s})
 	if err != nil {
@@ -83,8 +83,8 @@ const (
 	PrunedRuns      = "runs"
 )
 
-// Prunable are the parts of the store that aren't kept for ever: decisions and runs, as
-// the settings say.
+// Prunable are the parts of the store that aren't kept for ever: decisions and runs,
+// depending on the settings.
 func (h *Host) Prunable() (parts []store.PrunePart) {
 	now := h.config.Clock.Now()
 	keep := h.config.Settings.Keep()
@@ -97,8 +97,8 @@ func (h *Host) Prunable() (parts []store.PrunePart) {
 	return parts
 }
 
-// OpenStore opens the store of the data folder, unless it is open, for what only that one
-// can do, such as a backup. A Host on another store refuses.
+// OpenStore opens the store of the data folder, unless it is open, for operations that
+// only it supports, such as a backup. A Host on another store refuses.
 func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok {
@@ -113,7 +113,7 @@ func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
 
 func notLocal() error {
 	return sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
-		WithHint("use the tools of the store that it is on")
+		WithHint("use the tools of that store")
 }
 
 // Ready opens the store, unless it is open.

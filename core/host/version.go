@@ -9,10 +9,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Version is what a program is, and what it works with.
+// Version describes a program and its formats.
 type Version struct {
 	Version string `json:"version"`
-	// Revision is the commit that it was built from, where that is known.
+	// Revision is the commit that it was built from, if that is known.
 	Revision string `json:"revision,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -22,7 +22,7 @@ type Version struct {
 	StoreFormat int `json:"store_format"`
 }
 
-// VersionOf is the version of this program, which calls itself so.
+// VersionOf is the version of this program; program is its version number.
 func VersionOf(program string) Version {
 	v := Version{
 		Version: program, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,

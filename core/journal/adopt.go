@@ -6,12 +6,12 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// adoptedBytes is about how much of a stream one transaction of [Adopt] writes.
+// adoptedBytes is roughly how much of a stream one transaction of [Adopt] writes.
 const adoptedBytes = 4 << 20
 
-// Adopt copies a stream, entry by entry, from another store to one that doesn't have
-// it, and then appends events. It takes several transactions, so it is for a store that
-// is thrown away when it fails.
+// Adopt copies a stream, entry by entry, from another store to one that doesn't have it,
+// and then appends events. It takes several transactions, so it is for a store that is
+// discarded if this fails.
 func Adopt(ctx context.Context, w *Writer, from core.Reader, stream string, events ...Event) error {
 	head, err := ReadHead(from, stream)
 	if err != nil {

@@ -13,25 +13,26 @@ import (
 // Audit proves a whole journal: every stream's chain, and that each head which
 // the root recorded is still there.
 type Audit struct {
-	// Kept is a head of the root that was kept elsewhere, which finds what was cut
-	// off or rewritten together with the root. The zero value is none.
+	// Kept is a head of the root that was kept elsewhere. It reveals entries that were
+	// cut off or rewritten together with the root. The zero value means none.
 	Kept Head
 	// Progress, if set, is called now and then with the number of entries checked.
 	Progress func(entries int64)
 
-	// strict and recorded are the [Checker]'s: whether each entry must be exactly as
-	// the program writes it, and which heads the root recorded, by stream.
+	// strict and recorded are used by the [Checker]: whether each entry must be exactly
+	// as the program writes it, and which heads the root recorded, by stream.
 	strict   bool
 	recorded map[string]uint64
 }
 
-// Audited is what an audit went through.
+// Audited is what an audit checked.
 type Audited struct {
 	Streams int64 `json:"streams"`
 	Entries int64 `json:"entries"`
 	// Recorded counts the heads that the root recorded.
 	Recorded int64 `json:"recorded_heads"`
-	// Segments counts what was pruned behind seals, and Pruned the entries in it.
+	// Segments counts the pruned segments that have seals, and Pruned the entries in
+	// them.
 	Segments int64 `json:"pruned_segments"`
 	Pruned   int64 `json:"pruned_entries"`
 	// Root is the root's head.
@@ -42,8 +43,8 @@ type Audited struct {
 const progressStep = 10_000
 
 // Verify returns the first problem as an error: sdk.Internal, reason "journal_broken",
-// which names the stream and the entry at fault (details "stream" and "seq"). What was
-// checked until then is returned with it.
+// which names the stream and the entry at fault (details "stream" and "seq"). The counts
+// of what was checked until then are returned with it.
 func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
 	var done Audited
 	err := a.streams(ctx, r, &done, func(err error) error { return err })
@@ -53,8 +54,8 @@ func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
 	return done, err
 }
 
-// streams checks every stream's chain, and then that each head has its stream.
-// Problems go to report; what that returns ends it.
+// streams checks every stream's chain, and then that each head has its stream. Problems
+// are passed to report; an error from report ends the check.
 func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, report func(error) error) error {
 	w := &walk{audit: a, r: r, done: done, report: report, sealed: map[string]uint64{}}
 	err := core.ScanPrefix(r, []byte(eventPrefix), func(key, value []byte) (bool, error) {
@@ -77,14 +78,14 @@ func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, repor
 	return nil
 }
 
-// empty checks a stream that has a head, or where it begins, if it has no entries.
+// empty checks a stream that has a head, or a start, but no entries.
 func (w *walk) empty(prefix, stream string) error {
 	if checkStream(stream) != nil {
-		return w.report(broken(strconv.Quote(stream), 0, "the key isn't a head's or a start's"))
+		return w.report(broken(strconv.Quote(stream), 0, "the key isn't a head or a start"))
 	}
 	if prefix == startPrefix {
 		if _, found, err := w.r.Get(headKey(stream)); err != nil || found {
-			return err // which was seen to
+			return err // the stream was already checked
 		}
 	}
 	seal, err := ReadSeal(w.r, stream)
@@ -109,18 +110,18 @@ type walk struct {
 	r      core.Reader
 	done   *Audited
 	report func(error) error
-	// stream is where it is; nil before the first. skip is whether the rest of that
-	// stream doesn't matter, since it is known to be broken.
+	// stream is the current stream; nil before the first. skip is whether the rest of the
+	// stream is skipped, because it is known to be broken.
 	stream *Chain
 	skip   bool
-	// sealed has, of the streams that were pruned several times, the seal before.
+	// sealed has the previous seal of each stream that was pruned several times.
 	sealed map[string]uint64
 }
 
 func (w *walk) entry(key, value []byte) error {
 	stream, _, ok := splitKey(eventPrefix, key)
 	if !ok || checkStream(stream) != nil {
-		return w.report(broken(strconv.Quote(string(key[len(eventPrefix):])), 0, "the key isn't an entry's"))
+		return w.report(broken(strconv.Quote(string(key[len(eventPrefix):])), 0, "the key isn't an entry"))
 	}
 	if w.stream == nil || w.stream.stream != stream {
 		if err := w.leave(); err != nil {
@@ -157,7 +158,7 @@ func (w *walk) entry(key, value []byte) error {
 	return nil
 }
 
-// enter begins a stream, where its seal says if it has one.
+// enter begins a stream, at its seal if it has one.
 func (w *walk) enter(stream string) error {
 	seal, err := ReadSeal(w.r, stream)
 	w.stream, w.skip = Follow(stream, seal.end()), err != nil
@@ -167,7 +168,7 @@ func (w *walk) enter(stream string) error {
 	return err
 }
 
-// leave ends the stream where it is.
+// leave ends the current stream.
 func (w *walk) leave() error {
 	if w.stream == nil || w.skip {
 		return nil
@@ -184,7 +185,7 @@ func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
 	err := Read(r, RootStream, func(e Entry) error {
 		done.Root = Head{e.Seq, e.Hash}
 		if e.Seq == a.Kept.Seq && e.Hash != a.Kept.Hash {
-			return broken(RootStream, e.Seq, "the entry isn't the one of the head that was kept: it, or one before it, was rewritten")
+			return broken(RootStream, e.Seq, "the entry isn't the one of the kept head: it, or an earlier one, was rewritten")
 		}
 		var recorded HeadsRecorded
 		if err := json.Unmarshal(e.Data, &recorded); err != nil || e.Type != recorded.eventType() {
@@ -205,13 +206,13 @@ func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
 		return err
 	}
 	if done.Root.Seq < a.Kept.Seq {
-		return broken(RootStream, done.Root.Seq+1, fmt.Sprintf("the entry is gone: the head that was kept is entry %d's", a.Kept.Seq))
+		return broken(RootStream, done.Root.Seq+1, fmt.Sprintf("the entry is gone: the kept head is the head of entry %d", a.Kept.Seq))
 	}
 	return nil
 }
 
-// holds checks that an entry of the root still names an entry that is there. The
-// stream's own chain is known to be whole.
+// holds checks that an entry of the root still names an existing entry. The stream's own
+// chain is known to be intact.
 func (h *StreamHead) holds(r core.Reader, entry uint64) error {
 	if err := checkStream(h.Stream); err != nil {
 		return broken(RootStream, entry, "the entry names no stream: "+err.Error())
@@ -234,16 +235,16 @@ func (h *StreamHead) holds(r core.Reader, entry uint64) error {
 	}
 	e, err := decode(h.Stream, key, value)
 	if err == nil && e.Hash != h.Hash {
-		err = broken(h.Stream, h.Seq, fmt.Sprintf("the entry isn't the one that the root recorded in its entry %d: it, or one before it, was rewritten", entry))
+		err = broken(h.Stream, h.Seq, fmt.Sprintf("the entry isn't the one that the root recorded in its entry %d: it, or an earlier one, was rewritten", entry))
 	}
 	return err
 }
 
-// sealed checks a head that was pruned. Of the last one the seal has the hash; the
-// others are in the file.
+// sealed checks a head that was pruned. The seal has the hash of the last pruned entry;
+// the others are in the file.
 func (h *StreamHead) sealed(seal *Seal, entry uint64) error {
 	if h.Seq == seal.Last && h.Hash != seal.Head {
-		return broken(PrunedStream, seal.Seq, fmt.Sprintf("the seal ends with another entry %d of %s than the root recorded in its entry %d", h.Seq, core.Cut(h.Stream), entry))
+		return broken(PrunedStream, seal.Seq, fmt.Sprintf("the seal's entry %d of %s isn't the one that the root recorded in its entry %d", h.Seq, core.Cut(h.Stream), entry))
 	}
 	return nil
 }

@@ -240,14 +240,14 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 		}, "run/a", 1, "its head says 4"},
 		{"a stream written again", forge("run/a"), "run/a", 1, "rewritten"},
 		{"the root edited", edit("root", 2, "run/ab", "run/ac"), "root", 2, "edited"},
-		{"the root cut", cut("root", 3), "root", 4, "the head that was kept is entry 4's"},
-		{"the root wholly removed", cut("root", 0), "root", 1, "the head that was kept"},
+		{"the root cut", cut("root", 3), "root", 4, "the kept head is the head of entry 4"},
+		{"the root wholly removed", cut("root", 0), "root", 1, "the kept head"},
 		{"a root of something else", func(tx core.Tx) error { return journal.Append(t.Context(), tx, "root", at, journal.RunResumed{}) }, "root", 5, "doesn't record heads"},
 		{"a root of no stream", func(tx core.Tx) error {
 			return journal.Append(t.Context(), tx, "root", at, journal.HeadsRecorded{Heads: []journal.StreamHead{{Stream: "a\nb"}}})
 		}, "root", 5, "names no stream"},
-		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't an entry's"},
-		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't a head's"},
+		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't an entry"},
+		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't a head or a start"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 			}
 			// The check has no head that was kept, and else tells the same, once.
 			list := b.problems()
-			if strings.Contains(c.says, "head that was kept") {
+			if strings.Contains(c.says, "the kept head") {
 				// That streams went on after the root's end shows without one, too.
 				if c.name != "the root cut" && len(list) != 0 || c.name == "the root cut" && len(list) != 1 {
 					t.Errorf("without a head: %+v", list)

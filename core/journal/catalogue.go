@@ -24,7 +24,7 @@ type FieldInfo struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// events has one of each type. Each part lists its own.
+// events has one event of each type. Each part lists its own.
 func events() []Event {
 	return slices.Concat(
 		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(),
@@ -42,7 +42,7 @@ func Catalogue() []EventInfo {
 	return list
 }
 
-// fieldsOf lists the fields of a struct as JSON has them.
+// fieldsOf lists the fields of a struct as they are in JSON.
 func fieldsOf(t reflect.Type) []FieldInfo {
 	fields := []FieldInfo{}
 	for i := range t.NumField() {

@@ -13,9 +13,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Checker is the journal's [core.Checker]. Beyond what an [Audit] proves it wants
-// each entry to be exactly as this program writes it, of a type and with fields that
-// the [Catalogue] has, and each head to be in the root, or marked to be recorded there.
+// Checker is the journal's [core.Checker]. In addition to what an [Audit] proves, it
+// requires that each entry is exactly as this program writes it, with a type and fields
+// from the [Catalogue], and that each head is in the root, or marked to be recorded
+// there.
 type Checker struct{}
 
 var _ core.Checker = Checker{}
@@ -48,13 +49,13 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	return err
 }
 
-// marks checks that the root knows each stream's head, or is going to: that the
-// head's mark is there. A root without entries is one of a store from before it had one.
+// marks checks that the root has each stream's head, or will have it: that the head's
+// mark exists. A root without entries belongs to a store from before there was a root.
 func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 	err := core.ScanPrefix(r, []byte(newPrefix), func(key, value []byte) (bool, error) {
 		stream, seq, ok := splitKey(newPrefix, key)
 		if !ok || len(value) > 0 {
-			return false, broken(strconv.Quote(string(key[len(newPrefix):])), 0, "the mark isn't one of a head")
+			return false, broken(strconv.Quote(string(key[len(newPrefix):])), 0, "the mark doesn't name a head")
 		}
 		_, found, err := r.Get(eventKey(stream, seq))
 		if err == nil && !found {
@@ -76,19 +77,19 @@ func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 		}
 		_, found, err := r.Get(newKey(stream, head.Seq))
 		if err == nil && !found {
-			err = broken(stream, head.Seq, "the root doesn't know the entry, and no mark says that it is going to")
+			err = broken(stream, head.Seq, "the root doesn't have the entry, and no mark says that it will")
 		}
 		return true, err
 	})
 }
 
-// exact reports what in an entry's record this program wouldn't have written.
+// exact reports what this program wouldn't have written in an entry's record.
 func (e *Entry) exact(stream string, value []byte) error {
 	if !bytes.Equal(e.json(), value) {
 		return broken(stream, e.Seq, "the entry isn't as the program writes it")
 	}
 	if (core.Caller{Subject: e.Subject}).Validate() != nil {
-		return broken(stream, e.Seq, "the entry has a subject that nobody can be")
+		return broken(stream, e.Seq, "the entry has an invalid subject")
 	}
 	event, known := types()[e.Type]
 	if !known {
@@ -107,13 +108,13 @@ func (e *Entry) exact(stream string, value []byte) error {
 	return nil
 }
 
-// eventType is what an event of a type may hold.
+// eventType is what events of a type may contain.
 type eventType struct {
 	of     reflect.Type
 	fields map[string]bool
 }
 
-// types are the catalogue's, by name.
+// types are the catalogue's types, by name.
 var types = sync.OnceValue(func() map[string]eventType {
 	all := map[string]eventType{}
 	for _, e := range events() {

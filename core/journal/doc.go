@@ -1,11 +1,11 @@
-// Package journal keeps what happened, so that a later change of it shows: an
-// append-only chain of events per stream, each entry holding the hash of the one
-// before it.
+// Package journal records what happened, so that later changes to the record are
+// detected: an append-only chain of events per stream, in which each entry holds the hash
+// of the previous one.
 //
-// A stream is whatever should be ordered by itself, such as a run, so writers to
-// different streams don't contend. Events are written inside the transaction
-// that does what they tell of: either both are there or neither is. They hold
-// digests, never content, so that deleting content leaves the chain whole.
+// A stream holds events that have an order of their own, such as a run's, so writers to
+// different streams don't contend. Events are written in the same transaction as what
+// they report: either both exist or neither does. They hold digests, never content, so
+// deleting content leaves the chain intact.
 //
 // # Keys
 //
@@ -16,15 +16,16 @@
 //
 // # Root
 //
-// The stream "root" records the heads of the other streams: each of its entries
-// the ones that changed since the last. A reader that keeps its head elsewhere can prove
-// later that nothing was changed or cut off before, in any stream. See [Rooter].
+// The stream "root" records the heads of the other streams: each of its entries has the
+// heads that changed since the last entry. A reader that keeps the root's head elsewhere
+// can later prove that nothing before it was changed or cut off, in any stream. See
+// [Rooter].
 //
 // # Pruning
 //
-// The beginning of a run's stream or of a policy point's decisions may be removed once it
-// is in a file ([Tx.Prune]). Its seal, an event in the stream "pruned", has the hash that
-// the rest follows from.
+// The beginning of a run's stream, or of a policy point's decisions, may be removed once
+// it is in a file ([Tx.Prune]). Its seal, an event in the stream "pruned", has the hash
+// that the rest of the stream continues from.
 //
 // # Hash
 //
@@ -33,8 +34,8 @@
 //
 //	"reflectory event 1" · stream · seq · at (Unix nanoseconds) · type · data · prev [· subject]
 //
-// Data is the event's JSON exactly as stored, prev the hash before it as it is
-// written ("sha256:…"), and "" for the first entry. The subject is left out where there is
+// data is the event's JSON exactly as stored; prev is the previous entry's hash as it is
+// written ("sha256:…"), and "" for the first entry. The subject is left out if there is
 // none, so that entries from before there were subjects keep their hashes; since every
-// text has its length before it, none can be taken for another.
+// text is preceded by its length, the two forms can't be confused.
 package journal

@@ -2,9 +2,9 @@ package journal
 
 import "encoding/json"
 
-// Event is something that happened and is worth proving later. The set is
-// sealed: its types are in the files event_*.go, one for each part that writes
-// them, and [Catalogue] lists them.
+// Event is something that happened and is worth proving later. The set is sealed: its
+// types are in the files event_*.go, one for each part that writes them, and [Catalogue]
+// lists them.
 type Event interface{ eventType() string }
 
 // Is reports whether the entry is of an event's type.

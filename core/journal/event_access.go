@@ -2,15 +2,14 @@ package journal
 
 import "time"
 
-// AccessStream is the stream of who was let in: of tokens and of logins. It is about the
-// whole host.
+// AccessStream is the stream of tokens and logins. It concerns the whole host.
 const AccessStream = "access"
 
 // TokenIssued says that there is a new token. It holds neither the token's secret nor the
-// hash of that.
+// secret's hash.
 type TokenIssued struct {
 	ID         string    `json:"id"`
-	For        string    `json:"for"` // the token's subject; the entry's own is who issued it
+	For        string    `json:"for"` // the token's subject; the entry's own subject issued it
 	Scopes     []string  `json:"scopes"`
 	Namespaces []string  `json:"namespaces"`
 	ExpiresAt  time.Time `json:"expires_at"`
@@ -18,23 +17,23 @@ type TokenIssued struct {
 	Record string `json:"record"`
 }
 
-// TokenRevoked says that a token lets nobody in any more.
+// TokenRevoked says that a token is no longer valid.
 type TokenRevoked struct {
 	ID string `json:"id"`
-	// Record is the digest of the record as it is since.
+	// Record is the digest of the record after the revocation.
 	Record string `json:"record"`
 }
 
-// OperatorTokenIssued says that the operator's token is made, in the place of the one
-// before. It is appended before the file is written.
+// OperatorTokenIssued says that the operator's token was made, replacing the previous
+// one. It is appended before the file is written.
 type OperatorTokenIssued struct {
-	// Replaced is whether somebody asked for it: else there was none.
+	// Replaced is whether a new token was requested; otherwise there was none before.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
 // LoginOpened says that somebody logged in with a browser.
 type LoginOpened struct {
-	// Token is the id of the token that the login came from.
+	// Token is the id of the token that was used to log in.
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
@@ -44,7 +43,7 @@ func (TokenRevoked) eventType() string        { return "agent.access.token_revok
 func (OperatorTokenIssued) eventType() string { return "agent.access.operator_token_issued" }
 func (LoginOpened) eventType() string         { return "agent.access.login_opened" }
 
-// accessEvents has one of each type above, for the catalogue.
+// accessEvents has one event of each type above, for the catalogue.
 func accessEvents() []Event {
 	return []Event{TokenIssued{}, TokenRevoked{}, OperatorTokenIssued{}, LoginOpened{}}
 }

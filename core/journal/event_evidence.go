@@ -1,7 +1,7 @@
 package journal
 
-// ToolEvidenceRecorded says that the outcome of a tool call was kept as evidence
-// for the gate.
+// ToolEvidenceRecorded says that the outcome of a tool call was recorded as evidence for
+// the gate.
 type ToolEvidenceRecorded struct {
 	MemoryID  string `json:"memory_id"`
 	SessionID string `json:"session_id"`
@@ -13,8 +13,8 @@ type ToolEvidenceRecorded struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
-// ToolEvidenceUsed says whether a turn used a memory, where that changes what the
-// outcomes that are kept of the turn speak for.
+// ToolEvidenceUsed says whether a turn used a memory, if that changes how the turn's
+// recorded outcomes count.
 type ToolEvidenceUsed struct {
 	MemoryID  string `json:"memory_id"`
 	SessionID string `json:"session_id"`
@@ -23,22 +23,21 @@ type ToolEvidenceUsed struct {
 	AgentID   string `json:"agent_id,omitempty"`
 }
 
-// DAGEvidenceRecorded says that a workflow's graph was kept as evidence for the
-// gate.
+// DAGEvidenceRecorded says that a workflow's graph was recorded as evidence for the gate.
 type DAGEvidenceRecorded struct {
 	Workflow string `json:"workflow"`
 	Nodes    int    `json:"nodes"`
 	Edges    int    `json:"edges"`
 	Memories int    `json:"memories"`
-	// Graph is the digest of the graph, and Replaced of the one that was kept
-	// before; "" for none.
+	// Graph is the digest of the graph, and Replaced the digest of the previous one; ""
+	// if there was none.
 	Graph    string `json:"graph"`
 	Replaced string `json:"replaced,omitempty"`
 	AgentID  string `json:"agent_id,omitempty"`
 }
 
-// OmegaEvidenceRecorded says that somebody's knowledge of a memory was kept as
-// evidence for the gate, in place of what was known before.
+// OmegaEvidenceRecorded says that a memory's factors were recorded as evidence for the
+// gate, replacing the previous ones.
 type OmegaEvidenceRecorded struct {
 	MemoryID string `json:"memory_id"`
 	// Seq counts the memory's records, from 1.
@@ -46,7 +45,7 @@ type OmegaEvidenceRecorded struct {
 	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
 	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
 	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend,omitempty"`
-	// Note is a digest.
+	// Note is a digest of the note.
 	Note    string `json:"note,omitempty"`
 	AgentID string `json:"agent_id,omitempty"`
 }

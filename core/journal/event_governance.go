@@ -2,13 +2,13 @@ package journal
 
 import "encoding/json"
 
-// GovernanceChanged says that settings of a namespace were changed. Settings are
-// numbers and names of fields, so they stand here as they are.
+// GovernanceChanged says that settings of a namespace were changed. Settings are numbers
+// and names of fields, so they are included as they are.
 type GovernanceChanged struct {
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agent_id,omitempty"`
-	// Before and After are the stored records; null is none. Before is the text's
-	// digest where it couldn't be read.
+	// Before and After are the stored records; null if there was none. If the record
+	// before couldn't be read, Before is its digest.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 }

@@ -1,17 +1,17 @@
 package journal
 
-// TurnInfo is what all events of a turn of a session tell.
+// TurnInfo is what all events of a session's turn have in common.
 type TurnInfo struct {
 	SessionID     string  `json:"session_id"`
 	TurnID        int64   `json:"turn_id"`
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// InjectionPolicySelected says which policy and mode a turn's context is made by.
+// InjectionPolicySelected says which policy and mode a turn's context is made with.
 type InjectionPolicySelected struct {
 	TurnInfo
 	Mode string `json:"mode"`
-	// Policy is the digest of the policy that holds.
+	// Policy is the digest of the policy in force.
 	Policy    string `json:"policy"`
 	MaxBlocks int    `json:"max_blocks"`
 	MaxChars  int    `json:"max_chars"`
@@ -30,7 +30,7 @@ type InjectionRoleMixSelected struct {
 type InjectionSnapshotCreated struct {
 	TurnInfo
 	SnapshotID string `json:"snapshot_id"`
-	// Digest is the snapshot's.
+	// Digest is the digest of the snapshot.
 	Digest     string         `json:"digest"`
 	Blocks     int            `json:"blocks"`
 	Dropped    int            `json:"dropped"`
@@ -56,7 +56,7 @@ type InjectionBlockTruncated struct {
 	SnapshotID string `json:"snapshot_id"`
 	BlockID    string `json:"block_id"`
 	Category   string `json:"category"`
-	// From and To are its characters before and after.
+	// From and To are its lengths in characters before and after.
 	From int `json:"from"`
 	To   int `json:"to"`
 }

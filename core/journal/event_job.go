@@ -1,12 +1,13 @@
 package journal
 
-// JobRef is what all events tell that a job leads to.
+// JobRef is what all events of a job have in common.
 type JobRef struct {
 	JobID string `json:"job_id"`
 	Type  string `json:"type"`
-	// Attempt counts the job's starts, from 1; 0 where it never began.
+	// Attempt counts the job's starts, from 1; 0 if it never started.
 	Attempt int `json:"attempt"`
-	// LatencyMillis is how long it was in the status that it leaves; 0 for a new one.
+	// LatencyMillis is how long the job was in the status that it leaves; 0 for a new
+	// one.
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
@@ -14,14 +15,14 @@ type JobRef struct {
 type JobQueued struct {
 	JobRef
 	Namespace string `json:"namespace"`
-	// Forced is whether somebody asked for it past its triggers.
+	// Forced is whether the job was requested without waiting for its triggers.
 	Forced bool `json:"forced,omitempty"`
 }
 
-// JobStarted says that a worker has the job.
+// JobStarted says that a worker took the job.
 type JobStarted struct {
 	JobRef
-	// Epoch counts the starts, also those that were no attempt in the end.
+	// Epoch counts the starts, including those that didn't count as attempts in the end.
 	Epoch uint64 `json:"epoch"`
 }
 
@@ -37,7 +38,7 @@ type JobCompleted struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// JobFailed says that a job ended without having done its work.
+// JobFailed says that a job ended without doing its work.
 type JobFailed struct {
 	JobRef
 	Reason string `json:"reason"`
@@ -56,7 +57,7 @@ func (JobCompleted) eventType() string { return "agent.job.completed" }
 func (JobFailed) eventType() string    { return "agent.job.failed" }
 func (JobCancelled) eventType() string { return "agent.job.cancelled" }
 
-// jobEvents has one of each type above, for the catalogue.
+// jobEvents has one event of each type above, for the catalogue.
 func jobEvents() []Event {
 	return []Event{JobQueued{}, JobStarted{}, JobRetried{}, JobCompleted{}, JobFailed{}, JobCancelled{}}
 }

@@ -8,7 +8,7 @@ type MemoryRecalled struct {
 	SessionID string   `json:"session_id"`
 	TurnID    int64    `json:"turn_id"`
 	MemoryIDs []string `json:"memory_ids"`
-	// LatencyMillis is how long the whole recall took, until this was written.
+	// LatencyMillis is how long the whole recall took, until this event was written.
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
@@ -16,52 +16,53 @@ type MemoryRecalled struct {
 type EvolutionApplied struct {
 	SessionID string `json:"session_id"`
 	TurnID    int64  `json:"turn_id"`
-	// Turn is the namespace's turn counter, this turn included.
+	// Turn is the namespace's turn counter, including this turn.
 	Turn    int64        `json:"turn"`
 	Outcome core.Outcome `json:"outcome"`
-	// Source is where the outcome is from: user, tool or text.
+	// Source is the source of the outcome: user, tool or text.
 	Source  string `json:"source"`
 	AgentID string `json:"agent_id,omitempty"`
-	// Bias is the session's after the turn, and Feedbacks how many turns of the
+	// Bias is the session's bias after the turn, and Feedbacks is how many turns of the
 	// session had their feedback by then.
 	Bias      float64 `json:"bias"`
 	Feedbacks int64   `json:"feedbacks,omitempty"`
-	// Revised is whether the turn had its feedback before, from a worse source: its
-	// credit is taken back, and this one given in its place.
+	// Revised is whether the turn already had feedback from a worse source, whose credit
+	// is taken back and replaced by this one.
 	Revised bool                `json:"revised,omitempty"`
 	Items   []core.FeedbackItem `json:"items"`
-	// Formula names the arithmetic of the signals; 0 is the arithmetic of early stores.
+	// Formula is the version of the signals' arithmetic; 0 is the arithmetic of early
+	// stores.
 	Formula int `json:"formula,omitempty"`
-	// LatencyMillis is how long the feedback took, until this was written.
+	// LatencyMillis is how long the feedback took, until this event was written.
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// LifecycleRefused says that the retention policy asked for what isn't allowed,
-// and that the memory stayed as it was.
+// LifecycleRefused says that the retention policy asked for a transition that isn't
+// allowed, and that the memory stayed as it was.
 type LifecycleRefused struct {
 	MemoryID string           `json:"memory_id"`
 	State    core.MemoryState `json:"state"`
 	// Wanted is the state that the policy asked for.
 	Wanted string `json:"wanted"`
-	// Code is the error's reason, File and Digest name the policy.
+	// Code is the error's reason; File and Digest identify the policy.
 	Code   string `json:"code"`
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 }
 
-// LifecycleHalted says that no memory of a namespace could change its state,
-// since the namespace's settings can't be read.
+// LifecycleHalted says that no memory of a namespace could change its state, because the
+// namespace's settings can't be read.
 type LifecycleHalted struct {
-	// Level is whose settings they are.
+	// Level is the level of those settings.
 	Level string `json:"level"`
 	// Code is the error's reason.
 	Code string `json:"code"`
 }
 
-// MemorySwept says that a part of a namespace was evaluated outside any turn.
+// MemorySwept says that a part of a namespace was evaluated without a turn.
 type MemorySwept struct {
 	Turn int64 `json:"turn"`
-	// Evaluated counts the memories, Changed those whose score or state changed.
+	// Evaluated counts the memories, and Changed those whose score or state changed.
 	Evaluated int    `json:"evaluated"`
 	Changed   int    `json:"changed"`
 	AgentID   string `json:"agent_id,omitempty"`
@@ -77,8 +78,8 @@ type RevalidateStarted struct {
 	AgentID   string           `json:"agent_id,omitempty"`
 }
 
-// Gated is what all events tell that follow from a decision of the gate on a
-// memory.
+// Gated is what all events that follow from a decision of the gate on a memory have in
+// common.
 type Gated struct {
 	MemoryID   string           `json:"memory_id"`
 	DecisionID string           `json:"decision_id"`
@@ -86,7 +87,7 @@ type Gated struct {
 	Confidence float64          `json:"decision.confidence"`
 	Before     core.MemoryState `json:"state_before"`
 	After      core.MemoryState `json:"state_after"`
-	// TTLScore is the one that the memory had before.
+	// TTLScore is the memory's score before the decision.
 	TTLScore  float64 `json:"ttl_score"`
 	SessionID string  `json:"session_id,omitempty"`
 	TurnID    int64   `json:"turn_id,omitempty"`
@@ -108,7 +109,7 @@ type MemoryPurged struct {
 	// Title and Content are digests.
 	Title   string `json:"title"`
 	Content string `json:"content"`
-	// KnowledgeID is the entry that the memory had become, which went with it.
+	// KnowledgeID is the entry that the memory had become, which was purged with it.
 	KnowledgeID string `json:"knowledge_id,omitempty"`
 }
 
@@ -116,15 +117,14 @@ type MemoryPurged struct {
 type MemoryPromoted struct {
 	Gated
 	KnowledgeID string `json:"knowledge_id"`
-	// Content and Summary are digests of the entry's.
+	// Content and Summary are digests of the entry's texts.
 	Content string `json:"content"`
 	Summary string `json:"summary"`
-	// SummaryFailure is the reason why no model said the pattern, though there is
-	// one.
+	// SummaryFailure is the reason why the model that is configured wrote no summary.
 	SummaryFailure string `json:"summary_failure,omitempty"`
 }
 
-// KnowledgeSuperseded says that an entry took the place of another.
+// KnowledgeSuperseded says that an entry superseded another.
 type KnowledgeSuperseded struct {
 	KnowledgeID string `json:"knowledge_id"`
 	By          string `json:"by"`
@@ -142,7 +142,7 @@ func (MemoryPurged) eventType() string        { return "agent.memory.purged" }
 func (MemoryPromoted) eventType() string      { return "agent.memory.promoted" }
 func (KnowledgeSuperseded) eventType() string { return "agent.knowledge.superseded" }
 
-// lifecycleEvents has one of each type above, for the catalogue.
+// lifecycleEvents has one event of each type above, for the catalogue.
 func lifecycleEvents() []Event {
 	return []Event{
 		MemoryRecalled{}, EvolutionApplied{}, LifecycleRefused{}, LifecycleHalted{}, MemorySwept{},

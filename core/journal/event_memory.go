@@ -17,10 +17,10 @@ type MemoryObserved struct {
 	// Turn is the namespace's turn counter.
 	Turn       int64   `json:"turn"`
 	Importance float64 `json:"importance"`
-	// OccurredAt is when what the memory tells of happened, where that was said.
+	// OccurredAt is when the described event happened, if that was given.
 	OccurredAt     *time.Time `json:"occurred_at,omitempty"`
 	EmbeddingModel string     `json:"embedding_model,omitempty"`
-	// EmbeddingFailure is the reason why it has no vector, though there is an
+	// EmbeddingFailure is the reason why the memory has no vector, if there is an
 	// embedder.
 	EmbeddingFailure string `json:"embedding_failure,omitempty"`
 }
@@ -31,7 +31,7 @@ type MemoryReflected struct {
 	AgentID  string          `json:"agent_id"`
 	Kind     core.MemoryKind `json:"kind"`
 	Depth    int             `json:"depth"`
-	// Cap is what the depth was held against, DecidedBy the level that gave it.
+	// Cap is the limit of the depth, and DecidedBy the level that sets it.
 	Cap       int      `json:"cap"`
 	DecidedBy string   `json:"decided_by"`
 	SourceIDs []string `json:"source_ids"`
@@ -43,21 +43,22 @@ type MemoryReflected struct {
 	OccurredAt       *time.Time `json:"occurred_at,omitempty"`
 	EmbeddingModel   string     `json:"embedding_model,omitempty"`
 	EmbeddingFailure string     `json:"embedding_failure,omitempty"`
-	// Policy is the digest of the policy that allowed it, Rule its rule's id.
+	// Policy is the digest of the policy that allowed it, and Rule the id of its rule.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
-	// PendingID is what was approved, and ApprovedBy who did it.
+	// PendingID is the pending reflection that was approved, and ApprovedBy who approved
+	// it.
 	PendingID  string `json:"pending_id,omitempty"`
 	ApprovedBy string `json:"approved_by,omitempty"`
 }
 
-// DepthExceeded says that a reflection was refused since it is too deep.
+// DepthExceeded says that a reflection was refused because it is too deep.
 type DepthExceeded struct {
 	AgentID   string `json:"agent_id"`
 	Attempted int    `json:"attempted"`
 	Cap       int    `json:"cap"`
 	Namespace string `json:"namespace"`
-	// DecidedBy is the level that gave the cap.
+	// DecidedBy is the level that sets the limit.
 	DecidedBy string `json:"decided_by"`
 	// Title is a digest.
 	Title     string   `json:"title"`
@@ -80,17 +81,17 @@ type ReflectionPending struct {
 	SourceIDs []string `json:"source_ids"`
 }
 
-// ReflectionRejected says that a pending reflection was given up.
+// ReflectionRejected says that a pending reflection was dropped.
 type ReflectionRejected struct {
 	PendingID string `json:"pending_id"`
 	AgentID   string `json:"agent_id"`
 	// Cause is "rejected", or "source_purged".
 	Cause string `json:"cause"`
-	// Reason is a digest of what the agent gave as one.
+	// Reason is a digest of the reason that was given.
 	Reason string `json:"reason,omitempty"`
 }
 
-// MemoryLinked says that a link was made, other than a reflection's own.
+// MemoryLinked says that a link was created, other than a reflection's own.
 type MemoryLinked struct {
 	From     string `json:"from"`
 	Relation string `json:"relation"`
@@ -100,7 +101,7 @@ type MemoryLinked struct {
 	Metadata string `json:"metadata,omitempty"`
 }
 
-// MemoryTransitioned says that a memory came into another state.
+// MemoryTransitioned says that a memory changed its state.
 type MemoryTransitioned struct {
 	MemoryID string           `json:"memory_id"`
 	Before   core.MemoryState `json:"state_before"`
@@ -111,20 +112,21 @@ type MemoryTransitioned struct {
 	SessionID string `json:"session_id,omitempty"`
 	TurnID    int64  `json:"turn_id,omitempty"`
 	AgentID   string `json:"agent_id,omitempty"`
-	// Policy is the digest of the policy that decided, Rule its rule's id.
+	// Policy is the digest of the policy that decided, and Rule the id of its rule.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
-	// DecisionID, Verdict and Confidence are the gate's.
+	// DecisionID, Verdict and Confidence are those of the gate.
 	DecisionID string  `json:"decision_id,omitempty"`
 	Verdict    string  `json:"decision.verdict,omitempty"`
 	Confidence float64 `json:"decision.confidence,omitempty"`
-	// Turn is the namespace's turn counter at a decision of the gate. The rest is what
-	// that decision left in the memory's signals.
+	// Turn is the namespace's turn counter at a decision of the gate. The other fields
+	// are what that decision changed in the memory's signals.
 	Turn              int64    `json:"turn,omitempty"`
 	RevalidationScore *float64 `json:"revalidation_score,omitempty"`
 	GateRest          int64    `json:"gate_rest,omitempty"`
 	GateEvidence      string   `json:"gate_evidence,omitempty"`
-	// Formula names the arithmetic of the signals; 0 is the arithmetic of early stores.
+	// Formula is the version of the signals' arithmetic; 0 is the arithmetic of early
+	// stores.
 	Formula int `json:"formula,omitempty"`
 }
 
@@ -136,7 +138,7 @@ func (ReflectionRejected) eventType() string { return "agent.reflection.rejected
 func (MemoryLinked) eventType() string       { return "agent.memory.linked" }
 func (MemoryTransitioned) eventType() string { return "agent.memory.lifecycle.transition" }
 
-// memoryEvents has one of each type above, for the catalogue.
+// memoryEvents has one event of each type above, for the catalogue.
 func memoryEvents() []Event {
 	return []Event{
 		MemoryObserved{}, MemoryReflected{}, DepthExceeded{}, ReflectionPending{}, ReflectionRejected{},

@@ -1,65 +1,65 @@
 package journal
 
-// PolicyStream is the stream of what happens to the policies themselves.
+// PolicyStream is the stream of changes to the policies themselves.
 const PolicyStream = "policy"
 
 // DecisionStream is the stream of the decisions of a policy point.
 func DecisionStream(point string) string { return "decision/" + point }
 
-// PolicyDecided says what a policy decided. What it decided on, and the texts of
-// its answer, are content: they are in a record of their own, of which this
-// holds the digest.
+// PolicyDecided says what a policy decided. The inputs of the decision, and the texts of
+// its outcome, are content: they are in a record of their own, whose digest is in the
+// event.
 type PolicyDecided struct {
-	// ID is the decision's, which names its record.
+	// ID is the decision's id, which names its record.
 	ID        string `json:"id"`
 	Namespace string `json:"namespace,omitempty"`
-	// File and Digest are the policy's, Rule and Path the match's.
+	// File and Digest identify the policy, Rule and Path the rule that matched.
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	Rule   string `json:"rule,omitempty"`
 	Path   string `json:"path,omitempty"`
-	// Outcome is what of the answer is no content: numbers, yes and no, and words
+	// Outcome is the part of the outcome that is no content: numbers, booleans, and words
 	// of a fixed set.
 	Outcome map[string]any `json:"outcome,omitempty"`
 	Cost    uint64         `json:"cost"`
 	Latency int64          `json:"latency_ns"`
-	// Failure is the code of why no policy could decide.
+	// Failure is the code of the reason why no policy could decide.
 	Failure string `json:"failure,omitempty"`
-	// Masked are the inputs that the record lacks.
+	// Masked are the inputs that were left out of the record.
 	Masked []string `json:"masked,omitempty"`
-	// Skipped counts the decisions of the point that weren't recorded since the
-	// last one, since they change nothing; Lost the decisions of all points that couldn't
-	// be.
+	// Skipped counts the point's decisions since the last recorded one that weren't
+	// recorded because they change nothing. Lost counts the decisions of all points that
+	// couldn't be recorded.
 	Skipped uint64 `json:"skipped,omitempty"`
 	Lost    uint64 `json:"lost,omitempty"`
-	// Differs is whether a shadow policy would have decided otherwise.
+	// Differs is whether a shadow policy would have decided differently.
 	Differs bool `json:"differs,omitempty"`
 	// Record is the digest of the record.
 	Record string `json:"record"`
 }
 
-// DecisionsSkipped says how many decisions of each point weren't recorded at a
-// host's end, since the last one that was: they change nothing.
+// DecisionsSkipped says, at the end of a host, how many decisions of each point weren't
+// recorded since the last one that was: they change nothing.
 type DecisionsSkipped struct {
 	Points map[string]uint64 `json:"points"`
 }
 
-// PolicyReloaded says that another set of policies decides.
+// PolicyReloaded says that another set of policies is now in force.
 type PolicyReloaded struct {
-	// Digest is the set's, Previous the digest of the one before.
+	// Digest is the digest of the set, and Previous the digest of the previous one.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous"`
-	// Files is how many policies decide, the defaults aside.
+	// Files is how many policies are in force, without the defaults.
 	Files int `json:"files"`
 }
 
-// PolicyReloadRefused says that the policy folder was changed to what can't
-// decide.
+// PolicyReloadRefused says that the policy folder was changed to a set that can't be
+// used.
 type PolicyReloadRefused struct {
-	// Digest is the digest of the set that goes on deciding.
+	// Digest is the digest of the set that stays in force.
 	Digest string `json:"digest"`
-	// Code is the refusal's, Problems how many there are, and First the place of
-	// the first one, as file:line:column.
+	// Code is the code of the refusal, Problems is how many there are, and First is the
+	// position of the first one, as file:line:column.
 	Code     string `json:"code"`
 	Problems int    `json:"problems"`
 	First    string `json:"first,omitempty"`
@@ -70,7 +70,7 @@ func (DecisionsSkipped) eventType() string    { return "agent.policy.decisions_s
 func (PolicyReloaded) eventType() string      { return "agent.policy.reloaded" }
 func (PolicyReloadRefused) eventType() string { return "agent.policy.reload_refused" }
 
-// policyEvents has one of each type above, for the catalogue.
+// policyEvents has one event of each type above, for the catalogue.
 func policyEvents() []Event {
 	return []Event{PolicyDecided{}, DecisionsSkipped{}, PolicyReloaded{}, PolicyReloadRefused{}}
 }

@@ -9,5 +9,5 @@ type MemoriesReembedded struct {
 
 func (MemoriesReembedded) eventType() string { return "agent.memory.reembedded" }
 
-// recallEvents has one of each type above, for the catalogue.
+// recallEvents has one event of each type above, for the catalogue.
 func recallEvents() []Event { return []Event{MemoriesReembedded{}} }

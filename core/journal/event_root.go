@@ -1,7 +1,7 @@
 package journal
 
-// HeadsRecorded is an entry of the root: the heads that streams have now, of
-// those that changed since the last entry.
+// HeadsRecorded is an entry of the root: the present heads of the streams that changed
+// since the last entry.
 type HeadsRecorded struct {
 	Heads []StreamHead `json:"heads"`
 }

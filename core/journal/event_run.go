@@ -11,13 +11,13 @@ type RunStarted struct {
 	State  string `json:"state"`
 }
 
-// OutputRecorded says that an attempt was made and not yet judged.
+// OutputRecorded says that an attempt was made but not yet judged.
 type OutputRecorded struct {
 	Visit     int    `json:"visit"`
 	Node      string `json:"node"`
 	Iteration int    `json:"iteration"`
 	Role      string `json:"role"`
-	// Output is a digest.
+	// Output is a digest of the output.
 	Output string `json:"output"`
 }
 
@@ -29,8 +29,8 @@ type VerdictRecorded struct {
 	Score     float64 `json:"score"`
 	Valid     bool    `json:"valid"`
 	Accepted  bool    `json:"accepted"`
-	// Output is a digest of the output that counts: the verdict may have
-	// replaced it.
+	// Output is a digest of the output that counts: the verdict may have replaced the
+	// attempt's own.
 	Output string `json:"output"`
 }
 
@@ -42,19 +42,20 @@ type VisitRecorded struct {
 	Next    string `json:"next,omitempty"`
 	// Result is the digest of the result without the texts of Memories.
 	Result string `json:"result"`
-	// Memories are those that the result holds.
+	// Memories are the memories that the result contains.
 	Memories []MemoryDigest `json:"memories,omitempty"`
 }
 
-// MemoryDigest is a memory as it was when a run got it.
+// MemoryDigest is a memory as it was when a run received it.
 type MemoryDigest struct {
 	MemoryID string `json:"memory_id"`
-	// Digest is the digest of a record with the memory's texts and a random salt, so that it
-	// tells nothing once that is gone; "" says that the memory was purged before.
+	// Digest is the digest of a record with the memory's texts and a random salt, so that
+	// it reveals nothing once the record is gone; "" says that the memory was purged
+	// before.
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunEnded says that a run ended, for good or resumably.
+// RunEnded says that a run ended, finally or so that it can be resumed.
 type RunEnded struct {
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
@@ -62,10 +63,10 @@ type RunEnded struct {
 	Result string `json:"result"`
 }
 
-// RunResumed says that a run goes on after it ended resumably, or after the host
-// that ran it went away.
+// RunResumed says that a run continues after an end that can be resumed, or after its
+// host went away.
 type RunResumed struct {
-	// Epoch counts who has run it: 1 is who created it.
+	// Epoch counts the holders of the run; its creator is 1.
 	Epoch int `json:"epoch"`
 }
 

@@ -2,14 +2,14 @@ package journal
 
 import "time"
 
-// Segment is a beginning of a stream, as it was before it was pruned.
+// Segment is the beginning of a stream, as it was before it was pruned.
 type Segment struct {
 	Stream string `json:"stream"`
 	// First and Last are the numbers of its first and last entry.
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
-	// Before is the hash of the entry before First, "" where that is the stream's very
-	// first, and Head the head at Last: so what comes next follows from it.
+	// Before is the hash of the entry before First; "" if First is the stream's very
+	// first. Head is the hash of entry Last, from which the next entry continues.
 	Before string `json:"before,omitempty"`
 	Head   string `json:"head"`
 	// From and To are when First and Last were appended.
@@ -22,11 +22,11 @@ type Segment struct {
 // SegmentPruned seals a segment: it was written to a file, and then removed.
 type SegmentPruned struct {
 	Segment
-	// File is the name that the file got, without its folder, and Digest the digest of all
-	// its bytes, which may hold other segments too.
+	// File is the name of the file, without its folder, and Digest the digest of all its
+	// bytes, which may hold other segments too.
 	File   string `json:"file"`
 	Digest string `json:"digest"`
-	// Previous is the entry that seals the stream's segment before; 0 for none.
+	// Previous is the entry that seals the stream's previous segment; 0 if there is none.
 	Previous uint64 `json:"previous,omitempty"`
 	AgentID  string `json:"agent_id,omitempty"`
 }

@@ -9,33 +9,33 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A stream has many writers, and not all are in this process. So a follower of one reads
-// the stream itself, from the number of the last entry that it has: nothing is lost
-// or comes twice, also over a break or a restart. All that is passed on in the process is that
-// there is something to read.
+// A stream has many writers, and not all are in this process. So a follower reads the
+// stream itself, from the number of the last entry that it has: nothing is lost or
+// repeated, even across an interruption or a restart. The process only passes on that
+// there is something new to read.
 
 const (
-	// DefaultPoll is how often a feed looks at a stream where nobody woke it: as long as
-	// an entry of another process may take to be seen, for one read of one key.
+	// DefaultPoll is how often a feed reads a stream that nothing woke: the longest time
+	// until an entry of another process is seen, at the cost of reading one key.
 	DefaultPoll = time.Second
-	// feedBatch is how many entries are read at once: few enough to hold in memory, and
-	// no reader stays open while somebody slow takes them.
+	// feedBatch is how many entries are read at once: few enough to hold in memory, so
+	// that no reader stays open while a slow follower handles them.
 	feedBatch = 256
 )
 
-// Feed follows streams of a store for those who hear of each entry. It is safe for
-// concurrent use, and has nothing to close.
+// Feed follows streams of a store for readers that need every entry. It is safe for
+// concurrent use, and needn't be closed.
 type Feed struct {
 	store core.Store
 	poll  time.Duration
 
 	mu sync.Mutex
-	// waiting are the followers of each stream, by what wakes them.
+	// waiting are the followers of each stream, by the channel that wakes them.
 	waiting map[string]map[chan struct{}]bool
 }
 
-// NewFeed follows a store. Poll is how often a stream is looked at that nobody woke;
-// 0 is [DefaultPoll].
+// NewFeed follows a store. poll is how often a stream is read that nothing woke; 0 means
+// [DefaultPoll].
 func NewFeed(s core.Store, poll time.Duration) *Feed {
 	if poll == 0 {
 		poll = DefaultPoll
@@ -43,23 +43,23 @@ func NewFeed(s core.Store, poll time.Duration) *Feed {
 	return &Feed{store: s, poll: poll, waiting: map[string]map[chan struct{}]bool{}}
 }
 
-// Wake is a [Subscriber]: with it in a [Writer], followers hear at once what that
-// commits. What others commit they hear too, but later.
+// Wake is a [Subscriber]: in a [Writer], it notifies followers at once of that writer's
+// commits. They also learn of other writers' commits, but later.
 func (f *Feed) Wake(stream string, _ Entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for wake := range f.waiting[stream] {
 		select {
 		case wake <- struct{}{}:
-		default: // it will look anyway
+		default: // it is already woken
 		}
 	}
 }
 
-// Follow calls fn for each entry of a stream after a number, whichever process wrote it, in
-// order and each once, and waits for more, until fn returns an error or the context ends.
-// It returns that error. No transaction is open while fn runs, which may take its time.
-// Where the next entry isn't there any more, the error is [Since]'s.
+// Follow calls fn for each entry of a stream after a number, whichever process wrote it,
+// in order and once each, and waits for more, until fn returns an error or the context
+// ends. It returns that error. No transaction is open while fn runs, so fn may be slow.
+// If the next entry doesn't exist any more, the error is that of [Since].
 func (f *Feed) Follow(ctx context.Context, stream string, after uint64, fn func(Entry) error) error {
 	wake := f.wait(stream)
 	defer f.forget(stream, wake)
@@ -88,8 +88,8 @@ func (f *Feed) Follow(ctx context.Context, stream string, after uint64, fn func(
 	}
 }
 
-// read returns the next entries, at most [feedBatch], also with an error of what comes
-// after them.
+// read returns the next entries, at most [feedBatch], together with the error of the
+// entry after them, if there is one.
 func (f *Feed) read(ctx context.Context, stream string, after uint64) (entries []Entry, err error) {
 	full := errors.New("enough")
 	err = f.store.View(ctx, func(r core.Reader) error {
@@ -107,7 +107,7 @@ func (f *Feed) read(ctx context.Context, stream string, after uint64) (entries [
 	return entries, err
 }
 
-// wait returns what wakes a follower of a stream.
+// wait returns the channel that wakes a follower of a stream.
 func (f *Feed) wait(stream string) chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

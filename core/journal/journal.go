@@ -23,28 +23,28 @@ type Entry struct {
 	Seq uint64 `json:"seq"`
 	// At is when it was appended, in UTC, to the nanosecond.
 	At time.Time `json:"at"`
-	// Subject is who was authorised to do what led to the event, see [core.Caller]; "" is
-	// nobody: the host itself, or a program that names no caller.
+	// Subject is who was authorised to make the request that led to the event, see
+	// [core.Caller]; "" is nobody: the host itself, or a program that names no caller.
 	Subject string `json:"subject,omitempty"`
 	// Type names the event, such as "run_started", and Data is its JSON.
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data"`
-	// Prev is the hash of the entry before; "" for the first.
+	// Prev is the hash of the previous entry; "" for the first.
 	Prev string `json:"prev"`
-	// Hash is this entry's. See the package comment.
+	// Hash is the hash of this entry. See the package comment.
 	Hash string `json:"hash"`
 }
 
-// Head is the last entry of a stream, which the next one is chained to. The zero
-// value is the head of a stream without entries.
+// Head is the last entry of a stream, which the next one continues. The zero value is the
+// head of a stream without entries.
 type Head struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
 
 // Append adds events to the end of a stream, within the caller's transaction. They have
-// the subject of the context's [core.Caller].
-// The time must be within the years 1678 to 2261, which nanoseconds can count.
+// the subject of the context's [core.Caller]. The time must be between the years 1678 and
+// 2261, which nanoseconds can represent.
 func Append(ctx context.Context, tx core.Tx, stream string, at time.Time, events ...Event) error {
 	last, err := ReadHead(tx, stream)
 	if err != nil {
@@ -54,10 +54,10 @@ func Append(ctx context.Context, tx core.Tx, stream string, at time.Time, events
 	return err
 }
 
-// AppendAfter is Append for a caller that knows the stream's head, and returns
-// the new one. That the head is still the newest must follow from what the
-// transaction reads: the caller reads something that changes with each entry. The context's
-// mark is set with it: see [core.WithMark].
+// AppendAfter is Append for a caller that knows the stream's head, and returns the new
+// one. The caller must have read, in the same transaction, something that changes with
+// each entry, so that the head is certainly the newest. The context's mark is set with
+// it: see [core.WithMark].
 func AppendAfter(ctx context.Context, tx core.Tx, stream string, last Head, at time.Time, events ...Event) (Head, error) {
 	if err := checkStream(stream); err != nil {
 		return Head{}, err
@@ -95,7 +95,7 @@ func next(stream string, last Head, at time.Time, subject string, event Event) E
 // head is the entry as its stream's last one.
 func (e *Entry) head() Head { return Head{Seq: e.Seq, Hash: e.Hash} }
 
-// put writes an entry. Its caller calls putHead for the last one.
+// put writes an entry. The caller calls putHead for the last one.
 func put(tx core.Tx, stream string, e Entry) error {
 	return tx.Put(eventKey(stream, e.Seq), e.json())
 }
@@ -108,8 +108,8 @@ func putHead(tx core.Tx, stream string, head Head) error {
 	return mark(tx, stream, head)
 }
 
-// mark notes that a stream has a new head, which the root doesn't know yet. Its
-// key is one that no other transaction writes, so that it meets none.
+// mark notes that a stream has a new head, which the root doesn't have yet. No other
+// transaction writes its key, so that it conflicts with none.
 func mark(tx core.Tx, stream string, head Head) error {
 	if stream == RootStream || head.Seq == 0 {
 		return nil
@@ -117,9 +117,9 @@ func mark(tx core.Tx, stream string, head Head) error {
 	return tx.Put(newKey(stream, head.Seq), nil)
 }
 
-// Read calls fn for each entry of a stream in order, until it returns an error.
-// It checks that entries can be decoded, not that the chain holds: that is
-// [Audit]'s work. A stream that isn't there has no entries.
+// Read calls fn for each entry of a stream in order, until fn returns an error. It checks
+// that entries can be decoded, but not the chain: [Audit] does that. A stream that
+// doesn't exist has no entries.
 func Read(r core.Reader, stream string, fn func(Entry) error) error {
 	return ReadFrom(r, stream, 0, func(e Entry) (bool, error) { return true, fn(e) })
 }
@@ -138,8 +138,8 @@ func ReadFrom(r core.Reader, stream string, seq uint64, fn func(Entry) (more boo
 	})
 }
 
-// Get returns one entry of a stream, and whether it is there. It checks that the
-// entry can be decoded, not that the chain holds.
+// Get returns one entry of a stream, and whether it exists. It checks that the entry can
+// be decoded, but not the chain.
 func Get(r core.Reader, stream string, seq uint64) (e Entry, found bool, err error) {
 	if err := checkStream(stream); err != nil {
 		return e, false, err
@@ -160,8 +160,8 @@ func decode(stream string, key, value []byte) (e Entry, err error) {
 	return e, nil
 }
 
-// json encodes the entry. It is written out since it is part of each commit, and
-// the general encoder takes several times as long.
+// json encodes the entry. It is written by hand because it runs in each commit, and the
+// general encoder takes several times as long.
 func (e *Entry) json() []byte {
 	b := make([]byte, 0, len(e.Data)+300)
 	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
@@ -177,7 +177,7 @@ func (e *Entry) json() []byte {
 	return append(b, `"}`...)
 }
 
-// json encodes the head, written out for the same reason.
+// json encodes the head, by hand for the same reason.
 func (h Head) json() []byte {
 	b := make([]byte, 0, len(h.Hash)+40)
 	b = strconv.AppendUint(append(b, `{"seq":`...), h.Seq, 10)
@@ -200,7 +200,7 @@ func (e *Entry) hash(stream string) string {
 	text(e.Type)
 	text(string(e.Data))
 	text(e.Prev)
-	if e.Subject != "" { // else it is as it was before there were subjects
+	if e.Subject != "" { // without a subject, as before there were subjects
 		text(e.Subject)
 	}
 	return core.Digest(b)
@@ -229,8 +229,8 @@ func decodeHead(stream string, value []byte) (h Head, err error) {
 	return h, nil
 }
 
-// parseHead decodes what [Head.json] made, in a fraction of the general decoder's
-// time. Anything else is left to that.
+// parseHead decodes a result of [Head.json], in a fraction of the general decoder's time.
+// Anything else is left to the general decoder.
 func parseHead(value []byte) (h Head, ok bool) {
 	rest, _ := strings.CutPrefix(string(value), `{"seq":`)
 	number, rest, _ := strings.Cut(rest, `,"hash":"`)
@@ -245,7 +245,7 @@ func parseHead(value []byte) (h Head, ok bool) {
 
 func checkStream(stream string) error {
 	if stream == "" || len(stream) > MaxStreamBytes {
-		return sdk.Errorf(sdk.Invalid, "stream_invalid", "a stream's name of %d bytes: names have 1 to %d", len(stream), MaxStreamBytes)
+		return sdk.Errorf(sdk.Invalid, "stream_invalid", "a stream's name has %d bytes, not 1 to %d", len(stream), MaxStreamBytes)
 	}
 	for i := range len(stream) {
 		if stream[i] < ' ' {

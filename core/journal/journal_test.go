@@ -152,7 +152,7 @@ func TestVerifyNamesTheFirstBadEntry(t *testing.T) {
 			p[entryKey(2)] = another(t)
 			p["event-head/run/a"] = []byte(strings.Replace(string(p["event-head/run/a"]), `"seq":4`, `"seq":2`, 1))
 		}, 2, "isn't the one that the head names"},
-		{"repeated", func(p pairs) { p[entryKey(5)] = p[entryKey(4)] }, 5, "calls itself 4"},
+		{"repeated", func(p pairs) { p[entryKey(5)] = p[entryKey(4)] }, 5, "has the number 4"},
 		{"head put back", func(p pairs) {
 			p["event-head/run/a"] = []byte(strings.Replace(string(p["event-head/run/a"]), `"seq":4`, `"seq":3`, 1))
 		}, 4, "past the head"},

@@ -19,7 +19,7 @@ func startKey(stream string) []byte { return []byte(startPrefix + stream) }
 
 func eventKey(stream string, seq uint64) []byte { return seqKey(eventPrefix, stream, seq) }
 
-// EntryKey is where an entry is stored, for those who give back the room of a range.
+// EntryKey is the key of an entry, for callers that compact a range of keys.
 func EntryKey(stream string, seq uint64) []byte { return eventKey(stream, seq) }
 
 func newKey(stream string, seq uint64) []byte { return seqKey(newPrefix, stream, seq) }
@@ -32,8 +32,8 @@ func seqKey(prefix, stream string, seq uint64) []byte {
 // eventsEnd is the first key after all entries of the stream.
 func eventsEnd(stream string) []byte { return append([]byte(eventPrefix+stream), 1) }
 
-// splitKey finds the stream and the number in a key of seqKey. ok is whether it
-// is one.
+// splitKey returns the stream and the number in a key made by seqKey. ok is whether it is
+// such a key.
 func splitKey(prefix string, key []byte) (stream string, seq uint64, ok bool) {
 	rest, found := bytes.CutPrefix(key, []byte(prefix))
 	name, number, cut := bytes.Cut(rest, []byte{0})

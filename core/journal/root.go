@@ -19,11 +19,10 @@ const RootInterval = time.Second
 // maxHeads is how many new heads one entry of the root records at most.
 const maxHeads = 4096
 
-// Record records the heads that changed since the root's last entry, and returns
-// the root's head. Where nothing changed, it writes nothing. A stream whose head
-// can't be read is left out; the others are recorded, and the error says so.
-// The root's entries have no subject: the host writes them by itself, while it handles
-// other requests.
+// Record records the heads that changed since the root's last entry, and returns the
+// root's head. If nothing changed, it writes nothing. A stream whose head can't be read
+// is skipped; the others are recorded, and the error names it. The root's entries have no
+// subject: the host writes them by itself, while it handles other requests.
 func Record(ctx context.Context, w *Writer) (Head, error) {
 	ctx = core.WithCaller(ctx, core.Caller{})
 	head, err := rootHead(ctx, w)
@@ -40,7 +39,7 @@ func Record(ctx context.Context, w *Writer) (Head, error) {
 		if found, err = findNews(ctx, w, newPrefix, from, end); err != nil {
 			break
 		}
-		if found.unread != nil && len(unread) < 10 { // enough to tell by
+		if found.unread != nil && len(unread) < 10 { // ten are enough for a message
 			unread = append(unread, found.unread)
 		}
 		if err = found.record(ctx, w); err != nil {
@@ -86,18 +85,18 @@ func markAll(ctx context.Context, w *Writer) error {
 	return nil
 }
 
-// news are new heads, and the marks that announced them.
+// news are the heads that changed, and the marks that announced them.
 type news struct {
 	heads []StreamHead
 	marks [][]byte // the keys that were found
 	// unread is the error of the first head that couldn't be read; nil for none.
 	unread error
-	// next is where the search goes on; nil is the end.
+	// next is where the search continues; nil is the end.
 	next []byte
 }
 
-// findNews looks for marks, or for heads, on a snapshot. What is committed
-// meanwhile has marks of its own, so that recording these heads conflicts with no writer.
+// findNews looks for marks, or for heads, in a snapshot. Commits made meanwhile have
+// marks of their own, so recording these heads conflicts with no writer.
 func findNews(ctx context.Context, w *Writer, prefix string, from, end []byte) (found news, err error) {
 	err = w.Store.View(ctx, func(r core.Reader) error {
 		last := ""
@@ -143,9 +142,9 @@ func (n *news) record(ctx context.Context, w *Writer) error {
 	})
 }
 
-// storeWithCommits is a store that counts its commits, so that the rooter needn't
-// look for marks where there was none: the deleted ones, which the engine keeps
-// for a while, make that search long.
+// storeWithCommits is a store that counts its commits. If there was no commit, the rooter
+// needn't look for marks: that search is slow, because the engine keeps deleted marks for
+// a while.
 type storeWithCommits interface{ Commits() uint64 }
 
 // Rooter records the heads of a journal every [RootInterval] while something
@@ -160,7 +159,7 @@ type Rooter struct {
 	err error
 }
 
-// StartRooter begins. Close must be called.
+// StartRooter starts a rooter. Close must be called.
 func StartRooter(w *Writer) *Rooter {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Rooter{writer: w, stop: stop, done: make(chan struct{})}
@@ -172,7 +171,7 @@ func (r *Rooter) run(ctx context.Context) {
 	defer close(r.done)
 	tick := time.NewTicker(RootInterval)
 	defer tick.Stop()
-	seen := ^uint64(0) // what an earlier host left may wait
+	seen := ^uint64(0) // an earlier host may have left marks
 	for {
 		select {
 		case <-ctx.Done():
@@ -189,8 +188,8 @@ func (r *Rooter) run(ctx context.Context) {
 	}
 }
 
-// changed reports whether there may be something to record since commit seen, and
-// updates seen.
+// changed reports whether there may be something to record since commit seen, and updates
+// seen.
 func (r *Rooter) changed(seen *uint64) bool {
 	store, counts := r.writer.Store.(storeWithCommits)
 	if !counts {
@@ -207,15 +206,15 @@ func (r *Rooter) note(err error) {
 	r.err = err
 }
 
-// Err is why the heads weren't recorded when that was last tried.
+// Err is the error of the last recording; nil if it succeeded.
 func (r *Rooter) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close records what is left, and ends. It is idempotent, and must come before
-// the store is closed.
+// Close records what is left, and stops. It is idempotent, and must be called before the
+// store is closed.
 func (r *Rooter) Close(ctx context.Context) error {
 	r.close.Do(func() {
 		r.stop()

@@ -11,44 +11,45 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A beginning of a stream may be pruned, once it is in a file. What proves the rest is a
-// seal: an event in a stream of its own, which is never pruned, with the number and hash
-// of the last entry that went. The rest follows from it as it followed from that entry.
-// The key event-start/ names the stream's newest seal, so that nobody has to search.
+// The beginning of a stream may be pruned, once it is in a file. A seal proves the rest:
+// an event in a stream of its own, which is never pruned, with the number and hash of the
+// last pruned entry. The rest continues from it as it continued from that entry. The key
+// event-start/ names the stream's newest seal, so that nobody has to search for it.
 //
-// Only streams whose events prove nothing but records that go with them may be pruned.
-// All memories rest on the streams of namespaces, sessions and workflows' graphs, from
-// their first entry on.
+// A stream may only be pruned if its events prove nothing but records that are pruned
+// with them. All memories depend on the streams of namespaces, sessions and workflows'
+// graphs, from their first entry on.
 
 // PrunedStream is the stream of the seals.
 const PrunedStream = "pruned"
 
-// mayBePruned reports whether a stream is of a run, or of a policy point's decisions.
+// mayBePruned reports whether a stream belongs to a run, or to a policy point's
+// decisions.
 func mayBePruned(stream string) bool {
 	return strings.HasPrefix(stream, "run/") || strings.HasPrefix(stream, DecisionStream(""))
 }
 
-// Seal is the event of a segment that was pruned, with its place in [PrunedStream]. The
-// zero value is the seal of a stream of which nothing was pruned.
+// Seal is the event of a pruned segment, with its number in [PrunedStream]. The zero
+// value is the seal of a stream that was never pruned.
 type Seal struct {
 	Seq uint64
 	At  time.Time
 	SegmentPruned
 }
 
-// end is the last entry that was pruned, which the next one follows.
+// end is the last pruned entry, which the next one continues.
 func (s *Seal) end() Head { return Head{s.Last, s.Head} }
 
 // start is the value of a stream's event-start/ key.
 type start struct {
-	Seq  uint64 `json:"seq"`  // of the first entry that is there, or comes next
-	Seal uint64 `json:"seal"` // the seal's entry
+	Seq  uint64 `json:"seq"`  // the number of the first entry left, or of the next one
+	Seal uint64 `json:"seal"` // the number of the seal's entry
 }
 
 func (s start) json() []byte { return fmt.Appendf(nil, `{"seq":%d,"seal":%d}`, s.Seq, s.Seal) }
 
-// ReadSeal returns the newest seal of a stream. One that isn't what the stream's
-// beginning needs is an error as of [Audit.Verify].
+// ReadSeal returns the newest seal of a stream. If the seal doesn't match the stream's
+// beginning, the error is as from [Audit.Verify].
 func ReadSeal(r core.Reader, stream string) (Seal, error) {
 	if err := checkStream(stream); err != nil {
 		return Seal{}, err
@@ -59,11 +60,11 @@ func ReadSeal(r core.Reader, stream string) (Seal, error) {
 	}
 	var at start
 	if json.Unmarshal(value, &at) != nil || !bytes.Equal(at.json(), value) || at.Seq < 2 {
-		return Seal{}, broken(stream, 1, "the key of where it begins isn't as the program writes it")
+		return Seal{}, broken(stream, 1, "the key event-start/ isn't as the program writes it")
 	}
 	seal, err := sealAt(r, at.Seal)
 	if err == nil && (seal.Stream != stream || seal.Last+1 != at.Seq) {
-		err = broken(stream, 1, fmt.Sprintf("it begins at entry %d, and the seal in entry %d of %s isn't of what was before", at.Seq, at.Seal, PrunedStream))
+		err = broken(stream, 1, fmt.Sprintf("it begins at entry %d, but the seal in entry %d of %s isn't for the entries before that", at.Seq, at.Seal, PrunedStream))
 	}
 	return seal, err
 }
@@ -78,7 +79,7 @@ func sealAt(r core.Reader, seq uint64) (Seal, error) {
 		return Seal{}, broken(PrunedStream, seq, "the entry is gone: a stream needs it as its seal")
 	}
 	if e.Hash != e.hash(PrunedStream) {
-		return Seal{}, broken(PrunedStream, seq, "the seal was edited: its hash doesn't fit its content")
+		return Seal{}, broken(PrunedStream, seq, "the seal was edited: its hash doesn't match its content")
 	}
 	return asSeal(&e)
 }
@@ -86,7 +87,7 @@ func sealAt(r core.Reader, seq uint64) (Seal, error) {
 func asSeal(e *Entry) (Seal, error) {
 	event, is := As[SegmentPruned](e)
 	if !is {
-		return Seal{}, broken(PrunedStream, e.Seq, "the entry is no seal")
+		return Seal{}, broken(PrunedStream, e.Seq, "the entry isn't a seal")
 	}
 	return Seal{e.Seq, e.At, event}, nil
 }
@@ -103,11 +104,11 @@ func Seals(r core.Reader, fn func(Seal) (more bool, err error)) error {
 }
 
 // Prune removes the entries of a segment, which is in a file, and seals it. It sets
-// Previous. A segment that isn't the stream's beginning any more, or that the root
-// doesn't know yet, is sdk.Conflict, reason "segment_changed".
+// Previous. If the segment is no longer the stream's beginning, or the root doesn't have
+// it yet, the error is sdk.Conflict, reason "segment_changed".
 func (tx *Tx) Prune(s SegmentPruned) error {
 	if !mayBePruned(s.Stream) {
-		return sdk.Errorf(sdk.Invalid, "stream_kept", "stream %s is never pruned: records rest on it", core.Cut(s.Stream))
+		return sdk.Errorf(sdk.Invalid, "stream_kept", "stream %s is never pruned: records depend on it", core.Cut(s.Stream))
 	}
 	before, err := ReadSeal(tx, s.Stream)
 	if err != nil {
@@ -144,8 +145,8 @@ func (tx *Tx) Prune(s SegmentPruned) error {
 	return nil
 }
 
-// checkSeal checks a seal that the audit came to: it follows the stream's seal before,
-// and the stream begins after it.
+// checkSeal checks a seal that the audit reached: it continues the stream's previous
+// seal, and the stream begins after it.
 func (w *walk) checkSeal(e *Entry) error {
 	seal, err := asSeal(e)
 	if err != nil {
@@ -171,19 +172,19 @@ func (w *walk) checkSeal(e *Entry) error {
 		return err
 	case before.Stream != seal.Stream && seal.Previous > 0, seal.Previous != w.sealed[seal.Stream],
 		seal.First != before.Last+1, seal.Before != before.Head, seal.Last < seal.First:
-		return wrong("doesn't follow the one before it of %s", core.Cut(seal.Stream))
+		return wrong("doesn't continue the previous seal of %s", core.Cut(seal.Stream))
 	case newest.Seq < seal.Seq:
 		return wrong("says that entries %d to %d of %s were pruned, but the stream doesn't begin after them", seal.First, seal.Last, core.Cut(seal.Stream))
 	case newest.Seq > seal.Seq:
 		w.sealed[seal.Stream] = seal.Seq
 	default:
-		delete(w.sealed, seal.Stream) // so that there are as many as streams that have several
+		delete(w.sealed, seal.Stream) // keeps only streams with several seals
 	}
 	return nil
 }
 
-// PrunedStreams lists streams whose name begins so and of which something was pruned, at
-// most so many.
+// PrunedStreams lists streams that were pruned and whose name begins with prefix, at most
+// most.
 func PrunedStreams(r core.Reader, prefix string, most int) (streams []string, err error) {
 	rest, err := core.Suffixes(r, startKey(prefix), most)
 	for i := range rest {

@@ -180,7 +180,7 @@ func TestPrune_ForgeriesAreNamed(t *testing.T) {
 		}, "decision/gate", "entry 6: the entry is gone: 7 follows 5"},
 		{"a whole stream is dropped without a seal", func(*book) func(core.Tx) error {
 			return both(cut("run/ab", 0), start("run/ab", `{"seq":5,"seal":3}`))
-		}, "run/ab", "isn't of what was before"},
+		}, "run/ab", "isn't for the entries before that"},
 		{"what says where it begins is dropped", func(*book) func(core.Tx) error {
 			return drop([]byte("event-start/decision/gate"))
 		}, "decision/gate", "entry 1: the entry is gone: 6 follows 0"},
@@ -189,10 +189,10 @@ func TestPrune_ForgeriesAreNamed(t *testing.T) {
 		}, "pruned", "the stream doesn't begin after them"},
 		{"it begins later than the seal says", func(*book) func(core.Tx) error {
 			return both(start("decision/gate", `{"seq":7,"seal":2}`), drop(key("event/", "decision/gate", 6)))
-		}, "decision/gate", "isn't of what was before"},
+		}, "decision/gate", "isn't for the entries before that"},
 		{"it begins by another stream's seal", func(*book) func(core.Tx) error {
 			return start("decision/gate", `{"seq":6,"seal":3}`)
-		}, "decision/gate", "isn't of what was before"},
+		}, "decision/gate", "isn't for the entries before that"},
 		{"it begins by an older seal", func(*book) func(core.Tx) error {
 			return start("decision/gate", `{"seq":3,"seal":1}`)
 		}, "decision/gate", "entry 3: the entry is gone: 6 follows 2"},
@@ -204,7 +204,7 @@ func TestPrune_ForgeriesAreNamed(t *testing.T) {
 		}, "decision/gate", "isn't as the program writes it"},
 		{"a start of no stream", func(*book) func(core.Tx) error {
 			return start("run/nobody", `{"seq":5,"seal":3}`)
-		}, "run/nobody", "isn't of what was before"},
+		}, "run/nobody", "isn't for the entries before that"},
 		{"a seal is edited", func(*book) func(core.Tx) error {
 			return edit("pruned", 2, `"last":5`, `"last":6`)
 		}, "pruned", "entry 2: the seal was edited"},
@@ -230,17 +230,17 @@ func TestPrune_ForgeriesAreNamed(t *testing.T) {
 				return tx.Put([]byte("event-head/run/ab"), fmt.Appendf(nil, `{"seq":4,"hash":"%s"}`, s.Head))
 			}
 			return both(seal(journal.SegmentPruned{Segment: s}), cut("run/ab", 0), start("run/ab", `{"seq":5,"seal":4}`), forgedHead)
-		}, "pruned", "entry 4: the seal ends with another entry 4 of run/ab than the root recorded"},
+		}, "pruned", "entry 4: the seal's entry 4 of run/ab isn't the one that the root recorded"},
 		{"a seal of what is still there", func(b *book) func(core.Tx) error {
 			return seal(journal.SegmentPruned{Segment: journal.Segment{Stream: "run/ab", First: 1, Last: 4, Head: hash(b, "run/ab", 4)}})
 		}, "pruned", "the stream doesn't begin after them"},
 		{"a second seal of the same", func(b *book) func(core.Tx) error {
 			return both(seal(journal.SegmentPruned{Segment: journal.Segment{Stream: "run/a", First: 1, Last: 4, Head: b.seals()[2].Head}}), start("run/a", `{"seq":5,"seal":4}`))
-		}, "pruned", "doesn't follow the one before it of run/a"},
+		}, "pruned", "doesn't continue the previous seal of run/a"},
 		{"a seal that leaves a gap", func(b *book) func(core.Tx) error {
 			s := journal.SegmentPruned{Segment: journal.Segment{Stream: "decision/gate", First: 7, Last: 7, Before: hash(b, "decision/gate", 6), Head: hash(b, "decision/gate", 7)}, Previous: 2}
 			return both(seal(s), start("decision/gate", `{"seq":8,"seal":4}`), drop(key("event/", "decision/gate", 6), key("event/", "decision/gate", 7)))
-		}, "pruned", "entry 4: the seal doesn't follow the one before it of decision/gate"},
+		}, "pruned", "entry 4: the seal doesn't continue the previous seal of decision/gate"},
 		{"a seal of a namespace", func(b *book) func(core.Tx) error {
 			s := journal.Segment{Stream: "namespace/n", First: 1, Last: 1, Head: hash(b, "namespace/n", 1)}
 			return both(seal(journal.SegmentPruned{Segment: s}), start("namespace/n", `{"seq":2,"seal":4}`), drop(key("event/", "namespace/n", 1)))
@@ -249,7 +249,7 @@ func TestPrune_ForgeriesAreNamed(t *testing.T) {
 			return func(tx core.Tx) error {
 				return journal.Append(t.Context(), tx, journal.PrunedStream, at, journal.RunResumed{})
 			}
-		}, "pruned", "entry 4: the entry is no seal"},
+		}, "pruned", "entry 4: the entry isn't a seal"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := pruned(t)

@@ -6,18 +6,18 @@ import (
 )
 
 // A stream's entries are numbered without gaps, so a number is all that a reader has to
-// remember to go on where it stopped. Whatever keeps something that follows from a
-// stream, such as the index of recall or a client that listens, keeps the number of the
-// last entry that it took in, and asks for those after it.
+// remember to continue where it stopped. Anything derived from a stream, such as the
+// index of recall, and any client that listens, keeps the number of the last entry that
+// it processed, and asks for the entries after it.
 
-// goneReason is the reason of the error where entries that a reader needs aren't there.
+// goneReason is the reason of the error if entries that a reader needs don't exist.
 const goneReason = "entries_gone"
 
 // Since calls fn for each entry of a stream after a number, in order and without a gap,
-// until fn returns an error, and returns the head that they lead to. Where the next entry
-// was pruned, or the stream ends before the number, it is sdk.NotFound, reason
-// "entries_gone" (see [IsGone]), and fn isn't called for what comes after the gap: read
-// what the entries are about from the store instead.
+// until fn returns an error, and returns the head that they lead to. If the next entry
+// was pruned, or the stream ends before the number, the error is sdk.NotFound, reason
+// "entries_gone" (see [IsGone]), and fn isn't called for entries after the gap: then read
+// the subject of the entries from the store instead.
 func Since(r core.Reader, stream string, after uint64, fn func(Entry) error) (Head, error) {
 	head, err := ReadHead(r, stream)
 	if err != nil || head.Seq == after {
@@ -34,12 +34,12 @@ func Since(r core.Reader, stream string, after uint64, fn func(Entry) error) (He
 		})
 	}
 	if err == nil && last != head.Seq {
-		err = sdk.Errorf(sdk.NotFound, goneReason, "entry %d of stream %s isn't there: it has entries up to %d, and older ones may be pruned", last+1, core.Cut(stream), head.Seq).
-			WithHint("read what is there now, and go on from entry %d", head.Seq).
+		err = sdk.Errorf(sdk.NotFound, goneReason, "stream %[2]s has no entry %[1]d: it has entries up to %[3]d, and older ones may be pruned", last+1, core.Cut(stream), head.Seq).
+			WithHint("read the present state, and continue from entry %d", head.Seq).
 			WithDetail("stream", stream).WithDetail("after", after).WithDetail("head", head.Seq)
 	}
 	return head, err
 }
 
-// IsGone reports whether an error says that entries after a number aren't there.
+// IsGone reports whether an error says that the entries after a number don't exist.
 func IsGone(err error) bool { return sdk.ReasonOf(err) == goneReason }

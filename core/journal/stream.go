@@ -9,18 +9,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Streams calls fn for each stream that has entries, by name, until it returns
-// false or an error. It takes the heads as they are.
+// Streams calls fn for each stream that has entries, by name, until it returns false or
+// an error. It doesn't check the heads.
 func Streams(r core.Reader, fn func(StreamHead) (more bool, err error)) error {
 	return StreamsUnder(r, "", fn)
 }
 
-// StreamsUnder is Streams for those whose name begins so.
+// StreamsUnder is Streams for names with a prefix.
 func StreamsUnder(r core.Reader, prefix string, fn func(StreamHead) (more bool, err error)) error {
 	return scanStreams(r, headKey(prefix), core.PrefixEnd(headKey(prefix)), fn)
 }
 
-// StreamsAfter is Streams for those whose name comes after one.
+// StreamsAfter is Streams for names that come after a name.
 func StreamsAfter(r core.Reader, after string, fn func(StreamHead) (more bool, err error)) error {
 	from := headKey(after)
 	if after != "" {
@@ -40,7 +40,7 @@ func scanStreams(r core.Reader, from, to []byte, fn func(StreamHead) (more bool,
 	})
 }
 
-// String is the head as it is kept elsewhere, such as "12:sha256:…".
+// String is the text form of the head, such as "12:sha256:…".
 func (h Head) String() string { return fmt.Sprintf("%d:%s", h.Seq, h.Hash) }
 
 // ParseHead reads what [Head.String] wrote.
@@ -49,8 +49,8 @@ func ParseHead(text string) (Head, error) {
 	seq, err := strconv.ParseUint(number, 10, 64)
 	wellFormed := hash == "" && seq == 0 || len(hash) == len(core.Digest(nil)) && strings.HasPrefix(hash, "sha256:")
 	if !ok || err != nil || !wellFormed {
-		return Head{}, sdk.Errorf(sdk.Invalid, "head_invalid", "%.100q is no head of the journal", text).
-			WithHint("give what audit head printed, such as 12:sha256:…")
+		return Head{}, sdk.Errorf(sdk.Invalid, "head_invalid", "%.100q isn't a head of the journal", text).
+			WithHint("give the head of a journal, such as 12:sha256:…")
 	}
 	return Head{seq, hash}, nil
 }

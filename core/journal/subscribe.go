@@ -1,7 +1,7 @@
 package journal
 
-// LogTo returns a subscriber that logs each entry by a function in the manner of
-// hclog: a message, then names and values in turn.
+// LogTo returns a subscriber that logs each entry with a function like hclog's: a
+// message, then alternating names and values.
 func LogTo(log func(message string, args ...any)) Subscriber {
 	return func(stream string, e Entry) {
 		args := []any{"stream", stream, "seq", e.Seq, "at", e.At}

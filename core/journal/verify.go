@@ -9,19 +9,19 @@ import (
 
 // Chain is a stream that is being checked, entry by entry. An error of its methods,
 // sdk.Internal of reason "journal_broken", names the entry at fault (detail "seq") and
-// whether it was edited, dropped or moved. Where the beginning was pruned, the chain goes
-// on from its seal.
+// whether it was edited, dropped or moved. If the beginning was pruned, the chain
+// continues from its seal.
 //
 // A writer who can replace the whole stream and its head can forge a chain; the root
-// finds that, and a head of the root kept elsewhere (see [Audit]).
+// detects that, and a head of the root kept elsewhere (see [Audit]).
 type Chain struct {
 	stream string
-	// last is the newest entry that was right.
+	// last is the newest correct entry.
 	last Head
 }
 
-// Follow begins to check the entries of a stream after one of them; the zero Head is its
-// beginning.
+// Follow begins to check the entries of a stream after one of them; the zero Head is the
+// stream's beginning.
 func Follow(stream string, after Head) *Chain { return &Chain{stream, after} }
 
 // Add checks the next entry.
@@ -33,7 +33,7 @@ func (c *Chain) Add(e *Entry) error {
 	return nil
 }
 
-// Last is the newest entry that was right.
+// Last is the newest correct entry.
 func (c *Chain) Last() Head { return c.last }
 
 // end compares the last entry with the stream's head.
@@ -59,16 +59,16 @@ func (e *Entry) follows(stream string, last Head) error {
 	case e.Seq > want && e.Hash == e.hash(stream):
 		return broken(stream, want, fmt.Sprintf("the entry is gone: %d follows %d", e.Seq, last.Seq))
 	case e.Seq != want:
-		return broken(stream, want, fmt.Sprintf("in its place is one that calls itself %d", e.Seq))
+		return broken(stream, want, fmt.Sprintf("the entry in its place has the number %d", e.Seq))
 	case e.Hash != e.hash(stream):
-		return broken(stream, want, "the entry was edited: its hash doesn't fit its content")
+		return broken(stream, want, "the entry was edited: its hash doesn't match its content")
 	case e.Prev != last.Hash:
 		return broken(stream, want, "the entry doesn't continue the one before it")
 	}
 	return nil
 }
 
-// brokenReason is the reason of all that is wrong with a journal.
+// brokenReason is the reason of all errors about a damaged journal.
 const brokenReason = "journal_broken"
 
 // IsBroken reports whether an error says that a journal isn't as it was written.
@@ -76,6 +76,6 @@ func IsBroken(err error) bool { return sdk.ReasonOf(err) == brokenReason }
 
 func broken(stream string, seq uint64, problem string) error {
 	return sdk.Errorf(sdk.Internal, brokenReason, "journal of %s, entry %d: %s", stream, seq, problem).
-		WithHint("the data was changed behind the program's back: restore a backup, or keep this as evidence").
+		WithHint("something other than this program changed the data: restore a backup, or keep this as evidence").
 		WithDetail("stream", stream).WithDetail("seq", seq)
 }

@@ -8,29 +8,30 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Subscriber gets each entry that its own [Writer] committed, in the goroutine that
-// committed it and before that goes on, so that a terminal shows what a command did before
-// it ends. It must return soon, and mustn't write to the store. It hears nothing of other
-// writers, in this process or another: what has to hear of all entries follows their
-// stream, see [Feed].
+// Subscriber receives each entry that its own [Writer] committed, in the goroutine that
+// committed it and before Update returns, so that a terminal shows what a command did
+// before the command ends. It must return soon, and mustn't write to the store. It
+// doesn't receive entries of other writers, in this process or another: to receive all
+// entries, follow a stream, see [Feed].
 type Subscriber func(stream string, e Entry)
 
-// Writer changes a store and tells what it did, in one transaction, and then its
-// subscribers. The zero value of Clock is the system's.
+// Writer changes a store and records in the same transaction what it did. After the
+// commit it notifies its subscribers. A nil Clock means the system clock.
 type Writer struct {
 	Store       core.Store
 	Clock       core.Clock
 	Subscribers []Subscriber
 }
 
-// Tx is a transaction that can append events. Like the one in it, it is valid
-// only inside its Update.
+// Tx is a transaction that can append events. Like the store transaction that it wraps,
+// it is valid only inside its Update.
 type Tx struct {
 	core.Tx
 	now    time.Time
 	caller core.Caller
 	told   []told
-	// heads are of the streams that were appended to. They are written at the end.
+	// heads are the heads of the streams that were appended to. They are written at the
+	// end.
 	heads []StreamHead
 }
 
@@ -39,10 +40,10 @@ type told struct {
 	entry  Entry
 }
 
-// Update runs fn in a transaction, as core.Store's Update does, and after the
-// commit tells the subscribers what fn appended, in order. What it appends has the
-// subject of the context's [core.Caller], which must be valid. Where it appends something,
-// the context's mark is set with it: see [core.WithMark].
+// Update runs fn in a transaction, as core.Store's Update does, and after the commit
+// passes the subscribers what fn appended, in order. The entries get the subject of the
+// context's [core.Caller], which must be valid. If something was appended, the context's
+// mark is set with it: see [core.WithMark].
 func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 	caller := core.CallerOf(ctx)
 	if err := caller.Validate(); err != nil {
@@ -77,21 +78,21 @@ func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 	return nil
 }
 
-// Now is the transaction's time: all that it writes bears the same.
+// Now is the transaction's time: everything that it writes has the same time.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-// Caller is who asked for what the transaction does. Its label is the agent_id of events
-// that have one.
+// Caller is who asked for the transaction. Its label is the agent_id of events that have
+// one.
 func (tx *Tx) Caller() core.Caller { return tx.caller }
 
-// Append adds events to the end of a stream. The stream's new head is written as the
+// Append adds events to the end of a stream. The stream's new head is written when the
 // transaction ends: until then only [Tx.Head] knows it, not [ReadHead].
 func (tx *Tx) Append(stream string, events ...Event) error {
 	return tx.AppendFor(tx.caller.Subject, stream, events...)
 }
 
-// AppendFor is Append for events that another subject led to than the transaction's, such
-// as the events of a batch that was gathered from many.
+// AppendFor is Append for events with another subject than the transaction's caller, such
+// as the events of a batch that was gathered from many callers.
 func (tx *Tx) AppendFor(subject, stream string, events ...Event) error {
 	if err := (core.Caller{Subject: subject}).Validate(); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (tx *Tx) AppendFor(subject, stream string, events ...Event) error {
 	return nil
 }
 
-// Head returns the head of a stream, with what the transaction appended.
+// Head returns the head of a stream, including what the transaction appended.
 func (tx *Tx) Head(stream string) (Head, error) {
 	if at := tx.at(stream); at >= 0 {
 		return tx.heads[at].Head, nil
@@ -124,7 +125,7 @@ func (tx *Tx) Head(stream string) (Head, error) {
 	return ReadHead(tx, stream)
 }
 
-// at is where the heads have a stream; -1 for nowhere. They are few.
+// at is the index of a stream in heads; -1 if it isn't there. Heads are few.
 func (tx *Tx) at(stream string) int {
 	return slices.IndexFunc(tx.heads, func(h StreamHead) bool { return h.Stream == stream })
 }

@@ -2,9 +2,9 @@ package loop
 
 import "sync/atomic"
 
-// Breaker is a circuit breaker that admits a fixed number of tries and then stays
-// open. It is safe for concurrent use: callers that race are admitted
-// exactly that many times in total.
+// Breaker is a circuit breaker that admits a fixed number of tries and then stays open.
+// It is safe for concurrent use: all callers together are admitted exactly that many
+// times.
 type Breaker struct {
 	left atomic.Int64
 }
@@ -16,7 +16,7 @@ func NewBreaker(n int) *Breaker {
 	return b
 }
 
-// Admit takes one of the tries that are left, and reports whether there was one.
+// Admit takes one of the remaining tries, and reports whether there was one.
 func (b *Breaker) Admit() bool {
 	for {
 		left := b.left.Load()

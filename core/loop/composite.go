@@ -21,25 +21,25 @@ const (
 	CompositeWeighted CompositeKind = "weighted" // Σw·s/Σw; valid from Threshold
 )
 
-// DefaultThreshold is the score from which a weighted composite is valid.
+// DefaultThreshold is the lowest score at which a weighted composite is valid.
 const DefaultThreshold = 0.7
 
 // Child is one evaluator of a [Composite].
 type Child struct {
 	Name      string
 	Evaluator sdk.Evaluator
-	// Weight counts in a weighted composite.
+	// Weight is the child's weight in a weighted composite.
 	Weight float64
 }
 
-// Composite judges with several evaluators: in parallel, or with FailFast in
-// list order up to the first that isn't valid, where each sees the output that the
-// first to parse it made of it. Children that didn't run count
-// as score 0 in a weighted composite. A child's failure is the composite's.
+// Composite judges with several evaluators: in parallel, or, with FailFast, in list order
+// up to the first that isn't valid. In order, each child sees the value that the first
+// child to parse the output made of it. Children that didn't run count as score 0 in a
+// weighted composite. If a child fails, the composite fails.
 type Composite struct {
 	Kind     CompositeKind
 	Children []Child
-	// Threshold is the score from which a weighted composite is valid. 0 means
+	// Threshold is the lowest score at which a weighted composite is valid. 0 means
 	// DefaultThreshold.
 	Threshold float64
 	FailFast  bool
@@ -54,15 +54,15 @@ func (c *Composite) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sd
 	return c.combine(responses), nil
 }
 
-// run returns the children's responses in list order, nil for those that
-// FailFast left out. The error holds the usage of all that were asked.
+// run returns the children's responses in list order, nil for those that FailFast
+// skipped. The error has the usage of all children that were asked.
 func (c *Composite) run(ctx context.Context, req *sdk.EvaluateRequest) ([]*sdk.EvaluateResponse, error) {
 	responses, errs := make([]*sdk.EvaluateResponse, len(c.Children)), make([]error, len(c.Children))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ask := func(i int) {
 		if responses[i], errs[i] = c.Children[i].evaluate(ctx, req); errs[i] != nil {
-			cancel(errs[i]) // the first failure is the cause; the others only follow from it
+			cancel(errs[i]) // the first failure is the cause of the others
 		}
 	}
 	if c.FailFast {
@@ -152,7 +152,8 @@ func (c *Composite) score(responses []*sdk.EvaluateResponse) (valid bool, score 
 		return some, highest
 	case CompositeWeighted:
 		if weights > 0 {
-			// Children who all score 0.7 together reach 0.7, whatever their weights.
+			// If all children score 0.7, the sum must be exactly 0.7, whatever the
+			// weights.
 			score = core.Rounded(sum / weights)
 		}
 		return score >= c.threshold(), score
@@ -167,7 +168,7 @@ func (c *Composite) threshold() float64 {
 	return c.Threshold
 }
 
-// sourced names the child in its findings: outer/inner where composites nest.
+// sourced adds the child's name to its findings: outer/inner if composites are nested.
 func sourced(name string, findings []sdk.Finding) []sdk.Finding {
 	out := make([]sdk.Finding, len(findings))
 	for i, f := range findings {

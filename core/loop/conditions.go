@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// accepts decides whether the last attempt passes: by the verdict, or by the
-// loop's accept rule. A rule that fails ends the run with status error.
+// accepts decides whether the last attempt passes: by the verdict, or by the loop's
+// accept rule. If the rule fails, the run ends with status error.
 func (d *driver) accepts(ctx context.Context, v *sdk.Verdict) (bool, error) {
 	if d.o.Accept == nil {
 		return v.Valid, nil
@@ -36,7 +36,7 @@ func accepts(ctx context.Context, rule core.Expression, v *sdk.Verdict, output j
 	return accepted, sdk.Wrap("accept", err)
 }
 
-// stopWhen evaluates the loop's own stop rule. A rule that fails stops.
+// stopWhen evaluates the loop's own stop rule. If the rule fails, the loop stops.
 func (e *engine) stopWhen(ctx context.Context, active activeTime) bool {
 	if e.limits.StopWhen == nil {
 		return false
@@ -61,7 +61,7 @@ func (e *engine) plainHistory() []any {
 	return list
 }
 
-// plain turns findings into what expressions work on.
+// plain converts findings to the values that expressions use.
 func plain(findings []sdk.Finding) []any {
 	if len(findings) == 0 {
 		return []any{}
@@ -94,8 +94,8 @@ func allSame(attempts []core.Attempt, key func(*core.Attempt) string) bool {
 
 func outputKey(a *core.Attempt) string { return canonical(a.Output) }
 
-// canonical is an output with its object keys sorted and its spaces removed. What isn't
-// JSON stays as it is.
+// canonical is an output with its object keys sorted and its spaces removed. Anything
+// that isn't JSON is unchanged.
 func canonical(output json.RawMessage) string {
 	v, err := core.DecodeJSON(output)
 	if err != nil {
@@ -104,7 +104,7 @@ func canonical(output json.RawMessage) string {
 	return string(core.MustJSON(v))
 }
 
-// errorsKey is the set of the evaluator's errors, in an order of its own.
+// errorsKey is the set of the evaluator's errors, in a fixed order.
 func errorsKey(a *core.Attempt) string {
 	var lines []string
 	for _, f := range a.Errors {

@@ -10,7 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// driver does what the engine decides: it calls plugins, records, and tells.
+// driver carries out what the engine decides: it calls plugins, records attempts, and
+// sends events.
 type driver struct {
 	o       *Options
 	engine  engine
@@ -46,7 +47,7 @@ func newDriver(o *Options) (*driver, error) {
 	return d, nil
 }
 
-// loop runs iterations until one of them ends it. Its bound is fixed here, so
+// loop runs iterations until one of them ends the loop. The limit is fixed here, so
 // nothing that a plugin returns can extend it.
 func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
 	if last := d.engine.last(); last != nil && last.Judged {
@@ -64,8 +65,8 @@ func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
 	return core.StopMaxIterations, nil
 }
 
-// iterate makes one attempt, unless a resumed loop has one to judge, and judges
-// it. It returns why the loop stops, or "" if it goes on.
+// iterate makes one attempt, unless a resumed loop already has one, and judges it. It
+// returns why the loop stops, or "" to continue.
 func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
 	d.began = d.active.clock.Now()
 	number := len(d.engine.attempts)
@@ -111,7 +112,7 @@ func (d *driver) attempt(ctx context.Context) (core.StopReason, error) {
 	return d.engine.check(ctx, d.active), nil
 }
 
-// produce makes the next attempt: by the corrector, or by the generator.
+// produce makes the next attempt, with the corrector or the generator.
 func (d *driver) produce(ctx context.Context) (core.StopReason, error) {
 	if d.engine.next() == sdk.RoleCorrect {
 		made, reason, err := d.correct(ctx)
@@ -149,8 +150,8 @@ func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	return "", d.recordVerdict(ctx, a)
 }
 
-// correct asks the corrector for the next attempt, or for what the generator
-// shall know. It reports whether it made the attempt.
+// correct asks the corrector for the next attempt, or for feedback to the generator. It
+// reports whether the corrector made the attempt.
 func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason, err error) {
 	d.started(sdk.RoleCorrect)
 	resp, err := d.o.Corrector.Correct(ctx, d.correctRequest())
@@ -186,17 +187,17 @@ func (d *driver) judge(ctx context.Context) error {
 	return d.recordVerdict(ctx, d.engine.last())
 }
 
-// ruling is what was said of an attempt.
+// ruling is how an attempt was judged.
 type ruling struct {
 	*sdk.EvaluateResponse
 	// accepted is whether the attempt passes by the workflow's rule.
 	accepted bool
-	// failed is whether it isn't the evaluator's: that failed, and the loop counts
-	// the attempt as invalid.
+	// failed is whether the evaluator failed, so that the loop counts the attempt as
+	// invalid.
 	failed bool
 }
 
-// verdict asks what there is to say of the last attempt.
+// verdict returns the ruling on the last attempt.
 func (d *driver) verdict(ctx context.Context) (ruling, error) {
 	resp, err := d.evaluate(ctx)
 	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == EvaluatorErrorFail {
@@ -213,7 +214,7 @@ func (d *driver) verdict(ctx context.Context) (ruling, error) {
 	return ruling{EvaluateResponse: resp, accepted: accepted}, err
 }
 
-// evaluate asks for a verdict.
+// evaluate asks the evaluator for a verdict.
 func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
 	req := d.evaluateRequest()
 	return retried(ctx, d, req.Call, d.engine.limits.EvaluatorRetries, func() (*sdk.EvaluateResponse, error) {
@@ -225,8 +226,8 @@ func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
 	})
 }
 
-// failure says what an error while judging means: the end of the loop's own
-// context if that is why, else the evaluator's failure.
+// failure classifies an error during judging: the end of the loop's own context if that
+// is the cause, else the evaluator's failure.
 func (d *driver) failure(ctx context.Context, err error) (core.StopReason, error) {
 	var lost *recordError
 	if ctx.Err() != nil && !errors.As(err, &lost) {
@@ -235,7 +236,7 @@ func (d *driver) failure(ctx context.Context, err error) (core.StopReason, error
 	return core.StopEvaluatorError, err
 }
 
-// interrupted says why no further call may start, or "".
+// interrupted returns why no further call may start, or "".
 func (d *driver) interrupted(ctx context.Context) core.StopReason {
 	switch {
 	case d.active.cancelled():
@@ -248,13 +249,13 @@ func (d *driver) interrupted(ctx context.Context) core.StopReason {
 	return ""
 }
 
-// call names the step that a request belongs to.
+// call identifies the step that a request belongs to.
 func (d *driver) call(role sdk.Role) sdk.Call {
 	return Call(d.o.RunID, d.o.Visit, d.o.Node, d.engine.iteration(role), role)
 }
 
-// idempotencyKey is run_id/iteration/role. Later visits of a run name themselves
-// too (run_id.visit/…), since a workflow may hold several loops.
+// idempotencyKey is run_id/iteration/role. From the second visit on it contains the visit
+// too (run_id.visit/…), because a workflow may have several loops.
 func idempotencyKey(runID string, visit, iteration int, role sdk.Role) string {
 	if runID == "" {
 		return ""
@@ -276,8 +277,8 @@ func (d *driver) generateRequest() *sdk.GenerateRequest {
 	return req
 }
 
-// emitter takes the pieces of an output where somebody sees them, else it is nil, so that
-// none are made.
+// emitter sends the pieces of an output as events. It is nil if nobody receives them, so
+// that plugins don't produce any.
 func emitter(events func(core.Event), pieces bool, node string, iteration int) func(chunk string) {
 	if events == nil || !pieces {
 		return nil

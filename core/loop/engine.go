@@ -8,12 +8,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The rules of the loop are one state machine without effects. A loop that calls, records
+// The rules of the loop are a state machine without effects. A loop that calls, records
 // and decides in one function needs its rules a second time to be resumed, and the two
-// drift apart. Here a resumed loop replays its records into the machine and goes on, a
-// replay judges on a copy of it, and a test can interrupt a loop at every record and
-// compare what comes of it. So nothing in this file may call a plugin, read a clock or
-// use what isn't in a record: a loop that was resumed would then end differently.
+// versions diverge. Here a resumed loop replays its records into the machine and
+// continues, a replay judges on a copy of it, and a test can interrupt a loop at every
+// record and compare the results. So nothing in this file may call a plugin, read a clock
+// or use data that isn't in a record: a resumed loop would then end differently.
 
 // engine is the state of a loop. It makes no call and reads no clock. The driver
 // reports the result of each step, next returns the step that follows, and check
@@ -35,7 +35,7 @@ type engine struct {
 	patch          json.RawMessage
 	// pending is the part of usage that no attempt holds yet.
 	pending sdk.Usage
-	// failure is why the generator made nothing the last time, nil if it never failed
+	// failure is why the generator produced nothing the last time; nil if it never failed
 	// in this process.
 	failure error
 	// stop is whether the loop's policy, asked about the last attempt, ends the loop.
@@ -56,7 +56,7 @@ func (e *engine) next() sdk.Role {
 	return sdk.RoleGenerate
 }
 
-// last is the newest attempt, nil before the first.
+// last is the newest attempt; nil before the first.
 func (e *engine) last() *core.Attempt {
 	if len(e.attempts) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (e *engine) iteration(role sdk.Role) int {
 	return len(e.attempts)
 }
 
-// produced adds the next attempt, unjudged, with what the corrector left behind.
+// produced adds the next attempt, not judged yet, with what the corrector left for it.
 func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage) *core.Attempt {
 	e.add(core.Attempt{
 		Iteration: len(e.attempts) + 1, Role: role, Output: output,
@@ -83,8 +83,8 @@ func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage
 	return e.last()
 }
 
-// spent adds the usage of a call that made neither an attempt nor a verdict. The
-// next recorded attempt includes it.
+// spent adds the usage of a call that led to neither an attempt nor a verdict. The next
+// recorded attempt includes it.
 func (e *engine) spent(usage sdk.Usage) {
 	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
 }
@@ -112,7 +112,7 @@ func (e *engine) judged(v *sdk.Verdict, usage sdk.Usage, accepted bool) {
 	e.remember()
 }
 
-// remember keeps the last attempt's verdict for those who see the history.
+// remember stores the last attempt's verdict in the history.
 func (e *engine) remember() {
 	a := e.last()
 	e.history = append(e.history, entryForPlugins(a))
@@ -150,7 +150,7 @@ func (e *engine) patched(patch json.RawMessage, usage sdk.Usage) error {
 	return nil
 }
 
-// replay takes in recorded attempts, as if their steps had just happened.
+// replay applies recorded attempts, as if their steps had just happened.
 func (e *engine) replay(done []core.Attempt) error {
 	for _, a := range done {
 		if a.Iteration != len(e.attempts)+1 {
@@ -174,7 +174,7 @@ func (e *engine) replay(done []core.Attempt) error {
 	return nil
 }
 
-// resume counts what an interrupted loop had consumed beyond its attempts.
+// resume adds what an interrupted loop had consumed beyond its attempts.
 func (e *engine) resume(used sdk.Usage) {
 	e.spent(sdk.Usage{
 		TokensIn:  max(0, used.TokensIn-e.usage.TokensIn),
@@ -185,8 +185,8 @@ func (e *engine) resume(used sdk.Usage) {
 
 func (e *engine) add(a core.Attempt) { e.attempts = append(e.attempts, a) }
 
-// check decides whether the loop stops after a verdict, in a fixed
-// order; what the policy says follows what the workflow says.
+// check decides whether the loop stops after a verdict, in a fixed order; the policy's
+// answer comes after the workflow's rules.
 func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
 	last := e.last()
 	switch {
@@ -216,7 +216,7 @@ func (e *engine) overBudget() bool {
 		l.BudgetUSD > 0 && e.usage.CostUSD >= l.BudgetUSD
 }
 
-// reflection is what the reserved keys hold for a step on the given output.
+// reflection has the values of the reserved keys for a step on the given output.
 func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 	r := reflection{iteration: iteration, output: output, errors: e.errors, history: e.recent()}
 	if len(e.history) > 0 {
@@ -233,8 +233,8 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 // twice, and the best attempt.
 const historyBytes = 2 << 20
 
-// recent is the part of the history that plugins are sent: the newest attempts,
-// as many as history_limit and historyBytes let through.
+// recent is the part of the history that plugins get: the newest attempts, as many as
+// history_limit and historyBytes allow.
 func (e *engine) recent() [][]byte {
 	first, size := len(e.history), 0
 	for first > 0 && len(e.history)-first < e.limits.HistoryLimit {
@@ -246,7 +246,7 @@ func (e *engine) recent() [][]byte {
 	return e.history[first:]
 }
 
-// madeNothing reports whether no attempt has an output, though there are some.
+// madeNothing reports whether there are attempts, but none has an output.
 func (e *engine) madeNothing() bool {
 	for i := range e.attempts {
 		if !e.attempts[i].GeneratorFailed() {

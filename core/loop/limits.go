@@ -15,7 +15,7 @@ const (
 	DefaultGeneratorRetries = 2
 )
 
-// CorrectMode says what becomes of a corrector's output.
+// CorrectMode says what happens with a corrector's output.
 type CorrectMode string
 
 // The correct modes.
@@ -24,7 +24,7 @@ const (
 	CorrectRegenerate CorrectMode = "regenerate" // it is merged into the state and the generator runs again
 )
 
-// OnFailure says what a loop returns that ended without a passed attempt.
+// OnFailure says what a loop returns if no attempt passed.
 type OnFailure string
 
 // The failure strategies.
@@ -34,21 +34,20 @@ const (
 	Raise      OnFailure = "raise"
 )
 
-// OnEvaluatorError says what an evaluator's failure means once its retries are
-// used up.
+// OnEvaluatorError says what happens if an evaluator fails and its retries are used up.
 type OnEvaluatorError string
 
-// The meanings of an evaluator's failure.
+// What happens when an evaluator fails.
 const (
 	EvaluatorErrorStop OnEvaluatorError = "error"        // the run ends with status error, resumable
 	EvaluatorErrorFail OnEvaluatorError = "fail_attempt" // the attempt counts as invalid
 )
 
-// OnGeneratorError says what it means that the generator gave no output.
+// OnGeneratorError says what happens if the generator gives no output.
 type OnGeneratorError string
 
-// The meanings of a generator's failure. Without one, a generator that can't work
-// ends the run and one that made nothing usable made an attempt.
+// What happens when a generator fails. By default, a generator that can't work ends the
+// run, and one that made nothing usable made an attempt.
 const (
 	GeneratorErrorStop    OnGeneratorError = "stop"    // the run ends with status error, resumable
 	GeneratorErrorAttempt OnGeneratorError = "attempt" // it counts as an attempt with output null
@@ -57,12 +56,11 @@ const (
 // Limits is how a loop ends, and what happens then. The zero value of each
 // field is its default.
 type Limits struct {
-	// MaxIterations is how many attempts are admitted: 1 to 1,000, default 3.
+	// MaxIterations is how many attempts are allowed: 1 to 1,000, default 3.
 	MaxIterations int
-	// Timeout is the active time over all resumes; 0 is none.
+	// Timeout is the active time over all resumes; 0 is no limit.
 	Timeout time.Duration
-	// BudgetTokens and BudgetUSD end the loop once the usage reaches them; 0 is
-	// none.
+	// BudgetTokens and BudgetUSD end the loop once the usage reaches them; 0 is no limit.
 	BudgetTokens int64
 	BudgetUSD    float64
 	// NoProgress ends the loop after that many consecutive attempts with the
@@ -76,15 +74,15 @@ type Limits struct {
 	CorrectMode      CorrectMode
 	OnFailure        OnFailure
 	OnEvaluatorError OnEvaluatorError
-	// OnGeneratorError, where set, holds for every failure of the generator.
+	// OnGeneratorError, if set, applies to every failure of the generator.
 	OnGeneratorError OnGeneratorError
-	// GeneratorRetries is how often a transient failure is retried: default 2;
-	// negative is never.
+	// GeneratorRetries is how often a transient failure is retried: default 2; a negative
+	// number means never.
 	GeneratorRetries int
-	// EvaluatorRetries is how often a transient failure is retried: default 2;
-	// negative is never.
+	// EvaluatorRetries is how often a transient failure is retried: default 2; a negative
+	// number means never.
 	EvaluatorRetries int
-	// HistoryLimit is how many attempts plugins are sent: default 20. They are
-	// fewer where more than 2 MiB would be sent, the newest ones.
+	// HistoryLimit is how many attempts plugins get: default 20. If these are more than 2
+	// MiB, plugins get only the newest of them.
 	HistoryLimit int
 }

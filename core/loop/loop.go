@@ -21,9 +21,9 @@ type Options struct {
 
 	Limits
 
-	// Policy is asked of each attempt, once it is judged, and has the last word
-	// on whether it passes and on whether the loop gives up. nil leaves that to the
-	// limits. Namespace and Workflow are what it learns of the run.
+	// Policy is asked about each attempt once it is judged, and has the last word on
+	// whether it passes and on whether the loop gives up. nil leaves that to the limits.
+	// Namespace and Workflow are what it gets to know about the run.
 	Policy              Policy
 	Namespace, Workflow string
 
@@ -34,11 +34,11 @@ type Options struct {
 	RunID string
 	Visit int
 	Node  string
-	// Done are the attempts that an interrupted loop recorded, in order. The
-	// loop goes on behind them.
+	// Done are the attempts that an interrupted loop recorded, in order. The loop
+	// continues after them.
 	Done []core.Attempt
-	// Used is what the interrupted loop had consumed at its end, where that is
-	// known: also calls that left no attempt, and time since the last one.
+	// Used is what the interrupted loop had consumed at its end, if that is known,
+	// including calls that led to no attempt, and the time since the last one.
 	Used core.RunUsage
 	// Recorder makes attempts durable before the step that follows them. nil
 	// keeps them in memory only.
@@ -47,8 +47,8 @@ type Options struct {
 	Events func(core.Event)
 	// Observer follows each iteration; nil follows nothing.
 	Observer core.Observer
-	// Pieces sends Events core.OutputChunk too. A model streams its reply only
-	// then: where nobody sees the pieces, a whole reply is the safer one.
+	// Pieces sends core.OutputChunk to Events too. Only then does a model stream its
+	// reply: if nobody sees the pieces, a whole reply is safer.
 	Pieces bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
@@ -117,10 +117,10 @@ func withDefaults(l Limits) Limits {
 	return l
 }
 
-// Run runs a loop to its end. Unless the options are wrong there is always a
-// result; an error next to it means that the loop ended with status raised,
-// error or cancelled, and is described in the result too. An exhausted loop
-// returns its best or last attempt and no error.
+// Run runs a loop to its end. Unless the options are wrong there is always a result; an
+// error next to it means that the loop ended with status raised, error or cancelled, and
+// is described in the result too. An exhausted loop returns its best or last attempt and
+// no error.
 func Run(ctx context.Context, o *Options) (*core.LoopResult, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

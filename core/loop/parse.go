@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/sdk/jsontext"
 )
 
-// Parsed makes an evaluator judge the JSON value in a text, where the attempt is a text.
-// The value is the attempt's output from then on. A text without one is a bad attempt,
-// not a failure to judge it.
+// Parsed makes an evaluator judge the JSON value in a text, if the attempt is a text.
+// From then on the value is the attempt's output. A text without a JSON value is a bad
+// attempt, not a failure to judge it.
 func Parsed(evaluator sdk.Evaluator) sdk.Evaluator { return parsing{evaluator} }
 
 type parsing struct{ sdk.Evaluator }
@@ -41,7 +41,7 @@ func (p parsing) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 	return &out, nil
 }
 
-// withOutput is a request for another output, which the state shows too.
+// withOutput is a request with another output, which is in the state too.
 func withOutput(req *sdk.EvaluateRequest, output json.RawMessage) (*sdk.EvaluateRequest, error) {
 	out := *req
 	out.Output = output

@@ -12,9 +12,9 @@ type Policy interface {
 	Loop(ctx context.Context, in *core.LoopInput) core.LoopOutcome
 }
 
-// take takes in what was said of the last attempt, and what the loop's policy
-// makes of it. Where the policy fails nobody knows whether the attempt passes: it
-// stays unjudged, and the run ends with status error.
+// take applies the ruling on the last attempt, and what the loop's policy makes of it. If
+// the policy fails, nobody knows whether the attempt passes: it stays unjudged, and the
+// run ends with status error.
 func (d *driver) take(ctx context.Context, r ruling) error {
 	before, attempt := d.engine, *d.engine.last()
 	d.engine.judged(&r.Verdict, r.Usage, r.accepted)
@@ -36,8 +36,8 @@ func (d *driver) take(ctx context.Context, r ruling) error {
 	return nil
 }
 
-// askToStop asks the policy whether the loop gives up after the last attempt,
-// which nobody judged, or whose verdict is recorded. A policy that fails stops.
+// askToStop asks the policy whether the loop gives up after the last attempt, which
+// nobody judged, or whose verdict is recorded. If the policy fails, the loop stops.
 func (d *driver) askToStop(ctx context.Context) {
 	if d.o.Policy != nil && !d.engine.last().Accepted {
 		d.engine.stop = d.ask(ctx).Stop
@@ -58,7 +58,7 @@ func (d *driver) ask(ctx context.Context) core.LoopOutcome {
 func policyFailed(d *core.Decision) error {
 	f := d.Failure
 	err := sdk.Errorf(sdk.Invalid, f.Code, "the loop policy %s failed: %s", d.File, f.Message)
-	return err.WithHint("fix the policy, then go on with the run; see how it decides").
+	return err.WithHint("fix the policy, then resume the run; see how the policy decides").
 		WithAction("policy explain", "point", string(core.PointLoop)).
 		WithDetail("file", d.File).WithDetail("path", d.Path)
 }

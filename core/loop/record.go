@@ -14,8 +14,8 @@ type recordError struct{ error }
 
 func (e *recordError) Unwrap() error { return e.error }
 
-// recordOutput makes the newest attempt durable before it is judged. A
-// cancelled run still records what was paid for.
+// recordOutput makes the newest attempt durable before it is judged. Even a cancelled run
+// records it, because it was paid for.
 func (d *driver) recordOutput(ctx context.Context, a *core.Attempt) error {
 	a.ActiveMillis = d.active.millis()
 	if d.o.Recorder == nil {
@@ -27,7 +27,7 @@ func (d *driver) recordOutput(ctx context.Context, a *core.Attempt) error {
 	return nil
 }
 
-// recordVerdict makes a judged attempt durable and tells of it.
+// recordVerdict makes a judged attempt durable and sends its event.
 func (d *driver) recordVerdict(ctx context.Context, a *core.Attempt) error {
 	a.ActiveMillis = d.active.millis()
 	if d.o.Recorder != nil {
@@ -41,7 +41,7 @@ func (d *driver) recordVerdict(ctx context.Context, a *core.Attempt) error {
 	return nil
 }
 
-// checkOutput refuses what can't be an attempt.
+// checkOutput refuses an output that isn't a JSON value.
 func checkOutput(output json.RawMessage) error {
 	if !json.Valid(output) {
 		return sdk.Errorf(sdk.Invalid, "output_invalid", "the output is not a JSON value").

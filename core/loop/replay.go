@@ -12,18 +12,18 @@ import (
 type ReplayOptions struct {
 	// Evaluator judges; it may differ from the recorded one.
 	Evaluator sdk.Evaluator
-	// Limits are the loop's. The ones about judging count: Accept,
+	// Limits are the loop's limits, of which a replay uses those about judging: Accept,
 	// HistoryLimit, EvaluatorRetries and OnEvaluatorError.
 	Limits Limits
 	// Policy, Namespace and Workflow are as in [Options].
 	Policy              Policy
 	Namespace, Workflow string
-	// State is the state as the loop found it.
+	// State is the state at the loop's start.
 	State json.RawMessage
-	// Attempts are the recorded ones.
+	// Attempts are the recorded attempts.
 	Attempts []core.Attempt
-	// Node names the loop in requests. There is no run id, so that no plugin
-	// answers from its first time.
+	// Node names the loop in requests. There is no run id, so that no plugin repeats its
+	// first answer.
 	Node string
 }
 
@@ -32,12 +32,12 @@ type Replayed struct {
 	Iteration int      `json:"iteration"`
 	Was       Judgment `json:"was"`
 	Now       Judgment `json:"now"`
-	// Changed is whether the attempt would pass now and didn't, or the reverse,
-	// or has another score or other errors.
+	// Changed is whether the attempt would pass now but didn't, or the reverse, or has
+	// another score or other errors.
 	Changed bool `json:"changed"`
 }
 
-// Judgment is a verdict and whether the attempt passed by it.
+// Judgment is a verdict and whether the attempt passed.
 type Judgment struct {
 	Valid    bool          `json:"valid"`
 	Accepted bool          `json:"accepted"`
@@ -45,9 +45,9 @@ type Judgment struct {
 	Errors   []sdk.Finding `json:"errors"`
 }
 
-// Replay judges recorded attempts again, each with the history that it had. It
-// calls no generator and no corrector, and records nothing. Attempts that no
-// generator made stay as they are.
+// Replay judges recorded attempts again, each with the history that it had. It calls no
+// generator or corrector, and records nothing. Attempts whose generator failed are
+// unchanged.
 func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 	d, err := newDriver(&Options{
 		State: o.State, Node: o.Node,
@@ -78,7 +78,7 @@ func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 	return out, nil
 }
 
-// rejudge asks for a verdict on an attempt as it was made, and forgets it again.
+// rejudge gets a new verdict on an attempt, and then removes the attempt from the engine.
 func (d *driver) rejudge(ctx context.Context, a core.Attempt) (Judgment, error) {
 	if a.GeneratorFailed() || !a.Judged {
 		return judgment(&a), nil

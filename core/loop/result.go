@@ -13,8 +13,8 @@ import (
 // but never judged, because the loop ended first.
 const TypeNotEvaluated = "not_evaluated"
 
-// result says how the loop ended. cause is the error of the step that ended it,
-// if one did.
+// result describes how the loop ended. cause is the error of the step that ended it, if
+// one did.
 func (d *driver) result(reason core.StopReason, cause error) (*core.LoopResult, error) {
 	e := &d.engine
 	var lost *recordError
@@ -49,7 +49,7 @@ func (d *driver) result(reason core.StopReason, cause error) (*core.LoopResult, 
 	return r, err
 }
 
-// madeNothing says why a loop of failed generations has no output.
+// madeNothing is the error of a loop that has no output because all generations failed.
 func (d *driver) madeNothing() error {
 	last := d.engine.last().Errors[0]
 	err := sdk.Errorf(sdk.Exhausted, "nothing_generated", "the generator made nothing usable in %d attempts; the last: %s",
@@ -68,8 +68,8 @@ func entry(a *core.Attempt, reason core.StopReason) sdk.HistoryEntry {
 	return h
 }
 
-// chosen is the index of the attempt that the result is, -1 for none: the one
-// that passed, else what the failure strategy says.
+// chosen is the index of the attempt that becomes the result: the one that passed, else
+// the one that the failure strategy selects; -1 if there is none.
 func (d *driver) chosen(s core.Status) int {
 	e := &d.engine
 	if s == core.StatusPassed || e.limits.OnFailure == ReturnLast || e.best < 0 {
@@ -92,7 +92,7 @@ func status(reason core.StopReason, cause error, strategy OnFailure) core.Status
 	return core.StatusExhausted
 }
 
-// ending is the error that a status stands for, nil for passed and exhausted.
+// ending is the error for a status; nil for passed and exhausted.
 func ending(r *core.LoopResult, cause error) error {
 	switch r.Status {
 	case core.StatusError:

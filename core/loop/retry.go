@@ -9,15 +9,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A call that fails is one of three things. Something is wrong that no other try
-// changes: a key, a config, a template, a denied capability. Or the other side is
-// down, and may be back in a moment. Or it worked, and made nothing that can be
-// used. The first two are no attempt: fifty iterations of a loop would otherwise be
-// used up in a second by a model that is down for a minute.
+// A failed call is one of three kinds. Something is wrong that no retry changes: a key, a
+// config, a template, a denied capability. Or the other side is down, and may soon be
+// back. Or it worked, but produced nothing usable. The first two don't count as attempts:
+// otherwise a model that is down for a minute would use up fifty iterations of a loop in
+// a second.
 
-// endsTheRun reports whether a generator's failure, its retries used up, ends the
-// run rather than count as an attempt. A call that ran past its deadline is as good
-// as down.
+// endsTheRun reports whether a generator's failure, when its retries are used up, ends
+// the run instead of counting as an attempt. A call that passed its deadline counts as a
+// side that is down.
 func (d *driver) endsTheRun(err error) bool {
 	switch d.o.OnGeneratorError {
 	case GeneratorErrorStop:
@@ -28,10 +28,9 @@ func (d *driver) endsTheRun(err error) bool {
 	return sdk.Permanent(err) || sdk.Transient(err) || sdk.CodeOf(err) == sdk.Timeout
 }
 
-// Pauses between tries: 200 ms doubling, half of it random, so that two tries
-// bridge a plugin's restart, which takes 0.25 s. The other side may ask for more, up
-// to maxPause, what a call of a model may take by default; for longer than that
-// nobody is kept waiting.
+// Pauses between tries: 200 ms, doubling, half of it random, so that two retries outlast
+// a plugin's restart, which takes 0.25 s. The other side may ask for a longer pause, up
+// to maxPause, the default deadline of a model call; nobody should wait longer than that.
 const (
 	firstPause = 200 * time.Millisecond
 	maxPause   = 120 * time.Second
@@ -42,8 +41,8 @@ func retryPause(try int, err error) time.Duration {
 	return max(full/2+rand.N(full/2), sdk.RetryAfter(err))
 }
 
-// retried calls again after a transient fault, while the budget lasts. What failed
-// calls consumed counts.
+// retried repeats a call after a transient failure, while the budget lasts. The usage of
+// failed calls counts.
 func retried[R any](ctx context.Context, d *driver, c sdk.Call, retries int, call func() (*R, error)) (*R, error) {
 	for try := 1; ; try++ {
 		resp, err := call()

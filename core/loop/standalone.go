@@ -8,13 +8,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A plugin that is asked outside a loop gets what it would get in the first iteration of
+// A plugin that is called outside a loop gets the same input as in the first iteration of
 // one: the same call, and the same reserved keys in its state. So an evaluator works in
-// reflection.evaluate as it does in a loop. What those keys hold, and how a call is
-// named, is decided in this package only.
+// reflection.evaluate as it does in a loop. Only this package decides what those keys
+// hold, and how a call is identified.
 
-// Call names the call of a node's iteration, with its idempotency key. Visit counts the
-// nodes that the run has started, from 1. Without a run there is no key.
+// Call identifies the call of a node's iteration, with its idempotency key. visit counts
+// the nodes that the run has started, from 1. Without a run there is no key.
 func Call(runID string, visit int, node string, iteration int, role sdk.Role) sdk.Call {
 	return sdk.Call{
 		RunID: runID, Node: node, Iteration: iteration, Role: role,
@@ -35,9 +35,9 @@ func StandaloneState(state, output json.RawMessage, findings []sdk.Finding) (jso
 }
 
 // RecordedState is [StandaloneState] of a state that may have been recorded in a loop. It
-// keeps the reserved keys that are there, so that an evaluator sees the history that it
-// would have seen then; but what it judges is the output at hand. It returns the
-// iteration too. A workflow's own state never has such keys.
+// keeps the reserved keys that exist, so that an evaluator sees the history that it would
+// have seen then, except that it judges the given output. It also returns the iteration.
+// A workflow's own state never has such keys.
 func RecordedState(recorded, output json.RawMessage) (state json.RawMessage, iteration int, err error) {
 	if state, err = StandaloneState(recorded, output, nil); err != nil {
 		return nil, 0, err
@@ -60,5 +60,5 @@ func RecordedState(recorded, output json.RawMessage) (state json.RawMessage, ite
 }
 
 // SameOutput reports whether two outputs are the same value: the order of keys and the
-// space between tokens don't count.
+// space between tokens don't matter.
 func SameOutput(a, b json.RawMessage) bool { return canonical(a) == canonical(b) }

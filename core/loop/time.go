@@ -7,15 +7,14 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// activeTime measures how long a loop has been active, over all resumes, and
-// bounds it.
+// activeTime measures how long a loop has been active, over all resumes, and limits it.
 type activeTime struct {
 	clock  core.Clock
 	start  time.Time
-	before time.Duration // of the interrupted runs
+	before time.Duration // active time before the last resume
 	limit  time.Duration // 0 is none
-	// caller is the error of the caller's own context: the loop's timeout doesn't
-	// hide that the caller gave up.
+	// caller is the error of the caller's own context: if the caller gave up, the loop's
+	// timeout mustn't hide that.
 	caller func() error
 }
 

@@ -12,17 +12,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// keyOutput is the reserved key of the attempt at hand.
+// keyOutput is the reserved key of the current attempt.
 const keyOutput = core.ReservedPrefix + "output"
 
-// view makes the state that plugins see: the workflow's state with the
-// reflection_* keys next to it. The workflow's part is encoded once.
+// view makes the state that plugins see: the workflow's state together with the
+// reflection_* keys. The workflow's part is encoded once.
 type view struct {
 	members map[string]json.RawMessage
 	base    []byte // the members as `"k":v,` in key order, without reserved ones
 }
 
-// reflection is what the reserved keys hold in one call.
+// reflection has the values of the reserved keys in one call.
 type reflection struct {
 	iteration int
 	output    json.RawMessage
@@ -44,8 +44,7 @@ func newView(state json.RawMessage) (*view, error) {
 	return v, nil
 }
 
-// merge puts an object's members into the state, except for reserved keys, however
-// deep they lie.
+// merge merges an object's members into the state, except reserved keys at any depth.
 func (v *view) merge(patch json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(withoutReserved(patch), &members); err != nil || members == nil {
@@ -95,17 +94,17 @@ func (v *view) state(r reflection) json.RawMessage {
 	return append(b, '}')
 }
 
-// entryForPlugins is an attempt in reflection_history. An output that holds the
-// state, which holds the history, must not nest it: each attempt would double it.
-// The store and the result keep outputs as they were made.
+// entryForPlugins is an attempt in reflection_history. An output may contain the state,
+// which contains the history; it must not be nested there, or each attempt would double
+// it. The store and the result keep outputs as they were made.
 func entryForPlugins(a *core.Attempt) []byte {
 	h := a.HistoryEntry()
 	h.Output, h.Raw = withoutReserved(h.Output), withoutReserved(h.Raw)
 	return core.MustJSON(h)
 }
 
-// withoutReserved is an output without members that the loop alone writes, however
-// deep they lie. What has none stays as it is.
+// withoutReserved is an output without members that only the loop may write, at any
+// depth. An output that has none is unchanged.
 func withoutReserved(output json.RawMessage) json.RawMessage {
 	if !bytes.Contains(output, []byte(`"`+core.ReservedPrefix)) {
 		return output
@@ -117,7 +116,7 @@ func withoutReserved(output json.RawMessage) json.RawMessage {
 	return core.MustJSON(strip(value))
 }
 
-// strip removes reserved members from a value, which is its own.
+// strip removes reserved members from a value, which it changes in place.
 func strip(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

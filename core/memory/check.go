@@ -12,7 +12,7 @@ var (
 	_ core.Prover    = (*Memories)(nil)
 )
 
-// Derived implements [core.Rebuilder]: the prefixes of what follows from the
+// Derived implements [core.Rebuilder]: the prefixes of the keys that are derived from
 // records and links.
 func (m *Memories) Derived() []string { return check.Derived() }
 

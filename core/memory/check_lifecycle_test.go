@@ -80,9 +80,9 @@ func TestCheckFindsAnEditedLife(t *testing.T) {
 	cases := []struct{ name, prefix, from, to, says string }{
 		{"decision", "gate-decision/", `"confidence":0.9`, `"confidence":0.8`, "isn't what its event says"},
 		{"decision that isn't JSON", "gate-decision/", `{`, `[`, "can't be decoded"},
-		{"promotion of another", "promotion/", `"decision":"`, `"decision":"x`, "says otherwise"},
+		{"promotion of another", "promotion/", `"decision":"`, `"decision":"x`, "or doesn't match"},
 		{"knowledge of another", "knowledge/", `"promoted_from":"`, `"promoted_from":"x`, "there is no promotion"},
-		{"superseded by nothing", "knowledge/", `"superseded_by":"`, `"superseded_by":"x`, "what superseded it isn't there"},
+		{"superseded by nothing", "knowledge/", `"superseded_by":"`, `"superseded_by":"x`, "the entry that superseded it is missing"},
 		{"promoted without a record", "memory/", `"state":"cooling"`, `"state":"promoted"`, "the record of its promotion says otherwise"},
 		{"sessions", "memory/", `"sessions":1`, `"sessions":2`, "it counts 2 sessions"},
 		{"misses", "memory/", `"miss_streak":0`, `"miss_streak":1`, "the record isn't what its newest event says"},

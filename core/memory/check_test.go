@@ -137,14 +137,14 @@ func change(t *testing.T, s core.Store, fn func(core.Tx) error) {
 func TestCheckFindsWhatWasEdited(t *testing.T) {
 	cases := []struct{ name, key, from, to, says string }{
 		{"content", "memory/a", `"content":"c a"`, `"content":"c b"`, "isn't what its event says"},
-		{"depth", "memory/a", `"reflection_depth":0`, `"reflection_depth":1`, "its depth is 1, but 0 in its event"},
-		{"id", "memory/a", `"id":"a"`, `"id":"b"`, "calls itself"},
+		{"depth", "memory/a", `"reflection_depth":0`, `"reflection_depth":1`, "its depth is 1, but its event says 0"},
+		{"id", "memory/a", `"id":"a"`, `"id":"b"`, "its own id is"},
 		{"not JSON", "memory/a", `{`, `[`, "can't be decoded"},
 		{"state", "memory/a", `"state":"open"`, `"state":"active"`, "the index misses"},
 		{"model", "memory/a", `"lengths"`, `"widths"`, "model"},
-		{"vector", "memory-vector/a", "lengths", "length", "length doesn't fit"},
-		{"link", "link/a/related_to/x", `"to":"x"`, `"to":"b"`, "of other memories"},
-		{"event", "event/namespace/ns\x00\x00\x00\x00\x00\x00\x00\x00\x01", `"memory_id":"a"`, `"memory_id":"b"`, "isn't its making"},
+		{"vector", "memory-vector/a", "lengths", "length", "its length is wrong"},
+		{"link", "link/a/related_to/x", `"to":"x"`, `"to":"b"`, "names other memories"},
+		{"event", "event/namespace/ns\x00\x00\x00\x00\x00\x00\x00\x00\x01", `"memory_id":"a"`, `"memory_id":"b"`, "isn't its creation"},
 		{"count", "memory-count/ns", `"memories":3`, `"memories":2`, "it counts 2 memories"},
 	}
 	for _, c := range cases {

@@ -2,14 +2,14 @@ package memory
 
 import "slices"
 
-// The defaults of a memory.
+// The defaults of a new memory.
 const (
 	defaultPriority   = 5
 	defaultImportance = 0.5
 	defaultConfidence = 1.0
 )
 
-// distinct returns the tags without repetitions, in their order.
+// distinct returns the tags without repetitions, in the same order.
 func distinct(tags []string) []string {
 	var list []string
 	for _, tag := range tags {

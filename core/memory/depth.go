@@ -9,7 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// depthCap is how deep a reflection may be, and the level that says so.
+// depthCap is how deep a reflection may be, and the level of the settings that decides
+// it.
 type depthCap struct {
 	most      int
 	decidedBy string
@@ -28,7 +29,7 @@ func capOf(g *core.Governance) depthCap {
 // resolveCap finds the cap of the reflection: the cap of its own namespace, or a smaller
 // one that is locked in the namespace of a source. Settings of a source's namespace that
 // can't be read may lock a cap, so they count as a locked cap of 0.
-func (a *attempt) resolveCap() (err error) {
+func (a *reflectTx) resolveCap() (err error) {
 	if a.space, err = a.memories.space(a.t, a.memory.Namespace); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (a *attempt) resolveCap() (err error) {
 
 // askPolicy asks the reflect policy, which may deny the reflection. It is asked before the
 // depth is checked.
-func (a *attempt) askPolicy(ctx context.Context) error {
+func (a *reflectTx) askPolicy(ctx context.Context) error {
 	if a.memories.options.Reflection == nil {
 		return nil
 	}
@@ -69,8 +70,8 @@ func (a *attempt) askPolicy(ctx context.Context) error {
 	if a.decision = said.Decision; said.Allow {
 		return nil
 	}
-	err := sdk.Errorf(sdk.Denied, "policy_veto", "the reflect policy denies it: %s (%s)", said.Reason, said.Code).
-		WithHint("policy %s decided; see which holds", said.Decision.File).
+	err := sdk.Errorf(sdk.Denied, "policy_veto", "the reflect policy denies the reflection: %s (%s)", said.Reason, said.Code).
+		WithHint("policy %s decided; see which policy is in force", said.Decision.File).
 		WithAction("policy explain", "point", string(core.PointReflect)).
 		WithDetail("code", said.Code).WithDetail("reason", said.Reason).
 		WithDetail("policy", said.Decision.File).WithDetail("rule", said.Decision.Rule)
@@ -82,12 +83,12 @@ func (a *attempt) askPolicy(ctx context.Context) error {
 
 // checkDepth refuses a reflection whose depth is larger than the cap. A depth equal to the
 // cap is allowed.
-func (a *attempt) checkDepth() error {
+func (a *reflectTx) checkDepth() error {
 	depth := a.memory.ReflectionDepth
 	if depth <= a.cap.most {
 		return nil
 	}
-	salt, err := a.t.NewSalt() // isn't stored, so nobody can guess the refused title from its digest
+	salt, err := a.t.NewSalt() // not stored, so nobody can guess the refused title from its digest
 	if err != nil {
 		return err
 	}
@@ -102,12 +103,12 @@ func (a *attempt) checkDepth() error {
 	a.exceeded = e
 	refusal := sdk.Errorf(sdk.Denied, "depth_exceeded", "reflection depth %d would exceed namespace max_reflection_depth %d (namespace='%s')",
 		depth, a.cap.most, a.memory.Namespace).
-		WithHint("%s decides; see what holds", a.cap.decidedBy).
+		WithHint("%s sets this limit; see the settings in force", a.cap.decidedBy).
 		WithAction("governance explain", "namespace", a.memory.Namespace).
 		WithDetail("attempted", depth).WithDetail("cap", a.cap.most).
 		WithDetail("namespace", a.memory.Namespace).WithDetail("decided_by", a.cap.decidedBy)
 	if a.cap.failure != nil {
-		refusal = refusal.WithHint("the settings of %s can't be read, so nothing may be reflected on: %s", a.cap.decidedBy, a.cap.failure).
+		refusal = refusal.WithHint("the settings of %s can't be read, so no memory may be reflected on: %s", a.cap.decidedBy, a.cap.failure).
 			WithDetail("failure", sdk.ReasonOf(a.cap.failure))
 	}
 	return refusal

@@ -1,52 +1,48 @@
 // Package memory keeps what agents know: memories, the links between them, and
 // the reflections that are derived from them, each within its namespace.
 //
-// [Memories] is the repository. Every change is one transaction that holds the
-// record, its indices, its links and its journal entry. No surface holds a rule
-// of its own: the command line, MCP and HTTP only call it.
+// [Memories] is the repository. Every change is one transaction that holds the record,
+// its indices, its links and its journal entry. No surface has rules of its own: the
+// command line, MCP and HTTP only call it.
 //
 // # Layout
 //
-// The package is the facade, and what makes, links, lists and recalls memories; what the
-// gate decides is carried out here too. Next to it are: turn, what feedback makes of
-// memories; knowledge, what promoted ones become; check, the proof that the store agrees
-// with itself. All write through internal/record, which has the keys, the records and the
-// transaction; internal/bounds has what an input may be, internal/feed what the indices of
-// recall read.
+// This package is the facade, and has the code that creates, links, lists and recalls
+// memories; it also carries out what the gate decides. Next to it are: turn, which
+// applies feedback to memories; knowledge, the entries that promoted memories become;
+// check, which proves that the store is consistent. All write through internal/record,
+// which has the keys, the records and the transaction; internal/bounds has the limits of
+// inputs, and internal/feed reads the store for the indices of recall.
 //
-// core/store/FORMAT.md has the table of keys. A memory's record is
-// plain JSON under its id, its vector lies next to it, and each index ends in the
-// complement of the memory's creation time and its id, so that a scan of any of
-// them finds the newest first.
+// core/store/FORMAT.md has the table of keys. A memory's record is plain JSON under its
+// id, its vector is next to it, and each index ends in the complement of the memory's
+// creation time and its id, so that a scan of any index finds the newest first.
 //
-// A memory's title and content never change. What changes is where it is in its
-// life and what its use has shown.
+// A memory's title and content never change. Its state and its signals do.
 //
-// # Lives
+// # Lifecycle
 //
-// A turn is what a session's recall returned, and the feedback on it. What it
-// teaches is one commit: signals, credit, the session's bias, and the states that
-// the retention policy moves (package lifecycle has the arithmetic and the table
-// of transitions). What the gate decides on a memory is another commit, with what
-// follows from it. Only there is a memory purged or made knowledge. Turns move a
-// memory, never time.
+// A turn is what a session's recalls returned, and the feedback on it. The feedback is
+// one commit: signals, credit, the session's bias, and the states that the retention
+// policy changes (package lifecycle has the arithmetic and the table of transitions). A
+// decision of the gate on a memory is another commit, with its consequences. Only there
+// is a memory purged or promoted to knowledge. Turns change a memory's state, never time.
 //
 // # What a purge removes
 //
-// The record with its vector, indices and links, what links to it carried, and the
-// reflections on it that wait for an approval. What stays names it by its id and by
-// digests: the tombstone, its events, the gate's decisions, links to it. The record of
-// a decision of the reflect policy has neither title and tags nor what the policy made
-// of them. What is kept elsewhere, such as what runs recalled, is
-// removed by [Options.Forgetters]. What a model wrote from the memory isn't found: the answer names
-// the runs and reflections that were given it.
+// The record with its vector, indices and links, the metadata of links to it, and the
+// pending reflections on it. What stays names it by its id and by digests: the tombstone,
+// its events, the gate's decisions, links to it. The record of a decision of the reflect
+// policy has no title or tags, and nothing that the policy computed from them. Copies
+// kept elsewhere, such as what runs recalled, are removed by [Options.Forgetters]. Text
+// that a model wrote from the memory isn't found: the result names the runs and
+// reflections that were given the memory.
 //
-// What it removes leaves the store's files before the call returns, see
-// [core.Scrubber].
+// The removed data leaves the store's files before the call returns, see [core.Scrubber].
 //
 // # Contention
 //
-// A namespace has a head of its journal stream, a counter of what it holds and
-// a counter of its turns. Writers of one namespace meet there and nowhere else;
-// writers of different namespaces don't meet.
+// A namespace has a head of its journal stream, a counter of its contents and a counter
+// of its turns. Writers of one namespace conflict only there; writers of different
+// namespaces don't conflict.
 package memory

@@ -16,9 +16,9 @@ type embedding struct {
 	failure string
 }
 
-// embed makes the vectors of new memories. One that can't be made doesn't keep a
-// memory from being written: words find it, and re-embedding makes up for it.
-// The error is the context's.
+// embed makes the vectors of new memories. A failure doesn't keep a memory from being
+// written: it is found by its words, and re-embedding adds the vector later. The error is
+// the context's.
 func (m *Memories) embed(ctx context.Context, memories []*core.Memory) ([]embedding, error) {
 	texts := make([]string, len(memories))
 	for i, memory := range memories {
@@ -57,7 +57,7 @@ func (m *Memories) vectors(ctx context.Context, texts []string) ([][]float32, er
 
 func checkVectors(vectors [][]float32, want int) error {
 	if len(vectors) != want {
-		return embeddingInvalid("%d vectors of %d texts", len(vectors), want)
+		return embeddingInvalid("%d vectors for %d texts", len(vectors), want)
 	}
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) > record.MaxDimensions || len(v) != len(vectors[0]) {

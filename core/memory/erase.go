@@ -13,24 +13,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// EraseRequest asks for a memory to be erased, such as for a person's right to be
-// forgotten, or since it is wrong.
+// EraseRequest asks for a memory to be erased, for example because of a person's right to
+// be forgotten, or because it is wrong.
 type EraseRequest struct {
-	// Reason says why, in up to 1,024 bytes. The decision keeps it.
+	// Reason says why, in up to 1,024 bytes. It is stored with the decision.
 	Reason string
 }
 
-// Erase has the gate purge a memory because somebody asks for it: the request is an
-// evidence of both kinds, with which the gate decides by a rule of its own, and what
-// follows is a purge like any other. One that is open, active or cooling comes before
-// the gate first; that, the decision and the purge are one transaction. It is the only
-// way to purge what was archived, consolidated or promoted. With what was promoted goes
-// the knowledge that it became.
+// Erase has the gate purge a memory because somebody asks for it. The request counts as
+// evidence of both kinds, on which the gate decides by a rule of its own; the purge
+// itself is like any other. A memory that is open, active or cooling is first put before
+// the gate; that, the decision and the purge are one transaction. Erase is the only way
+// to purge a memory that was archived, consolidated or promoted. If it was promoted, its
+// knowledge is purged too.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
 	var p bounds.Problems
 	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
-		p.Add("reason", "is blank: an erasure says why")
+		p.Add("reason", "is blank: an erasure needs a reason")
 	}
 	p.Over("reason", len(r.Reason), maxReasonBytes, "bytes")
 	if err := p.Err(); err != nil {
@@ -79,8 +79,9 @@ func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v
 	return m.carryOut(ctx, t, v, c, d)
 }
 
-// summon brings a memory that lives before the gate, and returns it as it is then.
-// Another is before it, or may be purged where it is, or not at all.
+// summon puts a live memory before the gate, and returns it in its new state. Any other
+// memory is already there, can be purged from its present state, or can't be purged at
+// all.
 func (v *verdict) summon(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
 	switch memory.State {
 	case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:

@@ -164,7 +164,7 @@ func TestCheckFindsWhatAnErasureOfKnowledgeLeft(t *testing.T) {
 	for _, c := range []struct {
 		key, value, says string
 	}{
-		{"knowledge/" + secret.ID, entry, "it was purged and is still there"},
+		{"knowledge/" + secret.ID, entry, "it was purged but still exists"},
 		{"knowledge-purged/" + secret.ID, "", "the record is gone"},
 		{"knowledge-purged/" + secret.ID, strings.Replace(tombstone, "a/b", "a/c", 1), "isn't what its newest event says"},
 		{"knowledge-purged/x", tombstone, "no event says"},

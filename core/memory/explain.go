@@ -12,28 +12,28 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Explanation says why a memory is where it is.
+// Explanation says why a memory is in its state.
 type Explanation struct {
 	ID        string           `json:"id"`
 	Namespace string           `json:"namespace"`
 	State     core.MemoryState `json:"state"`
-	// Memory is nil for one that was purged.
+	// Memory is nil if it was purged.
 	Memory *core.Memory `json:"memory,omitempty"`
 	// Turn is the namespace's turn counter.
 	Turn int64 `json:"turn"`
-	// Why has a line for each thing that counts, the state first.
+	// Why has a line for each fact that matters, the state first.
 	Why []string `json:"why"`
-	// LinksFrom start at the memory, LinksTo lead to it, at most 1,000 of each.
+	// LinksFrom start at the memory, LinksTo end at it, at most 1,000 of each.
 	LinksFrom []core.Link `json:"links_from,omitempty"`
 	LinksTo   []core.Link `json:"links_to,omitempty"`
-	// History are the entries of the journal that are about it, the oldest first,
-	// at most the newest 1,000. They hold no content.
+	// History are the journal entries about the memory, the oldest first, at most the
+	// newest 1,000. They hold no content.
 	History []journal.Entry `json:"history"`
-	// Decisions are the gate's, the oldest first.
+	// Decisions are the gate's decisions, the oldest first.
 	Decisions []*core.GateDecision `json:"decisions,omitempty"`
 }
 
-// Explain tells why a memory is where it is, also of one that was purged.
+// Explain says why a memory is in its state, even if it was purged.
 func (m *Memories) Explain(ctx context.Context, id string) (e *Explanation, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		e, err = m.explain(r, id)
@@ -80,7 +80,7 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	return e, nil
 }
 
-// explainState says how the memory came into its state.
+// explainState says how the memory got into its state.
 func (e *Explanation) explainState() {
 	line := fmt.Sprintf("%s since it was made", e.State)
 	for i := range e.History {
@@ -101,8 +101,7 @@ func (e *Explanation) explainState() {
 	e.Why = append(e.Why, line)
 }
 
-// explainUse says what the memory's use has shown, against what its namespace
-// asks for.
+// explainUse compares the memory's signals with the thresholds of its namespace.
 func (e *Explanation) explainUse(g *core.Governance) {
 	if e.Memory == nil {
 		return
@@ -111,12 +110,12 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	m, s := e.Memory, &e.Memory.Signals
 	switch {
 	case m.MergedInto != "":
-		add("it became part of %s", m.MergedInto)
+		add("it was merged into %s", m.MergedInto)
 	case m.PromotedTo != "":
 		add("it became knowledge %s", m.PromotedTo)
 	}
 	if m.ReflectionDepth > 0 {
-		add("a reflection of depth %d (limit %d, by %s)", m.ReflectionDepth, g.MaxReflectionDepth, g.DecidedBy)
+		add("a reflection of depth %d (limit %d, set by %s)", m.ReflectionDepth, g.MaxReflectionDepth, g.DecidedBy)
 	}
 	add("used in %d of the %d turns that recalled it: %d successes, %d partial, %d failures, in %d sessions",
 		s.Uses(), s.RelevantTurns, s.Successes, s.Partials, s.Failures, s.Sessions)

@@ -10,23 +10,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Find returns the memory whose id is, or alone starts with, prefix. A prefix
-// that fits several is sdk.Conflict, reason "id_ambiguous", and names them; one
+// Find returns the memory whose id is prefix, or the only one whose id starts with
+// prefix. If several match, the error is sdk.Conflict, reason "id_ambiguous", and names
+// them; one
 // shorter than [MinPrefix] fits none.
 func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
 	return find(ctx, m, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", record.Read})
 }
 
-// lookup is how what has an id is found by the beginning of that.
+// lookup describes how records of one type are found by a prefix of their id.
 type lookup[T any] struct {
-	// kind begins its keys.
+	// kind is the prefix of their keys.
 	kind string
-	// missing is the reason of the error where there is none of that id.
+	// missing is the reason of the error if no record matches.
 	missing string
 	read    func(r core.Reader, id string) (*T, error)
 }
 
-// find returns what has an id, or alone an id that starts with prefix.
+// find returns the record with an id, or the only one whose id starts with prefix.
 func find[T any](ctx context.Context, m *Memories, prefix string, l lookup[T]) (found *T, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		found, err = l.find(r, prefix)
@@ -51,8 +52,7 @@ func (l lookup[T]) find(r core.Reader, prefix string) (*T, error) {
 	return l.read(r, id)
 }
 
-// onlyID returns the id of that kind which starts with prefix; "" where none
-// does.
+// onlyID returns the only id of that kind which starts with prefix; "" if there is none.
 func onlyID(r core.Reader, kind, prefix string) (string, error) {
 	var ids []string
 	start := []byte(kind + prefix)
@@ -74,12 +74,12 @@ func ambiguous(prefix string, ids []string) error {
 	if len(ids) > bounds.MaxNamed {
 		ids, more = ids[:bounds.MaxNamed], ", …"
 	}
-	return sdk.Errorf(sdk.Conflict, "id_ambiguous", "%q fits several: %s%s", prefix, strings.Join(ids, ", "), more).
-		WithHint("give more of the id").WithDetail("ids", ids)
+	return sdk.Errorf(sdk.Conflict, "id_ambiguous", "%q matches several ids: %s%s", prefix, strings.Join(ids, ", "), more).
+		WithHint("give more characters of the id").WithDetail("ids", ids)
 }
 
-// Get returns a memory. One that isn't there is sdk.NotFound, reason
-// "memory_not_found", or "memory_purged" where it was removed.
+// Get returns a memory. If there is none, the error is sdk.NotFound, reason
+// "memory_not_found", or "memory_purged" if it was purged.
 func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		memory, err = record.Read(r, id)
@@ -88,7 +88,7 @@ func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err
 	return memory, err
 }
 
-// NotFound is the refusal of an id that no memory has: sdk.NotFound, reason
+// NotFound is the error for an id that no memory has: sdk.NotFound, reason
 // "memory_not_found".
 func NotFound(id string) error { return record.NotFound(id) }
 
@@ -97,5 +97,5 @@ func Purged(r core.Reader, memoryID string) (bool, error) {
 	return record.Purged(r, memoryID)
 }
 
-// MinPrefix is how much of an id [Memories.Find] needs.
+// MinPrefix is how many characters of an id [Memories.Find] needs.
 const MinPrefix = 8

@@ -2,11 +2,11 @@ package memory
 
 import "github.com/reflectory/reflectory/core/memory/search"
 
-// Warm loads the indices in the background, as far as their memory lets, so that
-// no recall has to wait for it: of the given namespaces, or of all where none
-// is given. It is for a host that stays, and for a run that will recall; what
-// recalls once needs its namespace at once. It returns at once, and only the first
-// call does something; [Memories.Close] ends it.
+// Warm loads the indices of the given namespaces, or of all if none is given, in the
+// background, as far as the memory limit allows, so that no recall has to wait. It is
+// meant for a long-running host, and for a run that will recall; a single recall needs
+// its namespace at once anyway. Warm returns at once, and only the first call has an
+// effect; [Memories.Close] ends it.
 func (m *Memories) Warm(namespaces ...string) {
 	m.index.Warm(namespaces...)
 	m.knowledge.Warm(namespaces...)
@@ -17,8 +17,8 @@ func (m *Memories) Warmth() (memories, knowledge search.Progress) {
 	return m.index.Progress(), m.knowledge.Progress()
 }
 
-// Close ends what [Memories.Warm] began and waits for it. It leaves the store
-// open, and may be called again.
+// Close stops what [Memories.Warm] began, and waits for it. It leaves the store open, and
+// may be called again.
 func (m *Memories) Close() {
 	m.index.Close()
 	m.knowledge.Close()

@@ -16,20 +16,20 @@ const MaxKnowledgePage = knowledge.MaxPage
 type (
 	// KnowledgeFilter selects entries of a namespace.
 	KnowledgeFilter = knowledge.Filter
-	// KnowledgeQuery asks for the knowledge that fits best.
+	// KnowledgeQuery asks for the knowledge that matches best.
 	KnowledgeQuery = knowledge.Query
-	// RecalledKnowledge is an entry with the reasons for its place.
+	// RecalledKnowledge is an entry with the reasons for its rank.
 	RecalledKnowledge = knowledge.Recalled
 	// Promotion is the record of how a memory became knowledge.
 	Promotion = knowledge.Promotion
 )
 
-// KnowledgeNotFound is the refusal of an id that no knowledge has: sdk.NotFound, reason
+// KnowledgeNotFound is the error for an id that no entry has: sdk.NotFound, reason
 // "knowledge_not_found".
 func KnowledgeNotFound(id string) error { return knowledge.NotFound(id) }
 
-// Knowledge returns an entry. One that isn't there is sdk.NotFound, reason
-// "knowledge_not_found", or "knowledge_purged" where it was removed.
+// Knowledge returns an entry. If there is none, the error is sdk.NotFound, reason
+// "knowledge_not_found", or "knowledge_purged" if it was purged.
 func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		k, err = knowledge.Read(r, id)
@@ -38,16 +38,16 @@ func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge,
 	return k, err
 }
 
-// FindKnowledge returns the entry whose id is, or alone starts with, prefix, of
-// at least [MinPrefix] characters. A prefix that fits several is sdk.Conflict,
-// reason "id_ambiguous", and names them.
+// FindKnowledge returns the entry whose id is prefix, or the only one whose id starts
+// with prefix, which has at least [MinPrefix] characters. If several match, the error is
+// sdk.Conflict, reason "id_ambiguous", and names them.
 func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (*core.Knowledge, error) {
 	return find(ctx, m, prefix, lookup[core.Knowledge]{
 		record.KnowledgePrefix, "knowledge_not_found", knowledge.Read,
 	})
 }
 
-// Promotion returns how a memory became knowledge. One that didn't is
+// Promotion returns how a memory became knowledge. If it wasn't promoted, the error is
 // sdk.NotFound, reason "promotion_not_found".
 func (m *Memories) Promotion(ctx context.Context, memoryID string) (p *Promotion, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
@@ -61,23 +61,22 @@ func (m *Memories) Promotion(ctx context.Context, memoryID string) (p *Promotion
 	return p, err
 }
 
-// ListKnowledge returns entries, the newest first, and where the next page
-// begins: "" where there is none.
+// ListKnowledge returns entries, the newest first, and where the next page begins; "" if
+// there is none.
 func (m *Memories) ListKnowledge(ctx context.Context, f KnowledgeFilter) (list []*core.Knowledge, next string, err error) {
 	return knowledge.List(ctx, m.records, f)
 }
 
-// Supersede lets an entry take the place of another of its namespace, which
-// stays as it is except for the pointer. It is sdk.Conflict, reason "superseded",
-// where another took its place before, or where the newer one was superseded
-// itself; the same again changes nothing.
+// Supersede marks an entry as replaced by another of its namespace. Only the pointer of
+// the old entry changes. The error is sdk.Conflict, reason "superseded", if the entry has
+// already been replaced by a third one, or if the newer one has been replaced itself.
+// Repeating the same call changes nothing.
 func (m *Memories) Supersede(ctx context.Context, id, by string) error {
 	return knowledge.Supersede(ctx, m.records, id, by)
 }
 
-// RecallKnowledge returns the entries that fit a query best, the best first. Those
-// that another took the place of aren't found. Nothing is recorded: knowledge
-// doesn't live by its use.
+// RecallKnowledge returns the entries that match a query best, the best first, without
+// superseded ones. Nothing is recorded: the use of knowledge isn't counted.
 func (m *Memories) RecallKnowledge(ctx context.Context, r *KnowledgeQuery) (list []RecalledKnowledge, err error) {
 	if err := r.Check(); err != nil {
 		return nil, err

@@ -11,29 +11,29 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// Where a memory comes from, and what came of it. Both ways may lead to very many, since
-// one observation may be reflected on a thousand times, so the walk goes breadth first and
-// is bounded: what is left out is the farthest.
+// A lineage is where a memory comes from, and what was made from it. Both directions may
+// lead to very many memories, since one observation may have a thousand reflections, so
+// the search is breadth first and bounded: the farthest memories are left out.
 
 const (
-	// MaxLineageDepth is how many links a lineage goes at most, either way.
+	// MaxLineageDepth is how many links a lineage follows at most, in either direction.
 	MaxLineageDepth = 6
-	// MaxLineageNodes is how many memories it has at most.
+	// MaxLineageNodes is how many memories a lineage has at most.
 	MaxLineageNodes = 500
 )
 
-// lineageRelations are the links that say what a memory was made of, or of what it takes
-// the place.
+// lineageRelations are the relations that say what a memory was made from, or what it
+// replaces.
 var lineageRelations = []string{core.RelationReflectsOn, core.RelationSupersedes, core.RelationDerivedFrom, core.RelationConsolidatedFrom}
 
-// Lineage is where a memory comes from, and what came of it.
+// Lineage is where a memory comes from, and what was made from it.
 type Lineage struct {
 	ID string `json:"id"`
-	// Nodes are the memories by their distance, the one that was asked for first.
+	// Nodes are the memories by their distance, the requested one first.
 	Nodes []LineageNode `json:"nodes"`
-	// Links are those between them, and those to what was purged.
+	// Links are the links between the nodes, and links to purged memories.
 	Links []core.Link `json:"links"`
-	// Truncated is whether there is more than depth and bounds let it have.
+	// Truncated is whether the depth or the limits cut off part of the lineage.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -45,13 +45,14 @@ type LineageNode struct {
 	Kind      core.MemoryKind  `json:"kind"`
 	State     core.MemoryState `json:"state"`
 	Depth     int              `json:"reflection_depth"`
-	// Distance is how many links away it is: above 0 for what the memory comes from,
-	// below 0 for what came of it.
+	// Distance is how many links away the memory is: above 0 if the requested memory
+	// comes from it, below 0 if it was made from the requested memory.
 	Distance int `json:"distance"`
 }
 
-// Lineage follows the links of a memory up to a depth, from 1 to [MaxLineageDepth], within
-// the namespaces that reaches says yes to. Others are as if there weren't any.
+// Lineage follows the links of a memory up to a depth, from 1 to [MaxLineageDepth],
+// within the namespaces for which reaches returns true. Other namespaces are treated as
+// if they didn't exist.
 func (m *Memories) Lineage(ctx context.Context, id string, depth int, reaches func(namespace string) bool) (*Lineage, error) {
 	var p bounds.Problems
 	if depth < 1 || depth > MaxLineageDepth {
@@ -81,7 +82,7 @@ func (m *Memories) Lineage(ctx context.Context, id string, depth int, reaches fu
 	return w.out, nil
 }
 
-// lineageWalk goes one way from a memory, and then the other.
+// lineageWalk follows the links from a memory in one direction, and then in the other.
 type lineageWalk struct {
 	r       core.Reader
 	depth   int
@@ -135,7 +136,7 @@ func (w *lineageWalk) walk(ctx context.Context, id string, step int) error {
 	return nil
 }
 
-// follow takes a link, and the memory at its other end if that is new.
+// follow adds a link, and the memory at its other end if that is new.
 func (w *lineageWalk) follow(l core.Link, end string, distance int) (added bool, err error) {
 	if w.met[end] {
 		w.link(l)
@@ -161,7 +162,7 @@ func (w *lineageWalk) follow(l core.Link, end string, distance int) (added bool,
 	return true, nil
 }
 
-// link takes a link, once: in a circle it is met from both ends.
+// link adds a link, once: in a cycle both ends find it.
 func (w *lineageWalk) link(l core.Link) {
 	key := string(record.LinkKey(l.From, l.Relation, l.To))
 	if !w.linked[key] {
@@ -170,8 +171,8 @@ func (w *lineageWalk) link(l core.Link) {
 	}
 }
 
-// History returns entries of the journal that are about a memory, also of one that was
-// purged: the first so many after an entry, 0 for the first of all, and whether more follow.
+// History returns journal entries about a memory, even if it was purged: the first ones
+// after an entry (0 for the start), up to limit, and whether more follow.
 func (m *Memories) History(ctx context.Context, id string, after uint64, limit int) (entries []journal.Entry, more bool, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		namespace := ""

@@ -17,8 +17,8 @@ import (
 const (
 	// maxLinksShown is how many links of either direction [Memories.Links] returns.
 	maxLinksShown = 1000
-	// maxAncestors is how many memories are looked at to keep reflects_on and
-	// supersedes acyclic.
+	// maxAncestors is how many memories are searched to keep reflects_on and supersedes
+	// acyclic.
 	maxAncestors = 10_000
 )
 
@@ -31,10 +31,10 @@ type LinkRequest struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Link makes a link. One that is there already, with the same metadata, is
-// returned as it is. A link to itself is refused ("link_self"), and one of
-// reflects_on or supersedes that would close a circle ("link_cycle"). A link doesn't change
-// how deep a memory is: that is its sources' when it was made.
+// Link creates a link. If it already exists with the same metadata, it is returned as it
+// is. A link from a memory to itself is refused ("link_self"), and so is a reflects_on or
+// supersedes link that would close a cycle ("link_cycle"). A link doesn't change a
+// memory's depth, which its sources determine when it is created.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "link"}, &err)()
 	var p bounds.Problems
@@ -57,7 +57,7 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	return link, err
 }
 
-// link writes a checked link. Of one that is there it takes the stored form.
+// link writes a checked link. If the link exists, it takes the stored one.
 func (m *Memories) link(t *record.Tx, link *core.Link) error {
 	from, err := record.Read(t, link.From)
 	if err != nil {
@@ -89,11 +89,12 @@ func (m *Memories) link(t *record.Tx, link *core.Link) error {
 	if err := t.Record(from.Namespace, event, from.ID); err != nil || link.Relation != core.RelationSupersedes {
 		return err
 	}
-	// Who follows the other namespace has to learn that the memory isn't recalled any more.
+	// Readers of the other namespace's stream must learn that the memory isn't recalled
+	// any more.
 	return t.Record(to.Namespace, event, to.ID)
 }
 
-// storedLink reports whether a link is there already, and takes its form.
+// storedLink reports whether a link already exists, and if so copies it.
 func storedLink(r core.Reader, link *core.Link) (bool, error) {
 	key := record.LinkKey(link.From, link.Relation, link.To)
 	if _, found, err := r.Get(key); err != nil || !found {
@@ -104,17 +105,17 @@ func storedLink(r core.Reader, link *core.Link) (bool, error) {
 		return false, err
 	}
 	if string(stored.Metadata) != string(link.Metadata) {
-		return false, sdk.Errorf(sdk.Conflict, "link_exists", "memory %s is linked to %s by %s already, with other metadata", link.From, link.To, link.Relation).
+		return false, sdk.Errorf(sdk.Conflict, "link_exists", "memory %s is already linked to %s by %s, with other metadata", link.From, link.To, link.Relation).
 			WithHint("a link doesn't change: use another relation")
 	}
 	*link = *stored
 	return true, nil
 }
 
-// checkAcyclic refuses a link whose end leads to its beginning by links of the same
+// checkAcyclic refuses a link whose end leads back to its start by links of the same
 // relation.
 func checkAcyclic(r core.Reader, link *core.Link) error {
-	// above maps each memory that was met to the one whose link led to it.
+	// above maps each memory that was found to the one whose link led to it.
 	above := map[string]string{link.To: link.From}
 	for queue := []string{link.To}; len(queue) > 0; queue = queue[1:] {
 		links, err := record.LinksFrom(r, queue[0], link.Relation, maxAncestors)
@@ -146,11 +147,11 @@ func cycle(above map[string]string, link *core.Link) error {
 	}
 	path = append(path, link.From)
 	slices.Reverse(path)
-	return sdk.Errorf(sdk.Conflict, "link_cycle", "the link would close a circle of %s: %s", link.Relation, strings.Join(path, " → ")).
+	return sdk.Errorf(sdk.Conflict, "link_cycle", "the link would close a cycle of %s: %s", link.Relation, strings.Join(path, " → ")).
 		WithHint("use another relation, such as %s", core.RelationRelatedTo).WithDetail("cycle", path)
 }
 
-// checkLinks refuses another link from a memory that has all it may have.
+// checkLinks refuses another link from a memory that has as many as it may have.
 func (m *Memories) checkLinks(t *record.Tx, from *core.Memory) error {
 	g, err := m.records.Governance(t, from.Namespace)
 	if err != nil {
@@ -176,8 +177,8 @@ func linksFull(g *core.Governance, id, namespace string) error {
 	return beyond(g, namespace, "max_links_per_memory", most, "links_full", "memory %s can't have more links: max_links_per_memory is %d in namespace %s", id, most, namespace)
 }
 
-// Links returns the links that start at a memory and those that lead to it, the
-// oldest first, at most 1,000 of each.
+// Links returns the links that start at a memory and the links that end at it, the oldest
+// first, at most 1,000 of each.
 func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		if _, err := record.Read(r, id); err != nil {
@@ -212,13 +213,13 @@ func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
 	return from, to, nil
 }
 
-// compareLinks orders links by their making.
+// compareLinks orders links by creation time.
 func compareLinks(a, b core.Link) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.From, b.From),
 		cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.Position, b.Position), cmp.Compare(a.To, b.To))
 }
 
-// pointAtTombstone makes links that lead to what was purged say so.
+// pointAtTombstone marks links that end at a purged memory.
 func pointAtTombstone(r core.Reader, links []core.Link) error {
 	for i := range links {
 		gone, err := record.ReadTombstone(r, links[i].To)

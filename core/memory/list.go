@@ -16,42 +16,41 @@ import (
 const (
 	// DefaultListLimit is how many memories a page has by default.
 	DefaultListLimit = 50
-	// MaxListLimit is how many it has at most.
+	// MaxListLimit is how many memories a page has at most.
 	MaxListLimit = 1000
-	// maxExamined is how many memories are read for a page, whether they fit or
-	// not, so that a filter that fits little takes no longer than another.
+	// maxExamined is how many memories are read for a page, whether they match or not, so
+	// that a filter with few matches takes no longer than another.
 	maxExamined = 10_000
 )
 
 // ListFilter selects memories. A zero field selects all.
 type ListFilter struct {
 	Namespace string
-	// Subtree takes the namespaces below as well. With Namespace "" it is all there
-	// are.
+	// Subtree includes the namespaces below. With Namespace "" it selects all namespaces.
 	Subtree bool
-	// Kinds and States, where set, are what a memory must have one of; Tags what it
-	// must have all of.
+	// Kinds and States are lists of which a memory must have one, if set; Tags is a list
+	// of which it must have all.
 	Kinds   []core.MemoryKind
 	States  []core.MemoryState
 	Tags    []string
 	AgentID string
-	// Limit is how many are returned: 0 is [DefaultListLimit], the most
-	// [MaxListLimit].
+	// Limit is how many are returned at most: 0 means [DefaultListLimit], and the limit
+	// is [MaxListLimit].
 	Limit int
-	// After is the Next of the page before.
+	// After is the Next of the previous page.
 	After string
 }
 
 // Page is a part of a list.
 type Page struct {
 	Memories []*core.Memory `json:"memories"`
-	// Next gives the page that follows; "" is the end. A page may have fewer
-	// memories than asked for, even none, and still not be the last one.
+	// Next gets the next page; "" is the end. A page may have fewer memories than asked
+	// for, even none, without being the last one.
 	Next string `json:"next,omitempty"`
 }
 
-// List returns memories without their vectors: namespace by namespace, in each
-// the newest first.
+// List returns memories without their vectors: namespace by namespace, the newest first
+// in each.
 func (m *Memories) List(ctx context.Context, f ListFilter) (*Page, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -83,17 +82,17 @@ func (f *ListFilter) check() error {
 		p.Add("limit", "is %d, not from 0 to %d", f.Limit, MaxListLimit)
 	}
 	if _, _, ok := f.after(); !ok {
-		p.Add("after", "isn't what an earlier page gave as next")
+		p.Add("after", "isn't the next of an earlier page")
 	}
 	return p.Err()
 }
 
-// cursor names the place after a memory, for the next page.
+// cursor encodes the position after a memory, for the next page.
 func cursor(namespace string, at []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(append([]byte(namespace), 0), at...))
 }
 
-// after is where the page begins: after a place of a namespace.
+// after is where the page begins: after a position in a namespace.
 func (f *ListFilter) after() (namespace string, at []byte, ok bool) {
 	data, err := base64.RawURLEncoding.DecodeString(f.After)
 	if err != nil || f.After == "" {
@@ -103,7 +102,7 @@ func (f *ListFilter) after() (namespace string, at []byte, ok bool) {
 	return string(before), at, found && bounds.ValidID(record.PlaceID(at)) && f.inScope(string(before))
 }
 
-// inScope reports whether the filter takes a namespace.
+// inScope reports whether the filter selects a namespace.
 func (f *ListFilter) inScope(namespace string) bool {
 	if !f.Subtree {
 		return namespace == f.Namespace
@@ -145,9 +144,9 @@ func (f *ListFilter) page(ctx context.Context, r core.Reader) (*Page, error) {
 	}
 }
 
-// nextNamespace returns the namespace that follows one among those that hold
-// memories: root and those below it, or all where root is "". after is ""
-// for the first, and the answer "" after the last.
+// nextNamespace returns the next namespace that holds memories: among root and those
+// below it, or among all if root is "". after is "" for the first, and the result is ""
+// after the last.
 func nextNamespace(r core.Reader, root, after string) (next string, err error) {
 	if root != "" && after == "" {
 		return root, nil
@@ -175,8 +174,8 @@ type pager struct {
 	examined int
 }
 
-// read adds the memories of a namespace after a place, and reports whether the
-// page is done.
+// read adds the memories of a namespace after a position, and reports whether the page is
+// complete.
 func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, err error) {
 	start := p.filter.index(namespace)
 	from := start
@@ -201,7 +200,7 @@ func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, 
 	return done, err
 }
 
-// index is the part of the index that leaves the fewest memories to look at.
+// index is the part of an index with the fewest memories to read.
 func (f *ListFilter) index(namespace string) []byte {
 	switch {
 	case len(f.Tags) > 0:
@@ -223,7 +222,7 @@ func (f *ListFilter) fits(m *core.Memory) bool {
 		!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(m.Tags, tag) })
 }
 
-// readIndexed reads the memory that a key of an index names.
+// readIndexed reads the memory that an index key names.
 func readIndexed(r core.Reader, id string, key []byte) (*core.Memory, error) {
 	m, err := record.Read(r, id)
 	if sdk.CodeOf(err) == sdk.NotFound {

@@ -14,58 +14,58 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options are what the memories need of the rest of the program. A zero field,
-// except Store, is its default.
+// Options are the parts of the program that memories depend on. A zero field, except
+// Store, means its default.
 type Options struct {
-	// Store keeps them. It is required.
+	// Store holds everything. It is required.
 	Store core.Store
-	// Clock dates what is written; the default is the system's.
+	// Clock gives the time of what is written; the default is the system clock.
 	Clock core.Clock
-	// IDs names memories; the default is [core.SystemIDs].
+	// IDs makes the ids of memories; the default is [core.SystemIDs].
 	IDs core.IDs
-	// Governor says what holds in a namespace; without it the built-in defaults
-	// hold everywhere.
+	// Governor has the settings of namespaces; without it the built-in defaults apply
+	// everywhere.
 	Governor core.Governor
 	// Reflection may deny reflections; without it none is denied.
 	Reflection core.ReflectPolicy
 	// Retention decides which state a memory is in; without it none
 	// changes its state.
 	Retention core.RetentionPolicy
-	// Gate decides on memories that wait for it; without it they wait on.
+	// Gate decides on memories that wait for it; without it they keep waiting.
 	Gate core.Gate
-	// DeferGate leaves it to the caller to have the gate decide, as a server does
-	// that runs jobs: a feedback and a sweep only tell which memories wait for it.
+	// DeferGate leaves it to the caller to let the gate decide, as a server with jobs
+	// does: feedback and sweeps then only report which memories are waiting.
 	DeferGate bool
 	// Turned hears, in the transaction of a turn's first feedback, that a namespace has come
 	// to a turn, and in that of any whether memories of it came before the gate by it. It is
 	// for a server that has jobs do what follows: a feedback then leaves the gate to them. An
 	// error fails the feedback. Nil hears nothing.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
-	// Evidence keeps the tool outcomes that feedback brings; without it they only
-	// help to judge the turn.
+	// Evidence records the tool outcomes that feedback brings; without it they are only
+	// used to judge the turn.
 	Evidence Evidence
-	// Summarizer says what is reusable in a memory that is promoted; without it
-	// that is its title and beginning.
+	// Summarizer describes what is reusable in a promoted memory; without it, its title
+	// and the start of its content are used.
 	Summarizer Summarizer
 	// Embedder makes the vectors of new memories; without it they have none.
 	Embedder core.Embedder
-	// IndexBytes is about how much memory the index of memories may take, and as
-	// much again the index of knowledge; 0 is [search.DefaultMaxBytes].
+	// IndexBytes is roughly how much memory the index of memories may take, and the index
+	// of knowledge as much again; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
-	// Forgetters keep contents of memories elsewhere, or what models made of them, and
-	// remove what they keep of a memory that is purged.
+	// Forgetters hold contents of memories elsewhere, or texts that models made from
+	// them, and remove what they hold of a purged memory.
 	Forgetters []core.Forgetter
 	// Observed hears of new memories; without it nobody does.
 	Observed Observed
-	// Random is where the salts of records come from, 16 bytes each; the default is
-	// crypto/rand's. It is read by several goroutines at once.
+	// Random is the source of the salts of records, 16 bytes each; the default is
+	// crypto/rand. Several goroutines read it at once.
 	Random io.Reader
-	// DepthBoost is the factor of reflections in recall; 0 is
-	// [search.DefaultDepthBoost], and 1 has none.
+	// DepthBoost is the factor of reflections in recall; 0 is [search.DefaultDepthBoost],
+	// and 1 means no boost.
 	DepthBoost float64
 	// Observer follows what is searched, changed and erased; nil follows nothing.
 	Observer core.Observer
-	// Subscribers get each journal entry.
+	// Subscribers receive each journal entry.
 	Subscribers []journal.Subscriber
 }
 
@@ -82,7 +82,7 @@ type Memories struct {
 	options Options
 	records *record.Records
 	turns   *turn.Turns
-	// index and knowledge find what is recalled.
+	// index and knowledge are the indices of recall.
 	index, knowledge *search.Index
 }
 
@@ -90,7 +90,7 @@ type Memories struct {
 func New(o Options) (*Memories, error) {
 	if o.Store == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "memory_options_invalid", "memory options: no store is given").
-			WithHint("open one, such as core/store/pebble's")
+			WithHint("open a store, such as core/store/pebble")
 	}
 	if o.Clock == nil {
 		o.Clock = core.SystemClock{}

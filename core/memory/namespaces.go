@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// Count is what a namespace holds, the ones below it not included.
+// Count is what a namespace holds, without the namespaces below it.
 type Count = record.Count
 
 // NamespaceCount is what a namespace holds, by its name.
@@ -49,8 +49,9 @@ func (m *Memories) States(ctx context.Context) (counts map[core.MemoryState]int6
 	return counts, err
 }
 
-// Namespace is where a memory lives, for those who keep evidence on it. One that
-// isn't there is sdk.NotFound, reason "memory_not_found", or "memory_purged".
+// Namespace is the namespace of a memory, for packages that record evidence on it. If
+// there is no such memory, the error is sdk.NotFound, reason "memory_not_found" or
+// "memory_purged".
 func (m *Memories) Namespace(r core.Reader, memoryID string) (string, error) {
 	memory, err := record.Read(r, memoryID)
 	if err != nil {

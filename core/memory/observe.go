@@ -20,10 +20,10 @@ import (
 // MaxBatch is how many memories [Memories.ObserveAll] takes at once.
 const MaxBatch = 1000
 
-// Observe stores a new memory of depth 0, open. An id that was ever given is
-// sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Denied,
-// "namespace_full". A request with the idempotency key of an earlier one returns
-// its memory as it is now. All problems of the request are reported together.
+// Observe stores a new memory of depth 0, open. An id that was ever used is sdk.Conflict,
+// reason "id_taken"; a namespace at its limits is sdk.Denied, "namespace_full". A request
+// with the idempotency key of an earlier one returns that memory as it is now. All
+// problems of the request are reported together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (memory *core.Memory, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe", Namespace: r.Namespace}, &err)()
 	var p bounds.Problems
@@ -60,9 +60,9 @@ func (m *Memories) ObserveTx(tx *journal.Tx, r *core.ObserveRequest) error {
 	}))
 }
 
-// ObserveAll stores up to [MaxBatch] new memories in one transaction: all of
-// them or none. It is for imports. Repeated counts those that an earlier request with
-// the same idempotency key had stored.
+// ObserveAll stores up to [MaxBatch] new memories in one transaction: all of them or
+// none. It is for imports. repeated counts the requests whose idempotency key was used
+// before, so that their memory was already stored.
 func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveRequest) (stored []*core.Memory, repeated int, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe"}, &err)()
 	if len(requests) == 0 {
@@ -89,24 +89,23 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 	return stored, repeated, nil
 }
 
-// ownObserve is a request that says whose memory it asks for: the caller's, where it
-// didn't.
+// ownObserve is the request with the caller as its agent, if it names none.
 func ownObserve(ctx context.Context, r *core.ObserveRequest) *core.ObserveRequest {
 	own := *r
 	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
 	return &own
 }
 
-// CheckObserve tells all that is wrong with a request in itself. What it may not be
-// because of what is stored is for [Memories.Observe] to see.
+// CheckObserve reports everything that is wrong with a request in itself. Conflicts with
+// stored data are found by [Memories.Observe].
 func CheckObserve(r *core.ObserveRequest) error {
 	var p bounds.Problems
 	observed(&p, r, core.SystemClock{}.Now())
 	return p.Err()
 }
 
-// observed checks a request and makes the memory of it, which has no id yet where
-// the request gives none.
+// observed checks a request and makes its memory, which has no id yet if the request
+// gives none.
 func observed(p *bounds.Problems, r *core.ObserveRequest, now time.Time) *core.Memory {
 	memory := &core.Memory{
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
@@ -140,20 +139,20 @@ func observed(p *bounds.Problems, r *core.ObserveRequest, now time.Time) *core.M
 	return memory
 }
 
-// checkObservedKind refuses kinds that can't be observed. A reflection is made from
-// its sources only, so that none gets around the depth cap.
+// checkObservedKind refuses kinds that can't be observed. A reflection is only made from
+// its sources, so that nothing bypasses the depth limit.
 func checkObservedKind(p *bounds.Problems, kind core.MemoryKind) {
 	switch kind {
 	case core.KindObservation, core.KindSemantic, core.KindProcedural, core.KindNotification:
 	case core.KindReflection:
-		p.Add("kind", "is reflection: what has no sources isn't one; make it with reflect")
+		p.Add("kind", "is reflection, which needs sources; make it with reflect")
 	default:
 		p.Add("kind", "is %q, not observation, semantic, procedural or notification", bounds.Shorten(string(kind)))
 	}
 }
 
-// observe writes new memories in one transaction. It returns what is stored: where
-// a request was made before, the memory that came of it.
+// observe writes new memories in one transaction. It returns the stored memories,
+// including those of repeated requests.
 func (m *Memories) observe(ctx context.Context, memories []*core.Memory, requests []*core.ObserveRequest) (stored []*core.Memory, repeated int, err error) {
 	for _, memory := range memories {
 		if memory.ID == "" {
@@ -227,7 +226,7 @@ func observeOnce(t *record.Tx, in *space, memory *core.Memory, e *embedding, r *
 	return memory, t.Record(memory.Namespace, observedEvent(memory, e), memory.ID)
 }
 
-// space is what a new memory needs to know of its namespace.
+// space is what is needed to know about a namespace to write a memory in it.
 type space struct {
 	governance *core.Governance
 	turn       int64
@@ -253,8 +252,8 @@ func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
 	}
 }
 
-// create writes a memory that is new, where its namespace has room for it. The
-// caller writes the event.
+// create writes a new memory, if its namespace has room for it. The caller writes the
+// event.
 func create(t *record.Tx, in *space, memory *core.Memory, e *embedding) error {
 	if err := checkFree(t, memory.ID); err != nil {
 		return err
@@ -275,11 +274,11 @@ func create(t *record.Tx, in *space, memory *core.Memory, e *embedding) error {
 	return record.PutVector(t, memory, e.vector)
 }
 
-// turnAt is the turn that a namespace was at, as far as its memories tell: the one
-// that the newest of those that were written by then was written in; 0 for none.
+// turnAt estimates the turn of a namespace at a time from its memories: the turn in which
+// the newest memory written by then was written; 0 if there is none.
 func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err error) {
 	if at.Before(time.Unix(0, 0)) {
-		return 0, nil // the index orders what is later
+		return 0, nil // the index can't be searched from a later time
 	}
 	start := record.IndexStart(record.TimePrefix, namespace, "")
 	err = r.Scan(append(slices.Clone(start), record.Place(at, "")...), core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
@@ -292,7 +291,7 @@ func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err erro
 	return turn, err
 }
 
-// checkFree refuses an id that a memory has.
+// checkFree refuses an id that a memory already has.
 func checkFree(r core.Reader, id string) error {
 	_, taken, err := r.Get(record.MemoryKey(id))
 	if err == nil && taken {
@@ -301,8 +300,8 @@ func checkFree(r core.Reader, id string) error {
 	return err
 }
 
-// checkGiven refuses an id that a memory had. Only an id that was given can be one:
-// those that are made are new.
+// checkGiven refuses an id that a memory ever had. Only a given id can be taken:
+// generated ids are new.
 func checkGiven(r core.Reader, id string) error {
 	gone, err := record.ReadTombstone(r, id)
 	if err == nil && gone != nil {
@@ -313,5 +312,5 @@ func checkGiven(r core.Reader, id string) error {
 
 func idTaken(id string) error {
 	return sdk.Errorf(sdk.Conflict, "id_taken", "there is or was a memory %s", id).
-		WithHint("leave the id out to have one made").WithDetail("memory_id", id)
+		WithHint("leave the id out to have one generated").WithDetail("memory_id", id)
 }

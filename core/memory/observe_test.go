@@ -142,7 +142,7 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 		{"namespace", func(r *core.ObserveRequest) { r.Namespace = "a/../b" }, "namespace_invalid", ".."},
 		{"agent", func(r *core.ObserveRequest) { r.AgentID = "a\nb" }, "agent_id_invalid", "control character"},
 		{"unknown kind", func(r *core.ObserveRequest) { r.Kind = "thought" }, "kind_invalid", `kind is "thought"`},
-		{"a reflection without sources", func(r *core.ObserveRequest) { r.Kind = core.KindReflection }, "kind_invalid", "no sources"},
+		{"a reflection without sources", func(r *core.ObserveRequest) { r.Kind = core.KindReflection }, "kind_invalid", "needs sources"},
 	}
 	w := newWorld(t, openPebble(t), nil)
 	before := dump(t, w.store)

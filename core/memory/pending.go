@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// postpone keeps a reflection until it is approved, in place of writing it.
-func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
+// postpone stores a reflection as pending, instead of writing its memory.
+func (a *reflectTx) postpone(above int) (*core.ReflectResult, error) {
 	if err := a.checkPendingRoom(); err != nil {
 		return nil, err
 	}
@@ -34,10 +34,10 @@ func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
 	return result, record.WriteOutcome(a.t, p.Request, result)
 }
 
-func (a *attempt) checkPendingRoom() error {
+func (a *reflectTx) checkPendingRoom() error {
 	waiting, err := core.Suffixes(a.t, record.PendingStart(a.memory.Namespace), maxPending)
 	if err == nil && len(waiting) == maxPending {
-		err = sdk.Errorf(sdk.Exhausted, "pending_full", "%d reflections wait for an approval in namespace %s already", maxPending, a.memory.Namespace).
+		err = sdk.Errorf(sdk.Exhausted, "pending_full", "%d reflections already wait for an approval in namespace %s", maxPending, a.memory.Namespace).
 			WithHint("list them, and approve or reject some").WithAction("memory pending", "namespace", a.memory.Namespace)
 	}
 	return err
@@ -46,7 +46,7 @@ func (a *attempt) checkPendingRoom() error {
 // Pending is a reflection that waits for an approval.
 type Pending = record.Pending
 
-// The status of a reflection that isn't written.
+// The status of a reflection that has no memory yet, or never will.
 const (
 	StatusPending  = record.StatusPending
 	StatusRejected = record.StatusRejected
@@ -54,11 +54,12 @@ const (
 
 // PendingFilter selects reflections that wait for an approval.
 type PendingFilter struct {
-	// Namespace is the one that they are in; "" is any that Reaches takes, which is nil
-	// for all.
+	// Namespace selects the reflections of one namespace. "" selects every namespace that
+	// Reaches allows; a nil Reaches allows all.
 	Namespace string
 	Reaches   func(namespace string) bool
-	// After goes on after an id, and Limit is how many are returned: 0 is 1,000.
+	// After continues after this id. Limit is how many are returned at most; 0 means
+	// 1,000.
 	After string
 	Limit int
 }
@@ -95,19 +96,19 @@ func (m *Memories) Pending(ctx context.Context, f PendingFilter) (list []*Pendin
 	return list, err
 }
 
-// FindPending returns the pending reflection whose id is, or alone starts with,
-// prefix, of at least [MinPrefix] characters.
+// FindPending returns the pending reflection whose id is prefix, or the only one whose id
+// starts with prefix, which has at least [MinPrefix] characters.
 func (m *Memories) FindPending(ctx context.Context, prefix string) (*Pending, error) {
 	return find(ctx, m, prefix, lookup[Pending]{record.PendingPrefix, "pending_not_found", record.ReadPending})
 }
 
-// PendingNotFound is the refusal of an id that nothing waits with: sdk.NotFound, reason
-// "pending_not_found".
+// PendingNotFound is the error for an id that no pending reflection has: sdk.NotFound,
+// reason "pending_not_found".
 func PendingNotFound(id string) error { return record.PendingNotFound(id) }
 
-// Approve writes a pending reflection, named as for [Memories.FindPending], which the
-// caller approves. Every step of [Memories.Reflect] runs again, so it may be
-// refused, and then it stays pending: an approval never lifts the cap.
+// Approve writes a pending reflection, which id names as in [Memories.FindPending]. Every
+// step of [Memories.Reflect] runs again, so it may be refused, and then it stays pending:
+// an approval never raises the depth limit.
 func (m *Memories) Approve(ctx context.Context, id string) (*core.ReflectResult, error) {
 	p, err := m.FindPending(ctx, id)
 	if err != nil {
@@ -121,8 +122,8 @@ func (m *Memories) Approve(ctx context.Context, id string) (*core.ReflectResult,
 	return m.reflect(ctx, d)
 }
 
-// Reject gives up a pending reflection, named as for [Memories.FindPending], for a
-// reason, of which a digest is kept.
+// Reject drops a pending reflection, which id names as in [Memories.FindPending]. Only a
+// digest of the reason is kept.
 func (m *Memories) Reject(ctx context.Context, id, reason string) (*Pending, error) {
 	var wrong bounds.Problems
 	wrong.Over("reason", len(reason), maxReasonBytes, "bytes")
@@ -147,7 +148,7 @@ func (m *Memories) Reject(ctx context.Context, id, reason string) (*Pending, err
 }
 
 const (
-	// maxPending bounds what waits in a namespace: more than that nobody reads.
+	// maxPending bounds the pending reflections of a namespace: nobody reads more.
 	maxPending = 1000
 	// maxReasonBytes bounds the reason of a rejection.
 	maxReasonBytes = 1024

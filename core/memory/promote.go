@@ -10,20 +10,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Summarizer says in a few words what is reusable in a memory, such as a model
-// does.
+// Summarizer describes in a few words what is reusable in a memory. A model can do that.
 type Summarizer interface {
 	Summarize(ctx context.Context, m *core.Memory) (string, error)
 }
 
-// summary is a pattern that a summarizer said, or why it didn't.
+// summary is a summarizer's text, or why there is none.
 type summary struct{ text, failure string }
 
-// summarize asks the summarizer about a memory that is going to be promoted,
-// outside any transaction since it may take long. A memory's content never
-// changes, so what it says holds in the transaction that follows. Without a
-// summarizer, or where it fails, the summary is empty. The error is the gate's
-// or the context's.
+// summarize asks the summarizer about a memory that is going to be promoted, outside any
+// transaction because it may take long. A memory's content never changes, so the summary
+// still applies in the transaction that follows. Without a summarizer, or if it fails,
+// the summary is empty. The error is the gate's or the context's.
 func (m *Memories) summarize(ctx context.Context, id string, r *RevalidateRequest) (summary, error) {
 	if m.options.Summarizer == nil {
 		return summary{}, nil
@@ -42,9 +40,8 @@ func (m *Memories) summarize(ctx context.Context, id string, r *RevalidateReques
 	return summary{text: knowledge.SummaryOf(text)}, nil
 }
 
-// promote makes knowledge of the memory: the entry, the record of it and the
-// memory's state are one commit. A memory that was promoted before keeps its
-// entry.
+// promote makes knowledge from the memory: the entry, its record and the memory's state
+// are one commit. A memory that was promoted before keeps its entry.
 func (v *verdict) promote(t *record.Tx) error {
 	p, err := knowledge.ReadPromotion(t, v.memory.ID)
 	if err != nil {
@@ -59,7 +56,7 @@ func (v *verdict) promote(t *record.Tx) error {
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
 
-// enter writes the entry that the memory becomes, and the record of it.
+// enter writes the entry that the memory becomes, and the record of the promotion.
 func (v *verdict) enter(t *record.Tx) (*Promotion, error) {
 	memory := v.memory
 	k := &core.Knowledge{

@@ -13,13 +13,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A purge has two parts. The transaction of the gate's decision removes the memory from the
-// store, with all that is kept of it elsewhere. What was deleted is in the store's files
-// still, so these are cleaned once the transaction is committed, outside of it: that takes
-// long, and may fail when the purge can't be taken back any more.
+// A purge has two parts. The transaction of the gate's decision removes the memory from
+// the store, and everything that is derived from it elsewhere. The deleted bytes are
+// still in the store's files, so these are cleaned after the commit: that takes long, and
+// it may fail when the purge can no longer be undone.
 
-// writePurge removes the memory, and tells of it. Its tombstone and the record of the
-// decision stay; the event holds digests only.
+// writePurge removes the memory and records the event, which holds digests only. The
+// memory's tombstone and the record of the decision stay.
 func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	memory := v.memory
 	given, err := givenTo(t, memory.ID)
@@ -61,7 +61,7 @@ func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	}, memory.ID)
 }
 
-// givenTo names the memories that reflect on one that is to be purged.
+// givenTo lists the memories that reflect on a memory that is about to be purged.
 func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
 	ends, err := record.LinksTo(r, id, math.MaxInt)
 	given := &core.GivenTo{MemoryID: id, Runs: []string{}, Reflections: []string{}}
@@ -74,24 +74,24 @@ func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
 }
 
 // residue is what purges left in the store's files, once their transactions are
-// committed. A sweep collects all its purges: to be rid of a thousand takes little longer
-// than of one.
+// committed. A sweep collects all its purges: cleaning up after a thousand takes little
+// longer than after one.
 type residue struct {
-	// given are the purges, with who was given the memories.
+	// given has an entry for each purge, with the memories derived from it.
 	given []core.GivenTo
 }
 
-// add notes what a decision that is committed purged.
+// add notes what a committed decision purged.
 func (r *residue) add(v *verdict) {
 	if v.decision != nil && v.decision.GivenTo != nil {
 		r.given = append(r.given, *v.decision.GivenTo)
 	}
 }
 
-// finish removes it, where the store keeps files. Its errors are of purges that are
-// done: sdk.Conflict, reason "purge_held", where a reader that began before holds what
-// was purged for longer, and "purge_unfinished", of the cause's class, where the files
-// can't be rid of it. The store goes on from there by itself.
+// finish removes the residue, if the store keeps files. At this point the purges are
+// done; its errors are sdk.Conflict, reason "purge_held", if a reader that began earlier
+// holds the purged data for too long, and "purge_unfinished", with the class of its
+// cause, if the files can't be cleaned. The store then continues by itself.
 func (r *residue) finish(ctx context.Context, s core.Store) error {
 	scrubber, ok := s.(core.Scrubber)
 	if !ok || len(r.given) == 0 {
@@ -99,17 +99,17 @@ func (r *residue) finish(ctx context.Context, s core.Store) error {
 	}
 	held, err := scrubber.Scrub(ctx)
 	if err != nil {
-		return r.named(sdk.Errorf(sdk.CodeOf(err), "purge_unfinished", "the purge is done, but files of the store may hold what was purged still: %w", err).
-			WithHint("see to that cause: the next command that opens the store removes it"))
+		return r.named(sdk.Errorf(sdk.CodeOf(err), "purge_unfinished", "the purge is done, but files of the store may still hold what was purged: %w", err).
+			WithHint("fix the cause: the next command that opens the store removes the rest"))
 	}
 	if held != "" {
-		return r.named(sdk.Errorf(sdk.Conflict, "purge_held", "the purge is done, but files of the store hold what was purged still, for %s", held).
-			WithHint("it goes once that has ended, with the next purge or as the store is closed"))
+		return r.named(sdk.Errorf(sdk.Conflict, "purge_held", "the purge is done, but files of the store still hold what was purged, because of %s", held).
+			WithHint("once that ends, the next purge removes the rest, or closing the store does"))
 	}
 	return nil
 }
 
-// named says in an error which memories were purged.
+// named adds to an error which memories were purged.
 func (r *residue) named(e *sdk.Error) error {
 	ids := make([]string, len(r.given))
 	for i := range r.given {

@@ -26,14 +26,13 @@ const (
 // MaxRecall is how many memories one recall returns at most.
 const MaxRecall = bounds.MaxRecall
 
-// Recall returns the memories that fit a query best, the best first.
-// With a session it begins a turn: what it returns and the accesses are recorded
-// in one commit, and how much is looked at and returned follows the session's
-// bias. Without a session nothing is written.
+// Recall returns the memories that match a query best, the best first. With a session it
+// begins a turn: the results and the accesses are recorded in one commit, and the
+// session's bias decides how many candidates are searched and returned. Without a session
+// nothing is written.
 //
-// What was committed before the call is found. A namespace that isn't loaded yet is
-// loaded first. Where the embedder fails, words alone decide, and the result says
-// so.
+// Everything that was committed before the call is found. A namespace that isn't loaded
+// yet is loaded first. If the embedder fails, words alone decide, and the result says so.
 func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *core.RecallResult, err error) {
 	if err := checkRecall(r); err != nil {
 		return nil, err
@@ -79,8 +78,8 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	return &core.RecallResult{Session: r.Session, Turn: turn, Memories: memories, EmbeddingFailure: failure}, nil
 }
 
-// take reads what was found, and records it where the recall, which began at the
-// given time, is one of a turn, whose number it returns.
+// take reads the memories that were found. If the recall belongs to a turn, take also
+// records it, with the time at which it began, and returns the turn's number.
 func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, number int64, err error) {
 	if r.Session == "" {
 		err = m.records.View(ctx, func(reader core.Reader) error {
@@ -102,14 +101,14 @@ func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []sear
 		if err := turn.Record(t, by, r.Namespace, list, m.records.MillisSince(began)); err != nil {
 			return err
 		}
-		// Again, with the accesses that were counted.
+		// Read again, now with the accesses that were counted.
 		list, err = recalled(t, found)
 		return err
 	})
 	return list, number, err
 }
 
-// checkRecall tells all that is wrong with a request.
+// checkRecall reports everything that is wrong with a request.
 func checkRecall(r *core.RecallRequest) error {
 	var p bounds.Problems
 	if r.Session != "" || r.Turn != 0 {
@@ -128,8 +127,8 @@ func checkRecall(r *core.RecallRequest) error {
 	return p.Err()
 }
 
-// widths sets how many candidates a search looks at, and how many it returns: a
-// caller's limit stands, whatever the bias.
+// widths sets how many candidates a search looks at, and how many it returns. A caller's
+// own limit holds, whatever the bias.
 func widths(q *search.Query, bias float64, limit int) {
 	q.Nearest, q.Limit = search.Widths(bias)
 	if limit > 0 {
@@ -138,8 +137,8 @@ func widths(q *search.Query, bias float64, limit int) {
 	q.Nearest = max(q.Nearest, q.Limit)
 }
 
-// embedQuery sets the query's vector. One that can't be made leaves the words: the
-// first result is why. The error is the context's.
+// embedQuery sets the query's vector. If no vector can be made, the search uses words
+// alone, and failure says why. The error is the context's.
 func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure string, err error) {
 	e, err := m.embedTexts(ctx, []string{q.Text})
 	if err != nil {
@@ -154,8 +153,8 @@ func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure str
 	return e[0].failure, nil
 }
 
-// recalled reads what was found. What is gone since then, or can't be recalled any
-// more, is left out.
+// recalled reads the memories that were found. It leaves out any that is gone by now, or
+// can't be recalled any more.
 func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 	list := make([]core.Recalled, 0, len(found))
 	for _, f := range found {
@@ -175,7 +174,7 @@ func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 	return list, nil
 }
 
-// annotate says what a reader of a recalled memory should know apart from its content.
+// annotate adds what a reader should know about a recalled memory besides its content.
 func annotate(r core.Reader, result *core.Recalled) (err error) {
 	if result.SupersededBy, err = relatedBy(r, result.ID, core.RelationSupersedes); err != nil {
 		return err
@@ -191,8 +190,8 @@ func annotate(r core.Reader, result *core.Recalled) (err error) {
 	return nil
 }
 
-// relatedBy are the recallable memories that a relation leads from to another, by
-// id, at most [core.MaxRelated].
+// relatedBy returns the ids of the recallable memories that have a link of this relation
+// to id, sorted, at most [core.MaxRelated].
 func relatedBy(r core.Reader, id, relation string) (list []string, err error) {
 	start := record.LinkToKey(id, relation, "")
 	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
@@ -206,7 +205,7 @@ func relatedBy(r core.Reader, id, relation string) (list []string, err error) {
 	return list, err
 }
 
-// isRecallable reports whether there is a memory that can be recalled.
+// isRecallable reports whether the memory exists and can be recalled.
 func isRecallable(r core.Reader, id string) (bool, error) {
 	m, err := record.Read(r, id)
 	if record.IsGone(err) {

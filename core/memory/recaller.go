@@ -8,13 +8,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// RunNamespaces tells which namespace a run's memories are in: "" is none.
+// RunNamespaces returns the namespace of a run's memories; "" is none.
 type RunNamespaces interface {
 	RunNamespace(ctx context.Context, runID string) (string, error)
 }
 
-// Recaller recalls for plugins, within the namespace of the run that they work
-// for, and records nothing.
+// Recaller recalls for plugins, within the namespace of the run that they serve, and
+// records nothing.
 type Recaller struct {
 	Memories *Memories
 	Runs     RunNamespaces
@@ -33,7 +33,7 @@ func (p *Recaller) Recall(ctx context.Context, runID string, r *sdk.RecallReques
 	}
 	if namespace == "" {
 		return nil, sdk.Errorf(sdk.Denied, "run_without_namespace", "run %q has no namespace, so nothing can be recalled for it", bounds.Shorten(runID)).
-			WithHint("name one where the run is started").
+			WithHint("give one when the run is started").
 			WithAction("run", "namespace", nil, "workflow", nil)
 	}
 	request := &core.RecallRequest{Query: r.Query, Limit: r.Limit}
@@ -50,7 +50,7 @@ func (p *Recaller) Recall(ctx context.Context, runID string, r *sdk.RecallReques
 		memory := found.Memory
 		response.Memories = append(response.Memories, sdk.RecalledMemory{
 			ID: memory.ID, Namespace: memory.Namespace, Kind: string(memory.Kind), Title: memory.Title, Content: memory.Content,
-			// Boosts lift a score above what plugins are promised.
+			// Boosts may raise a score above 1, the maximum that plugins are promised.
 			Tags: memory.Tags, CreatedAt: memory.CreatedAt, Score: min(1, found.Score),
 		})
 	}

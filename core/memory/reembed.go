@@ -15,27 +15,26 @@ const reembedBatch = 64
 // ReembedProgress says how far a re-embedding is.
 type ReembedProgress struct {
 	Namespace string `json:"namespace"`
-	// Model is the one that the memories move to.
+	// Model is the model that the memories move to.
 	Model string `json:"model"`
-	// Looked counts the memories that were looked at, of Total; Changed those that got
-	// a vector. What had one of the model already stays as it is.
+	// Looked counts the memories that were examined, of Total; Changed counts those that
+	// got a new vector. A memory that already has a vector of the model keeps it.
 	Looked  int64 `json:"looked"`
 	Changed int64 `json:"changed"`
 	Total   int64 `json:"total"`
 }
 
-// Reembed moves the memories of a namespace to the embedder's model, a few per
-// commit, and calls tell, if it isn't nil, after each.
-// Memories that have the model's vectors are left alone, so that a call after a
-// failure goes on where the first one ended. Until its turn comes a memory is found
-// by its words.
+// Reembed gives the memories of a namespace vectors of the embedder's model, a few per
+// commit, and calls tell, unless it is nil, after each commit. Memories that have such a
+// vector are skipped, so that a call after a failure continues where the first one ended.
+// Until it gets its vector, a memory is found by its words.
 func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
 	if m.options.Embedder == nil {
-		return nil, sdk.Errorf(sdk.Invalid, "embedder_missing", "there is no embedder to make vectors with").
-			WithHint("set one up, or use the local one, which needs nothing")
+		return nil, sdk.Errorf(sdk.Invalid, "embedder_missing", "no embedder is configured").
+			WithHint("configure one, or use the local one, which needs no set-up")
 	}
 	p, err := m.reembed(ctx, namespace, tell)
 	if err != nil {
@@ -63,16 +62,16 @@ func (m *Memories) reembed(ctx context.Context, namespace string, tell func(Reem
 	return p, nil
 }
 
-// batch are memories that need another vector, and where the next ones begin: nil
-// after the last.
+// batch are memories that need a new vector, and where the next batch begins; nil after
+// the last.
 type batch struct {
 	memories      []*core.Memory
 	looked, total int64
 	next          []byte
 }
 
-// outdated reads the memories from a key of the time index on that have no vector
-// of a model.
+// outdated reads the memories, from a key of the time index on, that have no vector of a
+// model.
 func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, model string) (b batch, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		count, err := record.ReadCount(r, namespace)
@@ -100,8 +99,8 @@ func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, 
 	return b, err
 }
 
-// moveVectors gives memories of one namespace vectors of the embedder's model, in
-// one commit. Those that are gone since then are left out.
+// moveVectors gives memories of one namespace vectors of the embedder's model, in one
+// commit. It skips memories that are gone by now.
 func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (changed int64, err error) {
 	if len(memories) == 0 {
 		return 0, nil

@@ -16,19 +16,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxSources bounds what one reflection is derived from: each source is read,
-// and linked to, in its transaction.
+// maxSources bounds how many memories one reflection is derived from: its transaction
+// reads each of them and writes a link to it.
 const maxSources = 256
 
-// Reflect derives a memory from others, with the
-// refusals "source_not_found", "source_purged", "source_consolidated",
-// "depth_mismatch", "policy_veto", "depth_exceeded", "title_taken",
-// "namespace_full", "links_full". A refusal leaves nothing but, for
-// "depth_exceeded", its event. Above the depth that needs an approval the result
-// is pending.
+// Reflect derives a memory from others. It is refused with the reason "source_not_found",
+// "source_purged", "source_consolidated", "depth_mismatch", "policy_veto",
+// "depth_exceeded", "title_taken", "namespace_full" or "links_full". A refusal writes
+// nothing, except that "depth_exceeded" writes its event. Above the depth that needs an
+// approval, the result is pending.
 func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (result *core.ReflectResult, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "reflect", Namespace: r.Namespace}, &err)()
-	own := *r // so that what waits for an approval stays its maker's
+	own := *r // a pending reflection keeps the agent that made it
 	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
 	d, err := m.draft(&own)
 	if err != nil {
@@ -37,16 +36,17 @@ func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (result 
 	return m.reflect(ctx, d)
 }
 
-// draft is a reflection to be written: all but what follows from its sources.
+// draft is a reflection to be written, without the fields that are computed from its
+// sources.
 type draft struct {
 	request *core.ReflectRequest
 	memory  core.Memory
-	// approved is the pending action that the caller approved; nil where the request
-	// comes from its maker.
+	// approved is the pending reflection that the caller approved; nil if the request
+	// comes from the reflection's author.
 	approved *Pending
 }
 
-// draft is step 1: it checks a request before anything is loaded.
+// draft checks a request before anything is loaded.
 func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	var p bounds.Problems
 	d := &draft{request: r, memory: core.Memory{
@@ -100,7 +100,7 @@ func checkDerivedKind(p *bounds.Problems, kind core.MemoryKind) {
 	}
 }
 
-// reflect carries a checked draft through steps 2 to 6, in one transaction.
+// reflect writes a checked draft, in one transaction.
 func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, error) {
 	embeddings, err := m.embed(ctx, []*core.Memory{&d.memory})
 	if err != nil {
@@ -109,16 +109,16 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 	var result *core.ReflectResult
 	var refusal error
 	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error {
-		refusal = nil // it may run again
+		refusal = nil // the transaction may run again
 		var err error
 		if result, err = d.earlier(t); err != nil || result != nil {
 			return err
 		}
-		a := &attempt{memories: m, t: t, draft: d, memory: d.memory, embedding: &embeddings[0]}
+		a := &reflectTx{memories: m, t: t, draft: d, memory: d.memory, embedding: &embeddings[0]}
 		if result, err = a.run(ctx); a.exceeded == nil {
 			return err
 		}
-		refusal = err // what is committed is the event
+		refusal = err // nil is returned, so that the event is committed
 		return t.Record(a.memory.Namespace, *a.exceeded)
 	})
 	if err == nil {
@@ -130,8 +130,8 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 	return result, nil
 }
 
-// earlier returns what the same request came to before, if it did. An approval
-// goes on from there, if its reflection still waits.
+// earlier returns the result of an earlier identical request, or nil. An approval
+// continues if that reflection is still pending.
 func (d *draft) earlier(r core.Reader) (*core.ReflectResult, error) {
 	if d.approved == nil {
 		return record.ReadOutcome(r, d.request)
@@ -140,8 +140,8 @@ func (d *draft) earlier(r core.Reader) (*core.ReflectResult, error) {
 	return nil, err
 }
 
-// attempt is one run of a reflection's transaction.
-type attempt struct {
+// reflectTx is one run of a reflection's transaction.
+type reflectTx struct {
 	memories  *Memories
 	t         *record.Tx
 	draft     *draft
@@ -149,15 +149,15 @@ type attempt struct {
 	embedding *embedding
 
 	sources  []*core.Memory
-	space    *space // the target's
+	space    *space // the space of the reflection's namespace
 	cap      depthCap
 	decision core.Decision
 	// exceeded is the event of a reflection that is too deep.
 	exceeded *journal.DepthExceeded
 }
 
-// run is everything after the lookup of the request, in a fixed order.
-func (a *attempt) run(ctx context.Context) (*core.ReflectResult, error) {
+// run does everything after the lookup of the request, in a fixed order.
+func (a *reflectTx) run(ctx context.Context) (*core.ReflectResult, error) {
 	if err := a.readSources(); err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func (a *attempt) run(ctx context.Context) (*core.ReflectResult, error) {
 	return a.write()
 }
 
-// readSources is step 2.
-func (a *attempt) readSources() error {
+// readSources loads the sources, and refuses those that nothing can be derived from.
+func (a *reflectTx) readSources() error {
 	for i, id := range a.draft.request.SourceIDs {
 		source, err := record.Read(a.t, id)
 		switch {
@@ -189,11 +189,11 @@ func (a *attempt) readSources() error {
 			return sdk.Errorf(sdk.NotFound, "source_not_found", "source_ids[%d]: there is no memory %s", i, id).
 				WithHint("list them").WithAction("memory list", "namespace", nil).WithDetail("source_id", id)
 		case sdk.ReasonOf(err) == "memory_purged":
-			return unusable(i, id, core.StatePurged).WithHint("leave it out: a purge can't be undone")
+			return unusable(i, id, core.StatePurged).WithHint("remove it from the sources: a purge can't be undone")
 		case err != nil:
 			return err
 		case source.State == core.StateConsolidated:
-			return unusable(i, id, source.State).WithHint("reflect on what it became part of: %s", source.MergedInto)
+			return unusable(i, id, source.State).WithHint("reflect on %s instead, which it was merged into", source.MergedInto)
 		}
 		a.sources = append(a.sources, source)
 	}
@@ -208,8 +208,9 @@ func unusable(i int, id string, state core.MemoryState) *sdk.Error {
 		WithDetail("source_id", id).WithDetail("state", state)
 }
 
-// computeDepth is step 3.
-func (a *attempt) computeDepth() error {
+// computeDepth sets the depth: one more than the depth of the deepest source. A depth in
+// the request must be the same.
+func (a *reflectTx) computeDepth() error {
 	for _, source := range a.sources {
 		a.memory.ReflectionDepth = max(a.memory.ReflectionDepth, source.ReflectionDepth+1)
 	}
@@ -222,8 +223,8 @@ func (a *attempt) computeDepth() error {
 		WithDetail("asserted", *asserted).WithDetail("computed", a.memory.ReflectionDepth)
 }
 
-// write is step 6.
-func (a *attempt) write() (*core.ReflectResult, error) {
+// write stores the reflection with its links and its event.
+func (a *reflectTx) write() (*core.ReflectResult, error) {
 	memory, r := &a.memory, a.draft.request
 	if err := checkTitle(a.t, memory); err != nil {
 		return nil, err
@@ -253,7 +254,7 @@ func (a *attempt) write() (*core.ReflectResult, error) {
 	return result, record.WriteOutcome(a.t, r, result)
 }
 
-// checkTitle refuses a title that a live memory of the namespace has.
+// checkTitle refuses a title that a live memory of the namespace already has.
 func checkTitle(r core.Reader, m *core.Memory) error {
 	start := record.TitleStart(m.Namespace, m.Title)
 	taker := ""
@@ -264,14 +265,15 @@ func checkTitle(r core.Reader, m *core.Memory) error {
 	if err != nil || taker == "" {
 		return err
 	}
-	return sdk.Errorf(sdk.Conflict, "title_taken", "memory %s of namespace %s has that title: %q", taker, m.Namespace, bounds.Shorten(m.Title)).
-		WithHint("choose another title, or look at it").WithAction("memory get", "id", taker).
+	return sdk.Errorf(sdk.Conflict, "title_taken", "memory %s of namespace %s already has the title %q", taker, m.Namespace, bounds.Shorten(m.Title)).
+		WithHint("choose another title, or look at that memory").WithAction("memory get", "id", taker).
 		WithDetail("memory_id", taker).WithDetail("namespace", m.Namespace)
 }
 
-// metadata is the caller's with what the reflection's origin adds. What the
-// caller set as reflection_metadata stands, an agent_id never does.
-func (a *attempt) metadata() json.RawMessage {
+// metadata returns the caller's metadata with the fields that describe the reflection's
+// origin. A reflection_metadata field that the caller set is kept; an agent_id is always
+// replaced.
+func (a *reflectTx) metadata() json.RawMessage {
 	members := slices.DeleteFunc(core.Members(a.memory.Metadata), func(m core.Member) bool { return m.Key == "agent_id" })
 	if !slices.ContainsFunc(members, func(m core.Member) bool { return m.Key == "reflection_metadata" }) {
 		origin := struct {
@@ -284,7 +286,7 @@ func (a *attempt) metadata() json.RawMessage {
 	return core.JoinMembers(append(members, core.Member{Key: "agent_id", Value: core.MustJSON(a.memory.AgentID)}))
 }
 
-func (a *attempt) event() journal.MemoryReflected {
+func (a *reflectTx) event() journal.MemoryReflected {
 	e := journal.MemoryReflected{
 		MemoryID: a.memory.ID, AgentID: a.memory.AgentID, Kind: a.memory.Kind, Depth: a.memory.ReflectionDepth,
 		Cap: a.cap.most, DecidedBy: a.cap.decidedBy, SourceIDs: a.draft.request.SourceIDs,
@@ -299,7 +301,7 @@ func (a *attempt) event() journal.MemoryReflected {
 	return e
 }
 
-// reflectsOn writes the links of a reflection to its sources.
+// reflectsOn writes the links from a reflection to its sources.
 func reflectsOn(t *record.Tx, m *core.Memory, sources []string) error {
 	for i, source := range sources {
 		l := &core.Link{From: m.ID, Relation: core.RelationReflectsOn, To: source, Position: i, CreatedAt: m.CreatedAt}

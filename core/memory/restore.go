@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Restore brings a memory back that a dream pass archived or consolidated: it is
-// active again. Any other state is sdk.Conflict, reason "state_conflict".
+// Restore makes a memory active again that a dream pass archived or consolidated. In any
+// other state the error is sdk.Conflict, reason "state_conflict".
 func (m *Memories) Restore(ctx context.Context, id string) (restored *core.Memory, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "restore"}, &err)()
 	var refusal error // which the journal records
@@ -30,8 +30,8 @@ func (m *Memories) Restore(ctx context.Context, id string) (restored *core.Memor
 	return restored, nil
 }
 
-// restore brings a memory back within a transaction, or says why it doesn't
-// though the transaction is to be committed.
+// restore restores a memory within a transaction. refusal is why it can't be restored, if
+// the transaction is to be committed all the same.
 func (m *Memories) restore(t *record.Tx, id string) (after *core.Memory, refusal, err error) {
 	before, err := record.Read(t, id)
 	if err != nil {

@@ -13,27 +13,26 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// RevalidateRequest is what somebody knows who asks the gate about a memory.
+// RevalidateRequest has what the caller knows about a memory when asking the gate.
 type RevalidateRequest struct {
-	// DryRun decides and writes nothing; the decision has no id then.
+	// DryRun decides without writing anything; the decision then has no id.
 	DryRun bool
 	// Omega are factors that callers or plugins know, and Notes a line for each.
 	Omega core.OmegaFactors
 	Notes []string
-	// Turn is the one whose feedback made the memory wait, where that is known, for
-	// the events.
+	// Turn is the turn whose feedback made the memory wait, if that is known, for the
+	// events.
 	Turn core.TurnRef
 }
 
-// Revalidate asks the gate about a memory that waits for it, records the
-// decision, and does what follows: the memory is retained, becomes knowledge, or
-// is purged. Evidence, decision and consequence are one transaction.
-// It is the only way to a purge or a promotion.
+// Revalidate asks the gate about a memory that waits for it, records the decision, and
+// carries it out: the memory is retained, becomes knowledge, or is purged. Evidence,
+// decision and consequence are one transaction. Nothing else purges or promotes a memory.
 //
-// A memory in any other state is sdk.Conflict, reason "state_conflict". A
-// namespace whose settings can't be read is sdk.Denied, "governance_unreadable". Where
-// there are both a decision and an error, the memory is purged, but files of the store
-// hold it still: reasons "purge_held" and "purge_unfinished".
+// If the memory is in another state, the error is sdk.Conflict, reason "state_conflict".
+// If its namespace's settings can't be read, it is sdk.Denied, "governance_unreadable".
+// If both a decision and an error are returned, the memory was purged, but files of the
+// store still hold its data: reasons "purge_held" and "purge_unfinished".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
 	var p bounds.Problems
 	if r.Turn != (core.TurnRef{}) {
@@ -50,8 +49,8 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	return d, sdk.Wrap("revalidate memory "+bounds.Shorten(id), err)
 }
 
-// gateAfter lets the gate decide on the memories that a turn brought before it, and
-// returns what it purged. One that somebody else decided on meanwhile is left.
+// gateAfter lets the gate decide on the memories that a turn put before it, and returns
+// what it purged. It skips a memory that somebody else decided on meanwhile.
 func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) ([]core.GivenTo, error) {
 	if m.options.Gate == nil {
 		return nil, nil
@@ -66,8 +65,8 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 	return gone.given, gone.finish(ctx, m.options.Store)
 }
 
-// left reports whether a memory is left as it is: it doesn't wait for the gate
-// any more, or its namespace's settings can't be read.
+// left reports whether an error means that a memory is skipped: it no longer waits for
+// the gate, or its namespace's settings can't be read.
 func left(err error) bool {
 	reason := sdk.ReasonOf(err)
 	return reason == "state_conflict" || reason == unreadableReason || record.IsGone(err)
@@ -75,8 +74,8 @@ func left(err error) bool {
 
 const unreadableReason = "governance_unreadable"
 
-// revalidate is [Memories.Revalidate] with a request that is sound. A purge is noted
-// in gone, which its caller finishes.
+// revalidate is [Memories.Revalidate] with a checked request. A purge is noted in gone,
+// which the caller finishes.
 func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*core.GateDecision, error) {
 	if m.options.Gate == nil {
 		return nil, gateMissing()
@@ -98,7 +97,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	return made.decision, made.refusal
 }
 
-// ask lets the gate decide and writes nothing.
+// ask lets the gate decide without writing anything.
 func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
 	err = m.records.View(ctx, func(reader core.Reader) error {
 		c, d, err = m.decide(unrecorded(ctx), reader, id, r)
@@ -114,7 +113,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 		return nil, nil, err
 	}
 	if memory.State != core.StateRevalidatePending {
-		return nil, nil, sdk.Errorf(sdk.Conflict, "state_conflict", "memory %s is %s: the gate decides on what is %s", id, memory.State, core.StateRevalidatePending).
+		return nil, nil, sdk.Errorf(sdk.Conflict, "state_conflict", "memory %s is %s: the gate only decides on a memory that is %s", id, memory.State, core.StateRevalidatePending).
 			WithHint("its use decides when it comes to the gate; see why it is in its state").WithAction("memory explain", "id", id).
 			WithDetail("memory_id", id).WithDetail("state", memory.State)
 	}
@@ -132,30 +131,31 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 	return c, d, err
 }
 
-// unreadableSettings refuses a transition where a namespace's settings can't be
-// read: it fails closed.
+// unreadableSettings refuses a transition if a namespace's settings can't be read, to be
+// safe.
 func unreadableSettings(g *core.Governance) error {
 	return sdk.Errorf(sdk.Denied, unreadableReason, "no memory of namespace %s may change its state: its settings can't be read: %w", g.Namespace, g.Failure).
-		WithHint("set them again; see which they are").WithAction("governance explain", "namespace", g.Namespace).
+		WithHint("set them again; see which settings these are").WithAction("governance explain", "namespace", g.Namespace).
 		WithDetail("namespace", g.Namespace)
 }
 
-// verdict is a decision while it is carried out.
+// verdict is a decision of the gate while it is carried out.
 type verdict struct {
 	request                 *RevalidateRequest
 	summary                 summary
 	decisionID, knowledgeID string
-	// memory is as it was decided on, and after as the decision leaves it, at a turn of
-	// its namespace.
+	// memory is the memory that was decided on, and after the memory that the decision
+	// leaves, at a turn of its namespace.
 	memory, after *core.Memory
 	turn          int64
 	decision      *core.GateDecision
 	latency       float64 // of the gate, in milliseconds
-	// refusal is why there is no decision though the transaction is committed.
+	// refusal is why there is no decision, if the transaction is committed all the same.
 	refusal error
 }
 
-// conclude decides within a transaction, records that, and carries it out.
+// conclude lets the gate decide within a transaction, records the decision, and carries
+// it out.
 func (m *Memories) conclude(ctx context.Context, t *record.Tx, id string, v *verdict) error {
 	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
@@ -171,7 +171,7 @@ func (m *Memories) conclude(ctx context.Context, t *record.Tx, id string, v *ver
 	return m.carryOut(ctx, t, v, c, d)
 }
 
-// carryOut records a decision, and does what follows from it.
+// carryOut records a decision and its consequences.
 func (m *Memories) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
@@ -194,8 +194,8 @@ func (m *Memories) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *co
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
 
-// settled is a memory as a decision leaves it. One that is retained goes back to the
-// state before with a score of now, so that nothing changes when it is looked at next.
+// settled is a memory as a decision leaves it. A retained memory returns to its earlier
+// state with a new score, so that evaluating it again changes nothing.
 func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
 	after := *c.Memory
 	after.StateBefore = ""
@@ -225,7 +225,7 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 	return &after, nil
 }
 
-// gated is what the events of the decision have in common.
+// gated has the fields that all events of the decision share.
 func (v *verdict) gated() journal.Gated {
 	d := v.decision
 	return journal.Gated{
@@ -235,7 +235,7 @@ func (v *verdict) gated() journal.Gated {
 	}
 }
 
-// transitioned is the event of what the decision leads to.
+// transitioned is the event of the decision's transition.
 func (v *verdict) transitioned(t *record.Tx) journal.MemoryTransitioned {
 	d, s := v.decision, &v.after.Signals
 	return journal.MemoryTransitioned{

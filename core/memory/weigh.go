@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Weigh says what the gate would decide on a memory now, in whatever state it
-// is. It writes nothing, and nothing follows from it: that takes [Memories.Revalidate].
+// Weigh says what the gate would decide on a memory now, whatever state it is in. It
+// writes nothing and has no consequences, unlike [Memories.Revalidate].
 func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *core.GateDecision, err error) {
 	if m.options.Gate == nil {
 		return nil, gateMissing()
@@ -31,7 +31,7 @@ func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d
 	return d, sdk.Wrap("weigh memory "+bounds.Shorten(id), err)
 }
 
-// gateCase is what the gate knows of a memory.
+// gateCase is what the gate knows about a memory.
 func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
 	c = &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
 	if c.Governance, err = m.records.Governance(r, memory.Namespace); err != nil {
@@ -43,9 +43,9 @@ func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *Revalid
 
 func gateMissing() error {
 	return sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
-		WithHint("give one in the options of the memories, such as core/gate's")
+		WithHint("set one in the memories' options, such as core/gate")
 }
 
-// unrecorded is a context to ask policies in where nothing follows from what they
-// decide, and so nothing is recorded of it.
+// unrecorded is a context for asking policies whose decisions have no consequences, and
+// so aren't recorded.
 func unrecorded(ctx context.Context) context.Context { return new(core.TxHooks).Begin(ctx) }

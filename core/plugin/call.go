@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// How long an instance has to answer the end of a call's context before it is
-// killed. A deadline was known to the plugin from the start, so its grace is
-// only what an answer takes to arrive; a cancellation comes out of the blue.
+// How long an instance has to answer after the end of a call's context, before it is
+// killed. The plugin knew the deadline from the start, so its grace only covers the time
+// that the answer takes to arrive; a cancellation comes without warning.
 const (
 	deadlineGrace = 50 * time.Millisecond
 	cancelGrace   = time.Second
@@ -72,9 +72,9 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 	return sdk.Wrap(c.op, err)
 }
 
-// guard runs a call on a member, and kills that if it doesn't answer in time
-// once limited has ended: by the caller's doing, if ctx has ended too, or
-// because the call ran past its deadline.
+// guard runs a call on a member, and kills the member if it doesn't answer in time once
+// limited has ended. If ctx has ended too, the caller ended the call; otherwise the call
+// ran past its deadline.
 func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 	returned, enforced := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(limited, func() {
@@ -100,8 +100,8 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 	return err
 }
 
-// stopped is a call's error, or else the error of an item on which the plugin gave up
-// because the host's context had ended: then that is what became of the call.
+// stopped returns a call's error, or else the error of an item on which the plugin gave
+// up because the host's context had ended: that error is then the call's.
 func stopped(ctx context.Context, err, item error) error {
 	if code := sdk.CodeOf(item); err == nil && ctx.Err() != nil && (code == sdk.Cancelled || code == sdk.Timeout) {
 		return item
@@ -118,9 +118,9 @@ func (p *pool) overdue(ctx context.Context, c call) (time.Duration, error) {
 	return deadlineGrace, p.timedOut(c.timeout)
 }
 
-// unanswered reports whether an error is a driver's word that it didn't wait for
-// the plugin's answer. What a plugin answers is never the context's own error,
-// because an error's cause doesn't cross the boundary.
+// unanswered reports whether an error means that the driver didn't wait for the plugin's
+// answer. A plugin's answer is never the context's own error, because an error's cause
+// doesn't cross the boundary.
 func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

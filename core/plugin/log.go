@@ -4,27 +4,27 @@ import "time"
 
 // LogLine is one line of a plugin's log.
 type LogLine struct {
-	// Time is when the host took it.
+	// Time is when the host received it.
 	Time time.Time `json:"time"`
-	// Level is "trace", "debug", "info", "warn" or "error". A line that isn't
-	// hclog's JSON is "info", and "error" where it begins a crash.
+	// Level is "trace", "debug", "info", "warn" or "error". A line that isn't hclog's
+	// JSON is "info", or "error" if it begins a crash.
 	Level string `json:"level"`
-	// Plugin is who wrote it.
+	// Plugin is the plugin that wrote it.
 	Plugin string `json:"plugin"`
-	// RunID is the run that it worked on, where that is known.
+	// RunID is the run that it worked on, if that is known.
 	RunID string `json:"run_id,omitempty"`
 	// Message is the line's text.
 	Message string `json:"message"`
-	// Fields are the attributes next to the text. One that is called as a field here,
-	// or "run", has _ before its name.
+	// Fields are the attributes next to the text. An attribute with the name of a field
+	// of LogLine, or "run", gets _ before its name.
 	Fields map[string]any `json:"fields,omitempty"`
-	// Dropped, where not 0, says that this many lines were dropped before this
-	// one, because the plugin wrote more than may be kept.
+	// Dropped, if not 0, is how many lines were dropped before this one because the
+	// plugin wrote more than may be kept.
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// SetApart renames the attributes that are called as what the host says of a line,
-// so that they don't pass for it: run becomes _run.
+// SetApart renames the attributes that have the name of a field of the host's, so that
+// they can't be mistaken for it: run becomes _run.
 func (l *LogLine) SetApart() {
 	for _, key := range []string{"time", "level", "plugin", "run", "run_id", "message", "dropped"} {
 		if value, ok := l.Fields[key]; ok {
@@ -36,10 +36,10 @@ func (l *LogLine) SetApart() {
 
 // Bounds of a plugin's log.
 const (
-	// MaxLogLine cuts a line, in bytes.
+	// MaxLogLine is where a line is cut, in bytes.
 	MaxLogLine = 16 << 10
-	// LogLinesPerSecond is how many lines of one writer are kept; more is a flood
-	// that would push out everybody else's.
+	// LogLinesPerSecond is how many lines of one writer are kept. More would push out
+	// everybody else's.
 	LogLinesPerSecond = 100
 )
 
@@ -54,8 +54,8 @@ type LogRate struct {
 	dropped int
 }
 
-// Admit reports whether a line may be kept, and how many before it weren't since
-// that was last reported.
+// Admit reports whether a line may be kept, and how many lines were dropped since the
+// last report.
 func (r *LogRate) Admit(now time.Time) (dropped int, ok bool) {
 	if now.Sub(r.window) >= time.Second {
 		r.window, r.count = now, 0
@@ -67,14 +67,14 @@ func (r *LogRate) Admit(now time.Time) (dropped int, ok bool) {
 	return r.Dropped(), true
 }
 
-// Dropped returns how many lines weren't kept since that was last reported.
+// Dropped returns how many lines were dropped since the last report.
 func (r *LogRate) Dropped() int {
 	dropped := r.dropped
 	r.dropped = 0
 	return dropped
 }
 
-// DroppedLine is the line to keep where lines were dropped and no other follows.
+// DroppedLine is the line to keep if lines were dropped and no other line follows.
 func DroppedLine(plugin string, now time.Time, dropped int) LogLine {
 	return LogLine{
 		Plugin: plugin, Time: now, Level: "warn",

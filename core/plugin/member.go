@@ -8,7 +8,7 @@ type member struct {
 	started time.Time
 	slots   int
 	busy    int           // slots taken
-	asked   bool          // whether the host has ended it
+	asked   bool          // whether the host has asked it to end
 	gone    chan struct{} // closed once the pool has let go of it
 }
 
@@ -24,9 +24,8 @@ func (m *member) done() bool {
 	}
 }
 
-// settle waits until the pool knows of the member's end, so that a call that is
-// made again meets the backoff. The wait is bounded in case the plugin only
-// claimed to be gone.
+// settle waits until the pool has noticed the member's end, so that a repeated call meets
+// the backoff. The wait is bounded in case the plugin only claimed to be gone.
 func (m *member) settle() {
 	timer := time.NewTimer(cancelGrace)
 	defer timer.Stop()

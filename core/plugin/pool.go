@@ -17,25 +17,25 @@ import (
 //	acquire ─► queue ─► dispatch ─► a member with a free slot ─► release
 //	                       └─► grow ─► start ─► a new member ─► watch, until it is gone
 //
-// All state is guarded by mu, and each change of it ends in dispatch.
+// mu guards all state, and each change of the state ends in dispatch.
 type pool struct {
 	plugin  Installed // its limits are set, and its Env holds what env brings
 	options *Options  // of the supervisor
 	env     environment
 	number  int         // counts the environments of the plugin from 1; 0 has none
-	idle    *time.Timer // closes it when it is no longer used; nil has none
+	idle    *time.Timer // closes the pool when it is no longer used; nil if there is none
 
 	// open ends when the pool is closed, and with it the starts under way.
 	open  context.Context
 	close context.CancelFunc
 	// tasks are the starts, the watches, and the calls that hold a slot.
 	tasks sync.WaitGroup
-	// calls are all that were made of the pool, with those that wait, and callers is
-	// their number.
+	// calls are all calls made through the pool, waiting ones included; callers is their
+	// number.
 	calls   sync.WaitGroup
 	callers atomic.Int64
-	// unscoped stands for calls without a scope, and ends counts the instances that
-	// ended or didn't come up: see admit.
+	// unscoped is used for calls without a scope; ends counts the instances that ended or
+	// didn't come up: see admit.
 	unscoped Scope
 	ends     atomic.Int64
 
@@ -104,7 +104,7 @@ func (p *pool) withdraw(w waiter) {
 	}
 }
 
-// release gives a slot back. Answered says whether the instance answered.
+// release gives a slot back. answered says whether the instance answered.
 func (p *pool) release(m *member, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *pool) grantNext(g grant) {
 	p.queue = slices.Delete(p.queue, 0, 1)
 }
 
-// grow starts an instance for each call that waits and that no start under way
-// will serve, as far as limits and breaker allow.
+// grow starts an instance for each waiting call that no start under way will serve, as
+// far as the limits and the breaker allow.
 func (p *pool) grow() {
 	for len(p.queue) > p.starting*p.slots() && len(p.members)+p.starting < p.plugin.Limits.Instances {
 		delay, ok := p.breaker.admit(time.Now())
@@ -176,7 +176,7 @@ func (p *pool) slots() int {
 	return 1
 }
 
-// watch waits for a member's end and lets go of it.
+// watch waits for a member's end, then removes it.
 func (p *pool) watch(m *member) {
 	p.attend(m)
 	p.mu.Lock()
@@ -203,8 +203,8 @@ func (p *pool) watch(m *member) {
 	p.dispatch()
 }
 
-// kill ends a member for a reason of the host's, and waits for that. It does
-// nothing to one that is gone or being killed.
+// kill ends a member for a reason of the host's, and waits for its end. It does nothing
+// to a member that is gone or being killed.
 func (p *pool) kill(m *member, reason error) {
 	p.mu.Lock()
 	if m.asked || m.done() {

@@ -13,8 +13,8 @@ import (
 // Defaults of [Options].
 const (
 	// DefaultEnvironments is how many environments of one plugin have instances at a
-	// time. A full set of them with [DefaultInstances] subprocesses of 25 MiB each is
-	// 800 MiB, which a small server still has.
+	// time. With [DefaultInstances] subprocesses of 25 MiB each, this many environments
+	// take 800 MiB, which a small server still has.
 	DefaultEnvironments = 16
 	// DefaultEnvironmentIdle equals the breaker's window, so closing an idle pool discards
 	// no exit that would still count.
@@ -56,8 +56,8 @@ func (ps *pools) all() []*pool {
 	return all
 }
 
-// enter returns the plugin's pool for the context's scope, with one more call on it,
-// which the caller takes off by leave.
+// enter returns the plugin's pool for the context's scope and counts one more call on it.
+// The caller ends that with leave.
 func (s *Supervisor) enter(ctx context.Context, name string) (*pool, error) {
 	e := scopeIn(ctx).environment(name)
 	s.mu.RLock()
@@ -75,7 +75,8 @@ func (s *Supervisor) enter(ctx context.Context, name string) (*pool, error) {
 	return p, nil
 }
 
-// enterNew is enter where the environment has no pool yet, or nothing is installed.
+// enterNew does what enter does if the environment has no pool yet, or nothing is
+// installed.
 func (s *Supervisor) enterNew(name string, e environment) (*pool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,7 @@ func (s *Supervisor) enterNew(name string, e environment) (*pool, error) {
 	return p, nil
 }
 
-// with returns the plugin in an environment.
+// with returns the plugin with an environment added.
 func (p Installed) with(e environment) Installed {
 	p.Env = normalized(slices.Concat(p.Env, e.pairs))
 	return p
@@ -125,8 +126,8 @@ func (s *Supervisor) makeRoom(ps *pools) bool {
 	return true
 }
 
-// closeIdle closes an environment's pool, if nobody has used it for the time that
-// it may be idle, and looks again later otherwise.
+// closeIdle closes an environment's pool if nobody has used it for the time that it may
+// be idle. Otherwise it looks again later.
 func (s *Supervisor) closeIdle(ps *pools, p *pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +156,7 @@ func (p *pool) join() {
 	p.callers.Add(1)
 }
 
-// leave takes a call off.
+// leave ends what join began.
 func (p *pool) leave() {
 	if p.idle != nil {
 		p.mu.Lock()
@@ -166,8 +167,8 @@ func (p *pool) leave() {
 	p.calls.Done()
 }
 
-// idleSince is when the last call left, and whether there is none. The supervisor
-// must be locked, so that none enters.
+// idleSince returns when the last call left, and whether no call is on the pool. The
+// supervisor's lock must be held, so that no call enters.
 func (p *pool) idleSince() (last time.Time, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// minSecret is the length from which a granted variable's value is cut out of a
-// plugin's log: shorter ones, such as "1" or "on", are in everyday words.
+// minSecret is the length from which the value of a granted variable is cut out of a
+// plugin's log. Shorter values, such as "1" or "on", are parts of everyday words.
 const minSecret = 4
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "***"
 
 // Redactor cuts the values of a plugin's granted environment variables out of
@@ -54,7 +54,7 @@ func NewRedactor(env []string) *Redactor {
 	return &Redactor{secrets: secrets, replacer: strings.NewReplacer(pairs...)}
 }
 
-// jsonForm is how a text stands within a JSON string.
+// jsonForm is how a text is written within a JSON string.
 func jsonForm(text string, escapeHTML bool) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -66,7 +66,7 @@ func jsonForm(text string, escapeHTML bool) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// Text returns a text without secrets, also where it was cut within one.
+// Text returns a text without secrets, even if the text ends in the middle of one.
 func (r *Redactor) Text(text string) string {
 	if r == nil {
 		return text

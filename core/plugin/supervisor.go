@@ -16,68 +16,67 @@ import (
 
 // Options are what a [Supervisor] needs.
 type Options struct {
-	// Installed are the plugins. Of two with one name the later counts.
+	// Installed are the plugins. If two have the same name, the later one is used.
 	Installed []Installed
 	// Driver starts their instances.
 	Driver Driver
-	// Admit is asked before a scope's first call of a plugin, also where that runs
-	// already, and before its next call once an instance of the plugin has ended: so a
-	// plugin that crashed isn't started on an old answer, while one more instance for
-	// calls at the same time is. An error refuses the call, which counts as no failure
-	// of the plugin; then nothing is started. The context has the call's [Scope], and
-	// the plugin's Env has what that brings. Nil admits all. It must be safe for
-	// concurrent use.
+	// Admit is asked before the first call from a scope to a plugin, even if the plugin
+	// already runs, and before the next call after an instance of the plugin ended. So a
+	// plugin that crashed isn't restarted on an old answer, but an additional instance
+	// for concurrent calls is started without asking. An error refuses the call, doesn't
+	// count as a failure of the plugin, and starts nothing. The context has the call's
+	// [Scope], and the plugin's Env has what the scope brings. Nil admits every plugin.
+	// It must be safe for concurrent use.
 	Admit func(ctx context.Context, p Installed) error
 	// Environments is how many environments of one plugin may have instances at a time,
-	// next to the calls that bring none. One more takes the place of the idle one that
-	// was used least recently; where all are busy the call is sdk.Exhausted, reason
+	// in addition to calls without an environment. One more replaces the least recently
+	// used idle environment; if all are busy, the call fails with sdk.Exhausted, reason
 	// "plugin_environments_full". Default [DefaultEnvironments].
 	Environments int
-	// EnvironmentIdle is how long an environment's instances stay after its last call.
-	// Default [DefaultEnvironmentIdle].
+	// EnvironmentIdle is how long an environment's instances stay alive after its last
+	// call. Default [DefaultEnvironmentIdle].
 	EnvironmentIdle time.Duration
 	// Observer follows the calls of Evaluate, Generate and Correct. Nil follows nothing.
 	Observer core.Observer
 	// Instances is called as instances come and go. It must be safe for concurrent use, and
 	// return soon: a pool waits for it. Nil hears nothing.
 	Instances func(plugin string, e InstanceEvent)
-	// ConfigEvaluator names the plugin that judges configs by the schema which
-	// their own plugin has for them: a schema evaluator. "", or one that isn't
-	// installed, leaves that to each plugin.
+	// ConfigEvaluator names the schema evaluator that checks each plugin's config against
+	// the schema in its manifest. If it is "" or isn't installed, each plugin checks its
+	// own config.
 	ConfigEvaluator string
-	// Random returns numbers in [0,1), to spread restarts. Nil means
+	// Random returns numbers in [0,1), which spread restarts over time. Nil means
 	// math/rand/v2. It must be safe for concurrent use.
 	Random func() float64
 }
 
-// Supervisor runs plugins: it implements [core.Plugins] over pools of
-// instances, which it starts on first use, and restarts when they go away. It
-// is safe for concurrent use, and must be closed.
+// Supervisor runs plugins: it implements [core.Plugins] with pools of instances, which it
+// starts on first use and restarts when they end. It is safe for concurrent use, and must
+// be closed.
 //
 // A program has one, for all namespaces, models and keys: a call brings its [Scope]
 // in its context. Calls whose scopes bring a plugin the same environment share its
 // instances, limits and restarts; those with another environment have others.
 //
-// A call waits for a free instance, first come, first served; from then on its
-// deadline counts. Past that deadline its instance is killed, unless the plugin
-// has at least answered the cancellation (50 ms for a deadline, 1 s where the
-// caller gave up). Calls that lose their instance through no fault of their own
-// are made once more, on another. A plugin that exits unasked is started
-// again after 0.25 s, doubling to 30 s; after three times in ten minutes it
-// isn't started for 60 s.
+// A call waits for a free instance, first come, first served; its deadline counts from
+// the time it gets one. After the deadline the instance is killed, unless the plugin
+// responds to the cancellation in time (50 ms after a deadline, 1 s if the caller gave
+// up). A call that loses its instance through no fault of its own is made once more, on
+// another instance. A plugin that exits unexpectedly is started again after 0.25 s,
+// doubling to 30 s; after three times in ten minutes it isn't started for 60 s.
 type Supervisor struct {
 	options Options
 	configs checkedConfigs
 	close   func() error
 
-	// mu guards what follows. It is held while a call enters a pool, so that a
-	// pool which is taken out gets no new ones.
+	// mu guards the fields below. It is held while a call enters a pool, so that a pool
+	// that is being removed gets no new calls.
 	mu    sync.RWMutex
 	pools map[string]*pools
 	// unlisted are the pools that take no new calls: those that drain, and, with
 	// false, those that are warming up.
 	unlisted map[*pool]bool
-	// swaps are the changes under way; none begins once closed is set.
+	// swaps are the changes in progress; none begins once closed is set.
 	swaps  sync.WaitGroup
 	closed bool
 	errs   []error // of the pools that were drained, the first ones
@@ -106,8 +105,8 @@ func (s *Supervisor) Start(ctx context.Context, plugin string) error {
 	return s.do(ctx, core.Target{Plugin: plugin}, call{op: "start " + plugin, run: func(context.Context, Instance) error { return nil }})
 }
 
-// Describe implements [core.Plugins]. The plugin is started unless it has been
-// before in the scope's environment. The manifest must not be changed.
+// Describe implements [core.Plugins]. It starts the plugin, unless it was started before
+// in the scope's environment. The manifest must not be changed.
 func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk.Manifest, err error) {
 	if p, err := s.enter(ctx, plugin); err == nil {
 		defer p.leave()
@@ -125,14 +124,14 @@ func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk
 	return manifest, err
 }
 
-// Prepare implements [core.Plugins]. A config that doesn't match the schema that
-// the plugin has for it is refused before the plugin sees it.
+// Prepare implements [core.Plugins]. A config that doesn't match the plugin's schema is
+// refused before the plugin sees it.
 func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Target) error {
 	if err := s.checkConfig(ctx, target.WithDigest()); err != nil {
 		return err
 	}
 	config := configOf(target)
-	ctx, _ = s.serving(ctx) // what a plugin spends before a run is nobody's
+	ctx, _ = s.serving(ctx) // usage before a run is charged to nobody
 	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
 	}})
@@ -149,8 +148,8 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 		})
 }
 
-// Generate implements [core.Plugins]. A call that is made once more emits its
-// output's pieces from the start again.
+// Generate implements [core.Plugins]. A call that is made a second time emits the pieces
+// of its output from the start.
 func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 	return batch(ctx, s, target, sdk.KindGenerator, sdk.RoleGenerate,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.GenerateResult, error) {
@@ -172,8 +171,8 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 		})
 }
 
-// batch makes one round trip for all requests, and adds what the host spent for it
-// to the results.
+// batch makes one round trip for all requests, and adds the host's own usage to the
+// results.
 func batch[R any](
 	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, role sdk.Role,
 	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), says func(*R) said,
@@ -203,7 +202,7 @@ func configOf(target core.Target) Config {
 	return Config{JSON: target.Config, Digest: target.Digest}
 }
 
-// do makes a call on the target's plugin.
+// do makes a call to the target's plugin.
 func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
 	p, err := s.enter(ctx, target.Plugin)
 	if err != nil {
@@ -216,9 +215,9 @@ func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
 	return p.do(ctx, c)
 }
 
-// Close stops every instance and waits for it: idle ones are asked to end, and
-// busy ones killed. Calls under way, and later ones, end with sdk.Unavailable,
-// reason "plugins_closed". It is idempotent.
+// Close stops every instance and waits for it: idle ones are asked to end, and busy ones
+// are killed. Calls in progress, and later ones, fail with sdk.Unavailable, reason
+// "plugins_closed". It is idempotent.
 func (s *Supervisor) Close() error { return s.close() }
 
 func (s *Supervisor) shut() error {

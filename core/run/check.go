@@ -14,7 +14,7 @@ import (
 
 // Checker proves the invariants of runs. See FORMAT.md.
 type Checker struct {
-	// Purged tells memories that were purged; nil is for a store without memories.
+	// Purged reports whether a memory was purged; nil is for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 }
 
@@ -48,7 +48,7 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	})
 }
 
-// runCheck is a check under way.
+// checking is a check in progress.
 type checking struct {
 	r      core.Reader
 	report func(core.Problem)
@@ -59,7 +59,7 @@ func (c *checking) problem(key []byte, rebuildable bool, message string) {
 	c.report(core.Problem{Part: "runs", Key: DescribeKey(key), Message: message, Rebuildable: rebuildable})
 }
 
-// tell reports an error that says what is wrong with a run. Others are returned.
+// tell reports an error that says what is wrong with a run. It returns any other error.
 func (c *checking) tell(err error) error {
 	if sdk.ReasonOf(err) != "record_corrupt" && !absent(err) {
 		return err
@@ -70,7 +70,7 @@ func (c *checking) tell(err error) error {
 	return nil
 }
 
-// absent reports whether an error says that a run isn't there.
+// absent reports whether an error says that a run doesn't exist.
 func absent(err error) bool {
 	return sdk.ReasonOf(err) == "run_not_found" || sdk.ReasonOf(err) == "run_pruned"
 }
@@ -78,7 +78,7 @@ func absent(err error) bool {
 // run checks one run: its records, its history, its index and its stream.
 func (c *checking) run(id string) error {
 	if !validID(id) {
-		c.problem(runKey(id), false, "its key isn't a run's")
+		c.problem(runKey(id), false, "its key isn't the key of a run")
 		return nil
 	}
 	record, err := readRecord(c.r, id)
@@ -99,8 +99,8 @@ func (c *checking) run(id string) error {
 	return c.tell(c.events(record))
 }
 
-// open checks the attempts: of each visit all but the last are judged, and of the
-// open one the last is what the run names.
+// open checks the attempts: in each visit all but the last are judged, and the last
+// attempt of the open visit is the one that the run names.
 func (c *checking) open(record *runRecord) error {
 	loops, err := readAttempts(c.r, record.ID)
 	if err != nil {
@@ -109,18 +109,18 @@ func (c *checking) open(record *runRecord) error {
 	for _, l := range loops {
 		for i := range l.Attempts[:len(l.Attempts)-1] {
 			if !l.Attempts[i].Judged {
-				return corrupt(record.ID, attemptKey(record.ID, l.Visit, i+1), "it isn't judged, and another follows")
+				return corrupt(record.ID, attemptKey(record.ID, l.Visit, i+1), "it isn't judged, but another follows")
 			}
 		}
 	}
 	open := record.Visits + 1
 	if n := len(attemptsOf(loops, open)); n != record.Last.Iteration {
-		return corrupt(record.ID, attemptKey(record.ID, open, n), fmt.Sprintf("the open visit has %d attempts, the run says %d", n, record.Last.Iteration))
+		return corrupt(record.ID, attemptKey(record.ID, open, n), fmt.Sprintf("the open visit has %d attempts, but the run says %d", n, record.Last.Iteration))
 	}
 	return nil
 }
 
-// strays reports records of runs that aren't there.
+// strays reports records of runs that don't exist.
 func (c *checking) strays(ctx context.Context, prefix string) error {
 	known := ""
 	return scanPrefix(c.r, prefix, func(key, _ []byte) error {
@@ -134,12 +134,13 @@ func (c *checking) strays(ctx context.Context, prefix string) error {
 				return err
 			}
 		}
-		c.problem(key, false, "it belongs to a run that isn't there")
+		c.problem(key, false, "it belongs to a run that doesn't exist")
 		return nil
 	})
 }
 
-// streams checks that each stream of a run has its run, and was pruned with it as a whole.
+// streams checks that each stream of a run has its run, or was pruned as a whole together
+// with it.
 func (c *checking) streams(ctx context.Context) error {
 	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
 		id, is := strings.CutPrefix(s.Stream, Stream(""))
@@ -155,14 +156,14 @@ func (c *checking) streams(ctx context.Context) error {
 		case err != nil:
 			return false, err
 		case !found && seal.Seq == 0:
-			c.problem(runKey(id), false, "the run is gone, and no seal says that it was pruned")
+			c.problem(runKey(id), false, "the run is gone, but no seal says that it was pruned")
 		case found && seal.Seq > 0, seal.Seq > 0 && seal.Last != s.Seq:
-			c.problem(runKey(id), false, "the run was pruned, and there is something of it")
+			c.problem(runKey(id), false, "the run was pruned, but part of it is left")
 		}
 		return true, ctx.Err()
 	})
 	if journal.IsBroken(err) {
-		return nil // which the journal's own check reports
+		return nil // the journal's own check reports it
 	}
 	return err
 }
@@ -172,12 +173,12 @@ func (c *checking) index(key []byte) error {
 	id := timeID(key)
 	record, err := readRecord(c.r, id)
 	if reason := sdk.ReasonOf(err); reason == "record_corrupt" {
-		return nil // which is reported at the run
+		return nil // reported with the run
 	} else if reason != "" && !absent(err) {
 		return err
 	}
 	if err != nil || !bytes.Equal(key, timeKey(record.StartedAt, id)) {
-		c.problem(key, true, "the index by time has an entry that fits no run")
+		c.problem(key, true, "the index by time has an entry that matches no run")
 	}
 	return nil
 }

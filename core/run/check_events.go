@@ -9,11 +9,11 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// A run's events have digests of outputs and results as they were made, while its
-// records hold them without white space, so these can't be compared. All else that
-// its events say is.
+// A run's events have digests of outputs and results as they were made, but its records
+// hold them without white space, so these can't be compared. Everything else that its
+// events say is compared.
 
-// told is what a run's events say of its records.
+// told is what a run's events say about its records.
 type told struct {
 	workflow   string
 	status     core.Status
@@ -25,8 +25,8 @@ type told struct {
 	last       journal.Entry
 }
 
-// readTold reads a run's events. It returns nil where the journal is broken, which is
-// reported there.
+// readTold reads a run's events. It returns nil if the journal is damaged, which is
+// reported elsewhere.
 func readTold(r core.Reader, id string) (*told, error) {
 	t := &told{
 		status: core.StatusRunning, epoch: 1, visits: map[int]journal.VisitRecorded{},
@@ -77,7 +77,7 @@ func (c *checking) events(record *runRecord) error {
 	says := runRecord{Workflow: t.workflow, Status: t.status, StopReason: t.stopReason, Epoch: t.epoch, Visits: len(t.visits)}
 	is := runRecord{Workflow: record.Workflow, Status: record.Status, StopReason: record.StopReason, Epoch: record.Epoch, Visits: record.Visits}
 	if says != is || !t.last.At.Equal(record.UpdatedAt) {
-		c.problem(runKey(record.ID), false, "the run isn't what its events say")
+		c.problem(runKey(record.ID), false, "the run doesn't match its events")
 	}
 	if err := c.parts(record); err != nil {
 		return err
@@ -99,20 +99,20 @@ func (c *checking) events(record *runRecord) error {
 		}
 	}
 	if attempts != len(t.verdicts) {
-		c.problem(runKey(record.ID), false, fmt.Sprintf("its events tell of %d judged attempts, and it has others", len(t.verdicts)))
+		c.problem(runKey(record.ID), false, fmt.Sprintf("its events name %d judged attempts, but it has others", len(t.verdicts)))
 	}
 	return c.visits(record, t)
 }
 
-// parts checks that a run that ended has its result, and that its records have no
-// fields that the program doesn't know.
+// parts checks that a run that has ended has its result, and that its records have no
+// unknown fields.
 func (c *checking) parts(record *runRecord) error {
 	_, found, err := c.r.Get(resultKey(record.ID))
 	if err != nil {
 		return err
 	}
 	if !found && record.Status != core.StatusRunning {
-		c.problem(resultKey(record.ID), false, "the run has ended, and its result is gone")
+		c.problem(resultKey(record.ID), false, "the run has ended, but its result is gone")
 	}
 	value, _, err := c.r.Get(runKey(record.ID))
 	if err != nil {
@@ -132,11 +132,11 @@ func (c *checking) parts(record *runRecord) error {
 	})
 }
 
-// known reports fields of a record that v doesn't have. What can't be decoded at all is
-// reported where it is read.
+// known reports fields of a record that v doesn't have. A record that can't be decoded at
+// all is reported where it is read.
 func (c *checking) known(key, value []byte, v any) {
 	if err := core.DecodeStrict(value, v); err != nil && json.Valid(value) {
-		c.problem(key, false, "the record has what the program doesn't write: "+err.Error())
+		c.problem(key, false, "the record has a field that the program doesn't write: "+err.Error())
 	}
 }
 
@@ -156,7 +156,7 @@ func (c *checking) attempt(id string, visit int, node string, a *core.Attempt, t
 		same = same && output.Node == node && output.Role == string(a.Role)
 	}
 	if !same {
-		c.problem(attemptKey(id, visit, a.Iteration), false, "the attempt isn't what its events say")
+		c.problem(attemptKey(id, visit, a.Iteration), false, "the attempt doesn't match its events")
 	}
 }
 
@@ -172,11 +172,11 @@ func (c *checking) visits(record *runRecord, t *told) error {
 		memories = memories || len(v.Memories) > 0
 		told, is := t.visits[v.Number]
 		same := is && told.Node == v.Node && told.Skipped == v.Skipped && told.Next == v.Next
-		if len(told.Memories) > 0 { // as it isn't in early stores
+		if len(told.Memories) > 0 { // early stores don't have it
 			same = same && slices.Equal(told.Memories, v.Memories) && told.Result == core.Digest(v.Result)
 		}
 		if !same {
-			c.problem(visitKey(record.ID, v.Number), false, "the visit isn't what its event says")
+			c.problem(visitKey(record.ID, v.Number), false, "the visit doesn't match its event")
 		}
 		if err := c.texts(record.ID, v); err != nil {
 			return err

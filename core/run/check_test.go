@@ -45,22 +45,22 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 		key    string
 		says   string
 	}{
-		{"another workflow", edit(run, `"workflow":"`, `"workflow":"x`), "run/", "isn't what its events say"},
-		{"another holder", edit(run, `"epoch":1`, `"epoch":2`), "run/", "isn't what its events say"},
-		{"another time", edit(run, `"updated_at":"2`, `"updated_at":"1`), "run/", "isn't what its events say"},
-		{"another verdict", edit(attempt, `"valid":`, `"valid":true,"x":`), "attempt/", "isn't what its events say"},
-		{"another score", edit(attempt, `"score":`, `"score":7,"x":`), "attempt/", "isn't what its events say"},
-		{"another node", edit(attempt, `"node":"`, `"node":"x`), "attempt/", "it calls itself attempt"},
-		{"another way", edit(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }, `"number":1`, `"number":1,"next":"x"`), "visit/", "isn't what its event says"},
+		{"another workflow", edit(run, `"workflow":"`, `"workflow":"x`), "run/", "doesn't match its events"},
+		{"another holder", edit(run, `"epoch":1`, `"epoch":2`), "run/", "doesn't match its events"},
+		{"another time", edit(run, `"updated_at":"2`, `"updated_at":"1`), "run/", "doesn't match its events"},
+		{"another verdict", edit(attempt, `"valid":`, `"valid":true,"x":`), "attempt/", "doesn't match its events"},
+		{"another score", edit(attempt, `"score":`, `"score":7,"x":`), "attempt/", "doesn't match its events"},
+		{"another node", edit(attempt, `"node":"`, `"node":"x`), "attempt/", "it says that it is attempt"},
+		{"another way", edit(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }, `"number":1`, `"number":1,"next":"x"`), "visit/", "doesn't match its event"},
 		{"nothing", func(core.Tx, []string) error { return nil }, "", ""},
 		{"no content", drop(func(ids []string) []byte { return corerun.ContentKey(ids[0]) }), "run-content/" + runID[:35] + "1", "it is missing"},
 		{"no index", drop(func(ids []string) []byte { return corerun.TimeKey(coretest.Epoch(), ids[1]) }), "run-time/", "isn't in the index"},
-		{"an attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[0], 1, 2) }), "attempt/", "it calls itself attempt 3"},
-		{"the newest attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[1], 1, 2) }), "attempt/", "the open visit has 1 attempts, the run says 2"},
+		{"an attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[0], 1, 2) }), "attempt/", "it says that it is attempt 3"},
+		{"the newest attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[1], 1, 2) }), "attempt/", "the open visit has 1 attempts, but the run says 2"},
 		{"a visit is gone", drop(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }), "visit/", "0 are stored"},
-		{"no run, but all else", drop(func(ids []string) []byte { return corerun.RunKey(ids[2]) }), "run-content/", "a run that isn't there"},
+		{"no run, but all else", drop(func(ids []string) []byte { return corerun.RunKey(ids[2]) }), "run-content/", "a run that doesn't exist"},
 		{"no JSON", func(tx core.Tx, ids []string) error { return tx.Put(corerun.RunKey(ids[0]), []byte("{")) }, "run/", "can't be decoded"},
-		{"a strange id", func(tx core.Tx, _ []string) error { return tx.Put([]byte("run/a b"), []byte("{}")) }, "run/a b", "its key isn't a run's"},
+		{"a strange id", func(tx core.Tx, _ []string) error { return tx.Put([]byte("run/a b"), []byte("{}")) }, "run/a b", "its key isn't the key of a run"},
 		{"an event was edited", func(tx core.Tx, ids []string) error {
 			return tx.Put([]byte("event/run/"+ids[2]+"\x00\x00\x00\x00\x00\x00\x00\x00\x01"), []byte(`{"seq":1}`))
 		}, "event/run/", "edited"},

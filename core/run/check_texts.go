@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// texts checks the texts of the memories that a visit holds: they are what the visit
-// says, and gone where the memory was purged, and only there.
+// texts checks the texts of the memories that a visit holds: they match the visit, and
+// they are gone exactly if the memory was purged.
 func (c *checking) texts(run string, v *visitRecord) error {
 	for _, held := range v.Memories {
 		key := textKey(held.MemoryID, run, v.Number)
@@ -24,7 +24,7 @@ func (c *checking) texts(run string, v *visitRecord) error {
 		case found && purged:
 			c.problem(key, false, "its memory was purged, but the texts are still there")
 		case found && core.Digest(value) != held.Digest:
-			c.problem(key, false, "the texts of the memory aren't what the visit says")
+			c.problem(key, false, "the texts of the memory don't match the visit")
 		case !found && !purged:
 			c.problem(key, false, "the texts of the memory are gone, though it wasn't purged")
 		}
@@ -32,14 +32,14 @@ func (c *checking) texts(run string, v *visitRecord) error {
 	return nil
 }
 
-// strayTexts reports texts of memories that no visit holds. Of a run that was pruned only
+// strayTexts reports texts of memories that no visit holds. Of a pruned run only the fact
 // that it was given the memory is left.
 func (c *checking) strayTexts(ctx context.Context) error {
 	return scanPrefix(c.r, textPrefix, func(key, value []byte) error {
 		memory, run, visit, ok := textPlace(key)
 		if ok && len(value) == 0 {
 			seal, err := journal.ReadSeal(c.r, Stream(run))
-			if err != nil && !journal.IsBroken(err) { // which the journal's own check reports
+			if err != nil && !journal.IsBroken(err) { // the journal's own check reports it
 				return err
 			}
 			ok = seal.Seq > 0

@@ -14,8 +14,8 @@ import (
 // its own lines, any other value by the lines of its indented form, so that one changed
 // field is one changed line.
 
-// maxDiffCells bounds the work of a comparison: the lines that differ on either side,
-// multiplied. Beyond it all of them are shown as removed and added.
+// maxDiffCells bounds the work of a comparison: the numbers of differing lines of the two
+// sides, multiplied. Above it, all of them are shown as removed and added.
 const maxDiffCells = 4_000_000
 
 // AttemptsDiff is what changed from one attempt to another.
@@ -29,7 +29,7 @@ type AttemptsDiff struct {
 	New   []sdk.Finding `json:"new"`
 }
 
-// AttemptMark says which attempt, and how it was judged.
+// AttemptMark identifies an attempt, and says how it was judged.
 type AttemptMark struct {
 	Iteration int     `json:"iteration"`
 	Judged    bool    `json:"judged"`
@@ -38,7 +38,7 @@ type AttemptMark struct {
 	Accepted  bool    `json:"accepted"`
 }
 
-// DiffLine is a line that both outputs have, or one of them.
+// DiffLine is a line of one or both outputs.
 type DiffLine struct {
 	// Side is "both", "from" or "to".
 	Side string `json:"side"`
@@ -64,7 +64,7 @@ func markOf(a *core.Attempt) AttemptMark {
 	return AttemptMark{a.Iteration, a.Judged, a.Score, a.Valid, a.Accepted}
 }
 
-// without are the findings of a list that another doesn't have.
+// without is the findings in list that other doesn't have.
 func without(list, other []sdk.Finding) []sdk.Finding {
 	var had []string
 	for i := range other {
@@ -79,7 +79,7 @@ func without(list, other []sdk.Finding) []sdk.Finding {
 	return rest
 }
 
-// outputLines are the lines of an output; none where there is no output.
+// outputLines are the lines of an output; none if there is no output.
 func outputLines(output json.RawMessage) []string {
 	if len(output) == 0 {
 		return nil
@@ -95,8 +95,8 @@ func outputLines(output json.RawMessage) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// diffLines lists the lines of two texts, with the longest sequence that both have as what
-// they share.
+// diffLines lists the lines of two texts, of which the longest common subsequence counts
+// as shared.
 func diffLines(from, to []string) []DiffLine {
 	out := make([]DiffLine, 0, len(from)+len(to))
 	add := func(side string, lines ...string) {

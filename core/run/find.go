@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// MinPrefix is how much of an id [Repository.Find] needs: the part of a UUID before
-	// its first dash.
+	// MinPrefix is how many characters of an id [Repository.Find] needs: the part of a
+	// UUID before its first dash.
 	MinPrefix = 8
 	// DefaultListLimit is how many runs [Repository.List] returns by default.
 	DefaultListLimit = 50
-	// maxListed is how many runs an ambiguous prefix names.
+	// maxListed is how many runs the error for an ambiguous prefix names.
 	maxListed = 10
 )
 
-// Get returns a run with its content. One that isn't there is sdk.NotFound,
-// reason "run_not_found". One that is stored as running is shown as interrupted, unless
-// these Runs hold it.
+// Get returns a run with its content. If there is none, the error is sdk.NotFound, reason
+// "run_not_found". A run that is stored as running is shown as interrupted, unless this
+// process runs it.
 func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		run, err = s.shown(r, id)
@@ -34,7 +34,7 @@ func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err err
 	return run, err
 }
 
-// shown reads a run as those who look at it see it.
+// shown reads a run with the status that is shown.
 func (s *Repository) shown(r core.Reader, id string) (*core.Run, error) {
 	run, err := readRun(r, id)
 	if err == nil {
@@ -43,8 +43,8 @@ func (s *Repository) shown(r core.Reader, id string) (*core.Run, error) {
 	return run, err
 }
 
-// status is a stored status as it is shown. A store is written by one program, or each
-// by its own runs: so a run that this one doesn't hold isn't run by anybody.
+// status is the status to show for a stored one. A run that is stored as running, but
+// that this process doesn't run, has no other process to run it.
 func (s *Repository) status(id string, stored core.Status) core.Status {
 	if stored != core.StatusRunning {
 		return stored
@@ -57,8 +57,9 @@ func (s *Repository) status(id string, stored core.Status) core.Status {
 	return core.StatusInterrupted
 }
 
-// Locate returns the whole id of the run whose id is, or alone starts with, prefix, and
-// where that run is; "" for one of early stores. Its errors are [Repository.Find]'s.
+// Locate returns the full id of the run whose id is prefix, or the only one whose id
+// starts with prefix, and the run's namespace; "" for a run of early stores. Its errors
+// are those of [Repository.Find].
 func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if id, err = findID(r, prefix); err != nil {
@@ -73,7 +74,7 @@ func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace s
 	return id, namespace, err
 }
 
-// RunNamespace returns where a run is; "" for one of early stores.
+// RunNamespace returns the namespace of a run; "" for a run of early stores.
 func (s *Repository) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		namespace, err = ReadRunNamespace(r, id)
@@ -91,8 +92,8 @@ func ReadRunNamespace(r core.Reader, id string) (string, error) {
 	return record.Namespace, nil
 }
 
-// Find returns the run whose id is, or alone starts with, prefix. A prefix that
-// fits several runs is sdk.Conflict, reason "run_ambiguous", and names them; one
+// Find returns the run whose id is prefix, or the only one whose id starts with prefix.
+// If several match, the error is sdk.Conflict, reason "run_ambiguous", and names them; one
 // shorter than [MinPrefix] fits none.
 func (s *Repository) Find(ctx context.Context, prefix string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
@@ -137,11 +138,11 @@ func ambiguous(prefix string, ids []string) error {
 	if len(ids) > maxListed {
 		ids, more = ids[:maxListed], ", …"
 	}
-	return sdk.Errorf(sdk.Conflict, "run_ambiguous", "%q fits several runs: %s%s", prefix, strings.Join(ids, ", "), more).
-		WithHint("give more of the id").WithDetail("run_ids", ids)
+	return sdk.Errorf(sdk.Conflict, "run_ambiguous", "%q matches several runs: %s%s", prefix, strings.Join(ids, ", "), more).
+		WithHint("give more characters of the id").WithDetail("run_ids", ids)
 }
 
-// findPruned is findID of runs that were pruned: where one is, the error says.
+// findPruned is findID for pruned runs. The error of a pruned run says where it is.
 func findPruned(r core.Reader, prefix string) (id string, err error) {
 	streams, err := journal.PrunedStreams(r, Stream(prefix), maxListed+1)
 	if err != nil {
@@ -160,7 +161,7 @@ func findPruned(r core.Reader, prefix string) (id string, err error) {
 	return "", ambiguous(prefix, ids)
 }
 
-// gone says that a run isn't there, and where it is if it was pruned.
+// gone is the error for a run that doesn't exist, with its file if it was pruned.
 func gone(r core.Reader, id string) error {
 	seal, err := journal.ReadSeal(r, Stream(id))
 	if err != nil {
@@ -175,7 +176,7 @@ func gone(r core.Reader, id string) error {
 		WithDetail("run_id", id).WithDetail("file", seal.File).WithDetail("digest", seal.Digest)
 }
 
-// RunNotFound is the error of a run that isn't there.
+// RunNotFound is the error for a run that doesn't exist.
 func RunNotFound(id string) error {
 	if len(id) > maxIDBytes {
 		id = id[:maxIDBytes] + "…"
@@ -186,20 +187,20 @@ func RunNotFound(id string) error {
 
 // ListFilter selects runs. A zero field selects all.
 type ListFilter struct {
-	// Status is one of core.RunStatuses, as runs are shown.
+	// Status is one of core.RunStatuses, as shown.
 	Status   core.Status
 	Workflow string
 	// In selects by namespace, which is "" for a run of early stores.
 	In func(namespace string) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
-	// After goes on after an earlier list: it is what that one returned as next.
+	// After continues after an earlier list, with the value that it returned as next.
 	After string
 }
 
-// List returns runs without their content (Source except File, State, Error,
-// Result), the newest first, and where the next ones begin, "" for the end. What
-// doesn't name a place is sdk.Invalid, reason "place_invalid".
+// List returns runs without their content (Source except File, State, Error, Result), the
+// newest first, and where the next page begins; "" at the end. If After isn't such a
+// value, the error is sdk.Invalid, reason "place_invalid".
 func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {
 	if f.Limit <= 0 {
 		f.Limit = DefaultListLimit
@@ -233,8 +234,8 @@ func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, n
 	return runs, next, err
 }
 
-// keyAfter is the first key after a place of the time index, which need not be there any
-// more.
+// keyAfter is the first key after a position in the time index; the run at that position
+// may be gone.
 func keyAfter(place string) ([]byte, error) {
 	nanos, id, _ := strings.Cut(place, "/")
 	started, err := strconv.ParseInt(nanos, 10, 64)
@@ -253,7 +254,7 @@ func readIndexed(r core.Reader, key []byte) (*runRecord, error) {
 	id := timeID(key)
 	record, err := readRecord(r, id)
 	if sdk.CodeOf(err) == sdk.NotFound {
-		return nil, corrupt(id, key, "it names a run that isn't there")
+		return nil, corrupt(id, key, "it names a run that doesn't exist")
 	}
 	return record, err
 }
@@ -271,7 +272,7 @@ func readRecord(r core.Reader, id string) (*runRecord, error) {
 		return nil, gone(r, id)
 	}
 	if record.ID != id {
-		return nil, corrupt(id, runKey(id), fmt.Sprintf("it calls itself run %q", record.ID))
+		return nil, corrupt(id, runKey(id), fmt.Sprintf("its own id is %q", record.ID))
 	}
 	return &record, nil
 }
@@ -299,8 +300,8 @@ func readRun(r core.Reader, id string) (*core.Run, error) {
 	return &run, err
 }
 
-// readResult makes the result of a run from its visits. A run that ended by an
-// error outside a loop has none, nor has one that is running.
+// readResult makes the result of a run from its visits. A run that is running, or that
+// ended with an error outside a loop, has none.
 func readResult(r core.Reader, record *runRecord, end *runResult) (json.RawMessage, error) {
 	if len(end.Result) > 0 || record.Status.Resumable() && end.Open == nil {
 		return end.Result, nil
@@ -308,7 +309,7 @@ func readResult(r core.Reader, record *runRecord, end *runResult) (json.RawMessa
 	return resultOf(r, record, end, readVisits)
 }
 
-// resultOf makes the result of a run that has ended, from visits as read reads them.
+// resultOf makes the result of a run that has ended, from the visits that read returns.
 func resultOf(r core.Reader, record *runRecord, end *runResult, read visitReader) (json.RawMessage, error) {
 	visits, loops, err := historyBy(r, record, read)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// TakeOut takes the texts of memories out of the result of a visit that was stored with
-// them, as stores of format 1 did. It is the runs' part of the step to format 2, and
-// leaves what is damaged to the check. purged reports whether a memory was purged.
+// TakeOut removes the texts of memories from the stored result of a visit that contains
+// them, as in stores of format 1. It is the runs' part of the migration to format 2, and
+// leaves damaged results to the check. purged reports whether a memory was purged.
 func TakeOut(tx core.Tx, key, value []byte, purged func(r core.Reader, memoryID string) (bool, error)) error {
 	id, number, _ := strings.Cut(strings.TrimPrefix(string(key), visitPrefix), "/")
 	var v visitRecord

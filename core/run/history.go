@@ -9,20 +9,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The history in a loop's result is what its attempts say, and these are stored
-// by themselves. So a stored result holds only the newest entry of its history,
-// to which the loop's end may have added, and the earlier ones come from the
-// attempts when it is read. A result with all of its history is used as it is.
+// The history in a loop's result repeats its attempts, and these are stored separately.
+// So a stored result holds only the newest entry of its history, to which the loop's end
+// may have added something, and the earlier entries are made from the attempts when it is
+// read. A result that has its whole history is used as it is.
 
-// withoutHistory is a result as it is stored. One that has no history stays as
-// it is.
+// withoutHistory is a result as it is stored. A result without a history is unchanged.
 func withoutHistory(result json.RawMessage) (json.RawMessage, error) {
 	return changeHistory(result, func(entries []json.RawMessage) ([]json.RawMessage, error) {
 		return entries[len(entries)-1:], nil
 	})
 }
 
-// withHistory is a stored result as the loop returned it, given the attempts of
+// withHistory is a stored result as the loop returned it. attempts are the attempts of
 // its visit.
 func withHistory(result json.RawMessage, attempts []core.Attempt) (json.RawMessage, error) {
 	return changeHistory(result, func(entries []json.RawMessage) ([]json.RawMessage, error) {
@@ -32,7 +31,7 @@ func withHistory(result json.RawMessage, attempts []core.Attempt) (json.RawMessa
 		}
 		missing := first.Iteration - 1
 		if missing < 0 || missing > len(attempts) {
-			return nil, fmt.Errorf("its history goes on at attempt %d of %d", first.Iteration, len(attempts))
+			return nil, fmt.Errorf("its history continues at attempt %d of %d", first.Iteration, len(attempts))
 		}
 		whole := make([]json.RawMessage, missing, missing+len(entries))
 		for i := range whole {
@@ -42,8 +41,8 @@ func withHistory(result json.RawMessage, attempts []core.Attempt) (json.RawMessa
 	})
 }
 
-// historyEntry is the recorded attempt at an index as a result shows it. That its
-// corrector failed stands at the attempt that the generator made in its place.
+// historyEntry is the recorded attempt at an index as a result shows it. A failure of the
+// corrector is shown in the attempt that the generator made instead.
 func historyEntry(attempts []core.Attempt, i int) json.RawMessage {
 	entry := attempts[i].HistoryEntry()
 	if i+1 < len(attempts) && attempts[i+1].CorrectorError != nil {
@@ -52,8 +51,8 @@ func historyEntry(attempts []core.Attempt, i int) json.RawMessage {
 	return core.MustJSON(entry)
 }
 
-// changeHistory changes the history in a result, where it has one with entries,
-// and keeps the rest byte for byte.
+// changeHistory changes the history in a result that has one with entries, and keeps the
+// rest byte for byte.
 func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]json.RawMessage, error)) (json.RawMessage, error) {
 	members := core.Members(result)
 	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "history" })
@@ -72,7 +71,7 @@ func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]jso
 	return core.JoinMembers(members), nil
 }
 
-// joinList makes a JSON list of its entries, as they are.
+// joinList makes a JSON list from its entries, unchanged.
 func joinList(entries []json.RawMessage) json.RawMessage {
 	list := []byte{'['}
 	for i, e := range entries {
@@ -84,15 +83,15 @@ func joinList(entries []json.RawMessage) json.RawMessage {
 	return append(list, ']')
 }
 
-// shortened is a visit as it is stored, in a run that has come as far as record.
+// shortened is a visit as it is stored. record is the state of its run.
 func shortened(v *core.Visit, record *runRecord) (*core.Visit, error) {
 	stored := *v
 	if record.Last.Iteration == 0 {
-		return &stored, nil // not of a loop, or of one without attempts
+		return &stored, nil // it isn't a loop, or has no attempts
 	}
 	var err error
 	if stored.Result, err = withoutHistory(v.Result); err != nil {
-		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "the history in the result of visit %d (%s): %w", v.Number, v.Node, err)
+		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "read the history in the result of visit %d (%s): %w", v.Number, v.Node, err)
 	}
 	return &stored, nil
 }

@@ -52,7 +52,7 @@ func attemptKey(id string, visit, iteration int) []byte {
 	return binary.BigEndian.AppendUint32(key, uint32(iteration))
 }
 
-// DescribeKey renders a key for messages: its text, and its numbers in decimal.
+// DescribeKey formats a key for messages: its text, and its numbers in decimal.
 func DescribeKey(key []byte) string {
 	if bytes.HasPrefix(key, []byte(textPrefix)) {
 		if memory, run, visit, ok := textPlace(key); ok {

@@ -39,8 +39,8 @@ func (s *Repository) Progress(ctx context.Context, id string) (p core.Progress, 
 	return p, err
 }
 
-// Attempts returns all attempts of a run, by visit. Visits of nodes that aren't
-// loops have none and aren't listed.
+// Attempts returns all attempts of a run, by visit. Visits to nodes that aren't loops
+// have none and aren't listed.
 func (s *Repository) Attempts(ctx context.Context, id string) (loops []VisitAttempts, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if _, err := readRecord(r, id); err != nil {
@@ -65,8 +65,8 @@ func (s *Repository) Visits(ctx context.Context, id string) (visits []core.Visit
 	return visits, err
 }
 
-// readHistory reads the finished visits of a run, their results with all of
-// their history, and the attempts of all visits.
+// readHistory reads the finished visits of a run, whose results have their whole history,
+// and the attempts of all visits.
 func readHistory(r core.Reader, record *runRecord) (visits []core.Visit, loops []VisitAttempts, err error) {
 	return historyBy(r, record, readVisits)
 }
@@ -89,7 +89,7 @@ func historyBy(r core.Reader, record *runRecord, read visitReader) (visits []cor
 	return visits, loops, nil
 }
 
-// complete gives the result of a visit, stored at key, all of its history.
+// complete adds the whole history to the result of a visit, which is stored at key.
 func complete(id string, key []byte, v *core.Visit, loops []VisitAttempts) (err error) {
 	attempts := attemptsOf(loops, v.Number)
 	if len(attempts) == 0 {
@@ -146,25 +146,25 @@ func readVisitRecords(r core.Reader, record *runRecord) ([]visitRecord, error) {
 		}
 		want := len(visits) + 1
 		if v.Number != want || !bytes.Equal(key, visitKey(record.ID, want)) {
-			return false, corrupt(record.ID, key, fmt.Sprintf("it calls itself visit %d where visit %d is due", v.Number, want))
+			return false, corrupt(record.ID, key, fmt.Sprintf("its own number is %d, but visit %d is expected", v.Number, want))
 		}
 		visits = append(visits, v)
 		return true, nil
 	})
 	if err == nil && len(visits) != record.Visits {
-		err = corrupt(record.ID, visitKey(record.ID, len(visits)+1), fmt.Sprintf("the run has %d visits, %d are stored", record.Visits, len(visits)))
+		err = corrupt(record.ID, visitKey(record.ID, len(visits)+1), fmt.Sprintf("the run has %d visits, but %d are stored", record.Visits, len(visits)))
 	}
 	return visits, err
 }
 
-// readAttempts reads the attempts of a run, and proves each visit's gapless.
+// readAttempts reads the attempts of a run, and checks that no visit has a gap.
 func readAttempts(r core.Reader, id string) ([]VisitAttempts, error) {
 	var loops []VisitAttempts
 	from := []byte(attemptPrefix + id + "/")
 	err := core.ScanPrefix(r, from, func(key, value []byte) (bool, error) {
 		numbers := key[len(attemptPrefix)+len(id)+1:]
 		if len(numbers) != 8 {
-			return false, corrupt(id, key, "its key isn't a visit and an iteration")
+			return false, corrupt(id, key, "its key has no visit and iteration")
 		}
 		visit := int(binary.BigEndian.Uint32(numbers))
 		iteration := int(binary.BigEndian.Uint32(numbers[4:]))
@@ -178,7 +178,7 @@ func readAttempts(r core.Reader, id string) ([]VisitAttempts, error) {
 		loop := &loops[len(loops)-1]
 		want := len(loop.Attempts) + 1
 		if iteration != want || record.Attempt.Iteration != want || record.Node != loop.Node {
-			return false, corrupt(id, key, fmt.Sprintf("it calls itself attempt %d of %s where attempt %d of %s is due",
+			return false, corrupt(id, key, fmt.Sprintf("it says that it is attempt %d of %s, but attempt %d of %s is expected",
 				record.Attempt.Iteration, record.Node, want, loop.Node))
 		}
 		loop.Attempts = append(loop.Attempts, record.Attempt)

@@ -10,14 +10,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Pruner finds the runs that ended before a time and can't go on. It is for one
-// pruning.
+// Pruner finds the runs that ended before a time and can't be resumed. Use it for one
+// pruning only.
 type Pruner struct {
 	Before time.Time
 	// Purged is as in [Checker].
 	Purged func(r core.Reader, memoryID string) (bool, error)
 
-	next []byte // where the index by time goes on
+	next []byte // where the search in the index by time continues
 }
 
 var _ core.Pruner = (*Pruner)(nil)
@@ -44,14 +44,14 @@ func (p *Pruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(cor
 	})
 }
 
-// run is all that a run has. One that is damaged isn't pruned.
+// run returns everything that a run has. A damaged run isn't pruned.
 func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 	id := record.ID
 	var damage error
 	c := &checking{r: r, purged: p.Purged, report: func(found core.Problem) {
 		if damage == nil {
 			damage = sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", id, found.Key, found.Message).
-				WithHint("nothing was pruned that is damaged; check the store").WithAction("store check")
+				WithHint("damaged records weren't pruned; check the store").WithAction("store check")
 		}
 	}}
 	if err := c.run(id); err != nil || damage != nil {

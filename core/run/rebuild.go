@@ -18,7 +18,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return core.UpdateEach(ctx, s, runPrefix, putIndex)
 }
 
-// dropStray deletes a key of the index that fits no run.
+// dropStray deletes a key of the index that matches no run.
 func dropStray(tx core.Tx, key string) error {
 	started, found, err := startOf(tx, timeID([]byte(key)))
 	if err != nil || found && key == string(started) {
@@ -27,7 +27,7 @@ func dropStray(tx core.Tx, key string) error {
 	return tx.Delete([]byte(key))
 }
 
-// putIndex writes the key of a run's index.
+// putIndex writes the key of a run in the index.
 func putIndex(tx core.Tx, key string) error {
 	started, found, err := startOf(tx, key[len(runPrefix):])
 	if err != nil || !found {
@@ -39,7 +39,7 @@ func putIndex(tx core.Tx, key string) error {
 	return tx.Put(started, nil)
 }
 
-// startOf is the key of a run's index. A run that can't be read has none.
+// startOf is the key of a run in the index. A run that can't be read has none.
 func startOf(r core.Reader, id string) (key []byte, found bool, err error) {
 	if !validID(id) {
 		return nil, false, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// runRecord is what is known of a run without its content. It is small, since
-// every record of an attempt rewrites it.
+// runRecord is a run's record without its content. It is small, because recording an
+// attempt rewrites it.
 type runRecord struct {
 	ID         string          `json:"id"`
 	Workflow   string          `json:"workflow"`
@@ -23,12 +23,12 @@ type runRecord struct {
 	StartedAt  time.Time       `json:"started_at"`
 	UpdatedAt  time.Time       `json:"updated_at"`
 	Usage      core.RunUsage   `json:"usage"`
-	// Epoch counts who has run it, from 1. Only the recorder of the newest epoch
-	// may write.
+	// Epoch counts the run's holders, from 1. Only the recorder of the newest epoch may
+	// write.
 	Epoch int `json:"epoch"`
 	// Visits is how many nodes are finished.
 	Visits int `json:"visits"`
-	// Memories is whether one of their results holds memories.
+	// Memories is whether a result of its visits holds memories.
 	Memories bool `json:"memories,omitempty"`
 	// Last is the newest attempt of visit Visits+1, if that has one.
 	Last lastAttempt `json:"last,omitzero"`
@@ -37,25 +37,25 @@ type runRecord struct {
 	Open core.RunUsage `json:"open,omitzero"`
 }
 
-// lastAttempt is how far the loop of the open visit has come.
+// lastAttempt is the progress of the loop of the open visit.
 type lastAttempt struct {
 	Node      string `json:"node"`
 	Iteration int    `json:"iteration"`
 	Judged    bool   `json:"judged"`
 }
 
-// runContent is what a run starts with and never changes.
+// runContent is what a run starts with, which never changes.
 type runContent struct {
 	Source core.Source     `json:"source"`
 	State  json.RawMessage `json:"state"`
 }
 
-// runResult is what a run ends with. Its result is made from its visits.
+// runResult is how a run ended. The run's result is made from its visits.
 type runResult struct {
 	Error *core.ErrorInfo `json:"error,omitempty"`
-	// Open is the visit that ended the run resumably: it isn't finished.
+	// Open is the visit that ended the run so that it can be resumed: it isn't finished.
 	Open *core.Visit `json:"open,omitempty"`
-	// Result is in records of before Open, which hold the whole result.
+	// Result is in records from before Open existed, which hold the whole result.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -65,7 +65,7 @@ type attemptRecord struct {
 	Attempt core.Attempt `json:"attempt"`
 }
 
-// run is the record as the rest of the program knows it, without content.
+// run is the record as a core.Run, without content.
 func (r *runRecord) run() core.Run {
 	return core.Run{
 		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Source: core.Source{File: r.File},
@@ -83,8 +83,8 @@ func put(tx core.Tx, key []byte, record any) error {
 	return tx.Put(key, value)
 }
 
-// encode encodes a record. What can't be encoded, such as raw JSON that isn't
-// JSON, is the caller's fault.
+// encode encodes a record. It fails for invalid content, such as raw JSON that isn't
+// JSON, which is the caller's mistake.
 func encode(key []byte, record any) ([]byte, error) {
 	value, err := core.EncodeJSON(record)
 	if err != nil {
@@ -93,7 +93,7 @@ func encode(key []byte, record any) ([]byte, error) {
 	return value, nil
 }
 
-// get reads and decodes a record and reports whether it is there.
+// get reads and decodes a record and reports whether it exists.
 func get(r core.Reader, runID string, key []byte, record any) (bool, error) {
 	value, found, err := r.Get(key)
 	if err != nil || !found {
@@ -112,6 +112,6 @@ func decode(runID string, key, value []byte, record any) error {
 // corrupt says that a record isn't what the store wrote.
 func corrupt(runID string, key []byte, problem string) error {
 	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, DescribeKey(key), problem).
-		WithHint("the data directory is damaged at this run; other runs are readable: restore a backup or start the run again").
+		WithHint("the data folder is damaged at this run; other runs are readable: restore a backup or start the run again").
 		WithDetail("run_id", runID).WithDetail("key", DescribeKey(key))
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxAttemptBytes is the largest record of an attempt. A loop's result holds up to
-// two attempts, the one that it returns and the newest, and must fit in a value.
-// It is three messages of plugins (8 MiB each).
+// maxAttemptBytes is the largest record of an attempt. A loop's result holds up to two
+// attempts, the returned one and the newest, and must fit in a value. It is as large as
+// three messages of plugins (8 MiB each).
 const maxAttemptBytes = 24 << 20
 
-// Recorder records the progress of a run that the caller created or resumed.
-// Each call is one durable commit, and refuses what doesn't follow from what is
-// recorded: attempt k+1 needs the verdict of attempt k, visit n+1 the end of
-// visit n. RecordEnd gives the run up, whether it succeeds or not.
+// Recorder records the progress of a run that the caller created or resumed. Each call is
+// one durable commit, and refuses a record that doesn't continue what was recorded:
+// attempt k+1 needs the verdict of attempt k, visit n+1 the end of visit n. RecordEnd
+// releases the run, whether it succeeds or not.
 func (s *Repository) Recorder(r *core.Run) core.RunRecorder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,12 +31,12 @@ type recorder struct {
 	runs  *Repository
 	id    string
 	epoch int
-	// newest is what this recorder wrote last.
+	// newest is the last record that this recorder wrote.
 	newest atomic.Pointer[written]
 }
 
-// written is the record of a run as it was written, and the head of its journal
-// that was written with it.
+// written is the record of a run as it was written, and the head of its stream that was
+// written with it.
 type written struct {
 	value  []byte
 	record runRecord
@@ -64,7 +64,7 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		}
 		visit := visitRecord{Visit: *stored}
 		digest := core.Digest(v.Result)
-		if record.Last.Iteration == 0 { // else it is of a loop, which returns no memories
+		if record.Last.Iteration == 0 { // a loop returns no memories
 			if err := putTexts(tx, c.id, &visit, c.runs.Purged); err != nil {
 				return nil, err
 			}
@@ -139,9 +139,9 @@ func (c *recorder) update(ctx context.Context, op func() string, change func(cor
 	return nil
 }
 
-// read returns the run's record and the head of its journal. A record that is
-// byte for byte what this recorder wrote last isn't decoded again, and since each
-// entry of the journal comes with a change of the record, the head is known too.
+// read returns the run's record and the head of its stream. A record that is byte for
+// byte what this recorder wrote last isn't decoded again. Each entry of the journal
+// changes the record, so the head is then known too.
 func (c *recorder) read(tx core.Tx) (*written, error) {
 	if last := c.newest.Load(); last != nil {
 		value, _, err := tx.Get(runKey(c.id))
@@ -161,12 +161,12 @@ func (c *recorder) read(tx core.Tx) (*written, error) {
 	return &written{record: *record, head: head}, err
 }
 
-// holds refuses a recorder that isn't the run's holder, or no longer.
+// holds refuses a recorder that isn't, or is no longer, the run's holder.
 func (c *recorder) holds(r *runRecord) error {
 	switch {
 	case c.epoch != r.Epoch:
 		return sdk.Errorf(sdk.Conflict, "run_taken_over", "the run was resumed elsewhere (epoch %d, this is %d)", r.Epoch, c.epoch).
-			WithHint("let the other one go on; see its progress").WithAction("runs show", "run", c.id)
+			WithHint("let the other program continue the run; see its progress").WithAction("runs show", "run", c.id)
 	case r.Status != core.StatusRunning:
 		return sdk.Errorf(sdk.Conflict, "run_ended", "the run has ended: it is %s", r.Status)
 	}
@@ -187,7 +187,7 @@ func (c *attempts) RecordOutput(ctx context.Context, a *core.Attempt) error {
 			return nil, err
 		}
 		if a.Judged {
-			return nil, outOfOrder("attempt %d is judged already: record its verdict", a.Iteration)
+			return nil, outOfOrder("attempt %d is already judged: record its verdict", a.Iteration)
 		}
 		record.Last = lastAttempt{Node: c.node, Iteration: a.Iteration}
 		return journal.OutputRecorded{
@@ -196,9 +196,9 @@ func (c *attempts) RecordOutput(ctx context.Context, a *core.Attempt) error {
 	})
 }
 
-// RecordVerdict implements [core.AttemptRecorder]. An attempt whose output
-// wasn't recorded, since its generator failed and it needs no evaluation, is
-// recorded as a whole.
+// RecordVerdict implements [core.AttemptRecorder]. An attempt that wasn't recorded before
+// its evaluation, because its generator failed and nothing was evaluated, is recorded as
+// a whole.
 func (c *attempts) RecordVerdict(ctx context.Context, a *core.Attempt) error {
 	return c.update(ctx, c.op("verdict", a), func(tx core.Tx, record *runRecord) (journal.Event, error) {
 		if !a.Judged {
@@ -233,8 +233,7 @@ func (c *attempts) begins(r *runRecord, a *core.Attempt) error {
 	return nil
 }
 
-// judges checks that the attempt is the one that waits for its verdict, or a new
-// one.
+// judges checks that the attempt is the one that has no verdict yet, or a new one.
 func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
 	waits := c.visit == r.Visits+1 && c.node == r.Last.Node && !r.Last.Judged
 	if waits && a.Iteration == r.Last.Iteration {
@@ -263,7 +262,7 @@ func (c *attempts) op(what string, a *core.Attempt) func() string {
 	}
 }
 
-// outOfOrder is a defect of the recorder's caller, so no hint helps.
+// outOfOrder reports a defect of the recorder's caller, so it has no hint.
 func outOfOrder(format string, args ...any) error {
 	return sdk.Errorf(sdk.Internal, "record_out_of_order", "out of order: "+format, args...)
 }

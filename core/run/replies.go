@@ -11,15 +11,15 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Replies of language models are a cache with bounds, and they may quote a memory
-// that is purged later. So there are two indices: one by time, which holds the sizes,
-// so that the bounds need no counter (it has at most maxReplies keys, and a call of a
-// model takes a thousand times as long as reading them); and one by memory, so that a
-// purge finds the replies of calls that were given it. All three prefixes may be lost
-// at any time, so exports leave them out: nobody can plant a reply in an export.
+// Replies of language models are a bounded cache, and they may quote a memory that is
+// purged later. So there are two indices: one by time, which holds the sizes, so that the
+// bounds need no counter (it has at most maxReplies keys, and a model call takes a
+// thousand times as long as reading them); and one by memory, so that a purge finds the
+// replies of calls that were given the memory. All three prefixes may be lost at any
+// time, so exports leave them out, and nobody can plant a reply in an export.
 
-// Bounds of the cache: what a workflow of some thousand calls repeats, and as many
-// bytes as the cache of verdicts.
+// Bounds of the cache: as many replies as a workflow of some thousand calls repeats, and
+// as many bytes as the cache of verdicts.
 const (
 	maxReplies    = 4096
 	maxReplyBytes = 1 << 20 // of one reply; a larger one isn't kept
@@ -29,11 +29,11 @@ const (
 // Replies is the cache of replies of language models. It implements [core.Replies]
 // and [core.Forgetter].
 type Replies struct {
-	// Store keeps them. Required.
+	// Store holds the replies. Required.
 	Store core.Store
-	// Clock dates them. Required.
+	// Clock gives the time at which a reply is stored. Required.
 	Clock core.Clock
-	// Purged reports whether a memory was purged; nil says that none was.
+	// Purged reports whether a memory was purged; nil means that none was.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 }
 
@@ -42,11 +42,11 @@ var (
 	_ core.Forgetter = (*Replies)(nil)
 )
 
-// replyRecord is a kept reply.
+// replyRecord is a stored reply.
 type replyRecord struct {
-	// At is when it was kept, in Unix nanoseconds: the oldest goes first.
+	// At is when the reply was stored, in Unix nanoseconds; the oldest is dropped first.
 	At int64 `json:"at"`
-	// Memories are those that its calls may have been given, sorted.
+	// Memories are the memories that the reply's calls may have been given, sorted.
 	Memories []string `json:"memories,omitempty"`
 	core.Reply
 }
@@ -62,7 +62,7 @@ func (s *Replies) Reply(ctx context.Context, digest string, memories []string) (
 		return nil, err
 	}
 	if known := len(record.Memories); len(union(record.Memories, memories)) > known {
-		// Another run came to the same words by other memories.
+		// Another run made the same prompt from other memories.
 		if err := s.KeepReply(ctx, digest, &record.Reply, memories); err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (s *Replies) Reply(ctx context.Context, digest string, memories []string) (
 	return &record.Reply, nil
 }
 
-// KeepReply implements [core.Replies]. The oldest replies make room.
+// KeepReply implements [core.Replies]. It drops the oldest replies if there is no room.
 func (s *Replies) KeepReply(ctx context.Context, digest string, reply *core.Reply, memories []string) error {
 	return s.Store.Update(ctx, func(tx core.Tx) error {
 		record := &replyRecord{At: s.Clock.Now().UnixNano(), Memories: union(memories, nil), Reply: *reply}
@@ -119,7 +119,7 @@ func (s *Replies) Forget(tx core.Tx, memoryID string) ([]string, error) {
 	return nil, nil
 }
 
-// makeRoom drops the oldest replies until one more of a size fits.
+// makeRoom drops the oldest replies until a reply of this size fits.
 func makeRoom(tx core.Tx, size int) error {
 	type kept struct {
 		digest string
@@ -128,7 +128,7 @@ func makeRoom(tx core.Tx, size int) error {
 	var all []kept
 	sum := size
 	err := scanPrefix(tx, replyTimePrefix, func(key, value []byte) error {
-		n, _ := strconv.Atoi(string(value)) // what isn't a number, a check reports
+		n, _ := strconv.Atoi(string(value)) // a check reports a value that isn't a number
 		sum += n
 		all = append(all, kept{replyTimeDigest(key), n})
 		return nil
@@ -140,8 +140,8 @@ func makeRoom(tx core.Tx, size int) error {
 	return err
 }
 
-// readReply returns a record, nil where there is none, or none that can be read: that
-// is as good as lost, and a check reports it.
+// readReply returns a record; nil if there is none or it can't be read. An unreadable
+// reply is as good as lost, and a check reports it.
 func readReply(r core.Reader, digest string) (*replyRecord, error) {
 	value, found, err := r.Get(replyKey(digest))
 	if err != nil || !found {
@@ -150,7 +150,7 @@ func readReply(r core.Reader, digest string) (*replyRecord, error) {
 	return decodeReply(value), nil
 }
 
-// decodeReply returns nil for what is no record.
+// decodeReply returns nil if the value isn't a record.
 func decodeReply(value []byte) *replyRecord {
 	var record replyRecord
 	if json.Unmarshal(value, &record) != nil || record.At <= 0 || len(record.Output) == 0 {
@@ -171,7 +171,7 @@ func writeReply(tx core.Tx, digest string, record *replyRecord, value []byte) er
 	return tx.Put(replyTimeKey(record.At, digest), []byte(strconv.Itoa(len(value))))
 }
 
-// dropReply removes a reply with its indices, where it is there.
+// dropReply removes a reply and its indices, if it exists.
 func dropReply(tx core.Tx, digest string) error {
 	record, err := readReply(tx, digest)
 	if err != nil || record == nil {
@@ -188,7 +188,7 @@ func dropReply(tx core.Tx, digest string) error {
 	return tx.Delete(replyKey(digest))
 }
 
-// union is what is in one of two lists, sorted.
+// union is the sorted union of two lists.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

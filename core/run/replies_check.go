@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// ReplyChecker proves that kept replies of language models and their indices agree. What
-// doesn't is dropped by a rebuild, since a cache may lose anything. See FORMAT.md.
+// ReplyChecker proves that the stored replies of language models and their indices agree.
+// A rebuild drops those that don't, since a cache may lose anything. See FORMAT.md.
 type ReplyChecker struct{}
 
 var _ core.Rebuilder = ReplyChecker{}
@@ -40,8 +40,8 @@ func (ReplyChecker) Check(ctx context.Context, r core.Reader, report func(core.P
 	return nil
 }
 
-// Rebuild implements [core.Rebuilder]: it deletes what agrees with nothing. A wrong entry
-// of an index takes its reply along, and a reply its other entries.
+// Rebuild implements [core.Rebuilder]: it deletes everything inconsistent. A wrong index
+// entry is deleted with its reply, and a reply with its other entries.
 func (ReplyChecker) Rebuild(ctx context.Context, s core.Store) error {
 	indices := []string{replyTimePrefix, replyMemoryPrefix}
 	for _, prefix := range slices.Concat(indices, []string{replyPrefix}, indices) {
@@ -63,7 +63,7 @@ func (ReplyChecker) Rebuild(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// replyProblem says what is wrong with a key of the cache, "" for nothing.
+// replyProblem says what is wrong with a key of the cache; "" if nothing is.
 func replyProblem(r core.Reader, key, value []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(key, []byte(replyPrefix)):
@@ -74,7 +74,7 @@ func replyProblem(r core.Reader, key, value []byte) (string, error) {
 		if err != nil || record != nil && bytes.Equal(key, replyTimeKey(record.At, digest)) && string(value) == strconv.Itoa(size) {
 			return "", err
 		}
-		return "the index by time has an entry that fits no reply", nil
+		return "the index by time has an entry that matches no reply", nil
 	}
 	digest := replyMemoryDigest(key)
 	record, err := readReply(r, digest)
@@ -84,11 +84,11 @@ func replyProblem(r core.Reader, key, value []byte) (string, error) {
 	if record != nil && slices.ContainsFunc(record.Memories, func(id string) bool { return bytes.Equal(key, replyMemoryKey(id, digest)) }) {
 		return "", nil
 	}
-	return "the index by memory has an entry that fits no reply", nil
+	return "the index by memory has an entry that matches no reply", nil
 }
 
-// recordProblem says what is wrong with a reply: it can't be read, or lacks an entry
-// of an index, without which no bound and no purge would find it.
+// recordProblem says what is wrong with a reply: it can't be read, or it lacks an index
+// entry, so that no bound or purge would find it.
 func recordProblem(r core.Reader, digest string, value []byte) (string, error) {
 	record := decodeReply(value)
 	if record == nil {
@@ -108,7 +108,7 @@ func recordProblem(r core.Reader, digest string, value []byte) (string, error) {
 	return "", nil
 }
 
-// sizedReply is a reply with the size of its record.
+// sizedReply returns a reply and the size of its record.
 func sizedReply(r core.Reader, digest string) (*replyRecord, int, error) {
 	value, found, err := r.Get(replyKey(digest))
 	if err != nil || !found {

@@ -9,21 +9,21 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Repository keeps runs on a store. Every write is one transaction that holds the
-// record, its index and its journal entry. It is safe for concurrent use.
+// Repository stores runs. Every write is one transaction that holds the record, its index
+// and its journal entry. It is safe for concurrent use.
 //
-// A run has one writer at a time: the holder that created or last resumed it.
-// Each resume raises the run's epoch, and a recorder of an older epoch is
-// refused, so a holder that lost its run, in whatever process, can't spoil it.
+// A run has one writer at a time: the holder that created or last resumed it. Each resume
+// raises the run's epoch, and a recorder of an older epoch is refused, so a holder that
+// lost its run, in whatever process, can't damage it.
 type Repository struct {
 	store core.Store
 	clock core.Clock
-	// Purged reports whether a memory was purged; a run no longer records its texts. It
-	// is nil for a store without memories.
+	// Purged reports whether a memory was purged, so that a run no longer records its
+	// texts. It is nil for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 
 	mu sync.Mutex
-	// held maps the runs that this process runs to their epoch.
+	// held maps the runs of this process to their epoch.
 	held map[string]int
 }
 
@@ -46,7 +46,7 @@ func (s *Repository) Create(ctx context.Context, r *core.Run) error {
 		r.StartedAt = now
 	}
 	r.Status, r.UpdatedAt = core.StatusRunning, now
-	if !s.claim(r.ID) { // before it is stored: nobody sees it as interrupted
+	if !s.claim(r.ID) { // before it is stored, so that nobody sees it as interrupted
 		return sdk.Wrap("create run "+r.ID, runExists())
 	}
 	if err := s.store.Update(ctx, func(tx core.Tx) error { return create(ctx, tx, r) }); err != nil {
@@ -90,9 +90,9 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 	})
 }
 
-// Resume makes the caller the holder of a run that ended resumably, or whose
-// host went away, and returns the run as running. One that is done is
-// sdk.Conflict, reason "run_not_resumable"; one that this process runs is
+// Resume makes the caller the holder of a run whose end can be resumed, or whose host
+// went away, and returns the run as running. If it has ended finally, the error is
+// sdk.Conflict, reason "run_not_resumable"; if this process runs it, the reason is
 // "run_active".
 func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	if !s.claim(id) {
@@ -119,8 +119,8 @@ func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core
 		return nil, 0, err
 	}
 	if !record.Status.Resumable() {
-		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is %s: only a run that is running, cancelled or ended by an error can go on", record.Status).
-			WithHint("look at it").WithAction("runs show", "run", id).WithDetail("status", record.Status)
+		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is %s: only a run that is running, cancelled or ended by an error can be resumed", record.Status).
+			WithHint("look at the run").WithAction("runs show", "run", id).WithDetail("status", record.Status)
 	}
 	record.Status, record.StopReason = core.StatusRunning, ""
 	record.Epoch++
@@ -139,7 +139,7 @@ func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core
 	return run, record.Epoch, err
 }
 
-// hold notes the epoch in which this process runs a run.
+// hold notes the epoch with which this process runs a run.
 func (s *Repository) hold(id string, epoch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

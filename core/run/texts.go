@@ -15,33 +15,34 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A node that recalls or writes memories has them in its result. A purge must take them
-// out of it, though a visit never changes. So a visit holds of a memory what isn't its
-// content, with [purgedText] in the place of its texts, and these are in a record of
-// their own, which the memory's id begins: a purge finds and deletes it, whatever run
-// it is of. Who reads a visit gets the texts put back, byte for byte, or what is stored.
+// A node that recalls or writes memories has them in its result. A purge must remove
+// them, but a visit never changes. So a visit holds a memory without its content, with
+// [purgedText] in place of its texts, and the texts are in a record of their own, whose
+// key begins with the memory's id: a purge finds and deletes it, whichever run it belongs
+// to. A reader of the visit gets the texts put back byte for byte, or the visit as it is
+// stored.
 //
-// The visit and its event have the digest of that record. It holds a salt, so that
-// nothing can be guessed back from the digest once the record is gone.
+// The visit and its event have the digest of that record, which holds a salt, so that
+// nothing can be guessed from the digest once the record is gone.
 
-// Of a run that was pruned these records stay, empty: so a purge can say that the run was
-// given the memory.
+// When a run is pruned, these records stay, but empty: so a purge can say that the run
+// was given the memory.
 
 // textPrefix begins the keys of these records.
 const textPrefix = "run-memory/"
 
-// purgedText is shown in the place of what was purged.
+// purgedText is shown in place of what was purged.
 const purgedText = "[purged]"
 
 // textSaltBytes is the size of a salt: 128 bits, which can't be guessed.
 const textSaltBytes = 16
 
-// textKey is where the texts of a memory are that a visit of a run holds.
+// textKey is the key of the texts of a memory that a visit of a run holds.
 func textKey(memory, run string, visit int) []byte {
 	return binary.BigEndian.AppendUint32([]byte(textPrefix+memory+"/"+run+"/"), uint32(visit))
 }
 
-// textPlace is what a key of textKey names.
+// textPlace returns the parts of a key made by textKey.
 func textPlace(key []byte) (memory, run string, visit int, ok bool) {
 	memory, rest, _ := strings.Cut(string(key[len(textPrefix):]), "/")
 	run, number, _ := strings.Cut(rest, "/")
@@ -54,15 +55,15 @@ func textPlace(key []byte) (memory, run string, visit int, ok bool) {
 // visitRecord is a visit as it is stored: its result without the texts of memories.
 type visitRecord struct {
 	core.Visit
-	// Memories are those that the result holds, with the digest of their texts; without
-	// one the memory was purged before the visit was recorded.
+	// Memories are the memories that the result holds, with the digests of their texts; a
+	// memory without one was purged before the visit was recorded.
 	Memories []journal.MemoryDigest `json:"memories,omitempty"`
 }
 
-// purgedMark tells memories that were purged.
+// purgedMark reports whether a memory was purged.
 type purgedMark func(r core.Reader, memoryID string) (bool, error)
 
-// is reports whether a memory was purged; without a mark none is.
+// is reports whether a memory was purged; without a purgedMark none was.
 func (p purgedMark) is(r core.Reader, id string) (bool, error) {
 	if p == nil {
 		return false, nil
@@ -70,7 +71,7 @@ func (p purgedMark) is(r core.Reader, id string) (bool, error) {
 	return p(r, id)
 }
 
-// putTexts takes the texts of memories out of a visit, and stores them.
+// putTexts removes the texts of memories from a visit, and stores them.
 func putTexts(tx core.Tx, run string, v *visitRecord, purged purgedMark) error {
 	result, err := changeMemories(v.Result, func(id string, members []core.Member) error {
 		texts, err := takeTexts(members)
@@ -114,13 +115,13 @@ func takeTexts(members []core.Member) (json.RawMessage, error) {
 	return core.JoinMembers(texts), nil
 }
 
-// isText reports whether a memory's member of that name goes with a purge.
+// isText reports whether the member of a memory with that name is removed by a purge.
 func isText(name string) bool {
 	return name == "title" || name == "content" || name == "tags" || name == "metadata"
 }
 
-// withTexts puts the texts of memories back into a visit's result. What was purged stays
-// as it is stored.
+// withTexts puts the texts of memories back into a visit's result. Purged texts stay as
+// they are stored.
 func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, error) {
 	if len(v.Memories) == 0 {
 		return v.Result, nil
@@ -145,9 +146,9 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 	})
 }
 
-// changeMemories has change change the members of each memory in the result of a node,
-// and keeps the rest byte for byte. The result of memory.observe is a memory; the
-// result of memory.recall has a list of them.
+// changeMemories calls change for the members of each memory in the result of a node, and
+// keeps the rest byte for byte. The result of memory.observe is a memory; the result of
+// memory.recall has a list of them.
 func changeMemories(result json.RawMessage, change func(id string, members []core.Member) error) (json.RawMessage, error) {
 	if !bytes.Contains(result, []byte(`"content"`)) {
 		return result, nil
@@ -179,7 +180,7 @@ func changeMemories(result json.RawMessage, change func(id string, members []cor
 	return core.JoinMembers(members), nil
 }
 
-// memoryID is the id of the memory that an object is; "" of any other.
+// memoryID is the id of the memory in an object; "" if the object isn't a memory.
 func memoryID(members []core.Member) string {
 	found := map[string]string{}
 	for _, m := range members {
@@ -198,7 +199,7 @@ func memoryID(members []core.Member) string {
 	return found["id"]
 }
 
-// Memories are the memories that records of runs hold.
+// Memories removes purged memories from the records of runs.
 type Memories struct{}
 
 var _ core.Forgetter = Memories{}

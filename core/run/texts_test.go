@@ -134,16 +134,16 @@ func TestMemories_DamageIsFound(t *testing.T) {
 		want   string
 	}{
 		"edited": {edit(first, func(v string) string { return strings.Replace(v, "a secret title", "another title.", 1) }),
-			"the texts of the memory aren't what the visit says"},
+			"the texts of the memory don't match the visit"},
 		"gone": {func(tx core.Tx) error { return tx.Delete([]byte(first)) }, "the texts of the memory are gone, though it wasn't purged"},
 		"kept": {func(tx core.Tx) error { return tx.Put(purgedKey("m"), nil) }, "its memory was purged, but the texts are still there"},
 		"stray": {func(tx core.Tx) error { return tx.Put([]byte("run-memory/x/"+runID+"/\x00\x00\x00\x01"), []byte("{}")) },
 			"no visit holds this memory"},
 		"no key": {func(tx core.Tx) error { return tx.Put([]byte("run-memory/x"), []byte("{}")) }, "no visit holds this memory"},
 		"another score": {edit(visit, func(v string) string { return strings.Replace(v, `"score":0.5`, `"score":0.6`, 1) }),
-			"the visit isn't what its event says"},
+			"the visit doesn't match its event"},
 		"another digest": {edit(visit, func(v string) string { return strings.Replace(v, `"digest":"sha256:`, `"digest":"sha255:`, 1) }),
-			"the visit isn't what its event says"},
+			"the visit doesn't match its event"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBenchOfMemories(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Empty reports whether a store holds nothing but what every store does.
+// Empty reports whether a store holds nothing but the keys that every store has.
 func Empty(r core.Reader) (bool, error) {
 	empty := true
 	err := r.Scan(nil, nil, func(key, _ []byte) (bool, error) {
@@ -17,8 +17,8 @@ func Empty(r core.Reader) (bool, error) {
 	return empty, err
 }
 
-// Check has the parts check a store as it is at one moment, and returns how many
-// problems they reported.
+// Check has the parts check a snapshot of a store, and returns how many problems they
+// reported.
 func Check(ctx context.Context, s core.Store, parts []core.Checker, report func(core.Problem)) (count int, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		for _, part := range parts {
@@ -35,12 +35,12 @@ func Check(ctx context.Context, s core.Store, parts []core.Checker, report func(
 	return count, sdk.Wrap("check the store", err)
 }
 
-// Rebuild has the parts that can rebuild what they derive.
+// Rebuild calls the parts that can rebuild their derived keys.
 func Rebuild(ctx context.Context, s core.Store, parts []core.Checker) error {
 	for _, part := range parts {
 		if r, ok := part.(core.Rebuilder); ok {
 			if err := r.Rebuild(ctx, s); err != nil {
-				return sdk.Wrap("rebuild what follows from other records", err)
+				return sdk.Wrap("rebuild derived data", err)
 			}
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// An export is JSON Lines: a header, a line for each key in the order of the keys,
-// and an end that tells a whole file from a part of one. Keys that follow from
-// others (see core.Rebuilder) aren't in it. FORMAT.md says how keys and values are
-// written. Exports of equal stores are equal, byte for byte.
+// An export is JSON Lines: a header, a line for each key in key order, and an end, which
+// shows that the file is complete. Derived keys (see core.Rebuilder) aren't in it.
+// FORMAT.md says how keys and values are written. Exports of equal stores are equal, byte
+// for byte.
 
 // exportVersion is the version of the line format.
 const exportVersion = 1
@@ -31,11 +31,11 @@ type exportHeader struct {
 	Format  int `json:"store_format"`
 }
 
-// exportLine is a key with its value. Each has one of its forms.
+// exportLine is a key with its value, each in one of its forms.
 type exportLine struct {
 	Key    *string `json:"key,omitempty"`
 	RawKey []byte  `json:"key_base64,omitempty"`
-	// Value is the value itself where that is JSON.
+	// Value is the value itself if it is JSON.
 	Value    json.RawMessage `json:"value,omitempty"`
 	Text     *string         `json:"text,omitempty"`
 	RawValue []byte          `json:"base64,omitempty"`
@@ -45,19 +45,19 @@ type exportLine struct {
 type exportEnd struct {
 	End     bool  `json:"end"`
 	Records int64 `json:"records"`
-	// Digest covers all earlier lines. Leave it out of a file that was edited on purpose.
+	// Digest covers all earlier lines. Leave it out of a file that you edited on purpose.
 	Digest string `json:"digest,omitempty"`
 }
 
-// Moved counts what went through an export or import.
+// Moved counts what an export or import processed.
 type Moved struct {
 	Records int64 `json:"records"`
 	Bytes   int64 `json:"bytes"`
 }
 
-// Export writes all that a store holds, as it is at one moment, except the keys
-// with a derived prefix. The memory that it needs doesn't grow with the store. With a
-// progress the records are counted first.
+// Export writes everything in a snapshot of a store, except the keys with a derived
+// prefix. The memory that it needs doesn't grow with the store. If progress is set, the
+// records are counted first.
 func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, progress Progress) (Moved, error) {
 	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16), digest: sha256.New()}
 	err := s.View(ctx, func(r core.Reader) error {
@@ -94,7 +94,7 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 	out.line(core.MustJSON(exportEnd{true, out.moved.Records, digestText(out.digest)}))
 	if err := out.flush(); err != nil {
 		return out.moved, sdk.Errorf(sdk.Unavailable, "export_io", "export the store: %w", err).
-			WithHint("check the room and the permissions where it is written to")
+			WithHint("check the free space and the permissions of its folder")
 	}
 	return out.moved, nil
 }
@@ -126,7 +126,7 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	}
 	switch {
 	case isPlainJSON(value):
-		// Put in as it is: the encoder would write it again.
+		// Added unchanged: the encoder would reformat it.
 		head, err := core.EncodeJSON(line)
 		if err != nil {
 			return nil, err
@@ -142,7 +142,8 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	return core.EncodeJSON(line)
 }
 
-// isPlainJSON is whether a value can be in a line as it is, and comes back so.
+// isPlainJSON is whether a value can be put in a line unchanged, and is read back the
+// same.
 func isPlainJSON(value []byte) bool {
 	return json.Valid(value) && utf8.Valid(value) && !bytes.ContainsAny(value, "\n\r") &&
 		string(value) != "null" && len(bytes.TrimSpace(value)) == len(value)
@@ -178,5 +179,5 @@ func (l *lineWriter) flush() error {
 	return l.err
 }
 
-// digestText renders a digest as core.Digest does.
+// digestText formats a digest as core.Digest does.
 func digestText(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Format is the version of the key layout and of the records that this program
-// writes. FORMAT.md says what each version is and when it grows.
+// Format is the version of the key layout and of the records that this program writes.
+// FORMAT.md describes each version, and says when the number is raised.
 const Format = 2
 
 const (
@@ -17,8 +17,8 @@ const (
 	formatKey  = metaPrefix + "format"
 )
 
-// migration brings a store from one format to the next, in one transaction
-// together with the new version.
+// migration converts a store from one format to the next, in one transaction that also
+// writes the new version.
 type migration func(core.Tx) error
 
 // migrations returns the step from format n to n+1 at index n-1.
@@ -47,7 +47,7 @@ func prepare(ctx context.Context, s core.Store, format int, steps []migration) e
 			return nil
 		case at > format:
 			return sdk.Errorf(sdk.Incompatible, "store_format_newer", "the store has format %d, this program knows formats up to %d", at, format).
-				WithHint("use a newer reflectory, or another data directory").
+				WithHint("use a newer reflectory, or another data folder").
 				WithDetail("store_format", at).WithDetail("program_format", format)
 		}
 		if err := migrate(ctx, s, at, format, steps); err != nil {
@@ -56,7 +56,7 @@ func prepare(ctx context.Context, s core.Store, format int, steps []migration) e
 	}
 }
 
-// migrate takes one step from format at; 0 is an empty store.
+// migrate runs one step from the format at; 0 is an empty store.
 func migrate(ctx context.Context, s core.Store, at, format int, steps []migration) error {
 	next := at + 1
 	if at == 0 {
@@ -97,5 +97,5 @@ func readFormat(r core.Reader) (int, error) {
 
 func unknownFormat(format string, args ...any) error {
 	return sdk.Errorf(sdk.Incompatible, "store_format_unknown", "not a store of this program: "+format, args...).
-		WithHint("name another data directory, or restore this one from a backup")
+		WithHint("choose another data folder, or restore this one from a backup")
 }

@@ -22,22 +22,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Format 2 proves records by events: the journal has the digest of each, and records
-// with content hold a salt. What a store of format 1 holds was proven in part only,
-// so the step to format 2 takes it as it is: it salts what has content, and has each
-// stream say which records there are. From then on they can't be changed unseen.
+// Format 2 proves records with events: the journal has the digest of each, and records
+// with content hold a salt. The records of format 1 were only partly proven, so the
+// migration accepts them as they are: it adds salts to records with content, and an event
+// to each stream that lists its records. From then on, changes to them are detected.
 //
-// The layout is format 1's, as it was, and doesn't follow later changes.
+// The layout here is format 1's, and doesn't follow later changes.
 
-// maxProven is how many digests one event has.
+// maxProven is how many digests one event has at most.
 const maxProven = 1000
 
-// prover takes a store of format 1 to format 2.
+// prover converts a store from format 1 to format 2.
 type prover struct {
 	tx core.Tx
-	// homes are the memories' namespaces, salts what was put into their records.
+	// homes are the namespaces of memories, and salts the salts that were added to their
+	// records.
 	homes, salts map[string]string
-	// records are what the events are to say, by stream.
+	// records are what the events will list, by stream.
 	records map[string][]journal.RecordDigest
 }
 
@@ -92,8 +93,8 @@ func toFormat2(tx core.Tx) error {
 	return p.append()
 }
 
-// visits takes the texts of memories out of the results of nodes, where a purge
-// wouldn't find them.
+// visits removes the texts of memories from the results of nodes, where a purge wouldn't
+// find them.
 func (p *prover) visits() error {
 	return p.each("visit/", func(key, value []byte) error { return run.TakeOut(p.tx, key, value, isTombstone) })
 }
@@ -104,8 +105,8 @@ func isTombstone(r core.Reader, memoryID string) (bool, error) {
 	return found, err
 }
 
-// unproven refuses a store whose events prove records already: it isn't of format 1,
-// and its records must hold as they are.
+// unproven refuses a store whose events already prove records: it isn't of format 1, and
+// its records mustn't be accepted as they are.
 func unproven(r core.Reader) error {
 	return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
 		err := journal.Read(r, s.Stream, func(e journal.Entry) error {
@@ -146,7 +147,7 @@ func ownHome(_ string, value []byte) string {
 	var of struct {
 		Namespace string `json:"namespace"`
 	}
-	_ = json.Unmarshal(value, &of) // "" for what isn't one
+	_ = json.Unmarshal(value, &of) // "" if it isn't a record
 	return of.Namespace
 }
 
@@ -180,7 +181,7 @@ func (p *prover) vector(key, value []byte, stream string) error {
 	return nil
 }
 
-// link salts what has metadata.
+// link adds a salt to a link with metadata.
 func (p *prover) link(key, value []byte, stream string) error {
 	var l core.Link
 	if err := json.Unmarshal(value, &l); err != nil || l.Metadata == nil {
@@ -209,7 +210,8 @@ func (p *prover) plain(key, value []byte, stream string) error {
 	return nil
 }
 
-// note has a stream say what is at a key. Numbers in keys are in decimal there.
+// note adds the digest of a key to a stream's event. Numbers in keys are in decimal
+// there.
 func (p *prover) note(key []byte, digest, stream string) {
 	text := string(key)
 	numbered := strings.HasPrefix(text, "turn/") || strings.HasPrefix(text, "memory-history/")
@@ -224,7 +226,7 @@ func (p *prover) append() error {
 	now := core.SystemClock{}.Now()
 	for _, stream := range slices.Sorted(maps.Keys(p.records)) {
 		for records := range slices.Chunk(p.records[stream], maxProven) {
-			// Nobody asks for a migration: the events have no subject.
+			// Nobody requests a migration: the events have no subject.
 			if err := journal.Append(context.Background(), p.tx, stream, now, journal.RecordsWritten{Records: records}); err != nil {
 				return err
 			}

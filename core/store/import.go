@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// maxLineBytes is the longest line of an export: the largest value as text of
-	// which every character is escaped by another, or as base64, and its key.
+	// maxLineBytes is the longest line of an export: the largest value, as text of which
+	// every character is escaped, or as base64, and its key.
 	maxLineBytes = 2*MaxValueBytes + 8*MaxKeyBytes
 	// batchBytes is how much of an import one transaction writes.
 	batchBytes = 4 << 20
-	// maxTold is how many problems a refusal names.
+	// maxTold is how many problems an error lists.
 	maxTold = 10
 )
 
-// Import fills an empty store from an export, and then has the parts rebuild what
-// follows from it and check all of it. What doesn't hold, such as a broken chain of
-// the journal, is refused: sdk.Invalid, reason "import_refused". It isn't atomic,
-// so the store must be one that is thrown away when it fails.
+// Import fills an empty store from an export, and then has the parts rebuild their
+// derived data and check everything. If there is a problem, such as a broken chain of the
+// journal, the import is refused: sdk.Invalid, reason "import_refused". It isn't atomic,
+// so the store must be one that is discarded if it fails.
 func Import(ctx context.Context, s core.Store, r io.Reader, parts []core.Checker, progress Progress) (Moved, error) {
 	in := &importer{store: s, derived: Derived(parts), progress: progress, digest: sha256.New(), lines: bufio.NewScanner(r)}
 	in.lines.Buffer(make([]byte, 1<<16), maxLineBytes)
 	err := in.run(ctx)
 	if err == nil {
-		err = Prepare(ctx, s) // an older format
+		err = Prepare(ctx, s) // the export may have an older format
 	}
 	if err == nil {
 		err = Rebuild(ctx, progress.while(Rebuilding, s, in.moved.Bytes), parts)
@@ -45,7 +45,7 @@ func Import(ctx context.Context, s core.Store, r io.Reader, parts []core.Checker
 	return in.moved, sdk.Wrap("import into the store", err)
 }
 
-// importer is an import under way.
+// importer is an import in progress.
 type importer struct {
 	store    core.Store
 	derived  []string
@@ -55,7 +55,7 @@ type importer struct {
 	number int
 	digest hash.Hash
 	format int
-	last   []byte // the key before
+	last   []byte // the previous key
 	batch  []record
 	size   int
 	moved  Moved
@@ -67,7 +67,7 @@ func (in *importer) run(ctx context.Context) error {
 	err := in.store.View(ctx, func(r core.Reader) error {
 		empty, err := Empty(r)
 		if err == nil && !empty {
-			err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store isn't empty, and two stores can't be made one").WithHint("import into another data directory")
+			err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store isn't empty, and stores can't be merged").WithHint("import into another data folder")
 		}
 		return err
 	})
@@ -117,10 +117,10 @@ func (in *importer) invalid(format string, args ...any) error {
 func (in *importer) header(line []byte) error {
 	var h exportHeader
 	if err := core.DecodeStrict(line, &h); err != nil || h.Version < 1 || h.Format < 1 {
-		return in.invalid("this is no export of a store")
+		return in.invalid("this isn't an export of a store")
 	}
 	if h.Version > exportVersion || h.Format > Format {
-		return sdk.Errorf(sdk.Incompatible, "store_format_newer", "the export has version %d of a store of format %d, this program knows them up to %d and %d",
+		return sdk.Errorf(sdk.Incompatible, "store_format_newer", "the export has version %d and format %d, but this program only knows versions up to %d and formats up to %d",
 			h.Version, h.Format, exportVersion, Format).
 			WithHint("use a newer reflectory").WithDetail("store_format", h.Format).WithDetail("program_format", Format)
 	}
@@ -129,7 +129,7 @@ func (in *importer) header(line []byte) error {
 	return nil
 }
 
-// record takes one key.
+// record processes one key.
 func (in *importer) record(ctx context.Context, line []byte) error {
 	var l exportLine
 	if err := core.DecodeStrict(line, &l); err != nil {
@@ -143,7 +143,7 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	case err != nil:
 		return in.invalid("%v", err)
 	case in.moved.Records > 0 && bytes.Compare(rec.key, in.last) <= 0:
-		return in.invalid("key %s isn't after the one before it", run.DescribeKey(rec.key))
+		return in.invalid("key %s isn't after the previous key", run.DescribeKey(rec.key))
 	case hasPrefix(rec.key, []string{metaPrefix}):
 		return in.invalid("key %s is the store's own", run.DescribeKey(rec.key))
 	case len(rec.value) > MaxValueBytes:
@@ -153,7 +153,7 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	in.moved.Records++
 	in.progress.tell(Work{Doing: Moving, Records: in.moved.Records, Bytes: in.moved.Bytes})
 	if hasPrefix(rec.key, in.derived) {
-		return nil // of an export by a program that didn't derive it: it is made again
+		return nil // an older program may have exported it: it is rebuilt
 	}
 	in.batch = append(in.batch, rec)
 	if in.size += len(rec.key) + len(rec.value); in.size < batchBytes {
@@ -191,7 +191,7 @@ func (l *exportLine) record() (record, error) {
 	return rec, nil
 }
 
-// write commits what was collected.
+// write commits the collected records.
 func (in *importer) write(ctx context.Context) error {
 	err := in.store.Update(ctx, func(tx core.Tx) error {
 		for _, rec := range in.batch {
@@ -205,17 +205,17 @@ func (in *importer) write(ctx context.Context) error {
 	return err
 }
 
-// end checks that the file is whole, and writes the rest.
+// end checks that the file is complete, and writes the rest.
 func (in *importer) end(ctx context.Context, line []byte) error {
 	var end exportEnd
 	if err := core.DecodeStrict(line, &end); err != nil || !end.End {
-		return in.invalid("this is no end of an export")
+		return in.invalid("this isn't the end of an export")
 	}
 	if end.Records != in.moved.Records {
-		return in.invalid("the export had %d records, %d are here", end.Records, in.moved.Records)
+		return in.invalid("the export had %d records, but the file has %d", end.Records, in.moved.Records)
 	}
 	if digest := digestText(in.digest); end.Digest != "" && end.Digest != digest {
-		return in.invalid("the file was changed: its digest is %s, its end says %.80q", digest, end.Digest)
+		return in.invalid("the file was changed: its digest is %s, but its end says %.80q", digest, end.Digest)
 	}
 	in.number++
 	if in.lines.Scan() {
@@ -229,7 +229,7 @@ func (in *importer) end(ctx context.Context, line []byte) error {
 	})
 }
 
-// refuse checks what was imported.
+// refuse checks the imported store, and returns the refusal.
 func refuse(ctx context.Context, s core.Store, parts []core.Checker) error {
 	var told []core.Problem
 	count, err := Check(ctx, s, parts, func(p core.Problem) {
@@ -240,7 +240,7 @@ func refuse(ctx context.Context, s core.Store, parts []core.Checker) error {
 	if err != nil || count == 0 {
 		return err
 	}
-	return sdk.Errorf(sdk.Invalid, "import_refused", "the export doesn't hold together: %d problems, the first is %s: %s", count, told[0].Key, told[0].Message).
+	return sdk.Errorf(sdk.Invalid, "import_refused", "the export is inconsistent: %d problems, the first is %s: %s", count, told[0].Key, told[0].Message).
 		WithHint("nothing was imported; was the file edited? export it again").
 		WithDetail("problems", told).WithDetail("count", count)
 }

@@ -13,23 +13,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Merged is what a merge took.
+// Merged is what a merge copied.
 type Merged struct {
-	// Namespaces and Sessions are sorted. A session that was there already, exactly as
-	// in the source, isn't among them.
+	// Namespaces and Sessions are sorted. A session that the target already had,
+	// identical to the source's, isn't listed.
 	Namespaces, Sessions []string
 	Records              int
 }
 
-// Merge copies namespaces from one store to another that has others: each with its
-// stream of the journal and the records which that proves, and the sessions whose turns
-// it names. Patterns are namespaces, or with /** at the end one and all below it.
+// Merge copies namespaces from one store into another that has namespaces of its own:
+// each with its stream of the journal, the records that the stream proves, and the
+// sessions whose turns it names. A pattern is a namespace, or, with /** at the end, a
+// namespace and everything below it.
 //
-// What is taken in the target is refused before anything is written, all of it named:
-// sdk.Conflict, reason "import_taken". So is a link that ends at a memory outside the
-// patterns: sdk.Invalid, "import_incomplete". In the end the parts rebuild what follows
-// and check the whole target, of which what doesn't hold is refused as by [Import]. A
-// merge isn't atomic, so the target must be one that is thrown away when it fails.
+// Before anything is written, Merge refuses what the target already has, naming all of
+// it: sdk.Conflict, reason "import_taken"; and links that end at a memory outside the
+// patterns: sdk.Invalid, "import_incomplete". At the end the parts rebuild their derived
+// data and check the whole target; a target with problems is refused as by [Import]. A
+// merge isn't atomic, so the target must be a store that is discarded if the merge fails.
 func Merge(ctx context.Context, target *journal.Writer, source core.Store, patterns []string, parts []core.Checker) (Merged, error) {
 	done := Merged{Namespaces: []string{}, Sessions: []string{}}
 	err := source.View(ctx, func(from core.Reader) error {
@@ -53,17 +54,17 @@ func Merge(ctx context.Context, target *journal.Writer, source core.Store, patte
 	return done, sdk.Wrap("import into the store", err)
 }
 
-// merger is a merge under way.
+// merger is a merge in progress.
 type merger struct {
 	from   core.Reader
 	target *journal.Writer
 	parts  []core.Checker
-	// records are what the chosen streams prove, by stream.
+	// records are the records that the chosen streams prove, by stream.
 	records map[string][]core.Proven
 	merged  Merged
 }
 
-// choose finds the namespaces that the patterns name, the sessions that they name, and
+// choose finds the namespaces that match the patterns, the sessions that they name, and
 // all records of both.
 func (m *merger) choose(ctx context.Context, patterns []string) error {
 	all, err := m.namespaces()
@@ -86,7 +87,7 @@ func (m *merger) choose(ctx context.Context, patterns []string) error {
 			}
 		}
 		if !found {
-			return sdk.Errorf(sdk.NotFound, "namespace_missing", "the export has nothing in %s", pattern).
+			return sdk.Errorf(sdk.NotFound, "namespace_missing", "the export has no namespace that matches %s", pattern).
 				WithHint("it has %s", shorten(all)).WithDetail("namespaces", all)
 		}
 	}
@@ -107,7 +108,7 @@ func (m *merger) choose(ctx context.Context, patterns []string) error {
 			return err
 		}
 		if head.Seq == 0 {
-			continue // evidence may name any
+			continue // evidence may name any session
 		}
 		m.merged.Sessions = append(m.merged.Sessions, session)
 		if err := m.proven(ctx, journal.SessionStream(session)); err != nil {
@@ -117,7 +118,7 @@ func (m *merger) choose(ctx context.Context, patterns []string) error {
 	return nil
 }
 
-// namespaces are those that have a stream in the source.
+// namespaces returns the namespaces that have a stream in the source.
 func (m *merger) namespaces() (all []string, err error) {
 	err = journal.Streams(m.from, func(s journal.StreamHead) (bool, error) {
 		if namespace, is := strings.CutPrefix(s.Stream, journal.NamespaceStream("")); is && namespace != "*" {
@@ -158,7 +159,7 @@ func (m *merger) proven(ctx context.Context, stream string) error {
 	return nil
 }
 
-// refuse refuses what the target has already, and what would end nowhere.
+// refuse refuses records that the target already has, and links that would end nowhere.
 func (m *merger) refuse(target core.Reader) error {
 	var taken []string
 	for _, stream := range slices.Sorted(maps.Keys(m.records)) {
@@ -171,7 +172,7 @@ func (m *merger) refuse(target core.Reader) error {
 			return err
 		}
 		session, isSession := strings.CutPrefix(stream, journal.SessionStream(""))
-		if isSession && there == here { // it came with an import before
+		if isSession && there == here { // an earlier import brought it
 			delete(m.records, stream)
 			m.merged.Sessions = slices.DeleteFunc(m.merged.Sessions, func(s string) bool { return s == session })
 			continue
@@ -184,13 +185,14 @@ func (m *merger) refuse(target core.Reader) error {
 		}
 	}
 	if len(taken) > 0 {
-		return sdk.Errorf(sdk.Conflict, "import_taken", "the store has %d of what is to be imported: %s", len(taken), shorten(taken)).
-			WithHint("nothing was imported; ids, namespaces and sessions keep their names, so none of them may be there").WithDetail("taken", taken)
+		return sdk.Errorf(sdk.Conflict, "import_taken", "the store already has %d of the records to be imported: %s", len(taken), shorten(taken)).
+			WithHint("nothing was imported; ids, namespaces and sessions keep their names, so the store mustn't have any of them").WithDetail("taken", taken)
 	}
 	return m.whole()
 }
 
-// takenKeys adds the records that are there already, or exclude one that is.
+// takenKeys adds the records that the target already has, or that exclude one that it
+// has.
 func takenKeys(target core.Reader, records []core.Proven, taken []string) ([]string, error) {
 	for _, p := range records {
 		for _, key := range [][]byte{p.Key, p.Excludes} {
@@ -209,7 +211,7 @@ func takenKeys(target core.Reader, records []core.Proven, taken []string) ([]str
 	return taken, nil
 }
 
-// whole refuses records that need others which aren't chosen.
+// whole refuses records that depend on records that weren't chosen.
 func (m *merger) whole() error {
 	chosen := map[string]bool{}
 	for _, records := range m.records {

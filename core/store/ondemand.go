@@ -10,19 +10,19 @@ import (
 )
 
 // OnDemand is a store that is opened by its first transaction. A command that stores
-// nothing then needs no lock, and everything that is built on the store can be built
-// before it is open. It is safe for concurrent use.
+// nothing then needs no lock, and everything that uses the store can be built before it
+// is open. It is safe for concurrent use.
 type OnDemand struct {
 	open func(context.Context) (Closable, error)
 
 	store  atomic.Pointer[Closable] // nil until it is open
 	opened chan struct{}
 
-	mu     sync.Mutex // of opening and closing
+	mu     sync.Mutex // guards opening and closing
 	closed bool
 }
 
-// Closable is a store that somebody closes.
+// Closable is a store that can be closed.
 type Closable interface {
 	core.Store
 	Close() error
@@ -34,14 +34,14 @@ var (
 	_ Compacter     = (*OnDemand)(nil)
 )
 
-// NewOnDemand returns a store that open opens. An open that fails fails the transaction
-// that needed it, and the next one tries again.
+// NewOnDemand returns a store that calls open when it is needed. If open fails, so does
+// the transaction that needed it, and the next one tries again.
 func NewOnDemand(open func(context.Context) (Closable, error)) *OnDemand {
 	return &OnDemand{open: open, opened: make(chan struct{})}
 }
 
-// Open opens the store, unless it is open, and returns what the open made. Others that
-// need it meanwhile wait.
+// Open opens the store, unless it is open, and returns the result of its open function.
+// Other callers wait meanwhile.
 func (o *OnDemand) Open(ctx context.Context) (Closable, error) {
 	if s := o.store.Load(); s != nil {
 		return *s, nil
@@ -63,8 +63,9 @@ func (o *OnDemand) Open(ctx context.Context) (Closable, error) {
 	return s, nil
 }
 
-// Shut calls fn, which needs that the store isn't open, and keeps it from being opened
-// meanwhile: who needs it waits. One that is open is sdk.Conflict, reason "store_in_use".
+// Shut calls fn, which requires that the store isn't open, and prevents it from being
+// opened meanwhile: callers that need it wait. If it is already open, the error is
+// sdk.Conflict, reason "store_in_use".
 func (o *OnDemand) Shut(fn func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,8 +78,8 @@ func (o *OnDemand) Shut(fn func() error) error {
 // Opened is closed once the store is open.
 func (o *OnDemand) Opened() <-chan struct{} { return o.opened }
 
-// Close closes the store, if it was opened, and keeps it from being opened. It is
-// idempotent.
+// Close closes the store, if it was opened, and prevents it from being opened again. It
+// is idempotent.
 func (o *OnDemand) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,8 +109,7 @@ func (o *OnDemand) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return s.Update(ctx, fn)
 }
 
-// MarkPurged implements [core.Scrubber]. Where the store keeps no files, there is
-// nothing to note.
+// MarkPurged implements [core.Scrubber]. If the store keeps no files, it does nothing.
 func (o *OnDemand) MarkPurged(tx core.Tx, name string, keys [][]byte) error {
 	if s, ok := o.now().(core.Scrubber); ok {
 		return s.MarkPurged(tx, name, keys)
@@ -133,7 +133,7 @@ func (o *OnDemand) Compact(ctx context.Context, from, to []byte) error {
 	return nil
 }
 
-// now is the store that is open; nil before.
+// now is the open store; nil before it is open.
 func (o *OnDemand) now() core.Store {
 	if s := o.store.Load(); s != nil {
 		return *s

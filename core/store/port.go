@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Limits that every engine enforces, so that what one stores another can too.
+// Limits that every engine enforces, so that what one engine can store, another can too.
 const (
 	// MaxKeyBytes is the longest key. The layout's longest is under 300 bytes.
 	MaxKeyBytes = 4 << 10
@@ -30,8 +30,8 @@ func CheckKey(key []byte) error {
 	return nil
 }
 
-// CheckWrite refuses a write that breaks a limit. The size is what the
-// transaction has written so far.
+// CheckWrite refuses a write that breaks a limit. size is what the transaction has
+// written so far.
 func CheckWrite(key, value []byte, size int) error {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -47,8 +47,8 @@ func CheckWrite(key, value []byte, size int) error {
 	return nil
 }
 
-// ErrEnded is what a reader or transaction returns that is used after its View
-// or Update returned, which is a defect of the caller.
+// ErrEnded is the error of a reader or transaction that is used after its View or Update
+// returned, which is a defect of the caller.
 func ErrEnded() error {
 	return sdk.Errorf(sdk.Internal, "tx_ended", "the transaction is over: a reader is valid only inside its View or Update")
 }
@@ -87,6 +87,6 @@ func (r *Retries) Run(ctx context.Context, try func() (conflict bool, err error)
 			return err
 		}
 	}
-	return sdk.Errorf(sdk.Conflict, "tx_conflict", "the transaction met another's writes %d times in a row", MaxTries).
+	return sdk.Errorf(sdk.Conflict, "tx_conflict", "the transaction conflicted with other writes %d times in a row", MaxTries).
 		WithHint("try again; if it persists, let fewer callers write the same keys")
 }

@@ -13,13 +13,13 @@ import (
 )
 
 // pruneKeys is how many keys one transaction of a pruning removes: some 10 MB of
-// decisions, and far below what a transaction may write.
+// decisions, and far below the limit of a transaction.
 const pruneKeys = 20_000
 
-// Compacter is a [core.Store] that keeps the room of what was deleted until it is compacted.
+// Compacter is a [core.Store] in which deleted data takes up space until it is compacted.
 type Compacter interface {
-	// Compact gives back the room of what was deleted from a key on, and before another.
-	// What a reader sees that began before stays until a later one.
+	// Compact frees the space of deleted data from one key up to another. Data that a
+	// reader which began earlier still sees is left until a later call.
 	Compact(ctx context.Context, from, to []byte) error
 }
 
@@ -27,19 +27,20 @@ type Compacter interface {
 type PruneOptions struct {
 	// Parts are pruned one after the other.
 	Parts []PrunePart
-	// Dir is the folder of the files that what is pruned is written to first. It is made
-	// if need be.
+	// Dir is the folder of the files to which data is written before it is pruned. It is
+	// created if necessary.
 	Dir string
 	// DryRun counts what would be pruned, writes no file and removes nothing.
 	DryRun bool
-	// Progress, if set, is given now and then what was pruned of the part so far, or counted.
+	// Progress, if set, is called now and then with what was pruned, or counted, of the
+	// part so far.
 	Progress func(PrunedPart)
-	// BatchKeys is how many keys a transaction removes, and a file is made of, unless a
-	// run alone has more; 0 is 20,000.
+	// BatchKeys is how many keys a transaction removes, and a file holds, unless a single
+	// run has more; 0 is 20,000.
 	BatchKeys int
 }
 
-// PrunePart is a part and the name that its files begin with.
+// PrunePart is a part, and the prefix of its files' names.
 type PrunePart struct {
 	Name string
 	core.Pruner
@@ -48,8 +49,8 @@ type PrunePart struct {
 // PrunedPart counts what was pruned of a part.
 type PrunedPart struct {
 	Name string `json:"-"`
-	// Streams counts the streams whose beginning went, Entries the events in it, and
-	// Records the records that they were about.
+	// Streams counts the streams whose beginning was pruned, Entries the events in it,
+	// and Records the records of these events.
 	Streams int `json:"streams"`
 	Entries int `json:"entries"`
 	Records int `json:"records"`
@@ -64,17 +65,17 @@ type SegmentFile struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Prune removes older events, with the records that they tell of, behind seals. Each
-// batch is written to a file that lasts, and then removed and sealed in one transaction;
-// so a program that is killed leaves whole steps, and pruning again does the rest. In the
-// end the room is given back, where the store is a [Compacter]. What was done is
-// returned with an error too.
+// Prune removes older events, with the records that they report, and leaves seals. Each
+// batch is written to a file and synced, and then removed and sealed in one transaction;
+// so a program that is killed leaves complete steps, and pruning again does the rest. At
+// the end the space is freed, if the store is a [Compacter]. What was done is returned
+// even with an error.
 func Prune(ctx context.Context, w *journal.Writer, o PruneOptions) (done []PrunedPart, err error) {
 	if o.BatchKeys == 0 {
 		o.BatchKeys = pruneKeys
 	}
 	if !o.DryRun {
-		if _, err := journal.Record(ctx, w); err != nil { // the root keeps the heads of what goes
+		if _, err := journal.Record(ctx, w); err != nil { // the root keeps the heads of pruned entries
 			return nil, err
 		}
 	}
@@ -86,16 +87,16 @@ func Prune(ctx context.Context, w *journal.Writer, o PruneOptions) (done []Prune
 			return done, sdk.Wrap("prune "+part.Name, err)
 		}
 	}
-	return done, sdk.Wrap("free the room of what was pruned", p.compact(ctx))
+	return done, sdk.Wrap("free the space of pruned data", p.compact(ctx))
 }
 
-// pruning is one under way.
+// pruning is a pruning in progress.
 type pruning struct {
 	PruneOptions
 	writer *journal.Writer
 	done   PrunedPart
 	last   string // the stream that was counted last
-	// removed are the ranges of what was removed, by kind of key.
+	// removed are the removed ranges of keys, by kind of key.
 	removed map[string]keyRange
 }
 
@@ -105,7 +106,8 @@ type keyRange struct{ first, last []byte }
 type pruneBatch struct {
 	file     SegmentFile
 	segments []journal.Segment
-	// keys are to be deleted, emptied are to lose their values, entries counts events.
+	// keys are the keys to delete, emptied the keys that lose their values, and entries
+	// counts events.
 	keys, emptied [][]byte
 	entries       int
 }
@@ -155,7 +157,7 @@ func (p *pruning) count(stream string, entries, records int) {
 	p.done.Records += records
 }
 
-// write writes the next batch to a file. Without one there is no file.
+// write writes the next batch to a file. If there is none, it writes no file.
 func (p *pruning) write(ctx context.Context, part PrunePart) (batch pruneBatch, err error) {
 	var file *segmentWriter
 	defer func() {
@@ -208,7 +210,7 @@ func (p *pruning) remove(tx *journal.Tx, batch pruneBatch) error {
 	}
 	for _, key := range batch.emptied {
 		_, there, err := tx.Get(key)
-		if err == nil && there { // its memory wasn't purged
+		if err == nil && there { // the memory wasn't purged
 			err = tx.Put(key, nil)
 		}
 		if err != nil {
@@ -218,7 +220,7 @@ func (p *pruning) remove(tx *journal.Tx, batch pruneBatch) error {
 	return nil
 }
 
-// note widens the range of its kind by keys that were removed.
+// note extends the range of its kind by removed keys.
 func (p *pruning) note(first, last []byte) {
 	kind, rest, _ := strings.Cut(string(first), "/")
 	if kind == "event" {
@@ -235,7 +237,7 @@ func (p *pruning) note(first, last []byte) {
 	p.removed[kind] = r
 }
 
-// compact gives back the room of what was removed.
+// compact frees the space of removed data.
 func (p *pruning) compact(ctx context.Context) error {
 	engine, can := p.writer.Store.(Compacter)
 	if !can {

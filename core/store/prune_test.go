@@ -408,23 +408,23 @@ func TestPrune_ChecksFindWhatWasDroppedOrPutBack(t *testing.T) {
 	}{
 		"a run is dropped with all of its records": {func(a *archive, before map[string]string) func(core.Tx) error {
 			return func(tx core.Tx) error { return eachOf(before, "run-00008", "event", tx.Delete) }
-		}, "the run is gone, and no seal says that it was pruned"},
+		}, "the run is gone, but no seal says that it was pruned"},
 		"a pruned run is put back": {func(a *archive, before map[string]string) func(core.Tx) error {
 			return func(tx core.Tx) error {
 				return eachOf(before, "run-00000", "event", func(key []byte) error { return tx.Put(key, []byte(before[string(key)])) })
 			}
-		}, "the run was pruned, and there is something of it"},
+		}, "the run was pruned, but part of it is left"},
 		"a pruned decision is put back": {func(a *archive, before map[string]string) func(core.Tx) error {
 			return func(tx core.Tx) error {
 				return tx.Put([]byte("decision/gate-0-a"), []byte(before["decision/gate-0-a"]))
 			}
-		}, "1 records are named by no event"},
+		}, "no event names 1 of the records"},
 		"a pruned event is put back": {func(a *archive, before map[string]string) func(core.Tx) error {
 			return func(tx core.Tx) error {
 				key := "event/decision/gate\x00\x00\x00\x00\x00\x00\x00\x00\x04"
 				return tx.Put([]byte(key), []byte(before[key]))
 			}
-		}, "entry 5: in its place is one that calls itself 4"},
+		}, "entry 5: the entry in its place has the number 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, mem.Open())

@@ -18,10 +18,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A file of segments is JSON Lines: a header, and for each segment a line that names it,
-// its entries as they were stored, and its records as an export has them. So each line's
-// place says what it is. The file is named by its digest: a file never takes the place of
-// another one, and one that a killed program wrote is in nobody's way.
+// A file of segments is JSON Lines: a header, and for each segment a line that describes
+// it, its entries as they were stored, and its records as in an export. So each line's
+// position says what it is. The file's name contains its digest: a file never replaces
+// another one, and a file left by a killed program does no harm.
 
 // segmentVersion is the version of the lines.
 const segmentVersion = 1
@@ -48,7 +48,7 @@ type segmentWriter struct {
 	bytes  int64
 }
 
-// createSegments begins a file in a folder, which it makes if need be.
+// createSegments begins a file in a folder, which it creates if necessary.
 func createSegments(dir string) (*segmentWriter, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, segmentError(dir, err)
@@ -73,7 +73,7 @@ func (w *segmentWriter) line(line []byte) error {
 	return nil
 }
 
-// segment writes a segment, and returns what it is. Its chain must be whole.
+// segment writes a segment, and returns its description. Its chain must be intact.
 func (w *segmentWriter) segment(ctx context.Context, r core.Reader, p core.Prunable) (s journal.Segment, err error) {
 	before, err := journal.ReadSeal(r, p.Stream)
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *segmentWriter) segment(ctx context.Context, r core.Reader, p core.Pruna
 	return s, nil
 }
 
-// finish makes the file last, under its name.
+// finish syncs the file to the disk, under its final name.
 func (w *segmentWriter) finish(part string, newest time.Time) (name, digest string, err error) {
 	sum := hex.EncodeToString(w.digest.Sum(nil))
 	name = part + "-" + newest.UTC().Format("20060102") + "-" + sum[:16] + ".jsonl"
@@ -143,19 +143,19 @@ func (w *segmentWriter) finish(part string, newest time.Time) (name, digest stri
 	return name, "sha256:" + sum, nil
 }
 
-// discard removes the file, unless it has its name.
+// discard removes the file, unless it has its final name.
 func (w *segmentWriter) discard() {
 	_ = w.file.Close()
 	_ = os.Remove(w.file.Name())
 }
 
-// segmentError says that a segment can't be written, so that nothing of it was pruned.
+// segmentError says that a segment can't be written, so that none of it was pruned.
 func segmentError(path string, cause error) error {
 	return sdk.Errorf(sdk.Unavailable, "segment_io", "the segment %s can't be written: %w", path, cause).
-		WithHint("nothing of it was pruned: make room, or name a folder that can be written")
+		WithHint("none of it was pruned: free some space, or choose a folder that can be written to")
 }
 
-// syncFolder makes the names in a folder last. Windows does so unasked.
+// syncFolder syncs the names in a folder to the disk. Windows does so by itself.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

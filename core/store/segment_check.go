@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// CheckedSegments is what a file of segments has.
+// CheckedSegments is what a file of segments contains.
 type CheckedSegments struct {
 	Digest   string `json:"digest"`
 	Segments int    `json:"segments"`
@@ -22,11 +22,11 @@ type CheckedSegments struct {
 	Records  int    `json:"records"`
 }
 
-// CheckSegments proves that a file is as it was when a pruning wrote it: that its chains
-// are whole, that seals of the store name it and each of its segments, and that it has
-// the heads which the root recorded. What doesn't hold is sdk.Internal, reason
-// "segment_broken", or "journal_broken" where an entry can be named. It takes memory by
-// the file's entries, of which some 100 bytes each.
+// CheckSegments proves that a file is as a pruning wrote it: that its chains are intact,
+// that seals of the store name it and each of its segments, and that it has the heads
+// which the root recorded. Otherwise the error is sdk.Internal, reason "segment_broken",
+// or "journal_broken" if it is about an entry. It needs some 100 bytes of memory for each
+// entry of the file.
 func CheckSegments(ctx context.Context, r core.Reader, file io.Reader) (CheckedSegments, error) {
 	digest := sha256.New()
 	f := &segmentFile{lines: bufio.NewScanner(io.TeeReader(file, digest)), streams: map[string]*fileSegment{}}
@@ -47,11 +47,11 @@ type segmentFile struct {
 	lines  *bufio.Scanner
 	number int
 	found  CheckedSegments
-	// streams are its segments, of which each is of another stream.
+	// streams are its segments, each of another stream.
 	streams map[string]*fileSegment
 }
 
-// fileSegment is what a file says of a segment.
+// fileSegment is what a file says about a segment.
 type fileSegment struct {
 	journal.Segment
 	hashes []string
@@ -61,10 +61,10 @@ func (f *segmentFile) read(ctx context.Context) error {
 	var header segmentFileHeader
 	line, err := f.next()
 	if err == nil && (core.DecodeStrict(line, &header) != nil || header.Version < 1) || errors.Is(err, io.EOF) {
-		return f.broken("this is no file of segments")
+		return f.broken("this isn't a file of segments")
 	}
 	if header.Version > segmentVersion {
-		return sdk.Errorf(sdk.Incompatible, "segment_version_newer", "the file has version %d, this program knows it up to %d", header.Version, segmentVersion).
+		return sdk.Errorf(sdk.Incompatible, "segment_version_newer", "the file has version %d, but this program only knows versions up to %d", header.Version, segmentVersion).
 			WithHint("use a newer reflectory")
 	}
 	for err == nil {
@@ -78,7 +78,7 @@ func (f *segmentFile) read(ctx context.Context) error {
 	return err
 }
 
-// next is the next line, valid until the one after it. The end is io.EOF.
+// next is the next line, valid until next is called again. The end is io.EOF.
 func (f *segmentFile) next() ([]byte, error) {
 	f.number++
 	if f.lines.Scan() {
@@ -110,10 +110,10 @@ func (f *segmentFile) more(ctx context.Context) ([]byte, error) {
 func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 	var h segmentHeader
 	if err := core.DecodeStrict(line, &h); err != nil || h.Stream == "" || h.First < 1 || h.Last < h.First || h.Records < 0 {
-		return f.broken("this is no beginning of a segment")
+		return f.broken("this isn't the beginning of a segment")
 	}
 	if f.streams[h.Stream] != nil {
-		return f.broken("the file has a segment of %s already", core.Cut(h.Stream))
+		return f.broken("the file already has a segment of %s", core.Cut(h.Stream))
 	}
 	s := &fileSegment{Segment: journal.Segment{Stream: h.Stream, First: h.First, Last: h.Last, Before: h.Before, Records: h.Records}}
 	chain := journal.Follow(h.Stream, journal.Head{Seq: h.First - 1, Hash: h.Before})
@@ -124,7 +124,7 @@ func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 		}
 		var e journal.Entry
 		if err := core.DecodeStrict(line, &e); err != nil {
-			return f.broken("this is no entry: %v", err)
+			return f.broken("this isn't an entry: %v", err)
 		}
 		if err := chain.Add(&e); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 			_, err = l.record()
 		}
 		if err != nil {
-			return f.broken("this is no record: %v", err)
+			return f.broken("this isn't a record: %v", err)
 		}
 	}
 	f.streams[h.Stream] = s
@@ -175,7 +175,7 @@ func (f *segmentFile) sealed(ctx context.Context, r core.Reader) error {
 		seals++
 		s := f.streams[seal.Stream]
 		if s == nil || !same(&s.Segment, &seal.Segment) {
-			return false, segmentBroken("the seal in entry %d of %s isn't of what the file has of %s", seal.Seq, journal.PrunedStream, core.Cut(seal.Stream))
+			return false, segmentBroken("the seal in entry %d of %s doesn't match the file's segment of %s", seal.Seq, journal.PrunedStream, core.Cut(seal.Stream))
 		}
 		return true, ctx.Err()
 	})
@@ -185,7 +185,7 @@ func (f *segmentFile) sealed(ctx context.Context, r core.Reader) error {
 	case seals == 0:
 		return f.unsealed(r)
 	case seals != len(f.streams):
-		return segmentBroken("the file has %d segments, and the store has seals of %d of them", len(f.streams), seals)
+		return segmentBroken("the file has %d segments, but the store has seals of %d of them", len(f.streams), seals)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func same(a, b *journal.Segment) bool {
 		a.Before == b.Before && a.Head == b.Head && a.Records == b.Records
 }
 
-// unsealed says why no seal names a file: a killed pruning may have left it, whose
+// unsealed says why no seal names a file: a killed pruning may have left it, and then its
 // entries are still in the store.
 func (f *segmentFile) unsealed(r core.Reader) error {
 	for stream, s := range f.streams {
@@ -204,14 +204,14 @@ func (f *segmentFile) unsealed(r core.Reader) error {
 			return err
 		}
 		if found && e.Hash == s.Head {
-			return segmentBroken("no seal names the file, and its entries are still in the store").
+			return segmentBroken("no seal names the file, but its entries are still in the store").
 				WithHint("a pruning that was killed left it: prune again, which writes another, and delete this one")
 		}
 	}
 	return segmentBroken("no seal of the store names a file of digest %s", f.found.Digest)
 }
 
-// recorded checks that the file has the heads which the root recorded of its entries.
+// recorded checks that the file has the heads which the root recorded for its entries.
 func (f *segmentFile) recorded(ctx context.Context, r core.Reader) error {
 	return journal.Read(r, journal.RootStream, func(e journal.Entry) error {
 		var recorded journal.HeadsRecorded

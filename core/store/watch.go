@@ -6,21 +6,21 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Work says how far an export or an import has come.
+// Work says how far an export or an import is.
 type Work struct {
 	Doing Doing
-	// Records counts those that were moved, or read while Doing is another; Total is how
-	// many there are to move, 0 where that isn't known.
+	// Records counts the records that were moved, or read during another step; Total is
+	// how many there are to move, 0 if that isn't known.
 	Records, Total int64
 	// Bytes is how much of the file was written or read.
 	Bytes int64
 }
 
-// Doing is what an export or an import is at.
+// Doing is the current step of an export or an import.
 type Doing string
 
-// What an export or an import is at. An import makes what follows from the records
-// again and checks all of it before it is done, which may take longer than reading the file.
+// The steps of an export or an import. Before it is done, an import rebuilds derived data
+// and checks everything, which may take longer than reading the file.
 const (
 	Moving     Doing = "moving"
 	Rebuilding Doing = "rebuilding"
@@ -28,10 +28,10 @@ const (
 	Merging    Doing = "merging"
 )
 
-// Progress is called now and then with how far long work has come. It may be nil.
+// Progress is called now and then with how far long work is. It may be nil.
 type Progress func(Work)
 
-// progressStep is how many records lie between two calls of a Progress: fewer than are
+// progressStep is how many records are between two calls of a Progress: fewer than are
 // read in a tenth of a second.
 const progressStep = 1000
 
@@ -41,7 +41,7 @@ func (p Progress) tell(w Work) {
 	}
 }
 
-// while calls p as a store that it returns is read.
+// while calls p while the returned store is read.
 func (p Progress) while(doing Doing, s core.Store, bytes int64) core.Store {
 	if p == nil {
 		return s
@@ -51,9 +51,9 @@ func (p Progress) while(doing Doing, s core.Store, bytes int64) core.Store {
 }
 
 // Watch returns a store that calls step now and then with how many records its scans have
-// read, in the goroutine that reads: so those who wait for a check or a rebuild see it
-// move. How many there will be isn't known, since parts read some records more than once.
-// It is for one reader at a time.
+// read, in the goroutine that reads, so that callers can show the progress of a check or
+// a rebuild. The total isn't known, because parts read some records more than once. It is
+// for one reader at a time.
 func Watch(s core.Store, step func(records int64)) core.Store {
 	return &watchedStore{Store: s, step: step}
 }

@@ -33,7 +33,7 @@ func actionNames() []string {
 	}
 }
 
-// action reads a node's with: block.
+// action reads the with: block of a node.
 func (l *loader) action(name string, with *document.Node) action.Spec {
 	b := l.block(with, name)
 	if !slices.Contains(callActions, name) { // which are forms of steps too, and bring their keys
@@ -116,8 +116,8 @@ func (l *loader) limits(b *block) loop.Limits {
 	return limits
 }
 
-// retries is how often a failed call is tried again, as limits have it: 0 is the
-// default there.
+// retries is how often a failed call is tried again, in the form of limits, where 0 means
+// the default.
 func (b *block) retries(key string) int {
 	if b.Get(key) == nil {
 		return 0
@@ -148,7 +148,8 @@ func (l *loader) budget(n *document.Node, limits *loop.Limits) {
 	b.Done()
 }
 
-// expression compiles the condition under a key. Its problems have their places in the file.
+// expression compiles the condition under a key. Its problems have their positions in the
+// file.
 func (l *loader) expression(b *block, key string, point core.Point) core.Expression {
 	n := b.Get(key)
 	if n == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// block reads a mapping with what only workflows have. Which keys it may have, and the
+// block is a mapping reader with methods that only workflows need. Which keys it may have, and the
 // words and bounds of their values, are in the tables of keys.
 type block struct {
 	*document.Reader
@@ -60,7 +60,7 @@ func (b *block) Done() {
 	b.Known(b.Node, b.What, slices.Compact(names)...)
 }
 
-// only reports a key that excludes another one that is there.
+// only reports a key that can't be combined with another one that is present.
 func (b *block) only(keys ...string) {
 	var there []string
 	for _, key := range keys {
@@ -73,7 +73,7 @@ func (b *block) only(keys ...string) {
 	}
 }
 
-// name is text that must be there and have a form.
+// name is a required text of a given form.
 func (b *block) name(key, hint string) string {
 	if b.Need(key) == nil {
 		return ""
@@ -122,7 +122,7 @@ func (b *block) integer(key string) int {
 	return int(v)
 }
 
-// duration is a time such as 30s, more than nothing.
+// duration is a duration such as 30s, above zero.
 func (b *block) duration(key string) time.Duration {
 	n := b.Get(key)
 	if n == nil {
@@ -139,7 +139,7 @@ func (b *block) duration(key string) time.Duration {
 // oneOf is one of a key's words.
 func (b *block) oneOf(key string) string { return b.among(key, b.key(key).Values) }
 
-// among is text out of a list.
+// among is a text from a list.
 func (b *block) among(key string, values []string) string {
 	n := b.Get(key)
 	if n == nil {

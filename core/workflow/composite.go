@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxCompositeDepth bounds composites within composites: nobody reads more.
+// maxCompositeDepth bounds composites within composites: nobody writes more.
 const maxCompositeDepth = 5
 
 // composite reads a list of named evaluators.

@@ -14,8 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// connection is how a language model is reached: the llm: block. It is never
-// templated, so that nothing in the state decides where a key is sent.
+// connection is how a language model is reached: the llm: block. It never has templates,
+// so that nothing in the state decides where a key is sent.
 type connection map[string]json.RawMessage
 
 func (c connection) part() part {
@@ -26,7 +26,7 @@ func (c connection) part() part {
 	return o
 }
 
-// text is a setting that is a text; "" where it isn't there, or isn't one.
+// text is a setting that is a text; "" if it is missing or isn't one.
 func (c connection) text(key string) string {
 	var text string
 	if c[key] == nil || json.Unmarshal(c[key], &text) != nil {
@@ -110,10 +110,10 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	}
 }
 
-// llmHint shows how a model is named.
+// llmHint shows how a model is configured.
 const llmHint = `write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`
 
-// callParts reads what an llm.call has and a judge hasn't.
+// callParts reads the keys that an llm.call has, but a judge doesn't.
 func (l *loader) callParts(b *block, names []string) (config object) {
 	b.has(formCall)
 	b.only("prompt", "prompt_file", "messages")
@@ -136,8 +136,8 @@ func (l *loader) callParts(b *block, names []string) (config object) {
 	return config
 }
 
-// sampling reads how the model picks its words: each a value, or a template that is
-// exactly one expression, so that it has the value's type.
+// sampling reads how the model chooses its words: each setting is a value, or a template
+// that is exactly one expression, so that it has the value's type.
 func (l *loader) sampling(b *block, names []string) (config object) {
 	for _, key := range []string{"temperature", "top_p", "seed", "max_tokens"} {
 		n := b.Get(key)

@@ -21,14 +21,13 @@ const (
 
 var nodeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Options are what loading needs from outside.
+// Options are what loading needs from its caller.
 type Options struct {
 	// Expressions compiles conditions. Required.
 	Expressions core.Expressions
 }
 
-// Single is a step in a separate file, for commands that run one
-// without a workflow.
+// Single is a step in a file of its own, for commands that run one without a workflow.
 type Single struct {
 	Step action.Step
 	// Plugins are the plugins that it needs, sorted by name.
@@ -42,7 +41,7 @@ type loader struct {
 	opts   Options
 	// llmSettings is settings.llm.
 	llmSettings connection
-	// llmSteps are the connections of the model calls of the loop at hand.
+	// llmSteps are the connections of the model calls in the current loop.
 	llmSteps []connection
 	plugins  map[string]*pluginUse
 }
@@ -54,9 +53,9 @@ func newLoader(source core.Source, opts Options) *loader {
 	}
 }
 
-// Load checks a workflow and returns its plan. The error of a bad one is
-// sdk.Invalid, reason "workflow_invalid": it lists every problem with its
-// place, and holds them as []document.Problem in the detail "problems".
+// Load checks a workflow and returns its plan. If there are problems, the error is
+// sdk.Invalid, reason "workflow_invalid": it lists every problem with its position, and
+// has them as []document.Problem in the detail "problems".
 func Load(source core.Source, opts Options) (*Plan, error) {
 	l := newLoader(source, opts)
 	p := &Plan{StepLimit: DefaultStepLimit, plugins: l.plugins}
@@ -69,14 +68,14 @@ func Load(source core.Source, opts Options) (*Plan, error) {
 	return p, nil
 }
 
-// LoadEvaluator loads a file with the content of evaluator:, with or
-// without that key. Errors are the ones of [Load].
+// LoadEvaluator loads a file with the content of evaluator:, with or without that key.
+// Its errors are those of [Load].
 func LoadEvaluator(source core.Source, opts Options) (*Single, error) {
 	return loadSingle(source, opts, "evaluator", sdk.KindEvaluator)
 }
 
-// LoadCorrector loads a file with the content of corrector:, with or
-// without that key. Errors are the ones of [Load].
+// LoadCorrector loads a file with the content of corrector:, with or without that key.
+// Its errors are those of [Load].
 func LoadCorrector(source core.Source, opts Options) (*Single, error) {
 	return loadSingle(source, opts, "corrector", sdk.KindCorrector)
 }
@@ -141,7 +140,7 @@ func (l *loader) settings(n *document.Node, p *Plan) {
 	b.Done()
 }
 
-// state is the initial state, which isn't templated: there is nothing before it.
+// state is the initial state, which has no templates: nothing comes before it.
 func (l *loader) state(n *document.Node) []byte {
 	if n == nil {
 		return []byte("{}")

@@ -313,7 +313,7 @@ func TestProblems(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"an unknown key":            {"nodes: []\nstat: {}\n", `w.yaml:1:8: a workflow needs at least one node` + "\n" + `w.yaml:2:1: the workflow has no key "stat" (did you mean "state"?)`},
 		"a judge with messages":     {"nodes: [{name: a, action: reflection.evaluate, with: {evaluator: {type: llm, messages: []}}}]\n", `no key "messages"`},
-		"a $ref out of the folder":  {"nodes: [{name: a, action: reflection.evaluate, with: {evaluator: {type: schema, schema: {$ref: '../../x.json#/a'}}}}]\n", `"../../x.json#/a", which lies outside the workflow's folder`},
+		"a $ref out of the folder":  {"nodes: [{name: a, action: reflection.evaluate, with: {evaluator: {type: schema, schema: {$ref: '../../x.json#/a'}}}}]\n", `"../../x.json#/a", which is outside the workflow's folder`},
 		"no nodes":                  {"name: a\n", `w.yaml:1:1: the workflow needs the key "nodes"`},
 		"an empty file":             {"", `w.yaml:1:1: the file is empty`},
 		"not a mapping":             {"- 1\n", `w.yaml:1:1: the workflow must be a mapping, not a list`},
@@ -363,7 +363,7 @@ func TestProblems(t *testing.T) {
 		"a missing schema file":     {node("reflection.evaluate", "evaluator: {type: schema, schema_file: x.json}"), `there is no file "x.json"`},
 		"a missing $ref file":       {node("reflection.evaluate", "evaluator: {type: schema, schema: {$ref: y.json}}"), `the schema refers to "y.json"`},
 		"a template in llm":         {"settings: {llm: {base_url: '{{ state.x }}'}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `settings.llm.base_url can't hold a template`},
-		"a key in place of a name":  {"settings: {llm: {api_key_env: sk-123}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `name the variable that holds the key`},
+		"a key in place of a name":  {"settings: {llm: {api_key_env: sk-123}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `give the name of the variable that holds the key`},
 		"a threshold of nothing":    {node("reflection.evaluate", "evaluator: {type: weighted, threshold: 0, evaluators: [{name: a, run: x}]}"), `threshold must be above 0`},
 		"half a token":              {aLoop("budget: {tokens: 1.5}"), `tokens must be a whole number, not 1.5`},
 		"weights of nothing":        {node("reflection.evaluate", "evaluator: {type: weighted, evaluators: [{name: a, weight: 0, run: x}]}"), `all weights are 0`},

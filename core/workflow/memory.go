@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core/workflow/template"
 )
 
-// memory reads the with: block of a memory.* action. Its keys are the
-// request's; any value may be templated, so types are checked when it is rendered.
-// The namespace is the run's where the block has none.
+// memory reads the with: block of a memory.* action. Its keys are the keys of the
+// request; any value may have templates, so types are checked when it is rendered.
+// Without a namespace, the run's is used.
 func (l *loader) memory(b *block, verb action.MemoryVerb) action.Spec {
 	for _, key := range b.keys {
 		if key.Required {
@@ -30,7 +30,7 @@ func (l *loader) memory(b *block, verb action.MemoryVerb) action.Spec {
 	return &action.MemorySpec{Verb: verb, Request: newValue(request, nil)}
 }
 
-// outcome checks what a feedback says, where no template says it.
+// outcome checks the outcome of a feedback, unless it is a template.
 func (b *block) outcome() {
 	for _, key := range []string{"outcome", "source"} {
 		if n := b.Get(key); n != nil && (n.Kind != document.Text || !template.Is(n.Text)) {

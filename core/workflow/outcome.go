@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// outcome is what the results of all actions have to say to the run. A result
-// without a field leaves it zero.
+// outcome has the fields that the results of all actions may have for the run. A field
+// that a result doesn't have stays zero.
 type outcome struct {
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason"`
@@ -22,8 +22,8 @@ type outcome struct {
 	Error      *core.ErrorInfo `json:"error"`
 }
 
-// finish takes a visit's result into the state and the run, and says whether
-// the run ends with it.
+// finish puts a visit's result into the state and the run, and reports whether the run
+// ends with it.
 func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	w.visits, w.trail, w.run.Open = v.Number, append(w.trail, v.Node), core.RunUsage{}
 	if v.Skipped {

@@ -13,21 +13,21 @@ import (
 // DefaultStepLimit is how many nodes a run visits at most.
 const DefaultStepLimit = 1000
 
-// End is where a goto leads that ends the run.
+// End is the target of a goto that ends the run.
 const End = "end"
 
 // Plan is a validated workflow. It is immutable and safe for concurrent use.
 type Plan struct {
-	// Name is the workflow's name; where the file has none, the file's base name
-	// without its extension.
+	// Name is the workflow's name; if the file has none, the file's base name without its
+	// extension.
 	Name string
 	// State is the initial state: a JSON object.
 	State json.RawMessage
 	// StepLimit is how many nodes a run visits at most, skipped ones included:
 	// settings.step_limit, default [DefaultStepLimit].
 	StepLimit int
-	// LLM is settings.llm, a JSON object: the model that plugins may be granted to
-	// ask. Nil where the file has none.
+	// LLM is settings.llm, a JSON object: the model that plugins may be allowed to call.
+	// Nil if the file has none.
 	LLM json.RawMessage
 	// Nodes are in the file's order. There is at least one.
 	Nodes []Node
@@ -41,15 +41,15 @@ type Node struct {
 	// ActionName is the action as the file names it, such as "reflection.loop".
 	ActionName string
 	Action     action.Spec
-	// When decides whether the node runs; nil means that it does.
+	// When decides whether the node runs; nil means always.
 	When core.Expression
-	// Goto leads elsewhere than to the next node: the first whose When says yes.
+	// Goto leads to another node than the next: the first whose When is true.
 	Goto []Goto
 }
 
 // Goto is one way to leave a node.
 type Goto struct {
-	// When decides whether this way is taken; nil means that it is.
+	// When decides whether this way is taken; nil means always.
 	When core.Expression
 	// To is a node's name, or [End].
 	To string
@@ -59,7 +59,7 @@ type Goto struct {
 type PluginUse struct {
 	// Plugin is its name.
 	Plugin string
-	// Kinds are what it must be able to do, sorted.
+	// Kinds are the kinds that it must have, sorted.
 	Kinds []sdk.Kind
 	// EnvNames are the environment variables that its configs name as
 	// api_key_env, sorted: what the host hands to it.
@@ -101,7 +101,7 @@ func sortedUses(plugins map[string]*pluginUse) []PluginUse {
 	return uses
 }
 
-// index returns a node's place in Nodes, or -1.
+// index returns a node's index in Nodes, or -1.
 func (p *Plan) index(name string) int {
 	return slices.IndexFunc(p.Nodes, func(n Node) bool { return n.Name == name })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of what is read.
+// Limits of files.
 const (
 	// MaxFile bounds the workflow file: 1 MiB.
 	MaxFile = 1 << 20
@@ -25,7 +25,7 @@ const (
 	maxDepth = 100
 )
 
-// limits bound a file of so many bytes.
+// limits bound a file of that many bytes.
 func limits(size int) document.Limits {
 	return document.Limits{
 		Bytes: size, Depth: maxDepth,
@@ -33,11 +33,11 @@ func limits(size int) document.Limits {
 	}
 }
 
-// Read reads a workflow file, or a file of a single step, and every file that
-// its schemas and prompts name, so that [Load] and a resumed run need none. Files outside
-// the workflow's folder are refused, also behind symbolic links. What is wrong
-// inside the files, and named files that don't exist, are left to Load, which
-// reports them with everything else.
+// Read reads a workflow file, or a file of a single step, and every file that its schemas
+// and prompts name, so that [Load] and a resumed run need none. Files outside the
+// workflow's folder are refused, even through symbolic links. Problems inside the files,
+// and named files that don't exist, are left to Load, which reports them with everything
+// else.
 func Read(file string) (core.Source, error) {
 	source := core.Source{File: file}
 	var err error
@@ -56,9 +56,9 @@ func Read(file string) (core.Source, error) {
 	return source, fetch(&source, tree, func(name string) ([]byte, error) { return core.ReadFileIn(root, name, MaxNamedFile) })
 }
 
-// FromText is [Read] of a file that came as text, with the files that it names by their
-// slash-separated path relative to its folder. Files that nothing names are left out. The
-// name of the file is for messages.
+// FromText is [Read] for a file that was sent as text, together with the files that it
+// names, by their slash-separated path relative to its folder. Other files are ignored.
+// The file's name is for messages.
 func FromText(file, text string, files map[string]string) (core.Source, error) {
 	source := core.Source{File: file, Text: text}
 	tree := document.Read(text, limits(MaxFile), &document.Problems{})
@@ -81,8 +81,8 @@ func fetch(source *core.Source, tree *document.Node, read func(name string) ([]b
 	return sdk.Wrap("read the files of "+source.File, f.walk(tree))
 }
 
-// readNamed reads the file that the user named: it may be a link to anywhere, or a
-// pipe of the shell.
+// readNamed reads the file that the user named: it may be a link to anywhere, or a pipe
+// from the shell.
 func readNamed(name string) (string, error) {
 	text, err := core.ReadInput(name, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ type fetcher struct {
 	source *core.Source
 }
 
-// walk looks for schema evaluators anywhere in the file but inside schemas.
+// walk looks for schema evaluators anywhere in the file, except inside schemas.
 func (f *fetcher) walk(n *document.Node) error {
 	for _, item := range n.Items {
 		if err := f.walk(item); err != nil {
@@ -122,7 +122,7 @@ func (f *fetcher) walk(n *document.Node) error {
 	return nil
 }
 
-// asksModel reports whether a mapping is a node or step that asks a model.
+// asksModel reports whether a mapping is a node or step that calls a model.
 func asksModel(n *document.Node) bool {
 	action, kind := n.Get("action"), n.Get("type")
 	return action != nil && action.Text == actionLLM || kind != nil && kind.Text == "llm"
@@ -141,7 +141,8 @@ func (f *fetcher) prompt(file *document.Node) error {
 	return err
 }
 
-// schema fetches what a schema evaluator names, and what that refers to.
+// schema fetches the files that a schema evaluator names, and the files that those refer
+// to.
 func (f *fetcher) schema(n *document.Node) error {
 	refs := newReferences()
 	if inline := n.Get("schema"); inline != nil {
@@ -174,8 +175,8 @@ func (f *fetcher) schema(n *document.Node) error {
 	return nil
 }
 
-// named fetches a file that the workflow names, under a URI of its own or
-// "". What is wrong with either, Load says.
+// named fetches a file that the workflow names, with a URI of its own or "". Load reports
+// what is wrong with either.
 func (f *fetcher) named(file *document.Node, uri string, refs *references) error {
 	name, ok := inFolder(file.Text)
 	if !ok || file.Kind != document.Text {
@@ -188,7 +189,7 @@ func (f *fetcher) named(file *document.Node, uri string, refs *references) error
 	return f.fetch(name, base, refs)
 }
 
-// fetch reads one file, if it is there, and notes what it refers to.
+// fetch reads one file, if it exists, and notes what it refers to.
 func (f *fetcher) fetch(name string, base *url.URL, refs *references) error {
 	text, err := f.read(name)
 	if err != nil || text == "" {
@@ -200,7 +201,7 @@ func (f *fetcher) fetch(name string, base *url.URL, refs *references) error {
 	return nil
 }
 
-// read reads one file once; one that isn't there is "".
+// read reads each file once; a missing file is "".
 func (f *fetcher) read(name string) (string, error) {
 	if text, has := f.source.Files[name]; has {
 		return text, nil

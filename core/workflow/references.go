@@ -13,10 +13,10 @@ import (
 
 // references finds the files that JSON Schemas refer to by $ref.
 type references struct {
-	known map[string]bool // URIs of what is scanned or declared by an $id
-	want  map[string]bool // URIs of what is referred to
-	// outside are the references that climb out of the workflow's folder. Resolved
-	// as URLs they would stop at its root, and mean another file there.
+	known map[string]bool // URIs of scanned files, and URIs declared with $id
+	want  map[string]bool // URIs that are referred to
+	// outside are the references that lead out of the workflow's folder. Resolved as URLs
+	// they would stop at its root, and refer to another file there.
 	outside map[string]bool
 }
 
@@ -32,8 +32,8 @@ func (r *references) scan(schema json.RawMessage, base *url.URL) {
 	}
 }
 
-// next takes a file that is referred to and not known yet: its path in the
-// workflow's folder and its URI. The path is "" when there is none.
+// next returns a file that is referred to and not scanned yet: its path in the workflow's
+// folder and its URI. The path is "" if there is none.
 func (r *references) next() (name, uri string) {
 	for _, uri := range slices.Sorted(maps.Keys(r.want)) {
 		u, err := url.Parse(uri)

@@ -31,7 +31,7 @@ func (n *notes) add(refers, used []string) {
 	}
 }
 
-// into puts what bears on the run's turns into the visit's record.
+// into puts the notes that concern the run's turns into the visit's record.
 func (n *notes) into(v *core.Visit, t *turns) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -39,14 +39,14 @@ func (n *notes) into(v *core.Visit, t *turns) {
 	v.Refers, v.Used = slices.Sorted(maps.Keys(n.refers)), slices.Sorted(maps.Keys(n.used))
 }
 
-// reads finds the names that a template or a script reads of the state.
+// reads finds the names that a template or a script reads from the state.
 var reads = regexp.MustCompile(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"'\]]+)["']\s*\])`)
 
-// refers are the names that a step's block reads of the state, sorted. A plugin that
-// is no built-in one and names nothing is given the state to find there what it needs.
+// refers are the names that a step's block reads from the state, sorted. A plugin that
+// isn't built in and names nothing gets the state, and may read anything in it.
 func refers(n *document.Node, s *action.Step) []string {
 	if s.Composite != nil {
-		return nil // its children are asked
+		return nil // its children are checked instead
 	}
 	names := map[string]bool{}
 	gather(n, names)

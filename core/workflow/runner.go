@@ -20,12 +20,12 @@ type Actions interface {
 	Act(ctx context.Context, req *action.Request) (any, error)
 }
 
-// Teacher lets memories learn from how a run went.
+// Teacher reports to the memories how a run went.
 type Teacher interface {
 	// Feedback ends a turn of the run.
 	Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error)
-	// AddDAG records a workflow's graph, in which the memories of earlier runs keep
-	// their nodes.
+	// AddDAG records a workflow's graph. The memories of earlier runs keep their nodes in
+	// it.
 	AddDAG(ctx context.Context, dag *core.WorkflowDAG) error
 }
 
@@ -35,29 +35,28 @@ type Runner struct {
 	Actions Actions
 	// Recorder makes progress durable; nil records nothing.
 	Recorder core.RunRecorder
-	// Teacher lets the memories that a run recalled learn from its end. nil makes each
-	// recall one without a session, which nothing is learned from, as for a run that is
-	// only tried.
+	// Teacher tells the memories that a run recalled how the run ended. With nil, recalls
+	// have no session, so nothing is learned from them, as in a trial run.
 	Teacher Teacher
-	// Events takes what happens, in order; nil takes nothing.
+	// Events receives what happens, in order; nil drops it.
 	Events func(core.Event)
-	// Clock tells the time; nil is the machine's.
+	// Clock gives the time; nil means the system clock.
 	Clock core.Clock
 }
 
-// Run runs a plan from where progress ends: its finished visits are taken over
-// as they are, and the visit after them gets the recorded attempts. The run's
-// ID and State must be set; Run keeps the rest of it up to date and records its
-// end: Status, StopReason, Score, Iterations, Usage, UpdatedAt, Error, Result.
+// Run runs a plan from where progress ends: finished visits are taken over as they are,
+// and the visit after them gets the recorded attempts. The run's ID and State must be
+// set. Run updates its other fields and records its end: Status, StopReason, Score,
+// Iterations, Usage, UpdatedAt, Error, Result.
 //
-// The status is the status of the last node that ran: a loop's own; passed or
-// exhausted for an evaluation, by whether it was valid; passed for any other.
-// A loop that is exhausted lets the next node run; one that raises, fails or is
-// cancelled ends the run. A run that is cancelled or fails can be resumed: the
-// visit it was in isn't recorded.
+// The status is the status of the last node that ran: for a loop, the loop's own; for an
+// evaluation, passed if it was valid, else exhausted; for any other node, passed. After a
+// loop that is exhausted the next node runs; a loop that raises, fails or is cancelled
+// ends the run. A run that was cancelled or failed can be resumed: the visit in progress
+// isn't recorded.
 //
-// The error says why the status is error. If a loop ended with that status, the error
-// is nil, as for any other end, and run.Error says why.
+// The error is returned when the status is error, except if a loop ended with that
+// status: then, as at any other end, the error is nil, and run.Error has the reason.
 func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress core.Progress) error {
 	var open *core.Visit
 	w, err := newWalk(r, plan, run)
@@ -67,7 +66,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 	}
 	if err != nil {
 		run.Status, run.StopReason, run.Error = core.StatusError, "", core.NewErrorInfo(err)
-		if ctx.Err() != nil && sdk.CodeOf(err) == sdk.Cancelled { // a plugin that says so doesn't cancel a run
+		if ctx.Err() != nil && sdk.CodeOf(err) == sdk.Cancelled { // a plugin's own cancelled error doesn't cancel the run
 			run.Status, run.StopReason, run.Error = core.StatusCancelled, core.StopCancelled, nil
 		}
 	}
@@ -105,7 +104,7 @@ func (r *Runner) emit(e core.Event) {
 	}
 }
 
-// walk is one run on its way through a plan.
+// walk is one execution of a plan.
 type walk struct {
 	*Runner
 	plan  *Plan
@@ -116,8 +115,8 @@ type walk struct {
 	trail   []string
 	results core.Results
 	turns   turns
-	// open is the visit that ended the run and isn't recorded, since a resume
-	// goes on in it.
+	// open is the visit that ended the run and isn't recorded, because a resume continues
+	// it.
 	open  *core.Visit
 	calls time.Duration // active time of the calls outside loops
 }
@@ -156,15 +155,15 @@ func (w *walk) walk(ctx context.Context, progress core.Progress) error {
 	return nil
 }
 
-// takeOver replays recorded visits and returns the node to go on with.
+// takeOver replays recorded visits and returns the node to continue with.
 func (w *walk) takeOver(visits []core.Visit) (next string, err error) {
 	next = w.plan.Nodes[0].Name
 	for i := range visits {
 		v := &visits[i]
 		at := w.plan.index(v.Node)
 		if at < 0 || v.Next != "" && w.plan.index(v.Next) < 0 {
-			return "", sdk.Errorf(sdk.Invalid, "progress_invalid", "the run's visit %d is of node %q, and then %q, which the workflow hasn't", v.Number, v.Node, v.Next).
-				WithHint("resume a run with the workflow that it was started with")
+			return "", sdk.Errorf(sdk.Invalid, "progress_invalid", "the run's visit %d is to node %q, followed by %q, and the workflow doesn't have both", v.Number, v.Node, v.Next).
+				WithHint("resume the run with the workflow that it was started with")
 		}
 		if _, err := w.finish(&w.plan.Nodes[at], v); err != nil {
 			return "", err
@@ -174,7 +173,7 @@ func (w *walk) takeOver(visits []core.Visit) (next string, err error) {
 	return next, nil
 }
 
-// visit runs one node and says whether the run ends there, or else what is next.
+// visit runs one node. It reports whether the run ends there, or else which node is next.
 func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) (ended bool, next string, err error) {
 	at := w.plan.index(name)
 	node := &w.plan.Nodes[at]
@@ -249,8 +248,8 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	return data, nil
 }
 
-// next is the node after the one at an index: where its first fitting goto
-// leads if it ran, else the next in the file. "" is the end.
+// next is the node after the one at an index: the target of its first goto whose
+// condition holds, if the node ran, else the next node in the file. "" is the end.
 func (w *walk) next(ctx context.Context, at int, ran bool) (string, error) {
 	node := &w.plan.Nodes[at]
 	for i := range node.Goto {
@@ -284,8 +283,8 @@ func (w *walk) decide(ctx context.Context, when core.Expression) (bool, error) {
 	return when.Eval(ctx, vars)
 }
 
-// ReasonStepLimit is the reason of the error that ends a run which goes round in
-// circles. To resume it is no use.
+// ReasonStepLimit is the reason of the error that ends a run in an endless cycle.
+// Resuming such a run doesn't help.
 const ReasonStepLimit = "step_limit"
 
 // stepLimit describes the cycle that used up the steps.
@@ -298,6 +297,6 @@ func (w *walk) stepLimit(next string) error {
 		}
 	}
 	return sdk.Errorf(sdk.Exhausted, ReasonStepLimit, "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
-		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit, and run the workflow again: a resumed run keeps its own").
+		WithHint("give the cycle a goto to end, or raise settings.step_limit, and start a new run: a resumed run keeps its old limit").
 		WithDetail("cycle", cycle)
 }

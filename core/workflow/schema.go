@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// fileScheme is the scheme of the URIs by which schemas name files of the
+// fileScheme is the scheme of the URIs with which schemas refer to files in the
 // workflow's folder: workflow:///path.
 const fileScheme = "workflow"
 
@@ -53,8 +53,8 @@ func (l *loader) schema(b *block) action.Step {
 	return action.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
 }
 
-// schemaContent is the schema, which stands here or in a file, and its URI. It
-// is nil where something is wrong with it.
+// schemaContent is the schema, which is in the step or in a file, and its URI. It is nil
+// if something is wrong with it.
 func (l *loader) schemaContent(b *block) (json.RawMessage, *url.URL) {
 	b.only("schema", "schema_file")
 	here := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
@@ -161,7 +161,7 @@ func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, doc
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(refs.outside)) {
-		l.Add(b.Node.At, "copy the file into the folder", "the schema refers to %q, which lies outside the workflow's folder", ref)
+		l.Add(b.Node.At, "copy the file into the folder", "the schema refers to %q, which is outside the workflow's folder", ref)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// LLMPlugin is the plugin behind type: llm and llm.call. What an operator lets it
-// reach is for the host to say.
+// LLMPlugin is the plugin behind type: llm and llm.call. The host decides what it may
+// reach.
 const LLMPlugin = "reflectory/llm-eval"
 
 // LuaPlugin is the plugin behind type: lua.
@@ -32,8 +32,8 @@ const (
 var (
 	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
 	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	// neverTemplated are the keys of a plugin's config that stand as they are:
-	// nothing in the state becomes a part of a program or a schema.
+	// neverTemplated are the keys of a plugin's config that never have templates: nothing
+	// in the state becomes part of a program or a schema.
 	neverTemplated = []string{"code", "run", "schema"}
 	childForm      = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
@@ -53,10 +53,10 @@ func (l *loader) step(n *document.Node, kind sdk.Kind) action.Step {
 	return s
 }
 
-// parse reads parse: json of what judges.
+// parse reads parse: json of a judge.
 func (b *block) parse() bool { return b.oneOf("parse") != "" }
 
-// form reads the keys of a step. The block's owner ends it.
+// form reads the keys of a step. The caller calls the block's Done.
 func (l *loader) form(b *block, kind sdk.Kind, depth int) action.Step {
 	switch { // the keys of the other forms stay unknown
 	case b.Node.Get("action") != nil:
@@ -127,7 +127,7 @@ func (l *loader) use(plugin string, kind sdk.Kind, env ...string) {
 	}
 }
 
-// reach notes that a config of a plugin that is used names an endpoint.
+// reach notes that a config of a plugin names an endpoint.
 func (l *loader) reach(plugin, url string) {
 	if url != "" {
 		l.plugins[plugin].urls[url] = true

@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
-// A run teaches the memories that it recalled: each memory.recall begins a turn, and
-// the run's end is its feedback. What was used is what a plugin or a node named. Where nothing
-// was named, it is the first result of a recall that a prompt or a script read:
-// crediting everything recalled would promote memories that nobody used.
-// All of it follows from the recorded visits, so that a resumed run gives the feedback
-// that it would have given uninterrupted.
+// A run gives feedback on the memories that it recalled: each memory.recall begins a
+// turn, and the run's end is its feedback. The memories that a plugin or a node named
+// were used. If none was named, the first result of a recall that a prompt or a script
+// read counts as used: crediting everything recalled would promote memories that nobody
+// used. All of this follows from the recorded visits, so that a resumed run gives the
+// same feedback as an uninterrupted one.
 
 // turn is a recall of the run.
 type turn struct {
@@ -28,12 +28,12 @@ type turn struct {
 	closed   bool // by memory.feedback
 }
 
-// turns is what a run's visits say of its recalls.
+// turns is what a run's visits say about its recalls.
 type turns struct {
 	list []*turn
 	// memories are the ids of all memories in the results of memory.* nodes.
 	memories map[string]bool
-	// loops are the loops that ended, and the names of what judged them.
+	// loops are the loops that ended, and the names of their evaluators.
 	loops []judged
 }
 
@@ -43,7 +43,7 @@ type judged struct {
 	outcome outcome
 }
 
-// take takes in a finished visit.
+// take adds a finished visit.
 func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 	for _, name := range v.Refers {
 		t.refer(name)
@@ -59,13 +59,13 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 	}
 }
 
-// remember takes in a recall or a feedback.
+// remember adds a recall or a feedback.
 func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 	var r struct {
 		core.TurnRef
 		Outcome  core.Outcome `json:"outcome"`
 		Used     []string     `json:"used"`
-		ID       string       `json:"id"` // of what an observation or reflection made
+		ID       string       `json:"id"` // the memory of an observation or reflection
 		Memories []struct {
 			ID     string
 			SameAs []string `json:"same_as"`
@@ -124,7 +124,7 @@ func (t *turn) name(ids []string) {
 	}
 }
 
-// refer notes that what a node recalled last was read.
+// refer notes that something read the last recall of a node.
 func (t *turns) refer(node string) {
 	seen := map[string]bool{}
 	for i := len(t.list) - 1; i >= 0; i-- {
@@ -151,7 +151,7 @@ func (t *turns) open() core.TurnRef {
 	return core.TurnRef{}
 }
 
-// teach gives the run's turns their feedback. A run that can go on gives none yet.
+// teach gives feedback on the run's turns. A run that can be resumed gives none yet.
 func (w *walk) teach(ctx context.Context) {
 	if w.Teacher == nil || w.run.Status.Resumable() {
 		return
@@ -173,7 +173,8 @@ func (w *walk) teach(ctx context.Context) {
 	}
 }
 
-// feedbacks are the feedbacks of the turns that nothing closed, in the run's order.
+// feedbacks are the feedback requests for the turns that nothing closed, in the run's
+// order.
 func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 	var all []*core.FeedbackRequest
 	for _, at := range t.list {
@@ -192,11 +193,12 @@ func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 	return all
 }
 
-// goodEnough is the best score from which a run that didn't pass is a partial success.
+// goodEnough is the lowest best score at which a run that didn't pass is a partial
+// success.
 const goodEnough = 0.5
 
-// outcome is the outcome of the run's last loop. A run without loops that ended counts
-// as a success.
+// outcome is the outcome of the run's last loop. A run without loops that ended normally
+// counts as a success.
 func (t *turns) outcome() core.Outcome {
 	if len(t.loops) == 0 {
 		return core.OutcomeSuccess
@@ -210,7 +212,7 @@ func (t *turns) outcome() core.Outcome {
 	return core.OutcomeFailure
 }
 
-// tools are the loops that came after a recall, as outcomes of what judged them.
+// tools are the loops that came after a recall, as outcomes of their evaluators.
 func (t *turns) tools(at *turn, ref string) []core.ToolOutcome {
 	var all []core.ToolOutcome
 	for _, l := range t.loops {
@@ -225,7 +227,7 @@ func (t *turns) tools(at *turn, ref string) []core.ToolOutcome {
 	return all
 }
 
-// toolOf names an evaluator.
+// toolOf is the name of an evaluator.
 func toolOf(s action.Step) string {
 	if s.Composite != nil {
 		return string(s.Composite.Kind)
@@ -233,9 +235,9 @@ func toolOf(s action.Step) string {
 	return s.Plugin
 }
 
-// dag is the plan's graph with the nodes that recalled a memory, nil where none was
-// recalled or no node is an end. Edges that lead back are left out: a graph shows
-// what leads to what.
+// dag is the plan's graph with the nodes that recalled a memory; nil if none was recalled
+// or no node is an end. Edges that lead back are left out: the graph must not have
+// cycles.
 func (p *Plan) dag(recalled []*turn) *core.WorkflowDAG {
 	d := &core.WorkflowDAG{Workflow: p.Name, Entry: []string{p.Nodes[0].Name}, Memories: map[string][]string{}}
 	for _, at := range recalled {
@@ -261,10 +263,10 @@ func (p *Plan) dag(recalled []*turn) *core.WorkflowDAG {
 	return d
 }
 
-// ways are where a node may lead.
+// ways are the nodes that may come after a node.
 func (p *Plan) ways(i int) []string {
 	ways := map[string]bool{}
-	falls := true // on to the next in the file
+	falls := true // it may continue with the next node in the file
 	for _, g := range p.Nodes[i].Goto {
 		ways[g.To] = true
 		falls = falls && (g.When != nil || p.Nodes[i].When != nil)

@@ -16,7 +16,7 @@ type part interface {
 	append(out []byte, vars map[string]any) ([]byte, error)
 }
 
-// constant is JSON as it stands.
+// constant is JSON without templates.
 type constant json.RawMessage
 
 func (c constant) append(out []byte, _ map[string]any) ([]byte, error) {
@@ -26,7 +26,7 @@ func (c constant) append(out []byte, _ map[string]any) ([]byte, error) {
 // templated is a text with templates.
 type templated struct {
 	*template.Template
-	// asText makes a single {{ expr }} text too, where only text will do.
+	// asText makes even a single {{ expr }} text, where only text is allowed.
 	asText bool
 	place  string
 }
@@ -111,13 +111,13 @@ func isConstant(p part) bool {
 // value is a [action.Value] with templates.
 type value struct {
 	part part
-	// context, where not nil, is rendered first, and is what the others see as
-	// their context.
+	// context, unless nil, is rendered first, and the other parts see the result as their
+	// context.
 	context part
 }
 
-// sampled reports whether all templates of a part give texts, and returns the part
-// with texts in their place.
+// sampled reports whether all templates of a part produce text, and returns the part with
+// sample texts instead.
 func sampled(p part) (part, bool) {
 	switch p := p.(type) {
 	case templated:
@@ -146,7 +146,7 @@ func sampled(p part) (part, bool) {
 	return p, true
 }
 
-// newValue makes a part a value; one without templates is encoded here, once.
+// newValue makes a value from a part; a part without templates is encoded here, once.
 func newValue(p, context part) action.Value {
 	if isConstant(p) {
 		data, _ := p.append(nil, nil) // only templates fail
@@ -197,7 +197,7 @@ func (v *value) Render(seen action.Variables) (json.RawMessage, error) {
 func stateOnly() []string   { return []string{"state"} }
 func inJudgement() []string { return []string{"context", "output", "state"} }
 
-// part compiles the templates of a value. Keys are never templated.
+// part compiles the templates of a value. Keys never have templates.
 func (l *loader) part(n *document.Node, names []string) part {
 	switch n.Kind {
 	case document.Text:
@@ -218,7 +218,7 @@ func (l *loader) part(n *document.Node, names []string) part {
 	return constant(n.JSON(nil))
 }
 
-// template compiles one text, whose problems have their places in the file.
+// template compiles one text, whose problems have their positions in the file.
 func (l *loader) template(n *document.Node, names []string, asText bool) part {
 	if !template.Is(n.Text) {
 		return constant(n.JSON(nil))

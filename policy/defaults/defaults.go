@@ -1,6 +1,6 @@
-// Package defaults holds the policy files that decide where an operator's files
-// don't, each with its cases next to it. They say in CEL what the documentation
-// says in words, and are what to copy from.
+// Package defaults holds the policy files that decide if no file of the operator does,
+// each with its test cases. They say in CEL what the documentation says in words, and can
+// be copied as a starting point.
 package defaults
 
 import "embed"
@@ -10,5 +10,5 @@ import "embed"
 //go:embed *.yaml
 var Files embed.FS
 
-// Name is how a point's default file is called in decisions.
+// Name is the name of a point's default file in decisions.
 func Name(point string) string { return "default/" + point + ".yaml" }

@@ -1,7 +1,7 @@
-// Package format reads the policy format: YAML files whose rules are written in
-// CEL (https://cel.dev), and the suites of test cases next to them. It knows the
-// shape of the files and where everything is in them, and nothing of what
-// the expressions mean: package program compiles those.
+// Package format reads the policy format: YAML files whose rules are written in CEL
+// (https://cel.dev), and the suites of test cases next to them. It knows the structure of
+// the files and the position of everything in them, but not what the expressions mean:
+// package program compiles those.
 //
 // The format is the one documented with cel-go, and three keys more:
 //
@@ -22,7 +22,7 @@
 //	      explanation: '"more than three tags"'
 //	    - rule: {match: […]}         # in place of an output
 //
-// Expressions are the scalars as they are in the file. In block scalars, | and
-// > alike, they keep their line ends and indentation, so that every error has
-// its true line and column.
+// Expressions are the scalars of the file, unchanged. In block scalars, both | and >,
+// they keep their line ends and indentation, so that every error has its true line and
+// column.
 package format

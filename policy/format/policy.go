@@ -27,21 +27,22 @@ const (
 	maxDepth = 64
 )
 
-// Policy is a policy file as it was read. What it holds is well-formed; its
-// expressions aren't compiled yet.
+// Policy is a policy file as it was read. Its contents are well-formed; its expressions
+// aren't compiled yet.
 type Policy struct {
 	// File is the name of the file, for problems.
 	File        string
 	Name        string
 	Description string
-	// Namespace is where the policy holds: "a/b", "a/**", or "**".
+	// Namespace is where the policy applies: "a/b", "a/**", or "**".
 	Namespace   string
 	NamespaceAt Pos
-	// Shadow is whether the policy decides next to the one in force, and only logs.
+	// Shadow is whether the policy decides in addition to the one in force, and only
+	// logs.
 	Shadow bool
 	// Mask lists the inputs, or paths into them, that decision logs leave out.
 	Mask []*Text
-	// Imports are names of types that expressions use by their last part.
+	// Imports are full names of types, which expressions use by the last part.
 	Imports []*Text
 	Rule    *Rule
 	// Digest is the SHA-256 of the file's text.
@@ -60,21 +61,20 @@ type Rule struct {
 	Matches     []*Match
 }
 
-// Variable is an expression with a name. It is seen by what stands after it.
+// Variable is an expression with a name. Expressions after it can use it.
 type Variable struct {
 	Name       *Text
 	Expression *Text
 }
 
-// Match is a condition and what follows from it: an output or a rule.
+// Match is a condition and its consequence: an output or a rule.
 type Match struct {
 	At Pos
 	// Path names the match within its file: "match[0].match[2]".
 	Path string
-	// Condition is nil where the match always holds, and where it couldn't be read.
+	// Condition is nil if the match has none, or it couldn't be read.
 	Condition *Text
-	// Conditional is whether the match has a condition, also one that couldn't be
-	// read: such a match doesn't always hold.
+	// Conditional is whether the match has a condition, even one that couldn't be read.
 	Conditional bool
 	Output      *Text
 	Explanation *Text
@@ -93,9 +93,9 @@ var (
 // further.
 func (p *Policy) Problems() *Problems { return newProblems(p.File, p.text) }
 
-// Parse reads a policy file. The name is for problems only. It always returns
-// what it could read, so that a compiler can find more problems at once; only a
-// policy without problems is to be used.
+// Parse reads a policy file. file is its name, for problems only. It always returns what
+// it could read, so that a compiler can find more problems at once; only a policy without
+// problems may be used.
 func Parse(file string, text []byte) (*Policy, *Problems) {
 	policy := &Policy{File: file, text: string(text), Namespace: "**", Rule: &Rule{At: Pos{Line: 1, Column: 1}}, Digest: core.Digest(text)}
 	r := &reader{found: policy.Problems()}
@@ -110,7 +110,7 @@ func Parse(file string, text []byte) (*Policy, *Problems) {
 		policy.Namespace, policy.NamespaceAt = ns.Value, ns.At
 		if top := strings.TrimSuffix(ns.Value, "/**"); top != "**" {
 			if err := core.CheckNamespace(top); err != nil {
-				m.Add(ns.At, "no namespace has that name, so the policy would hold nowhere", "%s", sdk.AsError(err).Message)
+				m.Add(ns.At, "no namespace can have that name, so the policy would apply nowhere", "%s", sdk.AsError(err).Message)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (r *reader) masks(m *mapping) []*Text {
 	for _, item := range m.list("mask", MaxList) {
 		text, ok := scalar(item, r.found.Lines)
 		if !ok || !maskForm.MatchString(text.Value) {
-			r.found.Add(text.At, "write an input's name, or a path into it: state.user.email", "a mask must be a path")
+			r.found.Add(text.At, "write the name of an input, or a path into it: state.user.email", "a mask must be a path")
 			continue
 		}
 		masks = append(masks, text)

@@ -19,7 +19,7 @@ func (r *reader) parse(text string) *document.Node {
 	return document.Read(text, limits, r.found.Problems)
 }
 
-// mapping reads a mapping with what only policies have.
+// mapping is a mapping reader with methods that only policies need.
 type mapping struct{ *document.Reader }
 
 func (r *reader) mapping(n *document.Node, what string) *mapping {
@@ -28,7 +28,7 @@ func (r *reader) mapping(n *document.Node, what string) *mapping {
 	return &mapping{m}
 }
 
-// text is a text without a place.
+// text is a text without its position.
 func (m *mapping) text(key string) string {
 	n := m.Get(key)
 	if n == nil {
@@ -91,7 +91,7 @@ func (m *mapping) flag(key string) bool {
 	return m.Flag(key)
 }
 
-// list is a list within a bound.
+// list is a list of bounded length.
 func (m *mapping) list(key string, most int) []*document.Node {
 	n := m.Get(key)
 	if n == nil {
@@ -108,7 +108,7 @@ func (m *mapping) list(key string, most int) []*document.Node {
 	return n.Items
 }
 
-// kindOf names what a node is.
+// kindOf is the kind of a node in words.
 func kindOf(n *document.Node) string {
 	switch n.Kind {
 	case document.Null:

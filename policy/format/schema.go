@@ -1,7 +1,7 @@
 package format
 
-// Schema is the JSON Schema (draft 7) of policy files, for editors. It tells the
-// shape; what expressions may say, only a compiler knows.
+// Schema is the JSON Schema (draft 7) of policy files, for editors. It describes their
+// structure; expressions are only checked by the compiler.
 func Schema() map[string]any {
 	text := map[string]any{"type": "string"}
 	expression := map[string]any{"type": []string{"string", "boolean", "number"}, "description": "a CEL expression"}

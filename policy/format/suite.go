@@ -59,7 +59,7 @@ type Given struct {
 	Value any
 }
 
-// ParseSuite reads a file of test cases. The name is for problems only.
+// ParseSuite reads a file of test cases. file is its name, for problems only.
 func ParseSuite(file string, text []byte) (*Suite, *Problems) {
 	suite := &Suite{File: file}
 	r := &reader{found: newProblems(file, string(text))}
@@ -110,7 +110,7 @@ func (r *reader) testCase(n *document.Node) Case {
 	}
 	if n := m.Need("output"); n != nil {
 		c.Output = r.given(n)
-		if n.Kind == document.Text { // the older form
+		if n.Kind == document.Text { // the older format
 			source, _ := scalar(n, r.found.Lines)
 			c.Output = Given{Expr: source}
 		}
@@ -127,7 +127,7 @@ func (r *reader) inputs(n *document.Node) []document.Entry {
 	return r.mapping(n, "input").Node.Entries
 }
 
-// given reads a value, which may say what it is.
+// given reads a value, which may be wrapped in value: or expr:.
 func (r *reader) given(n *document.Node) Given {
 	var key string
 	var value *document.Node
@@ -148,7 +148,7 @@ func (r *reader) given(n *document.Node) Given {
 	return Given{Value: r.value(n)}
 }
 
-// value reads a value as JSON would hold it.
+// value reads a value as JSON would represent it.
 func (r *reader) value(n *document.Node) any {
 	v, err := core.DecodeJSON(n.JSON(nil))
 	if err != nil {

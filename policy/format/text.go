@@ -7,23 +7,23 @@ import (
 	"github.com/reflectory/reflectory/core/document"
 )
 
-// Text is a scalar of the file with the place of each of its characters.
+// Text is a scalar of the file, with the position of each of its characters.
 type Text struct {
 	Value string
 	At    Pos
-	// lines are the file's, for finding the characters again.
+	// lines are the lines of the file, for finding the characters.
 	lines []string
-	// block is whether Value is lines of the file as they stand, from At on.
+	// block is whether Value is unchanged lines of the file, from At on.
 	block bool
 }
 
-// Source is an expression that is in no file, with a list for its problems.
+// Source is an expression that isn't in a file, with a list for its problems.
 func Source(source string) (*Text, *Problems) {
 	found := newProblems("", source)
 	return &Text{Value: source, At: Pos{Line: 1, Column: 1}, lines: found.Lines, block: true}, found
 }
 
-// Place finds the place in the file of a place in the value, both from 1.
+// Place converts a position in the value to a position in the file, both from 1.
 func (t *Text) Place(line, column int) Pos {
 	if t.block {
 		return Pos{Line: t.At.Line + line - 1, Column: column}
@@ -57,15 +57,15 @@ func offset(text string, line, column int) int {
 	return index
 }
 
-// find looks for a character of the value in the file from a place on. Quotes,
-// backslashes and folded line ends lie between. Where it isn't found, such as
-// one written as an escape, the place stays.
+// find looks for a character of the value in the file, from a position on. It skips
+// quotes, backslashes and folded line ends. If the character isn't found, for example
+// because it is written as an escape, the position is unchanged.
 func (t *Text) find(r rune, from Pos) Pos {
 	if unicode.IsSpace(r) {
 		return from
 	}
 	at := from
-	for range 2 { // this line, or else where the next one begins
+	for range 2 { // this line, or else the start of the next one
 		if at.Line > len(t.lines) {
 			return from
 		}
@@ -96,7 +96,7 @@ func scalar(n *document.Node, lines []string) (text *Text, ok bool) {
 	return &Text{At: n.At, lines: lines}, false
 }
 
-// blockText takes the lines of a block scalar as they are in the file.
+// blockText returns the lines of a block scalar unchanged.
 func blockText(n *document.Node, lines []string) *Text {
 	first, indent := 0, 0
 	last := n.At.Line

@@ -1,7 +1,7 @@
 // Package policytest runs the test cases that are next to policies: the cases of
-// gate/strict.yaml are gate/strict_test.yaml. Each policy is tested alone, with
-// the inputs that a case names and everything else empty, and a report tells
-// which conditions the cases saw hold and which they saw fail.
+// gate/strict.yaml are gate/strict_test.yaml. Each policy is tested alone, with the
+// inputs that a case names and everything else empty. A report says which conditions were
+// true, and which were false, in some case.
 package policytest
 
 import (
@@ -21,21 +21,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// tolerance is how far numbers may lie apart: what comparisons of scores are
-// rounded to.
+// tolerance is how much numbers may differ: the rounding of scores.
 const tolerance = 1e-9
 
-// Report is what the cases of one policy said.
+// Report is the result of the cases of one policy.
 type Report struct {
 	Policy   string    `json:"policy"`
 	Suite    string    `json:"suite,omitempty"`
 	Cases    int       `json:"cases"`
 	Failures []Failure `json:"failures,omitempty"`
-	// Coverage is by match: the conditions, and the outputs that always hold.
+	// Coverage is by match: for the conditions, and the outputs without one.
 	Coverage []Coverage `json:"coverage"`
 }
 
-// Failure is a case that gave something else than it says.
+// Failure is a case whose result isn't the expected one.
 type Failure struct {
 	Section string `json:"section"`
 	Name    string `json:"name"`
@@ -43,22 +42,22 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Coverage counts how often a match was seen to hold and to fail.
+// Coverage counts how often a match's condition was true and false.
 type Coverage struct {
 	program.Match
 	Held   int `json:"held"`
 	Failed int `json:"failed"`
 }
 
-// Covered reports whether the match was seen both ways, where it has two.
+// Covered reports whether the condition was both true and false, if it has one.
 func (c Coverage) Covered() bool {
 	return c.Held > 0 && (c.Failed > 0 || c.Condition == "" || c.Condition == "true")
 }
 
-// Passed reports whether every case gave what it says.
+// Passed reports whether every case gave the expected result.
 func (r *Report) Passed() bool { return len(r.Failures) == 0 }
 
-// Covered counts the matches that the cases saw in every way that they can go.
+// Covered counts the matches that the cases cover completely.
 func (r *Report) Covered() (covered, of int) {
 	for _, c := range r.Coverage {
 		if c.Covered() {
@@ -68,8 +67,8 @@ func (r *Report) Covered() (covered, of int) {
 	return covered, len(r.Coverage)
 }
 
-// Run runs the cases of a suite, which is read here, against a policy. The error
-// is of a suite that can't be read.
+// Run reads the cases of a suite and runs them against a policy. The error is for a suite
+// that can't be read.
 func Run(ctx context.Context, p *policy.Policy, name string, text []byte) (*Report, error) {
 	suite, found := format.ParseSuite(name, text)
 	r := newReport(p)
@@ -93,7 +92,7 @@ func newReport(p *policy.Policy) *Report {
 	return r
 }
 
-// run runs a case, and says what is wrong with what it gave, or "".
+// run runs a case, and returns what is wrong with its result, or "".
 func (r *Report) run(ctx context.Context, p *policy.Policy, c format.Case, found *format.Problems) string {
 	inputs := map[string]any{}
 	for _, in := range c.Inputs {
@@ -129,8 +128,8 @@ func value(ctx context.Context, p *policy.Policy, g format.Given, found *format.
 	return g.Value
 }
 
-// differs says how an output differs from what a case wants. A case names the
-// fields that it cares for.
+// differs describes how an output differs from the expected one. A case names only the
+// fields that it checks.
 func differs(want any, e policy.Evaluation) string {
 	fields, isRecord := want.(map[string]any)
 	switch {
@@ -141,7 +140,7 @@ func differs(want any, e policy.Evaluation) string {
 	case !e.Decided:
 		return fmt.Sprintf("got no output, want %s", text(want))
 	case !isRecord:
-		return fmt.Sprintf("want %s, which is no record of fields", text(want))
+		return fmt.Sprintf("want %s, which isn't a record of fields", text(want))
 	}
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -193,7 +192,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// Folder tests every policy of a folder, sorted by name. One without cases has a
+// Folder tests every policy of a folder, sorted by name. A policy without cases has a
 // report without a suite; cases without a policy are an error.
 func Folder(ctx context.Context, points *policy.Points, folder fs.FS) ([]*Report, error) {
 	set, err := points.Load(folder)
@@ -225,6 +224,6 @@ func Folder(ctx context.Context, points *policy.Points, folder fs.FS) ([]*Report
 	return reports, nil
 }
 func orphaned(name string) error {
-	return sdk.Errorf(sdk.Invalid, "policy_cases_orphaned", "%s has cases of no policy", name).
+	return sdk.Errorf(sdk.Invalid, "policy_cases_orphaned", "%s has cases for a policy that doesn't exist", name).
 		WithHint("name it after the policy next to it: strict_test.yaml tests strict.yaml")
 }

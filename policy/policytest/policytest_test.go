@@ -51,7 +51,7 @@ func TestCasesSayWhatTheyMiss(t *testing.T) {
 		"another output":          {"{score: 0.6}", "{value: {confidence: low}}", `confidence is "high", want "low" (by match[0])`},
 		"an output, not none":     {"{score: 0.6}", "{expr: optional.none()}", `got {"confidence":"high"} by match[0], want no output`},
 		"none, not an output":     {"{score: 0.3}", "{value: {confidence: low}}", `got no output, want {"confidence":"low"}`},
-		"a value that is no map":  {"{score: 0.6}", "{value: high}", `want "high", which is no record of fields`},
+		"a value that is no map":  {"{score: 0.6}", "{value: high}", `want "high", which isn't a record of fields`},
 		"an input that isn't one": {"{scor: 0.6}", "{value: {confidence: high}}", `point routing has no input "scor"`},
 		"an input of other type":  {"{score: high}", "{value: {confidence: high}}", "the input score must be double, not string"},
 		"a policy that fails":     {"{candidates: 9}", "{value: {confidence: low}}", "the policy failed: "},

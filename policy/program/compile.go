@@ -23,8 +23,8 @@ type Program struct {
 	runs      sync.Pool
 }
 
-// step is one decision: what to do if its condition holds, and where to go on if
-// not. It has an output, or a place to go on at.
+// step is one decision: what to do if its condition is true, and where to continue if
+// not. It has an output, or a step to continue at.
 type step struct {
 	match       Match
 	condition   *expression // nil: always
@@ -36,15 +36,15 @@ type step struct {
 // end is the step after the last: the policy has no output.
 const end = -1
 
-// Match names a match of a policy file.
+// Match identifies a match of a policy file.
 type Match struct {
-	// Path is its place in the rules, such as "match[0].match[2]".
+	// Path is its path in the rules, such as "match[0].match[2]".
 	Path string `json:"path"`
-	// Rule is the id of the rule that it is in, or of the nearest around it.
+	// Rule is the id of its rule, or of the nearest enclosing rule with one.
 	Rule string `json:"rule,omitempty"`
-	// Condition is the source, "" for a match that always holds.
+	// Condition is the source of its condition; "" if it has none.
 	Condition string `json:"condition,omitempty"`
-	// Line is where it begins in the file.
+	// Line is its first line in the file.
 	Line int `json:"line"`
 }
 
@@ -74,24 +74,24 @@ type compiler struct {
 	env    *Env
 	policy *format.Policy
 	found  *format.Problems
-	// track makes every expression count its cost, for explanations.
+	// track makes every expression measure its cost, for explanations.
 	track     bool
 	variables []variable
-	// first is the type of the first output, where outputs are any value.
+	// first is the type of the first output, if outputs may be any value.
 	first *cel.Type
-	// costs are the costs of all variables and conditions, outputs the cost of the dearest
-	// output.
+	// costs are the costs of all variables and conditions, outputs the cost of the most
+	// expensive output.
 	costs, outputs costs
 }
 
-// Compile compiles what [format.Parse] read, and notes every problem next to
-// those that parsing found. The program is nil if there is any.
+// Compile compiles the result of [format.Parse], and adds its problems to those of the
+// parser. The program is nil if there is any problem.
 func Compile(env *Env, policy *format.Policy, found *format.Problems) *Program {
 	return compile(env, policy, found, false)
 }
 
-// CompileTracked is [Compile] for explanations: runs count what they really
-// cost, at three times the price.
+// CompileTracked is [Compile] for explanations: runs measure their actual cost, and take
+// three times as long.
 func CompileTracked(env *Env, policy *format.Policy, found *format.Problems) *Program {
 	return compile(env, policy, found, true)
 }
@@ -125,7 +125,7 @@ func units(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// imports makes types known by the last part of their names.
+// imports makes types usable by the last part of their names.
 func (c *compiler) imports() *cel.Env {
 	env := c.env.cel
 	for _, name := range c.policy.Imports {
@@ -143,14 +143,14 @@ func (c *compiler) imports() *cel.Env {
 	return env
 }
 
-// masks checks that what is masked is an input.
+// masks checks that masked paths begin with an input.
 func (c *compiler) masks() {
 	for _, mask := range c.policy.Mask {
 		c.checkMask(mask)
 	}
 }
 
-// rule compiles a rule with all that is nested in it.
+// rule compiles a rule with everything nested in it.
 func (c *compiler) rule(source *format.Rule, outer *scope, id string) *compiledRule {
 	if source.ID != "" {
 		id = source.ID
@@ -168,8 +168,8 @@ func (c *compiler) rule(source *format.Rule, outer *scope, id string) *compiledR
 	return rule
 }
 
-// variable compiles a variable, and returns the scope of what follows it. One
-// that doesn't compile is of any type there.
+// variable compiles a variable, and returns the scope of the expressions after it, in
+// which a variable that doesn't compile has any type.
 func (c *compiler) variable(v format.Variable, s *scope) *scope {
 	x, kind := c.compile(s, v.Expression), cel.DynType
 	if x != nil {
@@ -207,7 +207,7 @@ func (c *compiler) match(m *format.Match, s *scope, id string) *compiledMatch {
 	return compiled
 }
 
-// typed compiles an expression that must be of a type.
+// typed compiles an expression that must have a type.
 func (c *compiler) typed(s *scope, text *format.Text, want *cel.Type, message, hint string) *expression {
 	x := c.compile(s, text)
 	if x == nil {
@@ -220,8 +220,8 @@ func (c *compiler) typed(s *scope, text *format.Text, want *cel.Type, message, h
 	return x
 }
 
-// optional reports whether matches may end without an output: a rule that is
-// entered by a condition keeps what follows it from being tried.
+// optional reports whether matches may end without an output: after a rule whose
+// condition is true, the matches that follow aren't tried.
 func optional(matches []*compiledMatch) bool {
 	for _, m := range matches {
 		always := !m.source.Conditional || m.condition != nil && m.condition.always()
@@ -260,8 +260,8 @@ func (c *compiler) reachable(rule *compiledRule) {
 	}
 }
 
-// chain turns a rule into steps that go on at another step where none of its
-// matches holds, and returns the first.
+// chain turns a rule into steps, which continue at another step if none of its matches is
+// true, and returns the first.
 func (p *Program) chain(rule *compiledRule, fallback int) int {
 	next := fallback
 	for i := len(rule.matches) - 1; i >= 0; i-- {

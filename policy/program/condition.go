@@ -19,21 +19,21 @@ var (
 	ErrTooLong = fmt.Errorf("it took longer than %s", MaxTime)
 )
 
-// Condition is an expression by itself that decides yes or no. It is immutable
-// and safe for concurrent use.
+// Condition is a single expression that gives a bool. It is immutable and safe for
+// concurrent use.
 type Condition struct{ expression *expression }
 
-// CompileCondition compiles a condition, or notes what is wrong with it and
-// returns nil. Unlike a policy's, its values may be of any size: one that could
-// be dear is watched, and refused only if it is dear in any case.
+// CompileCondition compiles a condition, or notes its problems and returns nil. Unlike in
+// a policy, its values may have any size: a condition that may be expensive is measured
+// while it runs, and refused only if it is certainly expensive.
 func CompileCondition(env *Env, text *format.Text, found *format.Problems) *Condition {
 	return compileAlone(env, text, found, func(c *compiler, s *scope) *expression {
 		return c.typed(s, text, cel.BoolType, "a condition must give bool", `compare it with something, as in "size(errors) == 0"`)
 	})
 }
 
-// Formula is an expression by itself that gives a value of any type. It is
-// immutable and safe for concurrent use.
+// Formula is a single expression that gives a value of any type. It is immutable and safe
+// for concurrent use.
 type Formula struct{ alone *Condition }
 
 // CompileFormula is [CompileCondition] for a formula.
@@ -45,7 +45,7 @@ func CompileFormula(env *Env, text *format.Text, found *format.Problems) *Formul
 	return &Formula{alone}
 }
 
-// Value is what the formula gives, as JSON holds it. It fails as [Condition.Eval].
+// Value is the formula's value, in JSON form. Its errors are those of [Condition.Eval].
 func (f *Formula) Value(ctx context.Context, vars map[string]any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -74,9 +74,9 @@ func compileAlone(env *Env, text *format.Text, found *format.Problems, compile f
 	return &Condition{x}
 }
 
-// Eval decides over variables by name, as encoding/json and core.DecodeJSON make
-// them. It fails with [ErrTooDear], [ErrTooLong], the context's error, or what
-// CEL says.
+// Eval evaluates the condition with variables by name, as encoding/json and
+// core.DecodeJSON make them. It fails with [ErrTooDear], [ErrTooLong], the context's
+// error, or an error of CEL.
 func (c *Condition) Eval(ctx context.Context, vars map[string]any) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -107,8 +107,7 @@ func (c *Condition) eval(ctx context.Context, vars map[string]any) (value ref.Va
 	return value, err
 }
 
-// stopped says in our words why an evaluation was stopped; another error stays
-// as it is.
+// stopped describes why an evaluation was stopped; it returns any other error unchanged.
 func stopped(ctx context.Context, err error) error {
 	var cancelled interpreter.EvalCancelledError
 	switch {

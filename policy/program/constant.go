@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/policy/format"
 )
 
-// Constant evaluates an expression that names no input, or notes what is wrong
-// with it and returns nil. An optional without a value is nil too.
+// Constant evaluates an expression that names no input, or notes its problems and returns
+// nil. An optional without a value is nil too.
 func Constant(ctx context.Context, env *Env, text *format.Text, found *format.Problems) any {
 	c := &compiler{env: env, found: found, track: true}
 	x := c.compile(&scope{cel: env.bare, slots: map[string]int{}}, text)

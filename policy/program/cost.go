@@ -11,27 +11,28 @@ import (
 )
 
 const (
-	// CheapCost is the static upper bound up to which a policy runs without
-	// tracking, in cel-go's cost units.
+	// CheapCost is the static upper bound up to which a policy runs without measuring its
+	// cost, in cel-go's units.
 	CheapCost = 10_000
-	// CostLimit bounds what a policy may cost, at load by its static upper bound
-	// and at run time by tracking: about 0.1 s of work.
+	// CostLimit bounds the cost of a policy, when it is loaded by its static upper bound,
+	// and at run time by measuring: about 0.1 s of work.
 	CostLimit = 1_000_000
-	// MaxTime stops a policy that is dear to the tracking rather than to its cost:
-	// cel-go's time for that is quadratic in the steps of a comprehension.
+	// MaxTime stops a policy for which the measuring itself is slow: cel-go's time for
+	// that is quadratic in the steps of a comprehension.
 	MaxTime = time.Second
-	// AssumedSize is what values of unknown size are taken to hold at most when a
-	// policy is refused or not by its static cost. Whatever rests on it is tracked.
+	// AssumedSize is the assumed maximum size of values of unknown size, for the decision
+	// whether a policy's static cost is acceptable. The cost of policies that depend on
+	// this assumption is measured.
 	AssumedSize = 1000
-	// interruptEvery is how many steps of a comprehension pass between two looks
-	// at the context.
+	// interruptEvery is how many steps of a comprehension are between two checks of the
+	// context.
 	interruptEvery = 100
 )
 
-// estimator gives cel-go the sizes of the inputs and the costs of own functions.
+// estimator gives cel-go the sizes of the inputs and the costs of our own functions.
 type estimator struct {
 	sizes map[string][]uint64
-	// unknown is the size of a value of which nothing is known.
+	// unknown is the size of a value about which nothing is known.
 	unknown uint64
 	own     map[string]Function // by overload
 }
@@ -74,8 +75,8 @@ func (e estimator) EstimateCallCost(_, overload string, target *checker.AstNode,
 	return f.estimate(size, args)
 }
 
-// printedSizes are the most characters that conversions to text give, which
-// cel-go takes for unbounded.
+// printedSizes are the most characters that conversions to text produce, which cel-go
+// assumes to be unbounded.
 func printedSizes() map[string]uint64 {
 	return map[string]uint64{
 		overloads.BoolToString: 5, overloads.IntToString: 20, overloads.UintToString: 20, overloads.DoubleToString: 24,
@@ -94,11 +95,11 @@ func (e estimator) CallCost(_, overload string, args []ref.Val, _ ref.Val) *uint
 
 // costs are the static bounds of an expression.
 type costs struct {
-	// least is what it costs in any case.
+	// least is its cost in any case.
 	least uint64
-	// proven is its most, whatever the inputs hold.
+	// proven is its highest cost, for any inputs.
 	proven uint64
-	// assumed is its most where values of unknown size hold AssumedSize.
+	// assumed is its highest cost if values of unknown size have AssumedSize.
 	assumed uint64
 }
 

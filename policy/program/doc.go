@@ -1,7 +1,7 @@
-// Package program compiles policies into decision programs and runs them. The
-// rules become a chain of steps, each a condition with an output or with the
-// place to go on at, so that a result knows which match gave it: the composition
-// into one big expression, which cel-go's own compiler does, loses that.
+// Package program compiles policies into decision programs and runs them. The rules
+// become a chain of steps, each with a condition and either an output or the step to
+// continue at, so that a result knows which match produced it. cel-go's own compiler
+// makes one big expression of them, which loses that.
 //
-// It holds cel-go for the policies of the host; no type of cel-go leaves it.
+// It is the one package of the host that uses cel-go, and exports none of its types.
 package program

@@ -9,15 +9,15 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// doubleNode is a node whose value is known to be a double. cel-go makes a value
-// on the heap of every step of a formula; these make one of its result.
+// doubleNode is a node whose value is known to be a double. cel-go allocates a value for
+// every step of a formula; these nodes allocate one for the result.
 type doubleNode interface {
 	// float returns the number, or the error that replaces it.
 	float(frame *interpreter.ExecutionFrame) (float64, ref.Val)
 }
 
-// doubles replaces arithmetic and comparisons of numbers that the checker knows
-// to be doubles. What it knows otherwise stays as it is.
+// doubles replaces arithmetic and comparisons of numbers that the checker knows to be
+// doubles. All other nodes stay as they are.
 type doubles struct {
 	types map[int64]*cel.Type
 	own   map[string]Function
@@ -108,7 +108,7 @@ func (n *formula) float(frame *interpreter.ExecutionFrame) (float64, ref.Val) {
 // Exec implements interpreter.InterpretableV2.
 func (n *formula) Exec(frame *interpreter.ExecutionFrame) ref.Val { return boxed(n.float(frame)) }
 
-// compared is a comparison of two doubles: none holds for what is no number.
+// compared is a comparison of two doubles. Every comparison with NaN is false.
 type compared struct {
 	interpreter.InterpretableV2
 	holds func(a, b float64) bool
@@ -128,7 +128,7 @@ func (n *compared) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return types.Bool(n.holds(a, b))
 }
 
-// converted is an int as a double.
+// converted is an int, converted to a double.
 type converted struct {
 	interpreter.InterpretableV2
 	whole interpreter.InterpretableV2
@@ -165,12 +165,12 @@ func asDouble(node interpreter.InterpretableV2) doubleNode {
 	return unboxed{node}
 }
 
-// constant is a number as it is in the source.
+// constant is a number in the source.
 type constant float64
 
 func (n constant) float(*interpreter.ExecutionFrame) (float64, ref.Val) { return float64(n), nil }
 
-// unboxed is a node of cel-go's own that gives a double, or an error.
+// unboxed is a node of cel-go itself that returns a double, or an error.
 type unboxed struct{ node interpreter.InterpretableV2 }
 
 func (n unboxed) float(frame *interpreter.ExecutionFrame) (float64, ref.Val) {

@@ -15,8 +15,8 @@ type Variable struct {
 	// list(T), map(K, V).
 	Type string `json:"type"`
 	Doc  string `json:"doc"`
-	// Sizes are the most that it can hold, for the static cost: of a string its
-	// characters, of a list its elements, and then of each element; of a map its
+	// Sizes are the largest sizes of its values, for the static cost: for a string its
+	// characters, for a list its elements, and then those of each element; for a map its
 	// entries. A size that isn't given is unbounded.
 	Sizes []uint64 `json:"-"`
 }
@@ -27,15 +27,15 @@ type Field struct {
 	// Type is a CEL type.
 	Type string `json:"type"`
 	Doc  string `json:"doc"`
-	// Values are the texts that it may be, if they are few.
+	// Values are the allowed texts, if there are only a few.
 	Values []string `json:"values,omitempty"`
 	// Optional is whether an output may leave it out.
 	Optional bool `json:"optional,omitempty"`
-	// Range is the least and the greatest number that it may be; nil is any.
+	// Range is the smallest and the largest allowed number; nil allows any.
 	Range *Range `json:"range,omitempty"`
 }
 
-// Range is from a least number to a greatest, both included.
+// Range is from a smallest number to a largest, both included.
 type Range struct {
 	Least    float64 `json:"least"`
 	Greatest float64 `json:"greatest"`
@@ -44,7 +44,7 @@ type Range struct {
 // holds reports whether a number is in the range.
 func (r *Range) holds(x float64) bool { return r == nil || x >= r.Least && x <= r.Greatest }
 
-// Options declare what the policies of one kind see and give.
+// Options declare the inputs and outputs of one kind of policies.
 type Options struct {
 	Variables []Variable
 	// Fields make the output a record, which is written as a map literal with
@@ -57,11 +57,11 @@ type Options struct {
 // concurrent use.
 type Env struct {
 	cel *cel.Env
-	// bare has the functions alone.
+	// bare has only the functions.
 	bare      *cel.Env
 	variables []Variable
 	fields    []Field
-	types     []*cel.Type // of the fields
+	types     []*cel.Type // types of the fields
 	sizes     map[string][]uint64
 }
 
@@ -116,10 +116,10 @@ func (e *Env) Index(name string) int {
 	return slices.IndexFunc(e.variables, func(v Variable) bool { return v.Name == name })
 }
 
-// Fields lists the fields of outputs, none where an output is any value.
+// Fields lists the fields of outputs; none if an output may be any value.
 func (e *Env) Fields() []Field { return slices.Clone(e.fields) }
 
-// parseType reads a CEL type as it is written.
+// parseType parses a CEL type.
 func parseType(text string) (*cel.Type, error) {
 	text = strings.TrimSpace(text)
 	simple := map[string]*cel.Type{

@@ -14,23 +14,22 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// variablePrefix is what the names of a policy's own variables begin with.
+// variablePrefix is the prefix of the names of a policy's own variables.
 const variablePrefix = "variables."
 
-// scope is what an expression can name: the inputs, and the variables that stand
-// before it. It is immutable.
+// scope is what an expression can name: the inputs, and the variables before it. It is
+// immutable.
 type scope struct {
 	cel *cel.Env
-	// bare is cel without the variables, whose types kinds has.
+	// bare is cel without the variables, whose types are in kinds.
 	bare  *cel.Env
 	kinds map[string]*cel.Type
-	// slots are the places of inputs and variables in a run's values.
+	// slots are the indices of inputs and variables in a run's values.
 	slots map[string]int
 }
 
-// with returns the scope with one more variable. One that hides another may be of
-// another type, which cel-go refuses in an environment that has both: so that one
-// is made again.
+// with returns the scope with one more variable. A variable may hide one of another type,
+// which cel-go refuses within one environment, so in that case a new environment is made.
 func (s *scope) with(name string, kind *cel.Type) (*scope, error) {
 	inner := &scope{bare: s.bare, kinds: maps.Clone(s.kinds), slots: maps.Clone(s.slots)}
 	_, hides := inner.kinds[name]
@@ -56,13 +55,14 @@ type expression struct {
 	program cel.Program
 	scope   *scope
 	costs   costs
-	// tracked is whether cost and cancellation are watched.
+	// tracked is whether cost and cancellation are checked while it runs.
 	tracked bool
-	// constant is the value of an expression that is one, else nil.
+	// constant is the expression's value if it is constant, else nil.
 	constant ref.Val
-	// literal is the constant as Go has it.
+	// literal is the constant as a Go value.
 	literal any
-	// reads is what of the inputs it depends on, as paths such as "output.name", sorted.
+	// reads are the paths into the inputs on which it depends, such as "output.name",
+	// sorted.
 	reads []string
 }
 
@@ -78,7 +78,7 @@ func (c *compiler) compile(s *scope, text *format.Text) *expression {
 	return c.expression(s, text, checked)
 }
 
-// check parses and type-checks, or notes the problems.
+// check parses and type-checks an expression, or notes its problems.
 func (c *compiler) check(s *scope, text *format.Text) *cel.Ast {
 	parsed, issues := s.cel.Parse(text.Value)
 	if issues.Err() == nil {
@@ -117,15 +117,16 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 			cel.CostTracking(newEstimator(nil, 0)))
 	}
 	if x.program, err = s.cel.Program(checked, options...); err != nil {
-		// Constant parts are computed here, so a bad regular expression shows here.
+		// Constant parts are evaluated here, so a bad regular expression is reported
+		// here.
 		c.found.Add(text.Place(firstLine(text.Value)), "", "%v", err)
 		return nil
 	}
 	return x
 }
 
-// note turns cel-go's issues into problems of the file. The parsed expression,
-// where there is one, tells which of them are names that nobody declared.
+// note turns cel-go's issues into problems of the file. parsed, if not nil, shows which
+// of them are undeclared names.
 func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *format.Text) {
 	names := s.names()
 	for _, issue := range issues.Errors() {
@@ -186,8 +187,8 @@ func (s *scope) variables() []string {
 	return names
 }
 
-// nameAt returns the identifier at an expression id, or "". For the variables of
-// the policy it is "variables.name".
+// nameAt returns the identifier with an expression id, or "". For the policy's own
+// variables it is "variables.name".
 func nameAt(parsed *ast.AST, id int64) string {
 	if parsed == nil {
 		return ""
@@ -205,7 +206,7 @@ func nameAt(parsed *ast.AST, id int64) string {
 	return name
 }
 
-// firstLine is where the text of an expression begins.
+// firstLine is the position at which the text of an expression begins.
 func firstLine(source string) (line, column int) {
 	before := source[:len(source)-len(strings.TrimLeft(source, " \t\n"))]
 	line = 1 + strings.Count(before, "\n")

@@ -15,10 +15,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Function is a function that policies have beyond CEL's own.
+// Function is a function for policies in addition to CEL's own.
 type Function struct {
 	Name string `json:"name"`
-	// Signature is how it is called, with the type that it gives.
+	// Signature is its signature, with the result's type.
 	Signature string `json:"signature"`
 	Doc       string `json:"doc"`
 
@@ -27,16 +27,16 @@ type Function struct {
 	// perCharacter is the cost for each character of the arguments, in addition to the 1
 	// that every call costs.
 	perCharacter float64
-	// math is what it does where all of it is doubles, of which there are at most
-	// three; call is what it does otherwise.
+	// math is its implementation if all arguments are doubles, at most three; call is its
+	// implementation otherwise.
 	math func(a, b, c float64) float64
 	call func(args ...ref.Val) ref.Val
 }
 
-// Functions lists the functions that policies have beyond CEL's own.
+// Functions lists the functions for policies in addition to CEL's own.
 func Functions() []Function { return append(functions(), textSignatures()...) }
 
-// functions is the one table of own functions. Each has its cost.
+// functions is the table of our own functions, with their costs.
 func functions() []Function {
 	double, text := cel.DoubleType, cel.StringType
 	return []Function{
@@ -89,7 +89,7 @@ func number(v ref.Val) float64 {
 
 func (f Function) overloadID() string { return "reflectory_" + f.Name }
 
-// ownByOverload finds own functions by their overloads.
+// ownByOverload finds our own functions by their overloads.
 func ownByOverload() map[string]Function {
 	own := map[string]Function{}
 	for _, f := range functions() {
@@ -98,7 +98,7 @@ func ownByOverload() map[string]Function {
 	return own
 }
 
-// onValues is the function over values of CEL.
+// onValues is the function on CEL values.
 func (f Function) onValues(args ...ref.Val) ref.Val {
 	if f.math == nil {
 		return f.call(args...)
@@ -134,7 +134,7 @@ func (f Function) estimate(size func(checker.AstNode) checker.SizeEstimate, args
 	return &checker.CallEstimate{CostEstimate: cost}
 }
 
-// actual is the cost of a call that was made.
+// actual is the actual cost of a call.
 func (f Function) actual(args []ref.Val) uint64 {
 	cost := 1.0
 	for _, arg := range args {
@@ -145,8 +145,8 @@ func (f Function) actual(args []ref.Val) uint64 {
 	return uint64(math.Ceil(cost))
 }
 
-// unknownFunction is the name of the call at an expression id, if no function has that
-// name, else "".
+// unknownFunction is the name of the call with an expression id if there is no such
+// function, else "".
 func (c *compiler) unknownFunction(parsed *ast.AST, id int64) string {
 	if parsed == nil {
 		return ""
@@ -164,8 +164,8 @@ func (c *compiler) unknownFunction(parsed *ast.AST, id int64) string {
 	return call.FunctionName()
 }
 
-// functionHint names the function that is nearest to an unknown name, or lists what there
-// is beyond CEL's own.
+// functionHint names the function that is nearest to an unknown name, or lists those
+// beyond CEL's own.
 func (e *Env) functionHint(unknown string) string {
 	names := []string{"all", "exists", "exists_one", "filter", "has", "map"} // CEL's macros
 	for name := range e.cel.Functions() {

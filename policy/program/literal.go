@@ -13,12 +13,12 @@ import (
 	"github.com/reflectory/reflectory/policy/format"
 )
 
-// What a literal says is known when a policy loads, so a wrong one is found there: a
-// number out of its field's range, a word that its field doesn't have, a division by zero.
-// A policy that is wrong only for some inputs fails when it meets them.
+// The value of a literal is known when a policy is loaded, so a wrong one is reported
+// then: a number outside its field's range, a word that its field doesn't allow, a
+// division by zero. A policy that is wrong only for some inputs fails when it gets them.
 
-// checkLiterals checks the literals that a field's expression may give: the expression
-// itself, or the branches of its "condition ? a : b".
+// checkLiterals checks the literals that a field's expression may return: the expression
+// itself, or the branches of "condition ? a : b".
 func (c *compiler) checkLiterals(i int, text *format.Text, checked *cel.Ast, e ast.Expr) {
 	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Conditional {
 		branches := e.AsCall().Args()[1:]

@@ -12,14 +12,16 @@ import (
 	"github.com/reflectory/reflectory/policy/format"
 )
 
-// output is what a match gives: a value, or the fields of a record.
+// output is the result of a match: a value, or the fields of a record.
 type output struct {
 	value *expression
-	// fields are by the environment's fields; nil is one that is left out.
+	// fields are in the order of the environment's fields; nil means that a field is left
+	// out.
 	fields []*expression
 }
 
-// output compiles an output. The costs of outputs don't add up: one is given.
+// output compiles an output. The costs of outputs aren't added, because only one is
+// evaluated.
 func (c *compiler) output(s *scope, text *format.Text) *output {
 	if len(c.env.fields) > 0 {
 		return c.record(s, text)
@@ -38,7 +40,7 @@ func (c *compiler) dearest(o costs) {
 	c.outputs.assumed = max(c.outputs.assumed, o.assumed)
 }
 
-// agree checks that all outputs are of one type.
+// agree checks that all outputs have the same type.
 func (c *compiler) agree(x *expression) {
 	if c.first == nil {
 		c.first = x.kind
@@ -50,8 +52,8 @@ func (c *compiler) agree(x *expression) {
 	}
 }
 
-// record compiles an output that is a map literal, field by field: so each has
-// its own type, and no map is made when it runs.
+// record compiles an output that is a map literal, field by field: so each field has its
+// own type, and no map is allocated when it runs.
 func (c *compiler) record(s *scope, text *format.Text) *output {
 	checked := c.check(s, text)
 	if checked == nil {
@@ -101,7 +103,7 @@ func (c *compiler) field(s *scope, text *format.Text, checked *cel.Ast, index in
 	}
 	optimizer, err := cel.NewStaticOptimizer(entryOf{index})
 	if err != nil {
-		panic(err) // the one option is an optimizer
+		panic(err) // the only option is an optimizer
 	}
 	value, issues := optimizer.Optimize(s.cel, checked)
 	if issues.Err() != nil {
@@ -144,7 +146,7 @@ func (c *compiler) fieldNames() string {
 	return strings.Join(names, ", ")
 }
 
-// example is a record as it is written.
+// example is a record as it would be written.
 func (c *compiler) example() string {
 	var entries []string
 	for _, f := range c.env.fields {
@@ -167,7 +169,7 @@ func (c *compiler) checkMask(mask *format.Text) {
 	}
 }
 
-// entryOf takes the value of one entry out of a map literal.
+// entryOf extracts the value of one entry from a map literal.
 type entryOf struct{ index int }
 
 // Optimize implements cel.ASTOptimizer.
@@ -175,7 +177,7 @@ func (e entryOf) Optimize(ctx *cel.OptimizerContext, a *ast.AST) *ast.AST {
 	return ctx.NewAST(a.Expr().AsMap().Entries()[e.index].AsMapEntry().Value())
 }
 
-// place is where an expression is in the file.
+// place is the position of an expression in the file.
 func place(text *format.Text, checked *cel.Ast, e ast.Expr) format.Pos {
 	location := checked.NativeRep().SourceInfo().GetStartLocation(e.ID())
 	return text.Place(max(1, location.Line()), max(1, location.Column()+1))
@@ -189,5 +191,5 @@ func constantText(e ast.Expr) (string, bool) {
 	return string(text), ok
 }
 
-// oneLine is an expression as a decision shows it.
+// oneLine is an expression on one line.
 func oneLine(source string) string { return strings.Join(strings.Fields(source), " ") }

@@ -8,12 +8,12 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// Explanation is how [Program.Reads] names a match's explanation.
+// Explanation names a match's explanation for [Program.Reads].
 const Explanation = "explanation"
 
-// reads lists what of the inputs a checked expression depends on, as paths into them:
-// what it names itself, and what is behind the variables that it names. A name of a
-// comprehension that is also an input's counts as the input.
+// reads lists the paths into the inputs on which a checked expression depends: those that
+// it names itself, and those of the variables that it names. A name in a comprehension
+// that is also an input's name counts as the input.
 func (c *compiler) reads(s *scope, checked *cel.Ast) []string {
 	var paths []string
 	idents := ast.MatchDescendants(ast.NavigateAST(checked.NativeRep()), ast.KindMatcher(ast.IdentKind))
@@ -31,7 +31,7 @@ func (c *compiler) reads(s *scope, checked *cel.Ast) []string {
 	return slices.Compact(paths)
 }
 
-// pathFrom is a name with the fields that are selected of it.
+// pathFrom is a name with the fields selected from it.
 func pathFrom(e ast.NavigableExpr) string {
 	path := e.AsIdent()
 	for {
@@ -44,9 +44,9 @@ func pathFrom(e ast.NavigableExpr) string {
 	}
 }
 
-// Reads reports whether what a match gives depends on an input, or by a path into one:
-// a field of its output, by the field's name, or its [Explanation]. What isn't there
-// depends on nothing.
+// Reads reports whether a part of a match depends on an input or a path into one: a field
+// of its output, by the field's name, or its [Explanation]. A missing part depends on
+// nothing.
 func (p *Program) Reads(match, part, path string) bool {
 	i := slices.IndexFunc(p.steps, func(s step) bool { return s.match.Path == match })
 	if i < 0 {
@@ -60,8 +60,7 @@ func (p *Program) Reads(match, part, path string) bool {
 	return field >= 0 && s.output != nil && s.output.fields[field].goesBy(path)
 }
 
-// Names reports whether any part of the policy depends on an input, or by a path into
-// one.
+// Names reports whether any part of the policy depends on an input or a path into one.
 func (p *Program) Names(path string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
 		if s.condition.goesBy(path) || s.explanation.goesBy(path) {
@@ -72,8 +71,8 @@ func (p *Program) Names(path string) bool {
 	})
 }
 
-// goesBy reports whether an expression, which may be absent, reads what a path leads
-// to, something in it, or something around it.
+// goesBy reports whether an expression, which may be nil, reads the value at a path,
+// something in it, or something that contains it.
 func (x *expression) goesBy(path string) bool {
 	return x != nil && slices.ContainsFunc(x.reads, func(read string) bool {
 		return strings.HasPrefix(read+".", path+".") || strings.HasPrefix(path+".", read+".")

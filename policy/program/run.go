@@ -21,22 +21,22 @@ type Inputs interface {
 	Input(index int) Value
 }
 
-// Result is what a run gave.
+// Result is the result of a run.
 type Result struct {
 	// Decided is whether the policy had an output at all.
 	Decided bool
 	Match   Match
-	// Value is the output, where the environment has no fields.
+	// Value is the output, if the environment has no fields.
 	Value any
-	// Fields are the output's fields by their index; nil is one that was left out.
+	// Fields are the output's fields by their index; nil means that a field was left out.
 	Fields      []any
 	Explanation string
-	// Cost is what it took in cel-go's units: counted in expressions that are
-	// tracked, their static upper bound in others.
+	// Cost is the cost in cel-go's units: measured for tracked expressions, the static
+	// upper bound for others.
 	Cost uint64
 }
 
-// run is one evaluation. It is the activation in which expressions look names up.
+// run is one evaluation. Expressions look up names in it.
 type run struct {
 	program *Program
 	ctx     context.Context
@@ -56,14 +56,13 @@ func newRun(p *Program) *run {
 // Optional reports whether the policy may end without an output.
 func (p *Program) Optional() bool { return p.optional }
 
-// Policy is what the program was compiled from.
+// Policy is the source of the program.
 func (p *Program) Policy() *format.Policy { return p.policy }
 
-// Cost is the static upper bound of what a run takes, in cel-go's units.
+// Cost is the static upper bound of the cost of a run, in cel-go's units.
 func (p *Program) Cost() uint64 { return p.costs.proven }
 
-// Conditions lists the matches that are asked or decide, in the file's order.
-// One that only holds a rule, and always, is none of them.
+// Conditions lists the matches with a condition or an output, in the file's order.
 func (p *Program) Conditions() []Match {
 	var matches []Match
 	for _, s := range p.steps {
@@ -73,9 +72,9 @@ func (p *Program) Conditions() []Match {
 	return matches
 }
 
-// Run decides. An error is sdk.Invalid, reason "policy_failed", or
-// sdk.Exhausted, reason "policy_too_dear", or the context's end; the result then
-// holds the cost, and the match that failed.
+// Run decides. An error is sdk.Invalid, reason "policy_failed", sdk.Exhausted, reason
+// "policy_too_dear", or the end of the context; the result then has the cost, and the
+// match that failed.
 func (p *Program) Run(ctx context.Context, inputs Inputs) (Result, error) {
 	return p.run(ctx, inputs, nil)
 }
@@ -110,7 +109,7 @@ func (r *run) release() {
 	r.program.runs.Put(r)
 }
 
-// walk goes from step to step until one has an output.
+// walk goes through the steps until one has an output.
 func (r *run) walk() (Result, error) {
 	for i := r.program.start; i != end; {
 		s := &r.program.steps[i]
@@ -182,7 +181,8 @@ func (r *run) give(s *step) (result Result, err error) {
 	return result, nil
 }
 
-// field evaluates a field of a record, and checks what couldn't be at load.
+// field evaluates a field of a record, and checks what couldn't be checked when it was
+// loaded.
 func (r *run) field(i int, x *expression) (any, error) {
 	f, want := &r.program.env.fields[i], r.program.env.types[i]
 	if x.literal != nil && x.kind == want {
@@ -243,7 +243,7 @@ func (r *run) ResolveName(name string) (any, bool) {
 	return r.value(slot), true
 }
 
-// value is an input, or a variable that is evaluated when it is first needed.
+// value is an input, or a variable, which is evaluated when it is first needed.
 func (r *run) value(slot int) ref.Val {
 	v := r.values[slot]
 	if v != nil {
@@ -262,7 +262,7 @@ func (r *run) value(slot int) ref.Val {
 	return v
 }
 
-// number is an input that is a double and wasn't made a value of CEL.
+// number is an input that is a double and wasn't converted to a CEL value.
 func (r *run) number(slot int) (float64, bool) {
 	if r.values[slot] != nil || slot >= len(r.program.env.variables) {
 		return 0, false
@@ -274,7 +274,7 @@ func (r *run) number(slot int) (float64, bool) {
 // Parent implements cel.Activation.
 func (r *run) Parent() interpreter.Activation { return nil }
 
-// failure says in our words why a run failed.
+// failure describes why a run failed.
 func (r *run) failure(ctx context.Context, at Match, err error) error {
 	where := fmt.Sprintf("%s:%d (%s)", r.program.policy.File, at.Line, at.Path)
 	err = stopped(ctx, err)
@@ -289,5 +289,5 @@ func (r *run) failure(ctx context.Context, at Match, err error) error {
 			WithHint("look at fewer elements, or at one level of nesting less")
 	}
 	return sdk.Errorf(sdk.Invalid, "policy_failed", "%s failed: %w", where, err).
-		WithHint("where a key may be missing, ask first: has(state.x) && …")
+		WithHint("if a key may be missing, test for it first: has(state.x) && …")
 }

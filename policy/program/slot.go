@@ -6,9 +6,9 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// slotNode reads an input or a variable by its slot, where cel-go would look its
-// name up each time. Within a comprehension, whose own names come first, it
-// leaves the looking up to cel-go.
+// slotNode reads an input or a variable by its slot, where cel-go would look up its name
+// each time. Within a comprehension, whose own names come first, it leaves the lookup to
+// cel-go.
 type slotNode struct {
 	interpreter.InterpretableV2
 	slot int
@@ -52,6 +52,6 @@ func (s *scope) bySlot(node interpreter.InterpretableV2) (interpreter.Interpreta
 	return node, nil
 }
 
-// plain hides that a node is an attribute, to which the planner would add what
-// follows a name: state.x then reads x of the slot's value.
+// plain hides that a node is an attribute. Otherwise the planner would add the selectors
+// after a name: state.x would then read x of the slot's value.
 type plain struct{ interpreter.InterpretableV2 }

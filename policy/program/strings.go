@@ -10,13 +10,13 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// Texts have the functions of cel-go's extension, at its version 5, the first that
-// counts their cost. Two things are ours. replace and join give a text that can be far
-// longer than their arguments, and cel-go counts a call's cost only after the call, when the
-// memory is taken: so they are bounded here, before. format has no bound at all and is left
-// out.
+// Texts have the functions of cel-go's extension, at version 5, the first that counts
+// their cost. Two things differ. replace and join may produce a text far longer than
+// their arguments, and cel-go counts a call's cost only after the call, when the memory
+// has been used: so they are limited here, before the call. format has no limit at all
+// and is left out.
 
-// maxText is how long a text that replace or join makes may be, in bytes: the most that a
+// maxText is the longest text that replace or join may produce, in bytes: the most that a
 // recorded decision keeps.
 const maxText = 1 << 20
 
@@ -58,8 +58,8 @@ func textSignatures() []Function {
 	}
 }
 
-// replace is TEXT.replace(old, new[, limit]), bounded before it takes memory. A negative
-// limit is none.
+// replace is TEXT.replace(old, new[, limit]), limited before it uses memory. A negative
+// limit means no limit.
 func replace(args ...ref.Val) ref.Val {
 	var parts [3]string
 	for i := range parts {
@@ -80,7 +80,7 @@ func replace(args ...ref.Val) ref.Val {
 	if limit < 0 || int64(limit) > int64(len(text))+1 {
 		limit = types.Int(len(text) + 1) // there are no more places than that
 	}
-	// strings.Count gives one place more than there are characters for an empty old part.
+	// For an empty old part strings.Count returns one more than the number of characters.
 	places := min(int64(limit), int64(strings.Count(text, old)))
 	if grown := int64(len(text)) + places*int64(len(by)-len(old)); grown > maxText {
 		return tooLong("replace", grown)
@@ -88,7 +88,7 @@ func replace(args ...ref.Val) ref.Val {
 	return types.String(strings.Replace(text, old, by, int(limit)))
 }
 
-// join is LIST.join(separator), bounded before it takes memory.
+// join is LIST.join(separator), limited before it uses memory.
 func join(list, separator ref.Val) ref.Val {
 	texts, isList := list.(traits.Lister)
 	between, isText := separator.(types.String)

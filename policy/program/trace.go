@@ -9,14 +9,14 @@ import (
 
 // Trace is how a run came to its result.
 type Trace struct {
-	// Steps are the conditions that were asked, in order.
+	// Steps are the conditions that were evaluated, in order.
 	Steps []TraceStep `json:"steps"`
-	// Variables are the policy's own variables that were needed, in the order in
-	// which they were known.
+	// Variables are the policy's own variables that were needed, in the order in which
+	// they were evaluated.
 	Variables []TraceVariable `json:"variables,omitempty"`
 }
 
-// TraceStep is a condition that was asked.
+// TraceStep is a condition that was evaluated.
 type TraceStep struct {
 	Match
 	Holds bool `json:"holds"`
@@ -28,7 +28,7 @@ type TraceVariable struct {
 	Value any    `json:"value"`
 }
 
-// Explain is [Program.Run] with the way that it took.
+// Explain is [Program.Run] with a trace.
 func (p *Program) Explain(ctx context.Context, inputs Inputs) (Result, Trace, error) {
 	trace := &Trace{}
 	result, err := p.run(ctx, inputs, trace)
@@ -45,7 +45,7 @@ func (t *Trace) variable(name string, v ref.Val) {
 	if t == nil {
 		return
 	}
-	left := 100 // what a reader looks at
+	left := 100 // more than a reader looks at
 	value, err := native(v, &left)
 	if err != nil {
 		value = fmt.Sprintf("(%v)", err)

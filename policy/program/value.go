@@ -10,11 +10,11 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// maxValues bounds the values within an output: more than any decision says.
+// maxValues bounds the number of values within an output: more than any decision needs.
 const maxValues = 10_000
 
-// Value is an input's value. A double isn't made one of CEL before that is needed:
-// formulas read the number.
+// Value is an input's value. A double is only converted to a CEL value when that is
+// needed: formulas read the number.
 type Value struct {
 	v        ref.Val
 	number   float64
@@ -37,7 +37,7 @@ func Bool(x bool) Value { return Value{v: types.Bool(x)} }
 // isn't copied: it must not change while a policy runs.
 func Any(x any) Value { return Value{v: types.DefaultTypeAdapter.NativeToValue(x)} }
 
-// val is the value, null for one that wasn't made.
+// val is the value; null if it wasn't set.
 func (v Value) val() ref.Val {
 	switch {
 	case v.isDouble:
@@ -48,8 +48,7 @@ func (v Value) val() ref.Val {
 	return v.v
 }
 
-// Go is the value as JSON holds it, cut to nil where it holds more than records
-// keep.
+// Go is the value as JSON; nil if it is larger than records keep.
 func (v Value) Go() any {
 	left := maxValues
 	x, err := native(v.val(), &left)
@@ -59,8 +58,8 @@ func (v Value) Go() any {
 	return x
 }
 
-// native makes a value of CEL one of Go, as JSON would hold it. left bounds the
-// values within it.
+// native converts a CEL value to a Go value, as in JSON. left bounds the number of values
+// within it.
 func native(v ref.Val, left *int) (any, error) {
 	if *left--; *left < 0 {
 		return nil, fmt.Errorf("the value holds more than %d values", maxValues)
@@ -74,7 +73,7 @@ func native(v ref.Val, left *int) (any, error) {
 		return uint64(v), nil
 	case types.Double:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, fmt.Errorf("%v is no finite number", float64(v))
+			return nil, fmt.Errorf("%v isn't a finite number", float64(v))
 		}
 		return float64(v), nil
 	case types.String:
@@ -127,7 +126,7 @@ func nativeMap(v traits.Mapper, left *int) (any, error) {
 	return object, nil
 }
 
-// scalar is a single value as Go has it, nil for one that has none.
+// scalar is a single value as a Go value; nil if it has no such form.
 func scalar(v ref.Val) any {
 	left := 1
 	x, err := native(v, &left)

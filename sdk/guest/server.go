@@ -17,11 +17,11 @@ import (
 // maxPrepared is how many prepared configs are kept, as in subprocesses.
 const maxPrepared = 64
 
-// server makes the calls of one plugin. One call at a time uses it.
+// server handles the calls to one plugin, one call at a time.
 type server struct {
 	plugin   sdk.Plugin
 	manifest sdk.Manifest
-	prepared []prepared // the most recently used last
+	prepared []prepared // the most recently used is last
 	emit     func(item int, piece string)
 	service  func(name string, request json.RawMessage) (json.RawMessage, error)
 }
@@ -89,7 +89,7 @@ func (s *server) evaluate(ctx context.Context, r *abi.Request) (any, error) {
 		ctx := sdk.WithCall(ctx, sdk.Call{RunID: commonRun(items)})
 		err = s.guard(func() error { results = batch.EvaluateBatch(ctx, pointers(items)); return nil })
 		if err == nil && len(results) != len(items) {
-			err = sdk.Errorf(sdk.Internal, "batch_size", "the plugin gave %d results for %d requests", len(results), len(items))
+			err = sdk.Errorf(sdk.Internal, "batch_size", "the plugin returned %d results for %d requests", len(results), len(items))
 		}
 		if err != nil {
 			return nil, err
@@ -151,7 +151,8 @@ func (s *server) correct(ctx context.Context, r *abi.Request) (any, error) {
 	return out, nil
 }
 
-// open returns the plugin's result for a request's config, and the request's items.
+// open returns the plugin's prepared value for a request's config, and the request's
+// items.
 func open[T any](ctx context.Context, s *server, kind sdk.Kind, r *abi.Request) (value any, items []T, err error) {
 	if value, err = s.prepare(ctx, kind, r.Config); err != nil {
 		return nil, nil, err
@@ -164,7 +165,7 @@ func open[T any](ctx context.Context, s *server, kind sdk.Kind, r *abi.Request) 
 	return value, items, nil
 }
 
-// commonRun is the run of a batch, or "" if its items don't belong to one run.
+// commonRun is the run of all items of a batch, or "" if they belong to several.
 func commonRun(items []sdk.EvaluateRequest) string {
 	common := ""
 	for i, item := range items {
@@ -201,7 +202,7 @@ func result[R any](response *R, err error) abi.Result[R] {
 	return abi.Result[R]{Response: response}
 }
 
-// prepare returns the plugin's result for a config, made now or earlier.
+// prepare returns the plugin's prepared value for a config, made now or earlier.
 func (s *server) prepare(ctx context.Context, kind sdk.Kind, c *abi.Config) (any, error) {
 	if !slices.Contains(s.manifest.Kinds, kind) {
 		return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s doesn't have the kind %s", s.manifest.Name, kind).

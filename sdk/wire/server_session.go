@@ -15,9 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// session serves one stream. Its goroutines take turns: one reads a call and runs it,
-// while the next one continues to read. So a call stays on one goroutine unless all of
-// Parallel are busy. Then the call is queued, and the reader continues to read, since a
+// session serves one stream. Its goroutines alternate: one reads a call and runs it,
+// while the next one continues to read. So a call stays on one goroutine, unless all of
+// Parallel are busy. Then the call is queued, and the reader continues to read, because a
 // cancellation may arrive.
 type session struct {
 	server *Server
@@ -134,8 +134,8 @@ func (s *session) accept(req *wirepb.Request) *job {
 	return j
 }
 
-// keepReading starts another reader if the caller was the last one, so there is at most
-// one goroutine more than running calls.
+// keepReading starts another reader if the caller was the last one. So there is at most
+// one goroutine more than there are running calls.
 func (s *session) keepReading(cancel context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

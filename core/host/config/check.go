@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// maxLockWait is longer than anybody waits.
+	// maxLockWait is longer than anybody would wait.
 	maxLockWait = time.Hour
-	// maxKeepDays is the longest time that may be kept: a hundred years.
+	// maxKeepDays is the longest time to keep something: a hundred years.
 	maxKeepDays = 36500
 	// maxDepthBoost is the largest factor of reflections in recalls.
 	maxDepthBoost = 10
@@ -36,25 +36,26 @@ const (
 )
 
 const (
-	// timeForm is how Go writes times, as a pattern.
+	// timeForm is Go's form of durations, as a pattern.
 	timeForm = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
-	// keepForm is the same, or a number of days.
+	// keepForm is the same form, or a number of days.
 	keepForm = `^([0-9]+d|[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))$`
 )
 
-// keepDoc says how a time to keep something is written.
+// keepDoc describes how the time to keep something is written.
 var keepDoc = fmt.Sprintf("such as 90d or 720h, up to %d days; store prune removes what is older, and 0 keeps all", maxKeepDays)
 
-// fault is what is wrong with a value.
+// fault is a problem of a value.
 type fault struct {
-	says string // goes on after the setting's name
+	says string // continues after the setting's name
 	hint string
-	// hidden keeps the value out of the message: it may be a key, or is in it already.
+	// hidden keeps the value out of the message: it may be a key, or the message already
+	// has it.
 	hidden bool
 }
 
-// text is the fault as a message on a setting; origin is " (…)", or "" where the place in
-// the file goes before it.
+// text is the fault as a message about a setting; origin is " (…)", or "" if the position
+// in the file is put before it.
 func (f *fault) text(d Definition, value, origin string) string {
 	name := strings.ReplaceAll(d.Name, "_", " ")
 	if f.hidden {
@@ -63,7 +64,7 @@ func (f *fault) text(d Definition, value, origin string) string {
 	return fmt.Sprintf("%s %q%s %s", name, core.Cut(value), origin, f.says)
 }
 
-// fault checks a value: each item of a list.
+// fault checks a value, or each item of a list.
 func (d Definition) fault(value string) *fault {
 	if d.check == nil || value == "" {
 		return nil
@@ -79,7 +80,7 @@ func (d Definition) fault(value string) *fault {
 	return nil
 }
 
-// hint says how a value is written, for one that is of another kind.
+// hint says how a value of this kind is written.
 func (d Definition) hint() string {
 	if d.check == nil {
 		return ""
@@ -90,7 +91,8 @@ func (d Definition) hint() string {
 	return ""
 }
 
-// of makes a fault of an error whose message names the value, or must not.
+// of makes a fault from an error whose message already has the value, or must not have
+// it.
 func of(err error, hint string) *fault {
 	if err == nil {
 		return nil
@@ -109,13 +111,13 @@ func oneOf(words []string) func(string) *fault {
 
 func checkAgent(value string) *fault {
 	if err := core.Operator(value).Validate(); err != nil {
-		return &fault{says: sdk.AsError(err).Message, hidden: true, hint: fmt.Sprintf("name who acts with --agent or REFLECTORY_AGENT, in up to %d bytes", core.MaxCallerName)}
+		return &fault{says: sdk.AsError(err).Message, hidden: true, hint: fmt.Sprintf("set the agent's name with --agent or REFLECTORY_AGENT, in up to %d bytes", core.MaxCallerName)}
 	}
 	return nil
 }
 
 func checkNamespace(value string) *fault {
-	return of(core.CheckNamespace(value), "write up to 8 words with / between them, such as team/project")
+	return of(core.CheckNamespace(value), "write up to 8 words separated by /, such as team/project")
 }
 
 func checkEndpoint(value string) *fault {
@@ -140,7 +142,8 @@ func checkWait(value string) *fault {
 	return f
 }
 
-// readKeep reads how long something is kept: as 30d, or as Go writes times; 0 is for ever.
+// readKeep reads how long something is kept: such as 30d, or as Go writes durations; 0 is
+// for ever.
 func readKeep(value string) (time.Duration, *fault) {
 	wrong := &fault{
 		says: fmt.Sprintf("is not a time up to %d days", maxKeepDays),
@@ -171,7 +174,7 @@ func readBoost(value string) (float64, *fault) {
 	if err != nil || !(boost > 0 && boost <= maxDepthBoost) {
 		return 0, &fault{
 			says: fmt.Sprintf("is not a number above 0 and up to %d", maxDepthBoost),
-			hint: "write a factor such as 1.2; 1 has reflections rank like other memories",
+			hint: "write a factor such as 1.2; with 1, reflections rank like other memories",
 		}
 	}
 	return boost, nil
@@ -186,7 +189,7 @@ func checkBoost(value string) *fault {
 func readDims(value string) (int, *fault) {
 	dims, err := strconv.ParseFloat(value, 64)
 	if err != nil || dims != math.Trunc(dims) || dims < 0 || dims > vector.MaxDims {
-		return 0, &fault{says: fmt.Sprintf("is not a whole number from 0 to %d", vector.MaxDims), hint: "leave it out to have the model's own"}
+		return 0, &fault{says: fmt.Sprintf("is not a whole number from 0 to %d", vector.MaxDims), hint: "leave it out to use the model's own"}
 	}
 	return int(dims), nil
 }
@@ -253,8 +256,8 @@ func checkDebounce(value string) *fault {
 	return f
 }
 
-// What names a model at an endpoint is checked by what asks embedders; summaries send
-// contents as well, so the same holds for theirs.
+// The model, URL and key of an endpoint are checked with the embedder's own rules.
+// Summaries send contents too, so the same rules apply to them.
 func checkModel(value string) *fault {
 	return endpointFault(func(o *openai.Options) { o.Model = value }, "write the model's name at the endpoint, such as nomic-embed-text")
 }
@@ -318,15 +321,15 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// endpointFault checks one of the options, with nothing wrong in the others.
+// endpointFault checks one of the options, with valid values for the others.
 func endpointFault(set func(*openai.Options), hint string) *fault {
 	o := openai.Options{URL: "https://example.org/v1", Model: "m", Getenv: func(string) string { return "" }}
 	set(&o)
 	return of(o.Check(), hint)
 }
 
-// checkEmbeddings refuses settings of embeddings that don't fit together. Whether the key
-// is there is seen when there is something to embed.
+// checkEmbeddings refuses settings of embeddings that don't match each other. A missing
+// key is only noticed when there is something to embed.
 func (l *loader) checkEmbeddings(c *Config) {
 	const hint = `write settings: {embeddings: {model, base_url, api_key_env, dims}}, such as {model: nomic-embed-text, base_url: "http://127.0.0.1:11434/v1"}; %s is made here and needs no endpoint`
 	l.checkPair("embeddings", c.EmbeddingsModel, c.EmbeddingsURL, c.LocalEmbeddings(), fmt.Sprintf(hint, localModel()))
@@ -361,22 +364,23 @@ func (l *loader) checkAsked(what, asks string, model, url, endpoints Setting) {
 		"%s are asked for at %s%s, where this host lets no model be asked", asks, endpoint, l.from(url))
 }
 
-// checkPair refuses a model without an endpoint, unless it needs none, and an endpoint for
-// which nobody named a model.
+// checkPair refuses a model without an endpoint, unless it needs none, and an endpoint
+// without a model.
 func (l *loader) checkPair(what string, model, url Setting, needsNone bool, hint string) {
 	if l.wrong[what+"_model"] || l.wrong[what+"_url"] {
 		return
 	}
 	switch {
 	case needsNone && url.Value != "" && model.IsDefault():
-		l.add(what+"_url", url, fmt.Sprintf("name one that the endpoint has: settings.%s.model, or REFLECTORY_%s_MODEL", what, strings.ToUpper(what)),
+		l.add(what+"_url", url, fmt.Sprintf("name a model that the endpoint has: settings.%s.model, or REFLECTORY_%s_MODEL", what, strings.ToUpper(what)),
 			"%s have an endpoint%s, but no model", what, l.from(url))
 	case !needsNone && url.Value == "":
 		l.add(what+"_model", model, hint, "%s of %s%s: the URL isn't an http or https URL such as http://127.0.0.1:11434/v1", what, core.Cut(model.Value), l.from(model))
 	}
 }
 
-// from names a setting's flag or variable; a file's place goes before the message.
+// from names a setting's flag or variable. For a file it is "", since the position is put
+// before the message.
 func (l *loader) from(s Setting) string {
 	if s.Origin == l.fileProblems.File {
 		return ""

@@ -10,15 +10,15 @@ import (
 )
 
 // Config is the settings of a host, checked. Each value comes from a flag, else the
-// environment, else reflectory.yaml, else its default. [Load] makes one; what each
-// setting means, with units and bounds, is in its [Definition]. A Config isn't changed
-// once it is loaded, so it may be copied and used concurrently.
+// environment, else reflectory.yaml, else its default. [Load] makes one; the [Definition]
+// of each setting says what it means, with units and limits. A Config doesn't change once
+// it is loaded, so it may be copied and used concurrently.
 type Config struct {
-	// Where things are kept.
+	// Where data is kept.
 	DataDir, PluginDir, Lock, TrustFile, PolicyDir Setting
 	// Plugins, and what they may reach.
 	DevPlugins, LLMEndpoints, Sandbox Setting
-	// What makes vectors of memories, and what summarizes what is promoted.
+	// How vectors of memories, and summaries of promoted memories, are made.
 	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
 	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
 	// What makes insights of what was observed.
@@ -30,10 +30,10 @@ type Config struct {
 	// Which server is asked instead of a store here, and who says to a server here who asks.
 	Server, ServerCA                                  Setting
 	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants Setting
-	// Where runs are, who acts, and what is shown of it.
+	// The namespace of runs, the agent, and which logs are shown.
 	Namespace, Agent, LogLevel Setting
 
-	file  string // reflectory.yaml; "" where there is none
+	file  string // reflectory.yaml; "" if there is none
 	typed typed
 }
 
@@ -44,13 +44,13 @@ type Setting struct {
 	Origin string `json:"origin"`
 }
 
-// OriginDefault is the origin of a value that nobody set.
+// OriginDefault is the origin of a value that wasn't set.
 const OriginDefault = "default"
 
-// IsDefault reports whether nobody set it.
+// IsDefault reports whether the setting has its default value.
 func (s Setting) IsDefault() bool { return s.Origin == OriginDefault }
 
-// typed are the values that aren't text, read once.
+// typed are the values that aren't text, parsed once.
 type typed struct {
 	dev, endpoints []string
 	grants         []access.Grant
@@ -70,7 +70,7 @@ type Reflection struct {
 	Debounce   time.Duration
 }
 
-// Keep is how long what store prune removes is kept; 0 is for ever.
+// Keep is how long data that store prune removes is kept; 0 is for ever.
 type Keep struct{ Decisions, Runs time.Duration }
 
 // File is the reflectory.yaml that was read, or "".
@@ -79,7 +79,7 @@ func (c *Config) File() string { return c.file }
 // Dev are the folders of the plugins that run unlocked, from DevPlugins.
 func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
 
-// Endpoints are where models may be asked, each as host:port: the well-known ones and,
+// Endpoints are where models may be called, each as host:port: the well-known ones and,
 // from LLMEndpoints, the operator's.
 func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
 

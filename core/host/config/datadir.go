@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MakeDataDir makes a data folder, for its owner only, unless it is there. What keeps it
-// from being made has the reasons of [CheckDataDir].
+// MakeDataDir makes a data folder that only its owner may use, unless it exists. Its
+// errors have the reasons of [CheckDataDir].
 func MakeDataDir(dir string) error {
 	if err := CheckDataDir(dir); err != nil {
 		return err
@@ -23,10 +23,10 @@ func MakeDataDir(dir string) error {
 	return nil
 }
 
-// CheckDataDir says which part of a path keeps it from being a folder, or nil: what isn't
-// there yet may be made. The error is sdk.Invalid with the reason "store_unwritable" where
-// this user may not, else "data_dir_invalid". Asked before anything in the folder is used,
-// it keeps a wrong path from being taken for something else that is wrong.
+// CheckDataDir says which part of a path prevents it from being a folder, or returns nil:
+// missing parts may be made. The error is sdk.Invalid with the reason "store_unwritable"
+// if this user has no permission, else "data_dir_invalid". Called before anything in the
+// folder is used, it prevents misleading errors about a wrong path.
 func CheckDataDir(dir string) error {
 	for _, part := range parts(dir) {
 		info, err := os.Lstat(part)
@@ -42,13 +42,13 @@ func CheckDataDir(dir string) error {
 			}
 		}
 		if !info.IsDir() {
-			return dataDirError(dir, part+" is a file, no folder", syscall.ENOTDIR)
+			return dataDirError(dir, part+" is a file, not a folder", syscall.ENOTDIR)
 		}
 	}
 	return nil
 }
 
-// existing is the part of a path that is there.
+// existing is the part of a path that exists.
 func existing(dir string) string {
 	there := "."
 	for _, part := range parts(dir) {

@@ -20,8 +20,8 @@ func TestMakeDataDir_NamesTheWrongPartOfAPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]struct{ reason, says string }{
-		file:                           {"data_dir_invalid", file + " is a file, no folder"},
-		filepath.Join(file, "a", "b"):  {"data_dir_invalid", file + " is a file, no folder"},
+		file:                           {"data_dir_invalid", file + " is a file, not a folder"},
+		filepath.Join(file, "a", "b"):  {"data_dir_invalid", file + " is a file, not a folder"},
 		filepath.Join(link, "a"):       {"data_dir_invalid", link + " is a link to " + filepath.Join(dir, "gone") + ", which can't be followed"},
 		filepath.Join(loop, "a"):       {"data_dir_invalid", loop + " is a link to "},
 		"/proc/self/reflectory/deeper": {"data_dir_invalid", "it can't be made in /proc/self:"},

@@ -17,7 +17,7 @@ func defaultDataDir(getenv func(string) string) string {
 	return ".reflectory"
 }
 
-// userName is the name of who runs the program, as the system has it.
+// userName is the system's name for the user who runs the program.
 func userName() string {
 	u, err := user.Current()
 	if err != nil {

@@ -3,9 +3,9 @@
 //
 // A setting is described once, in the table of [Definitions]. The choice of its value,
 // the reader of reflectory.yaml, the JSON Schema of that file, the listing of config show
-// and the help on environment variables are all made from the table, so that they can't
-// contradict each other. [Load] gives a [Config] whose values were checked: nothing that
-// uses one has to parse a setting again, or to handle one that is wrong.
+// and the help on environment variables all use the table, so that they can't contradict
+// each other. [Load] returns a [Config] with checked values: code that uses one never has
+// to parse a setting again, or to handle a wrong one.
 //
 // The package knows no terminal and no command line. Flags come as a map, and the
 // environment as a function. Keys are never settings: a setting names the variable that

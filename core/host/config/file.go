@@ -13,7 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// FileName is the configuration file's: the nearest one upwards is read.
+// FileName is the name of the configuration file: the nearest one, in the folder or
+// above, is read.
 const FileName = "reflectory.yaml"
 
 // limits bound the configuration file: nobody writes more by hand.
@@ -21,8 +22,8 @@ func limits() document.Limits {
 	return document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}
 }
 
-// findFile reads the nearest configuration file from a folder upwards, "" being the
-// working one. Without one the path is "".
+// findFile reads the nearest configuration file in a folder ("" is the working one) or
+// above it. If there is none, the path is "".
 func findFile(folder string) (path string, data []byte, err error) {
 	dir, err := filepath.Abs(folder)
 	if err != nil {
@@ -56,7 +57,7 @@ const (
 	folders             // a list of {path, dev: true}
 )
 
-// String says what a value of a kind is, for "must be …".
+// String describes a value of a kind, for "must be …".
 func (k kind) String() string {
 	return map[kind]string{text: string(document.Text), number: string(document.Number), span: "a time"}[k]
 }
@@ -70,13 +71,13 @@ func (k kind) written() []document.Kind {
 
 // fileValue is a setting in the file.
 type fileValue struct {
-	text  string   // with commas between the items of a list
+	text  string   // the items of a list are separated by commas
 	list  []string // of folders
 	at    document.Pos
 	wrong bool
 }
 
-// fileReader reads reflectory.yaml by the table of settings.
+// fileReader reads reflectory.yaml with the table of settings.
 type fileReader struct {
 	*document.Problems
 	settings table
@@ -91,7 +92,8 @@ func readFile(data []byte, settings table, problems *document.Problems) map[stri
 	return r.values
 }
 
-// group reads the mapping at a key, with what is below it; "" is the file's own.
+// group reads the mapping at a key, and everything below it; "" is the file's own
+// mapping.
 func (r fileReader) group(n *document.Node, key string) {
 	what := key
 	if key == "" {
@@ -125,7 +127,7 @@ func (t table) below(key string) (names []string) {
 	return names
 }
 
-// at is the setting at a key.
+// at is the setting with a key.
 func (t table) at(key string) (Definition, bool) {
 	i := slices.IndexFunc(t, func(d Definition) bool { return d.Key == key })
 	if i < 0 {
@@ -134,7 +136,7 @@ func (t table) at(key string) (Definition, bool) {
 	return t[i], true
 }
 
-// setting reads one setting, unless it isn't there.
+// setting reads one setting, if it is there.
 func (r fileReader) setting(m *document.Reader, key string, d Definition) {
 	n := m.Get(key)
 	if n == nil {
@@ -181,7 +183,7 @@ func isZero(number string) bool {
 	return err == nil && x == 0
 }
 
-// path is one of the file, relative to its folder.
+// path resolves a path in the file, relative to the file's folder.
 func (r fileReader) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -207,8 +209,8 @@ func (r fileReader) items(m *document.Reader, key string, d Definition) (items [
 	return items
 }
 
-// plugin reads the folder of a plugin that runs unlocked. dev: true says that this is
-// meant.
+// plugin reads the folder of a plugin that runs unlocked. dev: true confirms that this is
+// intended.
 func (r fileReader) plugin(n *document.Node) string {
 	m := r.Mapping(n, "an entry of plugins")
 	m.NullIsAbsent = true
@@ -221,7 +223,7 @@ func (r fileReader) plugin(n *document.Node) string {
 	return r.path(path)
 }
 
-// keys lists the keys of the file, as it nests them.
+// keys lists the keys of the file, nested as in the file.
 func (t table) keys() string { return t.keysBelow("") }
 
 func (t table) keysBelow(key string) string {

@@ -13,27 +13,27 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Sources are what settings come from. The zero value has the nearest reflectory.yaml
-// upwards from the working folder, and the defaults.
+// Sources are where settings come from. The zero value means the defaults and the nearest
+// reflectory.yaml, in the working folder or a folder above it.
 type Sources struct {
-	// Flags are values by the flag's name, without dashes. "" isn't given.
+	// Flags are values by the flag's name, without dashes. "" means not given.
 	Flags map[string]string
-	// Getenv reads the environment; a variable that is "" isn't set. nil is an
-	// environment without variables.
+	// Getenv reads the environment; a variable that is "" counts as not set. nil is an
+	// empty environment.
 	Getenv func(name string) string
-	// Folder is where reflectory.yaml is looked for, and upwards; "" is the working
-	// folder.
+	// Folder is where the search for reflectory.yaml starts, which continues upwards; ""
+	// is the working folder.
 	Folder string
 }
 
-// Load chooses the value of each setting and checks all of them. What is wrong with the
-// file, the flags and the environment is one error, sdk.Invalid with the reason
-// "config_invalid", whose detail "problems" is a []document.Problem. A problem of the file has
-// its line and column, any other names its flag or variable. A file that can't be read has
-// the reason of [core.ReadFile].
+// Load chooses the value of each setting and checks all of them. All problems of the
+// file, the flags and the environment are one error, sdk.Invalid with the reason
+// "config_invalid", whose detail "problems" is a []document.Problem. A problem of the
+// file has its line and column, any other has its flag or variable. If the file can't be
+// read, the error has the reason of [core.ReadFile].
 //
-// The file is checked whole, also where a flag or the environment beats it. A variable
-// that a flag beats isn't looked at.
+// The whole file is checked, even the values that a flag or the environment overrides. A
+// variable that a flag overrides isn't checked.
 func Load(from Sources) (*Config, error) {
 	if from.Getenv == nil {
 		from.Getenv = func(string) string { return "" }
@@ -87,8 +87,8 @@ type loader struct {
 	wrong        map[string]bool    // settings with a problem, by name
 }
 
-// choose takes the first value that is there, and checks it. The file's was checked when
-// it was read.
+// choose takes the first value that is given, and checks it. The file's values were
+// checked when the file was read.
 func (l *loader) choose(c *Config, d Definition) Setting {
 	var s Setting
 	inFile, filed := l.file[d.Name]
@@ -111,7 +111,7 @@ func (l *loader) choose(c *Config, d Definition) Setting {
 	return s
 }
 
-// add notes a problem of a setting: at its place in the file, if it comes from there.
+// add notes a problem of a setting, with its position in the file if it comes from there.
 func (l *loader) add(name string, s Setting, hint, format string, args ...any) {
 	l.wrong[name] = true
 	if from := l.file[name]; s.Origin == l.fileProblems.File && from.at.Line > 0 {
@@ -121,7 +121,7 @@ func (l *loader) add(name string, s Setting, hint, format string, args ...any) {
 	l.others = append(l.others, document.Problem{Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// unknownFlags refuses flags that no setting has, which a program gave by mistake.
+// unknownFlags refuses flags that no setting has: a mistake of the program.
 func (l *loader) unknownFlags() {
 	known := map[string]bool{}
 	for _, d := range l.settings {
@@ -135,8 +135,8 @@ func (l *loader) unknownFlags() {
 	}
 }
 
-// invalid is the one error of all problems, or nil. The hint of a single one is the
-// error's own.
+// invalid combines all problems into one error, or returns nil. A single problem's hint
+// becomes the error's hint.
 func invalid(problems []document.Problem) error {
 	if len(problems) == 0 {
 		return nil
@@ -154,8 +154,8 @@ func invalid(problems []document.Problem) error {
 	return err
 }
 
-// OutsideFile reports whether an error of [Load] is about a flag or a variable, whatever
-// else it is about: then the command line and its environment have to change.
+// OutsideFile reports whether an error of [Load] is also about a flag or a variable: then
+// the command line or its environment has to change.
 func OutsideFile(err error) bool {
 	if err == nil {
 		return false
@@ -164,7 +164,7 @@ func OutsideFile(err error) bool {
 	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.File == "" })
 }
 
-// list splits a value at its commas.
+// list splits a value at commas.
 func list(value string) []string {
 	return slices.DeleteFunc(strings.Split(value, ","), func(item string) bool { return item == "" })
 }

@@ -97,14 +97,14 @@ plugins: [{path: a}]
 		`reflectory.yaml:4:27: keep has no key "run" (did you mean "runs"?)`,
 		`reflectory.yaml:6:21: llm endpoints: "here" is no host:port (write host:port, such as api.example.org:443)`,
 		`reflectory.yaml:6:27: an item of endpoints must be text, not a number (write host:port, such as api.example.org:443)`,
-		`reflectory.yaml:7:22: embeddings dims "1.5" is not a whole number from 0 to 16384 (leave it out to have the model's own)`,
+		`reflectory.yaml:7:22: embeddings dims "1.5" is not a whole number from 0 to 16384 (leave it out to use the model's own)`,
 		`reflectory.yaml:7:40: embeddings key env: the key's variable isn't a variable's name (it isn't shown, in case it is a key), or can't be read (name the variable that holds the key, such as OPENAI_API_KEY)`,
-		`reflectory.yaml:8:25: recall depth boost "11" is not a number above 0 and up to 10 (write a factor such as 1.2; 1 has reflections rank like other memories)`,
+		`reflectory.yaml:8:25: recall depth boost "11" is not a number above 0 and up to 10 (write a factor such as 1.2; with 1, reflections rank like other memories)`,
 		`reflectory.yaml:9:12: an entry needs path, and dev: true (write {path: ./my-plugin, dev: true} to run it unlocked, or add it, which locks it, and leave the entry out)`,
 		`durability "ful" (environment REFLECTORY_DURABILITY) is not one of full, relaxed (did you mean "full"?)`,
 		`lock wait "2h" (flag --lock-wait) is not a time from 0s to 1h0m0s (write it with a unit, such as 2s or 500ms; 0s doesn't wait)`,
-		`namespace (flag --namespace): namespace "a b": white space, backslashes and control characters aren't allowed (write up to 8 words with / between them, such as team/project)`,
-		`summaries have an endpoint (environment REFLECTORY_SUMMARIES_URL), but no model (name one that the endpoint has: settings.summaries.model, or REFLECTORY_SUMMARIES_MODEL)`,
+		`namespace (flag --namespace): namespace "a b": white space, backslashes and control characters aren't allowed (write up to 8 words separated by /, such as team/project)`,
+		`summaries have an endpoint (environment REFLECTORY_SUMMARIES_URL), but no model (name a model that the endpoint has: settings.summaries.model, or REFLECTORY_SUMMARIES_MODEL)`,
 	}
 	if diff := cmp.Diff(want, problems(t, err)); diff != "" {
 		t.Error(diff)
@@ -136,7 +136,7 @@ func TestLoad_RefusesWhatDoesntFitTogether(t *testing.T) {
 	for name, c := range map[string]struct{ file, says string }{
 		"an endpoint without a model":    {"settings: {embeddings: {base_url: https://h.test/v1}}", `:1:35: embeddings have an endpoint, but no model`},
 		"a model without an endpoint":    {"settings: {embeddings: {model: m}}", `:1:32: embeddings of m: the URL isn't an http or https URL`},
-		"where no model may be asked":    {"settings: {summaries: {model: m, base_url: https://h.test/v1}}", `:1:44: summaries are asked for at h.test:443, where`},
+		"where no model may be asked":    {"settings: {summaries: {model: m, base_url: https://h.test/v1}}", `:1:44: summaries use h.test:443, an endpoint that this host doesn't allow`},
 		"a summary without an endpoint":  {"settings: {summaries: {model: m}}", `:1:31: summaries of m: the URL`},
 		"unencrypted":                    {"settings: {embeddings: {model: m, base_url: http://h.test/v1}}", `:1:45: embeddings url: memories would be sent to h.test unencrypted`},
 		"a key in the endpoint":          {"settings: {embeddings: {model: m, base_url: 'https://sk-secret@h.test/v1'}}", `:1:45: embeddings url: the URL has a user`},

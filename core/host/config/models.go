@@ -15,7 +15,8 @@ import (
 // of the content, and nobody reflects.
 const NoModel = "none"
 
-// knownEndpoints need no entry in settings.llm: OpenAI's, and Ollama's on this machine.
+// knownEndpoints need no entry in settings.llm: those of OpenAI, and of Ollama on this
+// machine.
 func knownEndpoints() []string {
 	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
 }
@@ -26,8 +27,8 @@ func (c *Config) LocalEmbeddings() bool { return c.EmbeddingsModel.Value == loca
 // localModel is the model that needs no endpoint.
 func localModel() string { return embed.Hashed{}.Model() }
 
-// EmbeddingsOptions are what asking the configured endpoint for vectors needs. They are
-// of use unless [Config.LocalEmbeddings]. getenv reads the key, when it is needed.
+// EmbeddingsOptions are the options for calling the configured embedding endpoint. They
+// are meaningful unless [Config.LocalEmbeddings]. getenv reads the key when it is needed.
 func (c *Config) EmbeddingsOptions(getenv func(string) string) openai.Options {
 	return openai.Options{
 		URL: c.EmbeddingsURL.Value, Model: c.EmbeddingsModel.Value, Dims: c.typed.dims,
@@ -35,8 +36,8 @@ func (c *Config) EmbeddingsOptions(getenv func(string) string) openai.Options {
 	}
 }
 
-// SummariesLLM is the model that summarizes what is promoted, as the settings.llm of a
-// workflow names one; nil where none does.
+// SummariesLLM is the model that summarizes promoted memories, in the form of a
+// workflow's settings.llm; nil if there is none.
 func (c *Config) SummariesLLM() json.RawMessage {
 	return asked(c.SummariesModel, c.SummariesURL, c.SummariesKeyEnv)
 }
@@ -57,7 +58,8 @@ func asked(model, url, keyEnv Setting) json.RawMessage {
 	return core.MustJSON(llm)
 }
 
-// EndpointOf is the host:port of a URL, with the port of its scheme where it names none.
+// EndpointOf is the host:port of a URL, with the default port of its scheme if it has
+// none.
 func EndpointOf(base string) (endpoint string, ok bool) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {

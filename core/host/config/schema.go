@@ -18,9 +18,9 @@ func namespaceSchema() schema {
 	}
 }
 
-// Schema is the JSON Schema (draft 7) of reflectory.yaml, for editors. It tells the shape
-// and the bounds of each value. What a pattern can't say, and what two settings must have
-// in common, only [Load] knows.
+// Schema is the JSON Schema (draft 7) of reflectory.yaml, for editors. It has the shape
+// and the limits of each value. Rules that a pattern can't express, and rules about two
+// settings, are only checked by [Load].
 func Schema() json.RawMessage {
 	root := definitions().groupSchema("")
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -47,7 +47,7 @@ func (t table) groupSchema(key string) schema {
 	return s
 }
 
-// groupDocs say what the mappings of the file are about.
+// groupDocs describe the mappings of the file.
 func groupDocs() map[string]string {
 	return map[string]string{
 		"keep":                "how long what store prune moves to files stays in the store",
@@ -61,8 +61,8 @@ func groupDocs() map[string]string {
 	}
 }
 
-// valueSchema is the schema of a setting's value. A key without a value (null) is one that
-// isn't there.
+// valueSchema is the schema of a setting's value. A key without a value (null) counts as
+// missing.
 func (d Definition) valueSchema() schema {
 	s := schema{}
 	switch d.kind {
@@ -90,7 +90,7 @@ func (d Definition) valueSchema() schema {
 	return s
 }
 
-// with adds what the definition says of its values.
+// with adds what the definition says about its values.
 func (d Definition) with(s schema) schema {
 	for name, value := range d.schema {
 		s[name] = value
@@ -98,8 +98,8 @@ func (d Definition) with(s schema) schema {
 	return s
 }
 
-// described is what editors and people read of a setting: its doc and a default that isn't
-// a value.
+// described is the description of a setting for editors and people: its doc, and a
+// default that isn't a value.
 func (d Definition) described() string {
 	if d.computed == nil {
 		return d.Doc

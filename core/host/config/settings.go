@@ -14,43 +14,43 @@ import (
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
-// Definition is all that is known of one setting. To add a setting, add one, and the
-// field of [Config] that it fills.
+// Definition is everything that is known about one setting. To add a setting, add a
+// definition, and the field of [Config] that it fills.
 type Definition struct {
-	// Name is the setting's, as config show lists it.
+	// Name is the name of the setting, as config show lists it.
 	Name string
-	// Key is its place in reflectory.yaml, such as "settings.embeddings.model"; "" where
-	// a file can't set it.
+	// Key is its key in reflectory.yaml, such as "settings.embeddings.model"; "" if a
+	// file can't set it.
 	Key string
 	// Variable is the environment variable that sets it; "" for none.
 	Variable string
 	// Flag is the flag that sets it, without dashes; "" for none.
 	Flag string
-	// Default is the value where nobody sets it; in words where it is computed.
+	// Default is the value if nobody sets it, or a description if it is computed.
 	Default string
-	// Words are the values that it may have; nil where it isn't one of a few.
+	// Words are the allowed values; nil if it isn't one of a few words.
 	Words []string
-	// Doc says what it is, with unit and bounds.
+	// Doc describes the setting, with unit and limits.
 	Doc string
 
 	field    func(*Config) *Setting
 	computed func(c *Config, getenv func(string) string) string // the default; c has the settings listed before
 	kind     kind
 	folder   bool                // a path, which in the file is relative to the file's folder
-	check    func(string) *fault // of a value that isn't ""; nil takes any
-	schema   schema              // what JSON Schema says beyond the kind
+	check    func(string) *fault // checks a value that isn't ""; nil accepts any
+	schema   schema              // more rules for the JSON Schema
 }
 
-// DefaultNamespace is where runs are that don't say where.
+// DefaultNamespace is the namespace of runs that name none.
 const DefaultNamespace = "default"
 
-// LogLevels are the levels of logs, the most talkative first; "off" shows none.
+// LogLevels are the levels of logs, the most detailed first; "off" shows none.
 func LogLevels() []string { return append(plugin.LogLevels(), "off") }
 
-// Definitions are all settings, in the order in which they are shown.
+// Definitions are all settings, in display order.
 func Definitions() []Definition { return definitions() }
 
-// table is all settings. It is made once for each use of the package, and passed on.
+// table is all settings. It is made once for each call, and passed on.
 type table []Definition
 
 func definitions() table {
@@ -66,7 +66,7 @@ func definitions() table {
 	return all
 }
 
-// places are where things are kept.
+// places are the settings for where data is kept.
 func places() []Definition {
 	return []Definition{
 		{
@@ -103,7 +103,7 @@ func inDataDir(name string) func(*Config, func(string) string) string {
 	return func(c *Config, _ func(string) string) string { return filepath.Join(c.DataDir.Value, name) }
 }
 
-// plugins are which plugins run, and what they may reach.
+// plugins are the settings for which plugins run, and what they may reach.
 func plugins() []Definition {
 	return []Definition{
 		{
@@ -124,7 +124,7 @@ func plugins() []Definition {
 	}
 }
 
-// sandboxModes are what sandbox may be.
+// sandboxModes are the allowed values of sandbox.
 func sandboxModes() (words []string) {
 	for _, m := range sandbox.Modes() {
 		words = append(words, string(m))
@@ -132,7 +132,7 @@ func sandboxModes() (words []string) {
 	return words
 }
 
-// models are what makes vectors and summaries.
+// models are the settings for models that make vectors and summaries.
 func models() []Definition {
 	return []Definition{
 		{
@@ -223,12 +223,13 @@ func reflections() []Definition {
 	}
 }
 
-// The schemas of what names a model at an endpoint.
+// The schemas of the model, URL and key of an endpoint.
 func modelSchema() schema  { return schema{"maxLength": openai.MaxModelBytes} }
 func urlSchema() schema    { return schema{"pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+(/[^?#]*)?$`} }
 func keyEnvSchema() schema { return schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]{0,127}$`} }
 
-// stored are how memories are ranked, and how what is stored is written and kept.
+// stored are the settings for how memories are ranked, and how stored data is written and
+// kept.
 func stored() []Definition {
 	return []Definition{
 		{
@@ -299,7 +300,7 @@ func issuers() []Definition {
 	}
 }
 
-// runs are where runs are, who acts, and what is shown of it.
+// runs are the settings for the namespace of runs, the agent, and which logs are shown.
 func runs() []Definition {
 	return []Definition{
 		{

@@ -9,11 +9,11 @@ import (
 )
 
 // A caller is refused in this order: for a scope that it lacks, before the request is
-// looked at; for what it names by an id and may not know of, as if that weren't there; for
-// a namespace that it names and doesn't reach, whether the namespace exists or not; and
-// then by the access policy. So nothing is learnt by being refused.
+// read; for an id of something that it may not know about, as if that didn't exist; for a
+// namespace that it names and doesn't reach, whether the namespace exists or not; and
+// then by the access policy. So a refusal reveals nothing.
 
-// below ends a namespace that a request is about with all that is below it.
+// below is the ending of a namespace that stands for it and everything below it.
 const below = "/**"
 
 // scoped refuses a caller that lacks an operation's scope.
@@ -26,8 +26,8 @@ func (c *Call) scoped(o *Operation) error {
 		WithDetail("operation", o.Name).WithDetail("scope", string(o.Scope))
 }
 
-// allowed refuses a caller that doesn't reach where a request is done, or that the access
-// policy doesn't let do it there.
+// allowed refuses a caller that doesn't reach the namespaces of a request, or that the
+// access policy refuses there.
 func (c *Call) allowed(ctx context.Context, o *Operation, at place) error {
 	refuse := func(err error) error {
 		if at.absent != nil {
@@ -51,7 +51,8 @@ func (c *Call) allowed(ctx context.Context, o *Operation, at place) error {
 	return nil
 }
 
-// reaches reports whether the caller reaches a namespace, or with /** at its end all of it.
+// reaches reports whether the caller reaches a namespace, or, with /** at its end, all of
+// it.
 func (c *Call) reaches(namespace string) bool {
 	if namespace == "**" {
 		return c.caller.Reaches(core.EveryNamespace)
@@ -68,7 +69,7 @@ func (c *Call) reaches(namespace string) bool {
 	return false
 }
 
-// policyAllows asks the access policy, which records what it says.
+// policyAllows asks the access policy, whose decision is recorded.
 func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string) error {
 	scopes := make([]string, len(c.caller.Scopes))
 	for i, s := range c.caller.Scopes {

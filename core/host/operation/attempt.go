@@ -36,7 +36,7 @@ type RunAttempt struct {
 	core.Attempt
 }
 
-// place is where it is in the list.
+// place is the attempt's position in the list.
 func (a *RunAttempt) place() string { return fmt.Sprintf("%d/%d", a.Visit, a.Iteration) }
 
 func runAttempts(ctx context.Context, c *Call, in *RunAttempts) (*Page[RunAttempt], error) {
@@ -71,11 +71,11 @@ func runAttempts(ctx context.Context, c *Call, in *RunAttempts) (*Page[RunAttemp
 // RunAttemptsDiff names two attempts of a loop.
 type RunAttemptsDiff struct {
 	ID string `json:"id"`
-	// From and To are iterations. 0 is the last attempt for To, and the one before To for
-	// From.
+	// From and To are iterations. For To, 0 is the last attempt; for From, the one before
+	// To.
 	From int `json:"from,omitempty"`
 	To   int `json:"to,omitempty"`
-	// Visit is which visit of a node they are of; 0 is the last one with attempts.
+	// Visit is the visit to which the attempts belong; 0 is the last one with attempts.
 	Visit int `json:"visit,omitempty"`
 }
 

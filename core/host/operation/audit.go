@@ -15,10 +15,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The journal holds what was done in every namespace, in streams. Who may read a
-// namespace's memories may read its stream, and who reaches a run's namespace the run's;
-// all other streams, such as sessions and decisions, are about several namespaces, and so
-// only for operators who reach every one.
+// The journal holds what was done in every namespace, in streams. A caller who may read a
+// namespace's memories may read its stream, and a caller who reaches a run's namespace
+// may read the run's stream. All other streams, such as those of sessions and decisions,
+// concern several namespaces, and so are only for operators who reach every namespace.
 
 // audit are the operations on the journal.
 func audit() []Operation {
@@ -51,7 +51,7 @@ type AuditHead struct{}
 
 // Head is a head of the journal's root.
 type Head struct {
-	// Text is all of it, as it is kept elsewhere.
+	// Text is the whole head, in the form to keep elsewhere.
 	Text string `json:"head"`
 	journal.Head
 }
@@ -66,16 +66,16 @@ func auditHead(ctx context.Context, c *Call, _ *AuditHead) (*Head, error) {
 
 // AuditVerify asks whether the journal is as it was written.
 type AuditVerify struct {
-	// Head is a root's head that was kept elsewhere; nil is none. An empty one proves
-	// nothing, and is refused.
+	// Head is a head of the root that was kept elsewhere; nil means none. An empty one
+	// proves nothing, and is refused.
 	Head *string `json:"head,omitempty"`
 }
 
-// Audited is what was found. A journal that isn't whole is a result, not an error.
+// Audited is the result of an audit. A damaged journal is a result, not an error.
 type Audited struct {
 	Valid bool `json:"valid"`
 	journal.Audited
-	// Kept is the head that was given; "" for none.
+	// Kept is the head that was given; "" if none was.
 	Kept    string          `json:"kept_head,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
@@ -107,12 +107,12 @@ func auditVerify(ctx context.Context, c *Call, in *AuditVerify) (*Audited, error
 
 // AuditVerifySegment asks whether a file of segments is as it was sealed.
 type AuditVerifySegment struct {
-	// Name is what the file is called where something is wrong with it.
+	// Name is the name of the file in error messages.
 	Name string `json:"name,omitempty"`
 }
 
-// AuditedSegment is what was found. A file that isn't as it was sealed is a result, not an
-// error.
+// AuditedSegment is the result of checking a file. A file that differs from its seal is a
+// result, not an error.
 type AuditedSegment struct {
 	Valid bool `json:"valid"`
 	store.CheckedSegments
@@ -121,7 +121,7 @@ type AuditedSegment struct {
 
 func auditVerifySegment(ctx context.Context, c *Call, in *AuditVerifySegment) (*AuditedSegment, error) {
 	if c.Body == nil {
-		return nil, bodyMissing("the file that a pruning wrote")
+		return nil, bodyMissing("a file that store prune wrote")
 	}
 	out := &AuditedSegment{}
 	err := c.Host.Store.View(ctx, func(r core.Reader) (err error) {
@@ -171,15 +171,15 @@ func auditStreams(ctx context.Context, c *Call, in *AuditStreams) (*Page[journal
 	return pageOf(ctx, c, list, next, nil)
 }
 
-// AuditEntries names a stream: run/RUN, namespace/NAMESPACE, or another by its name.
+// AuditEntries names a stream: run/RUN, namespace/NAMESPACE, or another name.
 type AuditEntries struct {
 	Stream string `json:"stream"`
-	// From is the number of the first entry; 0 is so that the last one is shown. A page
-	// goes on with newer entries then, and else with older ones.
+	// From is the number of the first entry; with 0, the newest entries are shown. With
+	// From, the next page has newer entries, otherwise older ones.
 	From uint64 `json:"from,omitempty"`
-	// Types are the types of the entries to show, up to 100; none is all. A page then may
-	// have fewer entries than its limit, and another follow: each looks at up to
-	// [MaxAuditLooked].
+	// Types are the types of the entries to show, up to 100; none means all. A page may
+	// then have fewer entries than its limit without being the last: each page reads up
+	// to [MaxAuditLooked] entries.
 	Types []string `json:"types,omitempty"`
 	Paging
 }
@@ -188,19 +188,20 @@ type AuditEntries struct {
 type StreamEntries struct {
 	Stream string       `json:"stream"`
 	Head   journal.Head `json:"head"`
-	// Pruned is the seal of what went to files; nil for nothing.
+	// Pruned is the seal of the pruned entries; nil if nothing was pruned.
 	Pruned *Seal `json:"pruned,omitempty"`
 	Page[journal.Entry]
 }
 
-// Seal is what went to a file last, and the entry of [journal.PrunedStream] that says so.
+// Seal describes the entries that were moved to a file last, and the entry of
+// [journal.PrunedStream] that records it.
 type Seal struct {
 	Entry uint64 `json:"seal"`
 	journal.SegmentPruned
 }
 
-// ofStream is where the entries of a stream are about. The streams that name neither a
-// namespace nor a run are only for operators, whether they are there or not.
+// ofStream is the place of a stream's entries. Streams that name neither a namespace nor
+// a run are only for operators, whether they exist or not.
 func ofStream(ctx context.Context, c *Call, in *AuditEntries) (place, error) {
 	if namespace, ok := strings.CutPrefix(in.Stream, namespaceStream); ok && namespace != "" {
 		return place{namespaces: []string{namespace}}, nil
@@ -216,22 +217,22 @@ func ofStream(ctx context.Context, c *Call, in *AuditEntries) (place, error) {
 		case !c.reaches("**"):
 			return place{}, absent
 		}
-		return place{namespaces: []string{"**"}}, nil // of a run that was pruned
+		return place{namespaces: []string{"**"}}, nil // the run was pruned
 	}
 	if !c.caller.Has(core.ScopeOperate) {
-		return place{}, sdk.Errorf(sdk.Denied, "scope_denied", "streams of the journal that are of no namespace and no run need the scope %s, which the caller doesn't have", core.ScopeOperate).
+		return place{}, sdk.Errorf(sdk.Denied, "scope_denied", "streams of the journal that belong to no namespace or run need the scope %s, which the caller doesn't have", core.ScopeOperate).
 			WithHint("ask the operator for a token with that scope").WithDetail("scope", string(core.ScopeOperate))
 	}
 	return place{namespaces: []string{"**"}}, nil
 }
 
-// The beginnings of streams' names.
+// The prefixes of streams' names.
 const (
 	namespaceStream = "namespace/"
 	runStream       = "run/"
 )
 
-// readsStream reports whether the caller may read a stream: as ofStream has it.
+// readsStream reports whether the caller may read a stream, by the rules of ofStream.
 func (c *Call) readsStream(r core.Reader, stream string) (bool, error) {
 	if namespace, ok := strings.CutPrefix(stream, namespaceStream); ok && namespace != "" {
 		return c.reaches(namespace), nil
@@ -245,12 +246,12 @@ func (c *Call) readsStream(r core.Reader, stream string) (bool, error) {
 	}
 	namespace, err := run.ReadRunNamespace(r, id)
 	if code := sdk.CodeOf(err); code == sdk.NotFound || code == sdk.Invalid {
-		return false, nil // it was pruned, and nothing says where it was
+		return false, nil // the run was pruned, and its namespace isn't known any more
 	}
 	return err == nil && c.reaches(runNamespace(namespace)), err
 }
 
-// runNamespace is where a run is.
+// runNamespace is the namespace of a run.
 func runNamespace(namespace string) string {
 	if namespace == "" {
 		return config.DefaultNamespace
@@ -263,7 +264,7 @@ func streamNotFound(stream string) error {
 		WithHint("list them").WithAction("audit show")
 }
 
-// MaxAuditLooked is how many entries a page looks at, where it shows only some types.
+// MaxAuditLooked is how many entries a page reads if it shows only some types.
 const MaxAuditLooked = 10_000
 
 // maxTypes bounds a filter by types: there are fewer.
@@ -288,7 +289,7 @@ func (in *AuditEntries) checkTypes() error {
 	return core.JoinErrors(problems...)
 }
 
-// shows reports whether an entry is of one of the types.
+// shows reports whether an entry has one of the types.
 func (in *AuditEntries) shows(e *journal.Entry) bool {
 	return len(in.Types) == 0 || slices.Contains(in.Types, e.Type)
 }
@@ -357,10 +358,10 @@ func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntrie
 	return out, nil
 }
 
-// entryRange says which entries a page has, and where the next one begins, or, where the
-// pages go back, ends; 0 for none. The entries up to pruned aren't there, and head is the
-// last one. edge is where an earlier page said that this one begins or ends; 0 for the
-// first page.
+// entryRange says which entries a page has, and where the next one begins, or, if the
+// pages go backwards, ends; 0 if there is none. The entries up to pruned don't exist, and
+// head is the last one. edge is where the previous page said that this one begins or
+// ends; 0 for the first page.
 func entryRange(from, edge, limit, pruned, head uint64) (first, last, next uint64) {
 	if from > 0 {
 		first = max(from, edge, pruned+1)

@@ -37,10 +37,10 @@ type DecisionList struct {
 	// Point is a policy point; "" is any.
 	Point core.Point `json:"point,omitempty"`
 	// Namespace is where they were made; "" is every namespace that the caller reaches.
-	// Subtree takes the ones below too.
+	// Subtree includes the namespaces below.
 	Namespace string `json:"namespace,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`
-	// Since leaves out earlier ones; the zero time is all of them.
+	// Since leaves out earlier decisions; the zero time selects all.
 	Since time.Time `json:"since,omitzero"`
 	// Outcome is a field of the outcome and its value, such as allow=false or
 	// verdict=promote; "" is any.
@@ -61,8 +61,8 @@ type Decided struct {
 	Failure *core.ErrorInfo `json:"failure,omitempty"`
 }
 
-// ofDecisions is where a list looks: in the namespace that it names, or, filtered by what
-// the caller reaches, on the host.
+// ofDecisions is the place of a list: the namespace that it names, or the host, with a
+// filter by what the caller reaches.
 func ofDecisions(ctx context.Context, c *Call, in *DecisionList) (place, error) {
 	if in.Namespace == "" {
 		return place{}, nil
@@ -70,7 +70,7 @@ func ofDecisions(ctx context.Context, c *Call, in *DecisionList) (place, error) 
 	return inTree(func(in *DecisionList) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
 }
 
-// check reports all that is wrong with a list.
+// check reports everything that is wrong with a list request.
 func (in *DecisionList) check() error {
 	var problems []error
 	if points := core.PolicyPoints(); in.Point != "" && !slices.Contains(points, in.Point) {
@@ -85,7 +85,7 @@ func (in *DecisionList) check() error {
 		problems = append(problems, core.CheckNamespace(in.Namespace))
 	}
 	if name, _, ok := strings.Cut(in.Outcome, "="); in.Outcome != "" && (!ok || name == "") {
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "outcome_invalid", "outcome %q is no field=value", core.Cut(in.Outcome)).
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "outcome_invalid", "outcome %q isn't of the form field=value", core.Cut(in.Outcome)).
 			WithHint("write it like allow=false").WithDetail("field", "outcome"))
 	}
 	return core.JoinErrors(problems...)
@@ -104,8 +104,8 @@ func (in *DecisionList) takes(r *policy.Record) bool {
 	return in.Outcome == "" || there && fmt.Sprint(got) == value
 }
 
-// seesDecision reports whether the caller may see what was decided in a namespace, "" for
-// the host itself.
+// seesDecision reports whether the caller may see the decisions of a namespace; "" is the
+// host itself.
 func (c *Call) seesDecision(namespace string) bool {
 	return c.reaches("**") || namespace != "" && c.reaches(namespace)
 }
@@ -149,7 +149,7 @@ type DecisionGet struct {
 	ID string `json:"id"`
 }
 
-// Decision is a recorded decision whole.
+// Decision is a whole recorded decision.
 type Decision struct {
 	ID string `json:"id"`
 	*policy.Record
@@ -165,8 +165,9 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, d.Record)
 }
 
-// ofDecision is where a decision was made. To who doesn't reach all, one that is only named
-// by its beginning, or that is about the host itself, isn't there.
+// ofDecision is the place of a decision. For a caller that doesn't reach everything, a
+// decision that is named by the start of its id, or that concerns the host itself,
+// doesn't exist.
 func ofDecision(ctx context.Context, c *Call, in *DecisionGet) (place, error) {
 	absent := decisions.NotFound(in.ID)
 	found, err := decisions.Find(ctx, c.Host.Store, in.ID)

@@ -28,7 +28,7 @@ func evaluations() []Operation {
 	}
 }
 
-// single loads a step that came as text.
+// single loads a step that was sent as text.
 func (f *SourceFiles) single(what, text string, load func(core.Source, workflow.Options) (*workflow.Single, error)) (*workflow.Single, error) {
 	source, err := f.source(what, text)
 	if err != nil {
@@ -39,14 +39,14 @@ func (f *SourceFiles) single(what, text string, load func(core.Source, workflow.
 
 // Evaluate asks for a verdict.
 type Evaluate struct {
-	// Evaluator is YAML: what is under evaluator: in a workflow, with or without that key.
+	// Evaluator is YAML: the part of a workflow under evaluator:, with or without that
+	// key.
 	Evaluator string `json:"evaluator"`
 	SourceFiles
-	// Namespace is where it is done, which is what policies decide by; "" is the configured
-	// one.
+	// Namespace is the namespace for policies; "" is the configured one.
 	Namespace string `json:"namespace,omitempty"`
-	// Output is what is judged. Without it that is the state's reflection_output, else its
-	// output.
+	// Output is what is judged. If it is missing, the state's reflection_output is
+	// judged, else its output.
 	Output json.RawMessage `json:"output,omitempty"`
 	// State is a JSON object that the evaluator sees. It may have reflection_* keys, as a
 	// recorded state does.
@@ -82,16 +82,16 @@ func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResul
 
 // Correct asks for a better output.
 type Correct struct {
-	// Corrector is YAML: what is under corrector: in a workflow, with or without that key.
+	// Corrector is YAML: the part of a workflow under corrector:, with or without that
+	// key.
 	Corrector string `json:"corrector"`
 	SourceFiles
-	// Namespace is where it is done, which is what policies decide by; "" is the configured
-	// one.
+	// Namespace is the namespace for policies; "" is the configured one.
 	Namespace string `json:"namespace,omitempty"`
 	// Output is what is repaired.
 	Output json.RawMessage `json:"output,omitempty"`
-	// Errors are what is wrong with it: a list of texts or of findings, or a verdict, which
-	// holds one.
+	// Errors are the errors of the output: a list of texts or of findings, or a verdict,
+	// which contains one.
 	Errors json.RawMessage `json:"errors,omitempty"`
 }
 
@@ -125,7 +125,7 @@ func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, 
 	return act[action.CorrectResult](ctx, c, in.Namespace, single, spec, nil)
 }
 
-// findings are a list of errors, or a verdict's.
+// findings is a list of errors, or the list in a verdict.
 func findings(errors json.RawMessage) json.RawMessage {
 	var verdict struct {
 		Errors json.RawMessage `json:"errors"`
@@ -136,7 +136,7 @@ func findings(errors json.RawMessage) json.RawMessage {
 	return errors
 }
 
-// checkInput refuses a value that is too large or no JSON.
+// checkInput refuses a value that is too large or isn't JSON.
 func checkInput(field string, value json.RawMessage) error {
 	if len(value) == 0 {
 		return nil

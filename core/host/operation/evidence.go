@@ -9,8 +9,8 @@ import (
 )
 
 // evidence are the operations that record what memories are worth. Their requests come
-// from outside, from logs and tools: JSON is read by the gate, which refuses what it
-// doesn't know and what is left out.
+// from outside, from logs and tools: the gate reads the JSON, and refuses unknown keys
+// and missing ones.
 func evidence() []Operation {
 	return []Operation{
 		define(Operation{
@@ -85,14 +85,14 @@ func (e *EvidenceDAG) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// evidenceDAG is for who reaches every namespace: a workflow has one graph for all, so
-// that who records it changes what memories of others are worth, and hears whether it
-// was there.
+// evidenceDAG requires a caller that reaches every namespace: a workflow has one graph
+// for all, so recording it changes what other callers' memories are worth, and reveals
+// whether the graph was already recorded.
 func evidenceDAG(ctx context.Context, c *Call, in *EvidenceDAG) (*gate.DAGRecorded, error) {
 	return c.Host.Evidence.RecordDAG(ctx, &in.WorkflowDAG)
 }
 
-// EvidenceOmega is what is known of a memory, which [gate.ReadOmega] reads from JSON.
+// EvidenceOmega has the factors of a memory, which [gate.ReadOmega] reads from JSON.
 type EvidenceOmega struct{ core.OmegaEvidence }
 
 // UnmarshalJSON implements [json.Unmarshaler].

@@ -12,7 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// gated are the operations of the gate. What may purge needs the scope for that.
+// gated are the operations of the gate. Operations that may purge need the scope for
+// that.
 func gated() []Operation {
 	return []Operation{
 		define(Operation{
@@ -30,24 +31,24 @@ func gated() []Operation {
 	}
 }
 
-// GateRun names a memory that waits for the gate, and what the caller knows of it: above
-// the recorded factors, where it gives one.
+// GateRun names a memory that waits for the gate, and has factors that the caller gives
+// instead of the recorded ones.
 type GateRun struct {
 	ID string `json:"id"`
 	core.OmegaFactors
 	// Notes are lines that are recorded with the decision.
 	Notes []string `json:"notes,omitempty"`
-	// DryRun decides and writes nothing; the decision has no id then.
+	// DryRun decides without writing anything; the decision then has no id.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// gateRun may ask a model for a summary, and so is long.
+// gateRun may ask a model for a summary, so it is a long operation.
 func gateRun(ctx context.Context, c *Call, in *GateRun) (*core.GateDecision, error) {
 	d, err := c.Host.Memories.Revalidate(ctx, in.ID, memory.RevalidateRequest{DryRun: in.DryRun, Omega: in.OmegaFactors, Notes: in.Notes})
 	return c.decided(ctx, d, err)
 }
 
-// decided is a decision as the caller may see it.
+// decided is a decision, reduced to what the caller may see.
 func (c *Call) decided(ctx context.Context, d *core.GateDecision, err error) (*core.GateDecision, error) {
 	if d != nil {
 		d.GivenTo = c.givenTo(ctx, d.GivenTo)
@@ -55,7 +56,7 @@ func (c *Call) decided(ctx context.Context, d *core.GateDecision, err error) (*c
 	return d, err
 }
 
-// givenTo names who was given what was purged, as far as the caller reaches them.
+// givenTo is what was derived from purged memories, reduced to what the caller reaches.
 func (c *Call) givenTo(ctx context.Context, given *core.GivenTo) *core.GivenTo {
 	if given == nil || c.reaches("**") {
 		return given
@@ -75,8 +76,8 @@ type GateExplain struct {
 	ID string `json:"id"`
 	core.OmegaFactors
 	Notes []string `json:"notes,omitempty"`
-	// Now explains what the gate would decide now. So does a factor or a note, and so it
-	// is where the gate never decided.
+	// Now explains what the gate would decide now. A factor or a note has the same
+	// effect, and so it is if the gate never decided.
 	Now bool `json:"now,omitempty"`
 }
 
@@ -105,18 +106,18 @@ func gateExplain(ctx context.Context, c *Call, in *GateExplain) (*gate.Explanati
 	return gate.Explain(d), nil
 }
 
-// GateRequest asks for a memory to be erased, the one thing that can be asked for yet.
+// GateRequest asks for a memory to be erased, the only request to the gate so far.
 type GateRequest struct {
 	ID    string `json:"id"`
 	Erase bool   `json:"erase"`
-	// Reason says why, in up to 1,024 bytes. The decision keeps it.
+	// Reason says why, in up to 1,024 bytes. It is stored with the decision.
 	Reason string `json:"reason"`
 }
 
 func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecision, error) {
 	if !in.Erase {
 		return nil, sdk.Errorf(sdk.Invalid, "erase_missing", "erase isn't true").
-			WithHint("nothing else can be requested of the gate yet").WithDetail("field", "erase")
+			WithHint("nothing else can be requested from the gate yet").WithDetail("field", "erase")
 	}
 	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason})
 	return c.decided(ctx, d, err)

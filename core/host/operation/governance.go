@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 )
 
-// governances are the operations on what holds in namespaces.
+// governances are the operations on the settings of namespaces.
 func governances() []Operation {
 	return []Operation{
 		define(Operation{
@@ -29,9 +29,9 @@ func governances() []Operation {
 	}
 }
 
-// ofLevel is where a request looks that names a level: a namespace, or "*" for all.
-// Whether there can be such a namespace, the governor says: what is stored under a name
-// that there can't be must be dropped all the same.
+// ofLevel is the place of a request that names a level: a namespace, or "*" for all. The
+// governor checks whether the name is valid: it must be possible to drop what is stored
+// under an invalid name.
 func ofLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, _ *Call, in *In) (place, error) {
 		level := *of(in)
@@ -42,8 +42,8 @@ func ofLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (pl
 	}
 }
 
-// fromLevel is ofLevel for a change: what a level sets holds in all namespaces below it,
-// so that the caller has to reach those too.
+// fromLevel is ofLevel for a change: a level's settings apply to all namespaces below it,
+// so the caller has to reach those too.
 func fromLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, _ *Call, in *In) (place, error) {
 		level := *of(in)
@@ -76,12 +76,13 @@ func governanceExplain(ctx context.Context, c *Call, in *GovernanceExplain) (*go
 	return c.Host.Governance.Explain(ctx, in.Namespace)
 }
 
-// GovernanceSet has what a level is to set: see [governance.Governor.Set].
+// GovernanceSet has the assignments for a level: see [governance.Governor.Set].
 type GovernanceSet struct {
 	Namespace string `json:"namespace"`
-	// Assignments are such as "max_reflection_depth=2", 1 to 100.
+	// Assignments are texts such as "max_reflection_depth=2", 1 to 100.
 	Assignments []string `json:"assignments"`
-	// IfVersion is the version that the level must have: see [EntityVersion]. "" is any.
+	// IfVersion is the version that the level must have: see [EntityVersion]. "" accepts
+	// any.
 	IfVersion string `json:"if_version,omitempty"`
 }
 
@@ -89,11 +90,12 @@ func governanceSet(ctx context.Context, c *Call, in *GovernanceSet) (*governance
 	return c.Host.Governance.SetIf(ctx, in.Namespace, in.IfVersion, in.Assignments...)
 }
 
-// GovernanceUnset has the fields that a level is to leave to those above; none is all.
+// GovernanceUnset has the fields to remove from a level; none means all.
 type GovernanceUnset struct {
 	Namespace string   `json:"namespace"`
 	Fields    []string `json:"fields,omitempty"`
-	// IfVersion is the version that the level must have: see [EntityVersion]. "" is any.
+	// IfVersion is the version that the level must have: see [EntityVersion]. "" accepts
+	// any.
 	IfVersion string `json:"if_version,omitempty"`
 }
 

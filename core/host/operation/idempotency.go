@@ -12,31 +12,33 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A caller whose connection broke doesn't know whether a call was done. With an idempotency
-// key it can be made again. What that guarantees, package idempotency says; here it is laid
-// around every operation that writes, so that none has to know of it.
+// A caller whose connection broke doesn't know whether a call was done. With an
+// idempotency key it can repeat the call safely. Package idempotency says what that
+// guarantees; this file applies it to every operation that writes, so that no operation
+// has to know about it.
 //
-// The key is looked up before what the request names: a second call to erase a memory, or to
-// approve a reflection, wouldn't find it any more. An outcome is only given to the subject
-// whose key it is, with the namespaces that it had then, and after the access policy was
-// asked again.
+// The key is looked up before the things that the request names: a second call to erase a
+// memory, or to approve a reflection, wouldn't find it any more. An outcome is only given
+// to the subject that owns the key, with the namespaces that it had then, and after
+// asking the access policy again.
 //
-// The keys in the requests of memory_observe and memory_reflect are something else. They
-// belong to the memory: they are written with it and proven by the journal, they hold for
-// ever, each item of a batch has its own, and a run's node that is tried again has one. So
-// an import that is repeated a week later stores nothing twice, which a call's key, for a
-// day, couldn't promise; and a call's key covers all that the call did, which they can't.
+// The keys in the requests of memory_observe and memory_reflect are different. They
+// belong to the memory: they are written with it, proven by the journal and valid for
+// ever; each item of a batch has its own, and so does a node of a run that is tried
+// again. So an import that is repeated a week later stores nothing twice, which a call's
+// key can't promise, as it is valid for a day. A call's key in turn covers everything
+// that the call did.
 
-// saved is what an outcome holds.
+// saved is the stored form of an outcome.
 type saved struct {
 	Result json.RawMessage `json:"result,omitempty"`
-	// Run is of a result that is a run: only its id is kept, since the run is stored, and a
-	// purge finds it there. Its result is the one that it has by now.
+	// Run is the id of a result that is a run. Only the id is kept, because the run is
+	// stored, and a purge finds it there. The caller gets the run as it is now.
 	Run   string      `json:"run,omitempty"`
 	Error *savedError `json:"error,omitempty"`
 }
 
-// savedError is an error with what callers see of it.
+// savedError is an error, reduced to what callers see of it.
 type savedError struct {
 	Code    sdk.Code       `json:"code"`
 	Reason  string         `json:"reason,omitempty"`
@@ -64,8 +66,8 @@ func (e *savedError) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// keyed reports whether a call has to be done once for its key. Where nothing changes, a
-// key means nothing.
+// keyed reports whether a call has to be done only once for its key. A key has no effect
+// on an operation that changes nothing.
 func (c *Call) keyed(o *Operation) (bool, error) {
 	if c.IdempotencyKey == "" || o.ReadOnly {
 		return false, nil
@@ -73,9 +75,9 @@ func (c *Call) keyed(o *Operation) (bool, error) {
 	why := ""
 	switch {
 	case c.Body != nil || o.Name == "store_import":
-		why = "it brings a file, or replaces the store"
+		why = "it sends a file, or replaces the store"
 	case o.Secret:
-		why = "its result has a secret, which is never stored"
+		why = "its result contains a secret, which is never stored"
 	default:
 		return true, nil
 	}
@@ -83,13 +85,13 @@ func (c *Call) keyed(o *Operation) (bool, error) {
 		WithHint("leave the key out").WithDetail("field", "idempotency_key")
 }
 
-// once does an operation, unless an earlier call with the key did: then it gives what that
-// came to.
+// once does an operation, unless an earlier call with the key did it: then it returns
+// that call's outcome.
 func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
 	request := &idempotency.Request{
 		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent,
-		Body: core.MustJSON([]any{patterns, in}), // before short ids are made whole in it
+		Body: core.MustJSON([]any{patterns, in}), // before short ids in it are completed
 	}
 	if first, err := c.Host.Keys.Find(ctx, request); err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	}
 	at, err := c.reached(ctx, o, in)
 	if err != nil {
-		return nil, err // it isn't done, and so leaves no outcome
+		return nil, err // it wasn't done, so it has no outcome
 	}
 	claim, first, err := c.Host.Keys.Begin(ctx, request, at.namespaces)
 	if err != nil {
@@ -109,8 +111,8 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	}
 	defer claim.Abandon() // where it panics
 	out, err := o.do(claim.Context(ctx), c, in)
-	// The call is done, and its caller hears so, also where the outcome can't be recorded:
-	// the claim then says that it was done.
+	// The call is done, and its caller learns its result, even if the outcome can't be
+	// recorded: the claim then says that the call was done.
 	_ = claim.End(ctx, ending(in, out, err))
 	return out, err
 }
@@ -124,7 +126,7 @@ func (o *Operation) keyName() string {
 	return o.Name
 }
 
-// ending is how a call ended, as it is kept.
+// ending is the stored form of how a call ended.
 func ending(in, out any, err error) idempotency.Ending {
 	e := idempotency.Ending{Memories: told(in, out), Again: passes(err)}
 	var s saved
@@ -141,7 +143,7 @@ func ending(in, out any, err error) idempotency.Ending {
 	return e
 }
 
-// passes reports whether an error says that the same call may succeed later.
+// passes reports whether an error is temporary, so that the same call may succeed later.
 func passes(err error) bool {
 	switch sdk.CodeOf(err) {
 	case sdk.Unavailable, sdk.Timeout, sdk.Cancelled, sdk.Exhausted:
@@ -151,7 +153,8 @@ func passes(err error) bool {
 	}
 }
 
-// again gives the outcome of an earlier call, if the caller may still do what it did.
+// again returns the outcome of an earlier call, if the caller may still do what that call
+// did.
 func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempotency.Outcome) (any, error) {
 	if err := c.allowed(ctx, o, place{namespaces: first.Namespaces}); err != nil {
 		if _, now := c.reached(ctx, o, in); now != nil {
@@ -187,9 +190,9 @@ func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempoten
 	return out, nil
 }
 
-// told are the memories whose texts may be in a request or its result: a purge of one
-// removes what is kept of the call. Results that are decisions of the gate have none, and
-// results of runs aren't kept.
+// told lists the memories whose texts may be in a request or its result: purging one of
+// them removes the stored outcome. Results that are decisions of the gate have none, and
+// results of runs aren't stored.
 func told(in, out any) (ids []string) {
 	switch in := in.(type) {
 	case *memory.LinkRequest: // links' metadata goes with either end

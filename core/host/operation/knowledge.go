@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// knowledge are the operations on what the gate promoted.
+// knowledge are the operations on promoted knowledge.
 func knowledge() []Operation {
 	return []Operation{
 		define(Operation{
@@ -39,7 +39,7 @@ func ofKnowledge(ctx context.Context, c *Call, in *KnowledgeGet) (place, error) 
 }
 
 // atKnowledge finds an entry by its id or, for a caller that reaches every namespace, the
-// beginning of that, makes the id whole, and returns where it is.
+// start of its id, completes the id, and returns the entry's place.
 func (c *Call) atKnowledge(ctx context.Context, id *string) (place, error) {
 	absent := memory.KnowledgeNotFound(*id)
 	find := c.Host.Memories.Knowledge
@@ -61,7 +61,7 @@ func knowledgeGet(ctx context.Context, c *Call, in *KnowledgeGet) (*core.Knowled
 // KnowledgeList selects entries.
 type KnowledgeList struct {
 	Namespace string `json:"namespace,omitempty"`
-	// Superseded takes the entries too that another took the place of.
+	// Superseded includes entries that another entry replaced.
 	Superseded bool `json:"superseded,omitempty"`
 	Paging
 }
@@ -95,13 +95,14 @@ func knowledgeRecall(ctx context.Context, c *Call, in *memory.KnowledgeQuery) (*
 	return &KnowledgeRecalled{orEmpty(found)}, nil
 }
 
-// KnowledgeSupersede names an entry, and the one that takes its place.
+// KnowledgeSupersede names an entry, and the entry that replaces it.
 type KnowledgeSupersede struct {
 	ID string `json:"id"`
 	By string `json:"by"`
 }
 
-// ofSuperseded is where both entries are. One that the caller doesn't reach isn't there.
+// ofSuperseded is the place of both entries. An entry that the caller doesn't reach is
+// treated as missing.
 func ofSuperseded(ctx context.Context, c *Call, in *KnowledgeSupersede) (place, error) {
 	var at place
 	for _, id := range []*string{&in.ID, &in.By} {

@@ -27,8 +27,8 @@ func histories() []Operation {
 // MemoryLineage names a memory.
 type MemoryLineage struct {
 	ID string `json:"id"`
-	// Depth is how many links to go, either way, from 1 to [memory.MaxLineageDepth], which
-	// 0 is too.
+	// Depth is how many links to follow, in either direction, from 1 to
+	// [memory.MaxLineageDepth]; 0 means the maximum.
 	Depth int `json:"depth,omitempty"`
 }
 

@@ -78,10 +78,10 @@ type MemoryObserveAll struct {
 	Items []*core.ObserveRequest `json:"items"`
 }
 
-// MemoryObservedAll counts what became of them.
+// MemoryObservedAll counts the results.
 type MemoryObservedAll struct {
-	// Observed counts new memories, and Repeated the ones that were there before by their
-	// idempotency keys. WithoutVector counts the ones that only words find.
+	// Observed counts new memories, and Repeated those that were already stored, by their
+	// idempotency keys. WithoutVector counts those that are only found by their words.
 	Observed      int `json:"observed"`
 	Repeated      int `json:"repeated"`
 	WithoutVector int `json:"without_vector,omitempty"`
@@ -122,7 +122,7 @@ func memoryObserveAll(ctx context.Context, c *Call, in *MemoryObserveAll) (*Memo
 	return out, nil
 }
 
-// ofSources is where a reflection's sources are, and where it belongs.
+// ofSources is the place of a reflection: the namespaces of its sources, and its own.
 func ofSources(ctx context.Context, c *Call, in *core.ReflectRequest) (place, error) {
 	at, err := c.atMemories(ctx, in.SourceIDs)
 	if err == nil && in.Namespace != "" {
@@ -135,7 +135,8 @@ func memoryReflect(ctx context.Context, c *Call, in *core.ReflectRequest) (*core
 	return c.Host.Memories.Reflect(ctx, in)
 }
 
-// Recalled is what a recall returned, and where memories are if it found none.
+// Recalled is what a recall returned, and which namespaces have memories if it found
+// none.
 type Recalled struct {
 	*core.RecallResult
 	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
@@ -172,7 +173,7 @@ type MemoryList struct {
 	Paging
 }
 
-// Memories is a page of memories, and where memories are if there are none.
+// Memories is a page of memories, and which namespaces have memories if it has none.
 type Memories struct {
 	Page[*core.Memory]
 	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
@@ -220,10 +221,10 @@ func (c *Call) namespaces(ctx context.Context) ([]memory.NamespaceCount, error) 
 	return slices.DeleteFunc(list, func(n memory.NamespaceCount) bool { return !c.reaches(n.Namespace) }), err
 }
 
-// maxElsewhere is how many namespaces an empty answer names.
+// maxElsewhere is how many namespaces an empty result names.
 const maxElsewhere = 10
 
-// elsewhere are the namespaces with the most memories, for an answer that found none.
+// elsewhere are the namespaces with the most memories, for an empty result.
 func (c *Call) elsewhere(ctx context.Context) ([]memory.NamespaceCount, error) {
 	list, err := c.namespaces(ctx)
 	slices.SortStableFunc(list, func(a, b memory.NamespaceCount) int { return cmp.Compare(b.Memories, a.Memories) })
@@ -250,7 +251,7 @@ type MemoryExplain struct {
 	ID string `json:"id"`
 }
 
-// ofMemoryOrPurged is ofMemory for what is known of a memory after its purge as well.
+// ofMemoryOrPurged is ofMemory for requests that also work after a memory's purge.
 func ofMemoryOrPurged(ctx context.Context, c *Call, in *MemoryExplain) (place, error) {
 	absent := memory.NotFound(in.ID)
 	at, err := c.atMemory(ctx, &in.ID)

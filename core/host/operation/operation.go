@@ -1,11 +1,11 @@
 // Package operation has everything that a caller can have a host do, in one table. The
-// command line, HTTP, MCP and the web page are made of it, so that a request gives the
+// command line, HTTP, MCP and the web page are built on it, so that a request gives the
 // same result, and the same refusal, wherever it comes from.
 //
-// A file has the operations of a noun, and a function is a verb. What holds for all of
-// them is done here, before the function is called: who may do it (the caller's scopes and
-// namespaces, then the access policy, which is recorded), short ids, and how long it may
-// take. Nothing above this package decides any of that.
+// A file has the operations of a noun, and each function is a verb. What all operations
+// share is done here, before the function is called: who may do it (the caller's scopes
+// and namespaces, then the access policy, whose decision is recorded), completing short
+// ids, and how long it may take. Nothing above this package decides any of that.
 package operation
 
 import (
@@ -25,16 +25,16 @@ import (
 type Operation struct {
 	// Name is a noun and a verb, such as memory_get. It is stable.
 	Name string
-	// Method and Path are its route over HTTP, such as GET and /v1/memories/{id}. What is
-	// in braces is a field of the request by its JSON name.
+	// Method and Path are its route over HTTP, such as GET and /v1/memories/{id}. A name
+	// in braces is a field of the request, by its JSON name.
 	Method, Path string
-	// Doc says in a line what it does.
+	// Doc describes it in one line.
 	Doc string
 	// Scope is what a caller must have.
 	Scope core.Scope
-	// ReadOnly is whether it changes nothing but what is counted and recorded of its use.
+	// ReadOnly is whether it changes nothing, except counts and records of its use.
 	ReadOnly bool
-	// Destructive is whether something is gone after it.
+	// Destructive is whether it removes something.
 	Destructive bool
 	// Idempotent is whether a second call with the same request changes nothing more.
 	Idempotent bool
@@ -43,48 +43,49 @@ type Operation struct {
 	// Job is the type of the jobs that do it where nobody waits for it: see [Operation.AsJob].
 	// "" is for one that is always done within its request.
 	Job job.Type
-	// Secret is whether its result has a secret, which is shown this once: it is never stored,
-	// for a request that comes again either, and never logged.
+	// Secret is whether its result has a secret, which is returned once: it is never
+	// stored, not even for a repeated request, and never logged.
 	Secret bool
-	// NoStore is whether it needs no store, which isn't opened for it.
+	// NoStore is whether it needs no store, so that none is opened for it.
 	NoStore bool
-	// Body is whether the call's Body is part of the request, and Sink whether its Sink is
-	// given a part of the result.
+	// Body is whether the call's Body is part of the request, and Sink whether a part of
+	// the result is written to its Sink.
 	Body, Sink bool
 
 	in, out reflect.Type
-	// where says where a request is done, and makes whole ids of its short ones.
+	// where returns the place of a request, and completes its short ids.
 	where func(context.Context, *Call, any) (place, error)
 	do    func(context.Context, *Call, any) (any, error)
 }
 
-// Deadline is how long an operation takes at most that isn't long, from when the store is
-// open: longer than any of them needs, shorter than callers wait.
+// Deadline is how long an operation may take that isn't long, measured from when the
+// store is open: longer than any of them needs, shorter than callers wait.
 const Deadline = 10 * time.Second
 
-// In is the type of the request, a struct that [Do] takes a pointer to, and Out the type
+// In is the type of the request, a struct to which [Do] takes a pointer, and Out the type
 // of the result.
 func (o *Operation) In() reflect.Type  { return o.in }
 func (o *Operation) Out() reflect.Type { return o.out }
 
-// Call is what a call has besides its request. Its caller is in the context.
+// Call is a call without its request. Its caller is in the context.
 type Call struct {
-	// Host does it.
+	// Host does the operation.
 	Host *host.Host
-	// Events hears what happens meanwhile, in order; nil doesn't. Pieces has it hear the
-	// pieces of outputs too.
+	// Events is called with what happens during the call, in order; nil drops it. Pieces
+	// includes the pieces of outputs.
 	Events func(core.Event)
 	Pieces bool
-	// Progress hears how far it is; nil doesn't.
+	// Progress is called with how far the call is; nil drops it.
 	Progress func(Progress)
-	// Body is what a request brings that is too large for a field, such as an import; nil
-	// is nothing. Sink takes what a result has of the kind, such as an export.
+	// Body is the part of a request that is too large for a field, such as an import; nil
+	// means empty. Sink takes such a part of a result, for example an export.
 	Body io.Reader
 	Sink io.Writer
-	// IdempotencyKey has an operation that writes done once: a second call with the same
-	// key and request gets the outcome of the first for [idempotency.Lifetime], and
-	// another request is refused. "" is none. See package idempotency for what holds
-	// after a crash. Replayed, if set, is set to whether the outcome is an earlier call's.
+	// IdempotencyKey makes sure that an operation that writes is done only once: a second
+	// call with the same key and request gets the outcome of the first for
+	// [idempotency.Lifetime], and a different request is refused. "" means no key. See
+	// package idempotency for what is guaranteed after a crash. Replayed, if set, is set
+	// to whether the outcome is an earlier call's.
 	IdempotencyKey string
 	Replayed       *bool
 
@@ -98,31 +99,31 @@ type Call struct {
 
 // Progress is how far a long operation is.
 type Progress struct {
-	// Doing is what it is at, such as "checking", where it has several steps.
+	// Doing is the current step, such as "checking", if there are several.
 	Doing string
 	// What is counted, such as "memories", and how many are done.
 	What string
 	Done int64
-	// Total is how many there are; 0 where that isn't known.
+	// Total is how many there are; 0 if that isn't known.
 	Total int64
-	// Bytes is how much was moved; 0 where that isn't counted.
+	// Bytes is how much was moved; 0 if that isn't counted.
 	Bytes int64
 }
 
-// progress passes on how far the call is.
+// progress reports how far the call is.
 func (c *Call) progress(p Progress) {
 	if c.Progress != nil {
 		c.Progress(p)
 	}
 }
 
-// place is where a request is done.
+// place is where a request is done: the namespaces that it concerns.
 type place struct {
-	// namespaces are all that it reads or changes, each as it is or, below [everywhere]
-	// of it, with all below it. None is the host itself.
+	// namespaces are all namespaces that it reads or changes. With [below] at its end,
+	// one includes everything below it. None means the host itself.
 	namespaces []string
-	// absent is what to answer a caller who may not know that what the request names by
-	// its id exists; nil where the request names the namespace itself.
+	// absent is the error for a caller who may not know that the thing with the request's
+	// id exists; nil if the request names the namespace itself.
 	absent error
 }
 
@@ -134,7 +135,7 @@ func Table() []Operation {
 	)
 }
 
-// define makes an operation of a function.
+// define makes an operation from a function.
 func define[In, Out any](o Operation, where func(context.Context, *Call, *In) (place, error), do func(context.Context, *Call, *In) (*Out, error)) Operation {
 	o.in, o.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	o.where = func(ctx context.Context, c *Call, in any) (place, error) { return where(ctx, c, in.(*In)) }
@@ -155,7 +156,7 @@ var named struct {
 	list map[string]Operation
 }
 
-// Find is the operation of a name.
+// Find returns the operation with a name.
 func Find(name string) (Operation, error) {
 	named.Do(func() {
 		named.list = map[string]Operation{}
@@ -169,9 +170,9 @@ func Find(name string) (Operation, error) {
 	return Operation{}, sdk.Errorf(sdk.NotFound, "operation_not_found", "there is no operation %.100q", name)
 }
 
-// Do calls an operation: in is a pointer to its request, and the result a pointer to its
-// result, or nil. A result may come with an error, such as of a purge that is done although
-// some files still hold what it removed.
+// Do calls an operation: in is a pointer to its request, and the return value a pointer
+// to its result, or nil. Both a result and an error may be returned, for example by a
+// purge that is done although some files still hold its data.
 func Do(ctx context.Context, c Call, name string, in any) (any, error) {
 	o, err := Find(name)
 	if err != nil {
@@ -195,7 +196,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	}
 	if !o.Long {
 		if !o.NoStore {
-			if err := c.Host.Ready(ctx); err != nil { // waiting for a lock isn't the operation's time
+			if err := c.Host.Ready(ctx); err != nil { // waiting for a lock doesn't count as the operation's time
 				return nil, err
 			}
 		}
@@ -219,7 +220,7 @@ func (o *Operation) Allow(ctx context.Context, c Call, in any) error {
 	return c.check(ctx, o, in)
 }
 
-// check refuses what the caller may not do.
+// check refuses a call that the caller may not make.
 func (c *Call) check(ctx context.Context, o *Operation, in any) error {
 	if err := c.scoped(o); err != nil {
 		return err
@@ -228,7 +229,7 @@ func (c *Call) check(ctx context.Context, o *Operation, in any) error {
 	return err
 }
 
-// reached finds out where a request is done, and refuses it where the caller may not do it.
+// reached finds the place of a request, and refuses a caller that may not do it there.
 func (c *Call) reached(ctx context.Context, o *Operation, in any) (place, error) {
 	at, err := o.where(ctx, c, in)
 	if err != nil {

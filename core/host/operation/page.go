@@ -11,45 +11,45 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Lists come in pages. A page's token names the place where the next one begins, and is
-// sealed: with a key of the store's, over the place, the operation, all that decides what is
-// in the list, and the caller. With another filter a place would leave things out, or show
-// them twice; made by hand, or taken from another caller, it could ask a list about what is
-// in a namespace that the caller doesn't reach. So no list has to distrust its places, and
-// to callers a token is opaque.
+// Lists have pages. A page's token contains the position at which the next page begins,
+// and is sealed with a key of the store, over the position, the operation, everything
+// that decides what is in the list, and the caller. With another filter a position would
+// skip or repeat entries; a forged one, or one from another caller, could reveal
+// something about a namespace that the caller doesn't reach. So no list has to distrust
+// its positions, and tokens are opaque to callers.
 //
-// The key lies in the store, since the next page may be asked of another host, such as the
-// command line's next command: see host.PageKey.
+// The key is in the store, because another host may get the request for the next page,
+// such as the command line's next command: see host.PageKey.
 
 const (
-	// DefaultLimit is how many things a page has where the request doesn't say, and
-	// MaxLimit how many it has at most.
+	// DefaultLimit is how many items a page has if the request doesn't say, and MaxLimit
+	// how many it may have.
 	DefaultLimit = 50
 	MaxLimit     = 200
-	// maxToken bounds a page's token: places are a namespace and an id.
+	// maxToken bounds a page's token: positions are a namespace and an id.
 	maxToken = 4 << 10
-	// sealBytes is how much of the HMAC a token has: 128 bits can't be guessed.
+	// sealBytes is how much of the HMAC is in a token: 128 bits can't be guessed.
 	sealBytes = 16
 )
 
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []T `json:"items"`
-	// NextPageToken gives the page that follows; "" is the end.
+	// NextPageToken gets the next page; "" is the end.
 	NextPageToken string `json:"next_page_token,omitempty"`
 }
 
-// Paging is what every list takes.
+// Paging has the fields that every list request has.
 type Paging struct {
-	// Limit is how many things a page has at most, from 1 to [MaxLimit]; 0 is
+	// Limit is how many items a page has at most, from 1 to [MaxLimit]; 0 means
 	// [DefaultLimit].
 	Limit int `json:"limit,omitempty"`
-	// PageToken goes on after an earlier page: it is that one's next_page_token.
+	// PageToken continues after an earlier page: it is the next_page_token of that page.
 	PageToken string `json:"page_token,omitempty"`
 }
 
-// open returns where the page begins, "" for the first one, and how many things it has.
-// The filter is all that decides what is in the list, besides the caller.
+// open returns where the page begins ("" is the start), and how many items it has. The
+// filter is everything that decides what is in the list, besides the caller.
 func (p Paging) open(ctx context.Context, c *Call, filter any) (at string, limit int, err error) {
 	limit = p.Limit
 	if limit == 0 {
@@ -75,11 +75,11 @@ func (p Paging) open(ctx context.Context, c *Call, filter any) (at string, limit
 }
 
 func badToken() error {
-	return sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a list with this filter gave to this caller").
+	return sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token isn't from a list with this filter for this caller").
 		WithHint("give next_page_token as it was, with the same filter; or begin again without one").WithDetail("field", "page_token")
 }
 
-// pageOf is a page of a list: at is where the next one begins, "" for none.
+// pageOf is a page of a list; at is where the next page begins, "" if there is none.
 func pageOf[T any](ctx context.Context, c *Call, items []T, at string, filter any) (*Page[T], error) {
 	p := allOf(items)
 	if at == "" {
@@ -93,11 +93,11 @@ func pageOf[T any](ctx context.Context, c *Call, items []T, at string, filter an
 	return p, nil
 }
 
-// allOf is the one page of a list that is given whole.
+// allOf is the only page of a list that has no other.
 func allOf[T any](items []T) *Page[T] { return &Page[T]{Items: orEmpty(items)} }
 
-// pageKey is the key of the host's store. What is listed without a store is the host's own,
-// and the same for every caller: nothing is hidden there that a place could ask about.
+// pageKey is the key of the host's store. A list that needs no store is the same for
+// every caller: there is nothing that a position could reveal.
 func (c *Call) pageKey(ctx context.Context) ([]byte, error) {
 	if c.operation.NoStore {
 		return nil, nil
@@ -105,19 +105,19 @@ func (c *Call) pageKey(ctx context.Context) ([]byte, error) {
 	return c.Host.PageKey(ctx)
 }
 
-// listed is all that decides what is in a list.
+// listed is everything that decides what is in a list.
 func (c *Call) listed(filter any) []byte {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
 	return core.MustJSON([]any{c.operation.Name, filter, c.caller.Subject, patterns})
 }
 
-// seal makes a token of a place in a list.
+// seal makes a token from a position in a list.
 func seal(key, list []byte, at string) string {
 	return base64.RawURLEncoding.EncodeToString(append(sealOf(key, list, at), at...))
 }
 
-// unseal is the place that a token was made of for a list; "" where it was made for none, or
-// another.
+// unseal is the position in a token for a list; "" if the token isn't valid for that
+// list.
 func unseal(key, list []byte, token string) (at string) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(text) <= sealBytes {

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// pending are the operations on reflections that wait for an approval.
+// pending are the operations on pending reflections.
 func pending() []Operation {
 	return []Operation{
 		define(Operation{
@@ -26,8 +26,8 @@ func pending() []Operation {
 	}
 }
 
-// ofPending is where a reflection waits, named by its id or, for a caller that reaches
-// every namespace, its beginning.
+// ofPending is the place of a pending reflection, named by its id or, for a caller that
+// reaches every namespace, the start of its id.
 func ofPending[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		given := id(in)
@@ -47,7 +47,7 @@ func ofPending[In any](id func(*In) *string) func(context.Context, *Call, *In) (
 	}
 }
 
-// MemoryPending selects reflections that wait: in a namespace, or in all that the caller
+// MemoryPending selects pending reflections: in a namespace, or in all that the caller
 // reaches.
 type MemoryPending struct {
 	Namespace string `json:"namespace,omitempty"`
@@ -69,7 +69,7 @@ func memoryPending(ctx context.Context, c *Call, in *MemoryPending) (*Page[*memo
 		return nil, err
 	}
 	list, err := c.Host.Memories.Pending(ctx, memory.PendingFilter{
-		Namespace: in.Namespace, Reaches: c.reaches, After: after, Limit: limit + 1, // one more says whether there is a next page
+		Namespace: in.Namespace, Reaches: c.reaches, After: after, Limit: limit + 1, // one more shows whether there is a next page
 	})
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func memoryPending(ctx context.Context, c *Call, in *MemoryPending) (*Page[*memo
 	return pageOf(ctx, c, list, next, filter)
 }
 
-// MemoryApprove names a reflection that waits.
+// MemoryApprove names a pending reflection.
 type MemoryApprove struct {
 	ID string `json:"id"`
 }
@@ -91,7 +91,7 @@ func memoryApprove(ctx context.Context, c *Call, in *MemoryApprove) (*core.Refle
 	return c.Host.Memories.Approve(ctx, in.ID)
 }
 
-// MemoryReject names a reflection that waits, and says why it is given up.
+// MemoryReject names a pending reflection, and says why it is rejected.
 type MemoryReject struct {
 	ID string `json:"id"`
 	// Reason has up to 1,024 bytes; the journal keeps its digest.

@@ -29,8 +29,8 @@ func inNamespace[In any](of func(*In) *string) func(context.Context, *Call, *In)
 	}
 }
 
-// inTree is inNamespace for requests that may take the namespaces below as well; without a
-// namespace these are all there are.
+// inTree is inNamespace for requests that may include the namespaces below; without a
+// namespace it means all namespaces.
 func inTree[In any](of func(*In) (namespace *string, subtree bool)) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, c *Call, in *In) (place, error) {
 		namespace, subtree := of(in)
@@ -69,10 +69,10 @@ func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
 	return place{namespaces: []string{found.Namespace}, absent: absent}, nil
 }
 
-// atMemories is atMemory for several: each id that names a memory is made whole. To a
-// caller that reaches every namespace, the operation itself refuses an id that names none,
-// in its own order and words; to others such an id, and one of a memory that they don't
-// reach, are refused alike here.
+// atMemories is atMemory for several ids: each id that matches a memory is completed. For
+// a caller that reaches every namespace, the operation itself refuses an id that matches
+// none, in its own order and words; for others such an id, and the id of a memory that
+// they don't reach, are both refused here in the same way.
 func (c *Call) atMemories(ctx context.Context, ids []string) (place, error) {
 	var at place
 	for i := range ids {

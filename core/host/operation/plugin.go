@@ -12,8 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// plugins are the operations on what is installed. To add, remove, sign and try plugins is
-// for who is at the host's machine: that decides what code runs on it.
+// plugins are the operations on installed plugins. Adding, removing, signing and trying
+// plugins is left to users of the host's machine, because that decides which code runs on
+// it.
 func plugins() []Operation {
 	return []Operation{
 		define(Operation{
@@ -31,8 +32,8 @@ func plugins() []Operation {
 	}
 }
 
-// withSet does something with what is installed. It is read each time, since it changes
-// while a host works.
+// withSet calls do with the installed plugins. They are read each time, because they may
+// change while a host works.
 func (c *Call) withSet(do func(*install.Set) error) (err error) {
 	set, err := c.Host.OpenSet()
 	if err != nil {
@@ -42,7 +43,7 @@ func (c *Call) withSet(do func(*install.Set) error) (err error) {
 	return do(set)
 }
 
-// PluginList asks for all that is installed.
+// PluginList asks for all installed plugins.
 type PluginList struct {
 	Paging
 }
@@ -85,15 +86,16 @@ func pluginGet(ctx context.Context, c *Call, in *PluginGet) (found *host.Inspect
 	return found, err
 }
 
-// DefaultLogLines is how many lines of a log are shown where the request doesn't say: about
+// DefaultLogLines is how many lines of a log are shown if the request doesn't say: about
 // a screen.
 const DefaultLogLines = 50
 
-// PluginLogs names a plugin, as publisher/name, whose log is asked for. One that was
-// removed may have a log still.
+// PluginLogs names the plugin, as publisher/name, whose log is requested. A plugin that
+// was removed may still have a log.
 type PluginLogs struct {
 	Name string `json:"name"`
-	// Lines is how many at most, from 1 to [logfile.MaxLines]; 0 is [DefaultLogLines].
+	// Lines is how many lines at most, from 1 to [logfile.MaxLines]; 0 means
+	// [DefaultLogLines].
 	Lines int `json:"lines,omitempty"`
 }
 
@@ -113,7 +115,7 @@ func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) 
 	}
 	tail, err := logfile.Tail(host.PluginLogDir(c.Host.Settings()), in.Name, lines)
 	if sdk.ReasonOf(err) == "log_not_found" {
-		// A set that can't be opened says nothing of the name.
+		// If the set can't be opened, nothing is known about the name.
 		missing := c.withSet(func(set *install.Set) error {
 			if set.Find(in.Name) == nil {
 				return host.PluginNotFound(set, in.Name)

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// policies are the operations on what decides.
+// policies are the operations on policies.
 func policies() []Operation {
 	return []Operation{
 		define(Operation{
@@ -28,7 +28,7 @@ func policies() []Operation {
 	}
 }
 
-// everywhere is where a request is done that shows what is of all namespaces.
+// everywhere is the place of a request whose result covers all namespaces.
 func everywhere[In any](context.Context, *Call, *In) (place, error) {
 	return place{namespaces: []string{"**"}}, nil
 }
@@ -36,10 +36,10 @@ func everywhere[In any](context.Context, *Call, *In) (place, error) {
 // PolicyList asks for the policies of the folder.
 type PolicyList struct{}
 
-// Policies are the policies of the folder that decide now, sorted by file. Where none
-// does, the built-in defaults decide.
+// Policies are the policies of the folder that are in force, sorted by file. If there is
+// none, the built-in defaults decide.
 type Policies struct {
-	// Digest is of the folder's files.
+	// Digest is the digest of the folder's files.
 	Digest string `json:"digest"`
 	Page[Policy]
 }
@@ -50,10 +50,10 @@ type Policy struct {
 	Point     core.Point `json:"point"`
 	Namespace string     `json:"namespace"`
 	Shadow    bool       `json:"shadow,omitempty"`
-	// Optional is whether it leaves cases to the next less specific policy.
+	// Optional is whether it leaves some cases to the next less specific policy.
 	Optional bool `json:"optional,omitempty"`
-	// Cost bounds what a decision costs. Tracked is whether it is watched meanwhile, since
-	// that is much.
+	// Cost is the highest cost of a decision. Tracked is whether the cost is measured
+	// during each decision, because it may be high.
 	Cost    uint64 `json:"cost"`
 	Tracked bool   `json:"tracked,omitempty"`
 }
@@ -72,19 +72,19 @@ func policyList(_ context.Context, c *Call, _ *PolicyList) (*Policies, error) {
 	return &Policies{Digest: set.Digest(), Page: *allOf(list)}, nil
 }
 
-// PolicyReplay has candidate policies, and says which decisions they decide again.
+// PolicyReplay has candidate policies, and selects the decisions to replay.
 type PolicyReplay struct {
 	// Files are the candidate's folder: texts by names such as gate/strict.yaml.
 	Files map[string]string `json:"files"`
-	// Since leaves out earlier decisions; the zero time is all of them.
+	// Since leaves out earlier decisions; the zero time selects all.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// PolicyReplayed says what would have come out otherwise, of the decisions in namespaces
-// that the caller reaches.
+// PolicyReplayed says which decisions would change, among those in namespaces that the
+// caller reaches.
 type PolicyReplayed struct {
 	*policy.Replay
-	// Pruned are the points of which decisions since then aren't there any more.
+	// Pruned are the points whose decisions since then have partly been pruned.
 	Pruned []DecisionsPruned `json:"pruned,omitempty"`
 }
 
@@ -110,8 +110,8 @@ func policyReplay(ctx context.Context, c *Call, in *PolicyReplay) (*PolicyReplay
 	return out, nil
 }
 
-// recorded yields the recorded decisions from a time on that the caller may see: what
-// was decided in namespaces that they reach and, where they reach all, for the host itself.
+// recorded yields the recorded decisions from a time on that the caller may see: those in
+// namespaces that it reaches and, if it reaches all, those for the host itself.
 func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.Record, error] {
 	return func(yield func(*policy.Record, error) bool) {
 		var done int64
@@ -132,7 +132,7 @@ func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.
 	}
 }
 
-// pruned lists the points of which decisions since a time aren't there any more.
+// pruned lists the points whose decisions since a time have partly been pruned.
 func (c *Call) pruned(ctx context.Context, since time.Time) (list []DecisionsPruned, err error) {
 	err = c.Host.Store.View(ctx, func(r core.Reader) error {
 		list = nil

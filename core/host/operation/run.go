@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A run is in a namespace. A caller that doesn't reach it finds no run of that id.
+// A run is in a namespace. For a caller that doesn't reach it, the run doesn't exist.
 
 // runs are the operations on runs.
 func runs() []Operation {
@@ -45,8 +45,8 @@ func runs() []Operation {
 	}
 }
 
-// ofRun is where a request is done that names a run, by its id or, for a caller that
-// reaches every namespace, its beginning: in the run's namespace.
+// ofRun is the place of a request that names a run, by its id or, for a caller that
+// reaches every namespace, the start of its id: the run's namespace.
 func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (_ place, err error) {
 		id := id(in)
@@ -55,7 +55,7 @@ func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (plac
 		if c.reaches("**") {
 			*id, namespace, err = c.Host.Runs.Locate(ctx, *id)
 		} else if namespace, err = c.Host.Runs.RunNamespace(ctx, *id); sdk.CodeOf(err) == sdk.NotFound {
-			err = at.absent // also of a run that was pruned: nothing tells any more where that was
+			err = at.absent // also for a pruned run, whose namespace isn't known any more
 		}
 		if err != nil {
 			return place{}, err
@@ -65,20 +65,20 @@ func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (plac
 	}
 }
 
-// maxFileName is how many bytes the name of a text's file has at most.
+// maxFileName is the longest name of a text's file, in bytes.
 const maxFileName = 4 << 10
 
-// SourceFiles are what a text in a request comes with.
+// SourceFiles are the files that belong to a text in a request.
 type SourceFiles struct {
-	// File is where the text was read from, up to 4,096 bytes: messages name it, and a
-	// workflow without a name is called by it.
+	// File is the file that the text was read from, up to 4,096 bytes: messages name it,
+	// and so is a workflow without a name.
 	File string `json:"file,omitempty"`
 	// Files are the files that the text names, by their slash-separated path relative to
-	// its folder. What isn't named is left out.
+	// its folder. Other files are ignored.
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// source is a text with its files. One that has no name is called by what it is.
+// source is a text with its files. A text without a file name gets a default name.
 func (f *SourceFiles) source(what, text string) (core.Source, error) {
 	if len(f.File) > maxFileName || !utf8.ValidString(f.File) {
 		return core.Source{}, sdk.Errorf(sdk.Invalid, "file_invalid", "file has %d bytes (limit %d), or isn't UTF-8", len(f.File), maxFileName).
@@ -92,17 +92,17 @@ type RunStart struct {
 	// Workflow is the YAML of the workflow.
 	Workflow string `json:"workflow"`
 	SourceFiles
-	// Namespace is where it runs, which is what policies decide by; "" is the configured
-	// one. Session is the session that its recalls are turns of; "" is one of its own,
-	// named by its id.
+	// Namespace is the run's namespace, which policies depend on; "" is the configured
+	// one. Session is the session of the run's recalls; "" is a session named by the
+	// run's id.
 	Namespace string `json:"namespace,omitempty"`
 	Session   string `json:"session,omitempty"`
-	// Overlay is laid over the workflow's own state.
+	// Overlay overrides the workflow's own state.
 	state.Overlay
 }
 
-// RunEnded is how a run ended. As JSON it is the run's result or, where it has none, its
-// id, its status and its error.
+// RunEnded is how a run ended. As JSON it is the run's result or, if it has none, its id,
+// its status and its error.
 type RunEnded struct{ *core.Run }
 
 // MarshalJSON implements [json.Marshaler].
@@ -154,13 +154,14 @@ func (in *RunStart) check() error {
 	return err
 }
 
-// runOptions have the caller hear of a run as it goes, and its nodes do what the caller may.
+// runOptions pass events of a run to the caller, and restrict its nodes to what the
+// caller may do.
 func (c *Call) runOptions() host.RunOptions {
 	return host.RunOptions{Events: c.Events, Pieces: c.Pieces, Memories: runMemories{c}}
 }
 
-// ended is a run that was started. One that failed ended all the same; any other failure
-// is of its start, or of the end, which couldn't be recorded.
+// ended is the result of a run that was started. A failed run is a result too; any other
+// error is from its start, or from its end, which couldn't be recorded.
 func ended(run *core.Run, failure error) (*RunEnded, error) {
 	if failure != nil && run.Status != core.StatusError {
 		return nil, failure
@@ -181,16 +182,16 @@ func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
 	return ended(run, err)
 }
 
-// RunReplay names a run and what judges its attempts instead of its own evaluator and
+// RunReplay names a run, and what judges its attempts instead of its own evaluator and
 // rule for passing.
 type RunReplay struct {
 	ID string `json:"id"`
-	// Evaluator is YAML: what is under evaluator: in a workflow, with or without that key.
-	// "" leaves it to the run's own.
+	// Evaluator is YAML: the part of a workflow under evaluator:, with or without that
+	// key. "" means the run's own.
 	Evaluator string `json:"evaluator,omitempty"`
 	SourceFiles
-	// Accept is a CEL expression over valid, score, errors, output and iteration; "" leaves
-	// it to the run's own.
+	// Accept is a CEL expression over valid, score, errors, output and iteration; ""
+	// means the run's own.
 	Accept string `json:"accept,omitempty"`
 }
 
@@ -213,10 +214,10 @@ func runReplay(ctx context.Context, c *Call, in *RunReplay) (*host.Replayed, err
 // RunList selects runs.
 type RunList struct {
 	// Namespace is where to look; "" is every namespace that the caller reaches. Subtree
-	// takes the ones below too.
+	// includes the namespaces below.
 	Namespace string `json:"namespace,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`
-	// Status is one of core.RunStatuses, and Workflow a workflow's name; "" is any.
+	// Status is one of core.RunStatuses, and Workflow a workflow's name; "" selects all.
 	Status   core.Status `json:"status,omitempty"`
 	Workflow string      `json:"workflow,omitempty"`
 	Paging
@@ -236,8 +237,8 @@ type RunSummary struct {
 	Usage      core.RunUsage   `json:"usage"`
 }
 
-// ofRuns is where a list looks: in the namespace that it names, or, filtered by what the
-// caller reaches, on the host.
+// ofRuns is the place of a list: the namespace that it names, or the host, with a filter
+// by what the caller reaches.
 func ofRuns(ctx context.Context, c *Call, in *RunList) (place, error) {
 	if in.Namespace == "" {
 		return place{}, nil
@@ -289,7 +290,7 @@ type RunGet struct {
 type Run struct {
 	RunID string `json:"run_id"`
 	*core.Run
-	// ID isn't shown: run_id is.
+	// ID isn't shown, because run_id is.
 	ID    *string             `json:"id,omitempty"`
 	Loops []run.VisitAttempts `json:"loops"`
 }

@@ -6,16 +6,17 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A workflow is a caller's text, and its nodes name memories and namespaces as they like.
-// So what a node does with memories is asked for as the operation of its name is, with the
-// scopes and namespaces of who started the run, or resumed it: a run is no way around them.
+// A workflow is a caller's text, and its nodes may name any memories and namespaces. So
+// what a node does with memories is checked like the operation of the same name, with the
+// scopes and namespaces of the caller who started or resumed the run: a run can't get
+// around them.
 
-// runMemories are the memories as the nodes of a caller's run get to them.
+// runMemories are the memories as the nodes of a caller's run access them.
 type runMemories struct{ call *Call }
 
 var _ core.Memories = runMemories{}
 
-// may refuses what the caller may not do by the operation itself.
+// may refuses what the caller couldn't do by calling the operation itself.
 func (m runMemories) may(ctx context.Context, name string, in any) error {
 	o, err := Find(name)
 	if err != nil {

@@ -11,17 +11,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A session has a name that somebody chose, and no owner. What a recall answers in one
-// says how many turns it had and how they went, so that one name for all would tell of
-// turns in namespaces that a caller doesn't reach, and a recall would move them on.
+// A session has a name that somebody chose, and no owner. The result of a recall in a
+// session says how many turns it had and how they went. If all callers shared one name,
+// that would reveal turns in namespaces that a caller doesn't reach, and a recall would
+// advance them.
 //
-// So the callers that reach every namespace share the sessions by their names, and others
-// have sessions of their own: those with the same patterns of namespaces share them, who
-// may see all of each other's anyway. Their names are kept with a mark made of the
-// patterns, which events show and which is taken off again in results and errors. A caller
+// So the callers that reach every namespace share sessions by name, and others have
+// sessions of their own: callers with the same patterns of namespaces share them, as they
+// may see all of each other's data anyway. Such names are stored with a mark made from
+// the patterns, which events show and which is removed from results and errors. A caller
 // whose patterns change begins new sessions.
 
-// mark is what the names of the caller's sessions end with; "" for those that are shared.
+// mark is the ending of the names of the caller's sessions; "" for shared ones.
 func (c *Call) mark() string {
 	if c.reaches("**") {
 		return ""
@@ -30,11 +31,11 @@ func (c *Call) mark() string {
 	return "@" + core.Digest(core.MustJSON(slices.Compact(patterns)))[7:23]
 }
 
-// own is the name under which a session of the caller's is kept. A name that has the mark
-// is left: a run's node may be tried again with the same request.
+// own is the name under which a session of the caller is stored. A name that already has
+// the mark is unchanged: a run's node may repeat the same request.
 func (c *Call) own(session string) string { return strings.TrimSuffix(session, c.mark()) + c.mark() }
 
-// unmarked is an error without the mark of the caller's sessions.
+// unmarked is an error with the mark removed.
 func (c *Call) unmarked(err error) error {
 	mark := c.mark()
 	if err == nil || mark == "" {
@@ -64,13 +65,14 @@ type SessionGet struct {
 	Paging
 }
 
-// Session is what a session has come to, and its turns.
+// Session is a session's totals, and its turns.
 type Session struct {
 	*memory.Session
 	Page[memory.SessionTurn]
 }
 
-// ofSession is where a session of the caller's is: one of its own needs no more, see above.
+// ofSession is the place of a session of the caller: its own sessions need no further
+// check, see above.
 func ofSession(_ context.Context, c *Call, in *SessionGet) (place, error) {
 	in.Session = c.own(in.Session)
 	return place{}, nil
@@ -107,7 +109,7 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 	return &Session{found, *page}, nil
 }
 
-// ofRecall is where a recall looks, in a session of the caller's.
+// ofRecall is the place of a recall, which belongs to a session of the caller.
 func ofRecall(ctx context.Context, c *Call, in *core.RecallRequest) (place, error) {
 	if in.Session != "" {
 		in.Session = c.own(in.Session)
@@ -132,11 +134,12 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 	return out, err
 }
 
-// ofTurn is where a turn looked, and what it was offered: a feedback teaches all of that.
-// A turn of which the caller doesn't reach everything isn't there for them.
+// ofTurn is the place of a turn: the namespace that it searched, and those of the
+// memories that it recalled, because feedback changes all of them. A turn of which the
+// caller doesn't reach everything doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
 	absent := memory.TurnNotFound(in.Session, in.Turn)
-	if err := memory.CheckFeedback(in); err != nil { // before anything is known of the turn
+	if err := memory.CheckFeedback(in); err != nil { // before the turn is read
 		return place{}, err
 	}
 	in.Session = c.own(in.Session)
@@ -149,7 +152,7 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 	case len(namespaces) == 0:
 		namespaces = []string{"**"}
 	}
-	if c.reaches("**") { // ids that name nothing, the turn refuses
+	if c.reaches("**") { // the turn refuses ids that match nothing
 		if _, err := c.atMemories(ctx, in.Used); err != nil {
 			return place{}, err
 		}

@@ -12,7 +12,7 @@ func sorted(lists ...[]Operation) []Operation {
 	return all
 }
 
-// orEmpty makes a list that is nil an empty one, which JSON shows as [].
+// orEmpty turns a nil list into an empty one, which JSON shows as [].
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

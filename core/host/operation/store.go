@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// stores are the operations on the store as a whole. There is none to restore a backup:
-// that needs that no host has the store, see [host.Restore].
+// stores are the operations on the whole store. There is no operation to restore a
+// backup: no host may have the store open for that, see [host.Restore].
 func stores() []Operation {
 	return []Operation{
 		define(Operation{
@@ -40,18 +40,18 @@ func stores() []Operation {
 // MaxProblems is how many problems a check lists. All are counted.
 const MaxProblems = 1000
 
-// StoreCheck asks whether all that the store holds agrees.
+// StoreCheck asks whether everything in the store agrees.
 type StoreCheck struct {
-	// Repair first makes again what follows from other records.
+	// Repair first rebuilds derived data.
 	Repair bool `json:"repair,omitempty"`
 }
 
-// StoreChecked is what was found. A store that doesn't agree is a result, not an error.
+// StoreChecked is the result of a check. An inconsistent store is a result, not an error.
 type StoreChecked struct {
 	Valid bool `json:"valid"`
-	// Repaired is whether what follows from other records was made again before.
+	// Repaired is whether derived data was rebuilt before the check.
 	Repaired bool `json:"repaired"`
-	// Count counts all problems; Problems are the first of them, up to [MaxProblems].
+	// Count counts all problems; Problems are the first ones, up to [MaxProblems].
 	Count    int            `json:"count"`
 	Problems []core.Problem `json:"problems"`
 }
@@ -79,24 +79,24 @@ func storeCheck(ctx context.Context, c *Call, in *StoreCheck) (*StoreChecked, er
 	return out, nil
 }
 
-// watched is the store, with progress as it is read.
+// watched is the store, with progress reported as it is read.
 func (c *Call) watched(doing store.Doing) core.Store {
 	tell := func(records int64) { c.moving(store.Work{Doing: doing, Records: records}) }
 	tell(0)
 	return store.Watch(c.Host.Store, tell)
 }
 
-// moving passes on how far an export or import is.
+// moving reports how far an export or import is.
 func (c *Call) moving(w store.Work) {
 	c.progress(Progress{Doing: string(w.Doing), What: "records", Done: w.Records, Total: w.Total, Bytes: w.Bytes})
 }
 
-// StoreExport asks for all that the store holds, which goes to the call's sink.
+// StoreExport asks for everything in the store, which is written to the call's sink.
 type StoreExport struct{}
 
 func storeExport(ctx context.Context, c *Call, _ *StoreExport) (*store.Moved, error) {
 	if c.Sink == nil {
-		return nil, sdk.Errorf(sdk.Invalid, "sink_missing", "there is nothing that the export could be written to").WithHint("give the call a sink")
+		return nil, sdk.Errorf(sdk.Invalid, "sink_missing", "the export has no destination").WithHint("give the call a sink")
 	}
 	moved, err := c.Host.Export(ctx, c.Sink, c.moving)
 	if err != nil {
@@ -105,12 +105,13 @@ func storeExport(ctx context.Context, c *Call, _ *StoreExport) (*store.Moved, er
 	return &moved, nil
 }
 
-// StoreImport says what becomes of the export that is the call's body.
+// StoreImport says how the export in the call's body is imported.
 type StoreImport struct {
-	// Replace lets it take the place of a store that isn't empty, which is lost.
+	// Replace allows replacing a store that isn't empty, whose data is lost.
 	Replace bool `json:"replace,omitempty"`
-	// Namespaces are what of it is added to the store that is there: each a namespace, or
-	// with /** at the end one and all below it. None is everything, in the store's place.
+	// Namespaces are the namespaces to add to the existing store: each a namespace, or,
+	// with /** at the end, a namespace and everything below it. None means everything,
+	// replacing the store.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -121,14 +122,14 @@ func storeImport(ctx context.Context, c *Call, in *StoreImport) (*host.Imported,
 	return c.Host.Import(ctx, c.Body, host.ImportOptions{Replace: in.Replace, Namespaces: in.Namespaces, Progress: c.moving})
 }
 
-// StoreBackup names a folder of the host's machine that isn't there yet.
+// StoreBackup names a folder of the host's machine that doesn't exist yet.
 type StoreBackup struct {
 	Folder string `json:"folder"`
-	// All takes the policies, the lock, the trust file and the copied packages as well.
+	// All includes the policies, the lock, the trust file and the copied packages.
 	All bool `json:"all,omitempty"`
 }
 
-// Backup is where a copy of the store is, and what of the host isn't in it.
+// Backup says where a copy of the store is, and which data of the host isn't in it.
 type Backup struct {
 	Folder  string      `json:"folder"`
 	LeftOut []host.Part `json:"left_out"`
@@ -136,7 +137,7 @@ type Backup struct {
 
 func storeBackup(ctx context.Context, c *Call, in *StoreBackup) (*Backup, error) {
 	if in.Folder == "" {
-		return nil, sdk.Errorf(sdk.Invalid, "folder_invalid", "folder is empty").WithHint("name a folder that isn't there: it is made").WithDetail("field", "folder")
+		return nil, sdk.Errorf(sdk.Invalid, "folder_invalid", "folder is empty").WithHint("give a folder that doesn't exist yet: it is created").WithDetail("field", "folder")
 	}
 	leftOut, err := c.Host.Backup(ctx, in.Folder, in.All)
 	if err != nil {
@@ -145,16 +146,16 @@ func storeBackup(ctx context.Context, c *Call, in *StoreBackup) (*Backup, error)
 	return &Backup{in.Folder, leftOut}, nil
 }
 
-// StorePrune asks for room.
+// StorePrune moves old data out of the store.
 type StorePrune struct {
 	// DryRun only counts what would be pruned.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Folder is where the files go, on the host's machine; "" is segments in the data
-	// folder.
+	// Folder is where the files are written, on the host's machine; "" is segments in the
+	// data folder.
 	Folder string `json:"folder,omitempty"`
 }
 
-// Pruned is what was pruned, or would be. What is kept for ever is nil.
+// Pruned is what was pruned, or would be. Data that is kept for ever is nil.
 type Pruned struct {
 	DryRun    bool              `json:"dry_run"`
 	Folder    string            `json:"folder"`

@@ -11,9 +11,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A token is done in all namespaces that it is for: who gives one has to reach them, and is
-// asked of the access policy there. So nobody gives what they don't have, and a token for
-// elsewhere isn't there for them.
+// The place of a token is all the namespaces that it is for: a caller who makes one has
+// to reach them, and the access policy is asked for each. So nobody can give rights that
+// they don't have, and tokens for other namespaces don't exist for them.
 
 // tokens are the operations on tokens.
 func tokens() []Operation {
@@ -37,7 +37,7 @@ func tokens() []Operation {
 	}
 }
 
-// Token is what is known of a token.
+// Token is what is known about a token.
 type Token struct {
 	access.Token
 	State access.State `json:"state"`
@@ -47,14 +47,14 @@ func (c *Call) token(t *access.Token) Token { return Token{*t, c.Host.Access.Sta
 
 // TokenNew asks for a token: see [access.Request].
 type TokenNew struct {
-	// Subject is who is going to ask with it.
+	// Subject is who will use the token.
 	Subject string `json:"subject"`
-	// Scopes and Namespaces are what it may be used for, within what the caller may.
+	// Scopes and Namespaces are what it may be used for, within what the caller may do.
 	Scopes     []core.Scope `json:"scopes"`
 	Namespaces []string     `json:"namespaces"`
-	// Label says for people what it is for.
+	// Label says what the token is for, for people.
 	Label string `json:"label,omitempty"`
-	// ExpiresIn is how many seconds it holds; 0 is 90 days.
+	// ExpiresIn is how many seconds it is valid; 0 means 90 days.
 	ExpiresIn int64 `json:"expires_in,omitempty"`
 }
 
@@ -64,8 +64,8 @@ type NewToken struct {
 	Secret access.Secret `json:"token"`
 }
 
-// ofNewToken refuses scopes that the caller doesn't have; the namespaces are refused where
-// the token is. What can't be a scope or a pattern, the token itself refuses.
+// ofNewToken refuses scopes that the caller doesn't have; the namespaces are checked as
+// its place. Invalid scopes and patterns are refused when the token is made.
 func ofNewToken(_ context.Context, c *Call, in *TokenNew) (place, error) {
 	for _, s := range core.Scopes() {
 		if slices.Contains(in.Scopes, s) && !c.caller.Has(s) {
@@ -79,7 +79,7 @@ func ofNewToken(_ context.Context, c *Call, in *TokenNew) (place, error) {
 func tokenNew(ctx context.Context, c *Call, in *TokenNew) (*NewToken, error) {
 	lifetime := time.Duration(in.ExpiresIn) * time.Second
 	if most := int64(access.MaxLifetime / time.Second); in.ExpiresIn > most || in.ExpiresIn < 0 {
-		lifetime = access.MaxLifetime + time.Second // which is refused, and doesn't overflow
+		lifetime = access.MaxLifetime + time.Second // too long, so it is refused, but it doesn't overflow
 	}
 	issued, err := c.Host.Access.Issue(ctx, access.Request{
 		Subject: in.Subject, Scopes: in.Scopes, Namespaces: in.Namespaces, Label: in.Label, Lifetime: lifetime, Reaches: c.reaches,
@@ -90,17 +90,17 @@ func tokenNew(ctx context.Context, c *Call, in *TokenNew) (*NewToken, error) {
 	return &NewToken{c.token(&issued.Token), issued.Secret}, nil
 }
 
-// TokenOperator asks for another operator's token.
+// TokenOperator asks for a new operator's token.
 type TokenOperator struct{}
 
-// OperatorToken is the operator's token, which the file in the data folder has.
+// OperatorToken is the operator's token, which is in the file in the data folder.
 type OperatorToken struct {
 	Secret access.Secret `json:"token"`
 }
 
 func tokenOperator(ctx context.Context, c *Call, _ *TokenOperator) (*OperatorToken, error) {
 	if c.caller.Subject != core.OperatorSubject {
-		return nil, sdk.Errorf(sdk.Denied, "operator_only", "the operator's token is replaced by the local operator only").
+		return nil, sdk.Errorf(sdk.Denied, "operator_only", "only the local operator can replace the operator's token").
 			WithHint("ask the operator")
 	}
 	if err := config.MakeDataDir(c.Host.Settings().DataDir.Value); err != nil {
@@ -123,7 +123,7 @@ func tokenList(ctx context.Context, c *Call, in *TokenList) (*Page[Token], error
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.Host.Access.List(ctx, access.ListFilter{Reaches: c.reaches, After: after, Limit: limit + 1}) // one more says whether there is a next page
+	list, err := c.Host.Access.List(ctx, access.ListFilter{Reaches: c.reaches, After: after, Limit: limit + 1}) // one more shows whether there is a next page
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ type TokenRevoke struct {
 	ID string `json:"id"`
 }
 
-// ofToken is where a token is for, named by its id or, for a caller that reaches every
-// namespace, its beginning.
+// ofToken is the place of a token, named by its id or, for a caller that reaches every
+// namespace, the start of its id.
 func ofToken(ctx context.Context, c *Call, in *TokenRevoke) (place, error) {
 	absent := access.NotFound(in.ID)
 	find := c.Host.Access.Get

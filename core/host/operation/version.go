@@ -8,23 +8,23 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 )
 
-// Versioned is a result that is one thing with a version, such as a memory.
+// Versioned is a result about a single thing with a version, such as a memory.
 type Versioned interface {
 	// EntityVersion is the version, in letters, digits and dashes.
 	EntityVersion() string
 }
 
-// EntityVersion is the version of what a result shows, "" where it has none: two results of
-// an operation, with the same request and for the same caller, that have one version are the
-// same bytes. HTTP gives it as the entity tag, and takes it back as the if_version of a
-// change, which compares it in its transaction.
+// EntityVersion is the version of what a result shows; "" if it has none. Two results of
+// an operation with equal versions, for the same request and caller, are equal byte for
+// byte. HTTP sends it as the entity tag, and receives it as the if_version of a change,
+// which compares it in its transaction.
 func EntityVersion(out any) string {
 	switch out := out.(type) {
 	case Versioned:
 		return out.EntityVersion()
 	case *core.Memory:
 		return fmt.Sprint(out.Version)
-	case *core.Knowledge: // the one change that an entry has
+	case *core.Knowledge: // being superseded is the only change of an entry
 		if out.SupersededBy != "" {
 			return "2"
 		}
@@ -45,8 +45,9 @@ func (o *Operation) HasVersion() bool {
 	return false
 }
 
-// EntityVersion implements [Versioned]. A link to a memory, or what the caller sees of its
-// links, is no change of the memory itself, and is shown with it.
+// EntityVersion implements [Versioned]. A change of the links that end at a memory, or of
+// what the caller sees of its links, is no change of the memory itself, so it is part of
+// the version.
 func (m *Memory) EntityVersion() string {
 	links := core.Digest(core.MustJSON([]any{m.LinksFrom, m.LinksTo}))
 	return fmt.Sprintf("%d-%s", m.Version, links[7:15])

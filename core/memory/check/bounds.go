@@ -8,9 +8,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// bounds checks that a memory is one that the program could have made. What only an
-// edit can have made is reported by its digest; this finds what was written together with
-// a journal that fits. Metadata of reflections may be larger than what a caller gives.
+// bounds checks that a memory is one that the program could have written. A record that
+// was merely edited has the wrong digest; this finds a record that was written together
+// with a matching journal. The metadata of reflections may be larger than what a caller
+// may send.
 func (c *checker) bounds(key string, m *core.Memory) {
 	var p bounds.Problems
 	p.Check(core.CheckNamespace(m.Namespace))
@@ -23,10 +24,10 @@ func (c *checker) bounds(key string, m *core.Memory) {
 	p.Unit("confidence", &m.Confidence)
 	kinds := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
 	if !slices.Contains(kinds, m.Kind) {
-		p.Add("kind", "is %q, which there isn't", bounds.Shorten(string(m.Kind)))
+		p.Add("kind", "is %q, which isn't a kind", bounds.Shorten(string(m.Kind)))
 	}
 	if m.State == core.StatePurged || !slices.Contains(core.MemoryStates(), m.State) {
-		p.Add("state", "is %q, which a memory can't be in", bounds.Shorten(string(m.State)))
+		p.Add("state", "is %q, which isn't a state", bounds.Shorten(string(m.State)))
 	}
 	s := &m.Signals
 	for name, n := range map[string]int64{
@@ -35,7 +36,7 @@ func (c *checker) bounds(key string, m *core.Memory) {
 		"failure_count": s.Failures, "relevant_turns": s.RelevantTurns, "sessions": s.Sessions,
 	} {
 		if n < 0 {
-			p.Add(name, "is less than it can be")
+			p.Add(name, "is below its minimum")
 		}
 	}
 	p.Unit("utility_score", &s.Utility)

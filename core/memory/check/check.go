@@ -16,7 +16,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Derived are the prefixes of what follows from the records and links.
+// Derived are the prefixes of the keys that are derived from records and links.
 func Derived() []string {
 	prefixes := append(secondary(), record.CountPrefix)
 	for _, index := range others() {
@@ -30,14 +30,14 @@ func secondary() []string {
 	return []string{record.AgentPrefix, record.KindPrefix, record.StatePrefix, record.TagPrefix, record.TimePrefix, record.TitlePrefix}
 }
 
-// index is one that follows from records. stray reports whether no record has an
-// entry of it.
+// index is an index that is derived from records. stray reports whether an entry of it
+// belongs to no record.
 type index struct {
 	prefix string
 	stray  func(r core.Reader, key string) (bool, error)
 }
 
-// others are the indices of what isn't a memory.
+// others are the indices of records other than memories.
 func others() []index {
 	return []index{
 		{record.LinkToPrefix, strayEnd}, {record.PendingNamespacePrefix, strayPending}, {record.PendingSourcePrefix, strayPending},
@@ -60,13 +60,13 @@ func Run(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	return nil
 }
 
-// checker is a check under way.
+// checker is a check in progress.
 type checker struct {
 	ctx    context.Context
 	r      core.Reader
 	report func(core.Problem)
 
-	// indexed counts the entries of indices that the records should have.
+	// indexed counts the index entries that the records should have.
 	indexed int64
 }
 
@@ -96,13 +96,13 @@ func (c *checker) add(key string, rebuildable bool, format string, args ...any) 
 	})
 }
 
-// has reports whether a key is there.
+// has reports whether a key exists.
 func (c *checker) has(key []byte) (bool, error) {
 	_, found, err := c.r.Get(key)
 	return found, err
 }
 
-// memories checks each record, what indices it should be in, and its events.
+// memories checks each record, its index entries and its events.
 func (c *checker) memories() error {
 	return c.each(record.MemoryPrefix, func(key string, value []byte) error {
 		m, err := record.Decode(key[len(record.MemoryPrefix):], value)
@@ -138,7 +138,7 @@ func (c *checker) memories() error {
 	})
 }
 
-// origin checks a memory against the event of its making.
+// origin checks a memory against the event that created it.
 func (c *checker) origin(key string, m *core.Memory) error {
 	first, err := core.Suffixes(c.r, []byte(record.HistoryPrefix+m.ID+"/"), 1)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *checker) origin(key string, m *core.Memory) error {
 	seq := binary.BigEndian.Uint64([]byte(first[0]))
 	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seq)
 	if journal.IsBroken(err) || err == nil && !found {
-		c.problem(string(record.HistoryKey(m.ID, seq)), "the event of its making is gone or broken")
+		c.problem(string(record.HistoryKey(m.ID, seq)), "the event that created it is gone or damaged")
 		return nil
 	}
 	if err != nil {
@@ -160,22 +160,22 @@ func (c *checker) origin(key string, m *core.Memory) error {
 	return c.making(key, m, e)
 }
 
-// making checks a memory against the event of its making: who and what it is,
+// making checks a memory against the event that created it: its agent, kind and content,
 // and for a reflection its depth and sources.
 func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
 	// MemoryReflected has all that MemoryObserved has.
 	var made journal.MemoryReflected
 	if err := json.Unmarshal(e.Data, &made); err != nil {
-		c.problem(key, "the event of its making can't be decoded")
+		c.problem(key, "the event that created it can't be decoded")
 		return nil
 	}
 	switch {
 	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
-		c.problem(key, "its first event isn't its making")
+		c.problem(key, "its first event isn't its creation")
 	case !record.Fits(made.Title, m.Salt, m.Title) || !record.Fits(made.Content, m.Salt, m.Content):
 		c.problem(key, "its title or content isn't what its event says")
 	case made.Depth != m.ReflectionDepth:
-		c.problem(key, "its depth is %d, but %d in its event", m.ReflectionDepth, made.Depth)
+		c.problem(key, "its depth is %d, but its event says %d", m.ReflectionDepth, made.Depth)
 	}
 	for _, source := range made.SourceIDs {
 		link, err := c.has(record.LinkKey(m.ID, core.RelationReflectsOn, source))
@@ -193,8 +193,8 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
 	return nil
 }
 
-// strayIndices looks for entries of indices that no memory has. Only where there
-// are more entries than there should be is each one's memory read.
+// strayIndices looks for index entries that belong to no memory. It reads the memory of
+// each entry only if there are more entries than there should be.
 func (c *checker) strayIndices() error {
 	found := int64(0)
 	for _, prefix := range secondary() {
@@ -213,7 +213,7 @@ func (c *checker) strayIndices() error {
 	return nil
 }
 
-// strayOthers looks for entries of the other indices that nothing has.
+// strayOthers looks for entries of the other indices that belong to no record.
 func (c *checker) strayOthers() error {
 	for _, index := range others() {
 		if err := c.strays(index); err != nil {
@@ -223,19 +223,19 @@ func (c *checker) strayOthers() error {
 	return nil
 }
 
-// strays looks for entries of an index that no record has.
+// strays looks for entries of an index that belong to no record.
 func (c *checker) strays(in index) error {
 	return c.each(in.prefix, func(key string, _ []byte) error {
 		stray, err := in.stray(c.r, key)
 		if stray {
-			c.derived(key, "the index names what isn't there or has changed")
+			c.derived(key, "the index names a record that is missing or has changed")
 		}
 		return err
 	})
 }
 
-// strayIndex reports whether no memory has an entry of an index. A memory that
-// can't be decoded has none.
+// strayIndex reports whether an index entry belongs to no memory. A memory that can't be
+// decoded has no entries.
 func strayIndex(r core.Reader, key string) (bool, error) {
 	id := record.IndexedID(key)
 	if !bounds.ValidID(id) {
@@ -245,8 +245,8 @@ func strayIndex(r core.Reader, key string) (bool, error) {
 	return strayOf(m, err, record.IndexKeys, key)
 }
 
-// strayOf reports whether a key isn't among those that a record has in indices, given the
-// record as it was read.
+// strayOf reports whether a key isn't one of the index keys of a record, given the record
+// as it was read.
 func strayOf[R any](rec R, err error, keys func(R) [][]byte, key string) (bool, error) {
 	switch {
 	case record.IsLost(err):

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// promoted checks an entry against the event of its promotion and the memory that
-// it was, which never changes what it says.
+// promoted checks an entry against the event of its promotion and the memory that it came
+// from, whose text never changes.
 func (c *checker) promoted(key string, k *core.Knowledge) error {
 	m, err := record.Read(c.r, k.PromotedFrom)
 	if record.IsLost(err) {
@@ -21,7 +21,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 		return err
 	}
 	if m.Title != k.Title {
-		c.problem(key, "its title isn't the title of the memory that it was")
+		c.problem(key, "its title isn't the title of the memory that it came from")
 	}
 	made, found, whole, err := newest(c, k.Namespace, k.PromotedFrom, func(e *journal.MemoryPromoted) bool { return e.KnowledgeID == k.ID })
 	switch {
@@ -30,16 +30,16 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 	case found && (!record.Fits(made.Content, m.Salt, k.Content) || !record.Fits(made.Summary, m.Salt, k.Summary)):
 		c.problem(key, "its content or pattern isn't what its event says")
 	case found && made.DecisionID != k.DecisionID:
-		c.problem(key, "its event is of decision %s", bounds.Shorten(made.DecisionID))
+		c.problem(key, "its event names decision %s", bounds.Shorten(made.DecisionID))
 	case !found && whole:
 		c.problem(key, "the entry has no event")
 	}
 	return nil
 }
 
-// newest looks for the newest event of a type that is about a memory and that
-// match takes. whole is whether the entire history was looked at: of a long one
-// only the newest entries are, and where the journal is broken, that is reported there.
+// newest looks for the newest event of a type that is about a memory and for which match
+// returns true. whole is whether the entire history was searched: of a long history only
+// the newest entries are, and damage to the journal is reported elsewhere.
 func newest[E journal.Event](c *checker, namespace, id string, match func(*E) bool) (event E, found, whole bool, err error) {
 	seqs, err := record.HistorySeqs(c.r, id)
 	if record.IsDamage(err) {

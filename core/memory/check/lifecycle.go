@@ -11,11 +11,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// elsewhere checks a memory against what its life has left elsewhere.
+// elsewhere checks a memory against records that its life has left under other keys.
 func (c *checker) elsewhere(key string, m *core.Memory) error {
 	if m.State == core.StatePromoted || m.PromotedTo != "" {
 		p, err := knowledge.ReadPromotion(c.r, m.ID)
-		if err != nil && !record.IsDamage(err) { // which is reported there
+		if err != nil && !record.IsDamage(err) { // damage is reported where promotions are checked
 			return err
 		}
 		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted) {
@@ -24,7 +24,7 @@ func (c *checker) elsewhere(key string, m *core.Memory) error {
 	}
 	users, err := c.count(record.UserPrefix + m.ID + "/")
 	if err == nil && users != m.Signals.Sessions {
-		c.problem(key, "it counts %d sessions that used it, but %d are noted", m.Signals.Sessions, users)
+		c.problem(key, "it counts %d sessions that used it, but %d are recorded", m.Signals.Sessions, users)
 	}
 	return err
 }
@@ -35,8 +35,8 @@ func (c *checker) count(prefix string) (n int64, err error) {
 	return n, err
 }
 
-// purges checks that each purge follows from a decision, and that no session is
-// noted as a user of what is gone.
+// purges checks that each purge follows from a decision, and that no session is recorded
+// as a user of a purged memory.
 func (c *checker) purges() error {
 	return c.each(record.PurgedPrefix, func(key string, _ []byte) error {
 		id := key[len(record.PurgedPrefix):]
@@ -52,7 +52,7 @@ func (c *checker) purges() error {
 		}
 		users, err := c.count(record.UserPrefix + id + "/")
 		if err == nil && users > 0 {
-			c.problem(record.UserPrefix+id+"/", "%d sessions are noted as users of what was purged", users)
+			c.problem(record.UserPrefix+id+"/", "%d sessions are recorded as users of a purged memory", users)
 		}
 		return err
 	})
@@ -70,7 +70,7 @@ func (c *checker) decisions() error {
 			return err
 		}
 		if d.ID != key[len(record.DecisionPrefix):] {
-			c.problem(key, "it calls itself decision %q", bounds.Shorten(d.ID))
+			c.problem(key, "its own id is %q", bounds.Shorten(d.ID))
 			return nil
 		}
 		found, err := c.has(record.DecisionMemoryKey(d.MemoryID, d.ID))
@@ -92,13 +92,13 @@ func (c *checker) decided(key string, value []byte, d *core.GateDecision) error 
 		return err
 	case found && made.Decision != core.Digest(value):
 		c.problem(key, "the decision isn't what its event says")
-	case !found && whole: // else the event may be one of the older ones
+	case !found && whole: // else the event may be older than the entries that were read
 		c.problem(key, "the decision has no event")
 	}
 	return nil
 }
 
-// promotions checks the records of promotions against what they name.
+// promotions checks the records of promotions against the records that they name.
 func (c *checker) promotions() error {
 	return c.each(record.PromotionPrefix, func(key string, _ []byte) error {
 		id := key[len(record.PromotionPrefix):]
@@ -107,7 +107,7 @@ func (c *checker) promotions() error {
 			return err
 		}
 		if err != nil || p.MemoryID != id {
-			c.problem(key, "the promotion can't be decoded, or is of another memory")
+			c.problem(key, "the promotion can't be decoded, or names another memory")
 			return nil
 		}
 		k, err := knowledge.Read(c.r, p.KnowledgeID)
@@ -115,19 +115,19 @@ func (c *checker) promotions() error {
 			return err
 		}
 		if err != nil || k.PromotedFrom != id || k.DecisionID != p.Decision {
-			c.problem(key, "its knowledge %s isn't there, or says otherwise", bounds.Shorten(p.KnowledgeID))
+			c.problem(key, "its knowledge %s is missing, or doesn't match", bounds.Shorten(p.KnowledgeID))
 		}
 		d, err := record.ReadDecision(c.r, p.Decision)
 		if err != nil && !record.IsLost(err) {
 			return err
 		}
 		if err != nil || d.MemoryID != id || d.NextAction != core.NextPromote {
-			c.problem(key, "its decision %s isn't there, or says otherwise", bounds.Shorten(p.Decision))
+			c.problem(key, "its decision %s is missing, or doesn't match", bounds.Shorten(p.Decision))
 		}
 		if found, err := c.has(record.MemoryKey(id)); err != nil || found {
 			return err
 		}
-		c.problem(key, "its memory isn't there")
+		c.problem(key, "its memory is missing")
 		return nil
 	})
 }
@@ -140,7 +140,7 @@ func (c *checker) knowledge() error {
 			return err
 		}
 		if err != nil || k.ID != key[len(record.KnowledgePrefix):] {
-			c.problem(key, "the entry can't be decoded, or is another")
+			c.problem(key, "the entry can't be decoded, or has another id")
 			return nil
 		}
 		p, err := knowledge.ReadPromotion(c.r, k.PromotedFrom)
@@ -166,14 +166,14 @@ func (c *checker) knowledge() error {
 	})
 }
 
-// superseder checks that what took an entry's place is there, or was purged since.
+// superseder checks that the entry which superseded another exists, or was purged since.
 func (c *checker) superseder(key, by string) error {
 	for _, at := range [][]byte{record.KnowledgeKey(by), record.KnowledgePurgedKey(by)} {
 		if found, err := c.has(at); err != nil || found {
 			return err
 		}
 	}
-	c.problem(key, "what superseded it isn't there")
+	c.problem(key, "the entry that superseded it is missing")
 	return nil
 }
 
@@ -194,8 +194,8 @@ func strayKnowledge(r core.Reader, key string) (bool, error) {
 	return err == nil && string(record.KnowledgeIndexKey(k)) != key, err
 }
 
-// restoreDecision writes a decision's entry in its index. A record that can't be
-// decoded is left as it is: it is the check's to tell.
+// restoreDecision writes a decision's entry in its index. It skips a record that can't be
+// decoded, which the check reports.
 func restoreDecision(tx core.Tx, key string) error {
 	d, err := record.ReadDecision(tx, key[len(record.DecisionPrefix):])
 	if record.IsDamage(err) {
@@ -207,7 +207,7 @@ func restoreDecision(tx core.Tx, key string) error {
 	return restore(tx, record.DecisionMemoryKey(d.MemoryID, d.ID), nil)
 }
 
-// restoreKnowledge writes an entry's place in its index, like [restoreDecision].
+// restoreKnowledge writes an entry's key in its index, like [restoreDecision].
 func restoreKnowledge(tx core.Tx, key string) error {
 	k, err := knowledge.Read(tx, key[len(record.KnowledgePrefix):])
 	if record.IsDamage(err) {
@@ -219,13 +219,13 @@ func restoreKnowledge(tx core.Tx, key string) error {
 	return restore(tx, record.KnowledgeIndexKey(k), nil)
 }
 
-// knowledgeTombstones checks that nothing is left of entries that were purged.
+// knowledgeTombstones checks that nothing is left of purged entries.
 func (c *checker) knowledgeTombstones() error {
 	return c.each(record.KnowledgePurgedPrefix, func(key string, _ []byte) error {
 		id := key[len(record.KnowledgePurgedPrefix):]
 		left, err := c.has(record.KnowledgeKey(id))
 		if left {
-			c.problem(record.KnowledgePrefix+id, "it was purged and is still there")
+			c.problem(record.KnowledgePrefix+id, "it was purged but still exists")
 		}
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// counts checks what each namespace counts against its time index.
+// counts checks each namespace's counter against its time index.
 func (c *checker) counts() error {
 	return eachCount(c.r, func(namespace string, counted, found record.Count) error {
 		if counted != found {
@@ -22,8 +22,8 @@ func (c *checker) counts() error {
 	})
 }
 
-// eachCount calls fn for each namespace with what its counter says and what its
-// time index holds.
+// eachCount calls fn for each namespace with its counter and the totals of its time
+// index.
 func eachCount(r core.Reader, fn func(namespace string, counted, found record.Count) error) error {
 	for namespace := ""; ; {
 		var err error
@@ -47,8 +47,8 @@ func eachCount(r core.Reader, fn func(namespace string, counted, found record.Co
 	}
 }
 
-// nextCounted returns the namespace that follows one among those that have a
-// counter or an entry in the time index; "" after the last.
+// nextCounted returns the next namespace that has a counter or an entry in the time
+// index; "" after the last.
 func nextCounted(r core.Reader, after string) (string, error) {
 	first := func(prefix string, from []byte) (name string, err error) {
 		err = r.Scan(from, core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
@@ -71,11 +71,11 @@ func nextCounted(r core.Reader, after string) (string, error) {
 	return min(counted, indexed), nil
 }
 
-// countIndex counts what a namespace's time index holds.
+// countIndex adds up the entries of a namespace's time index.
 func countIndex(r core.Reader, namespace string) (c record.Count, err error) {
 	start := record.IndexStart(record.TimePrefix, namespace, "")
 	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
-		n, _ := strconv.ParseInt(string(value), 10, 64) // what isn't a number shows as a wrong sum
+		n, _ := strconv.ParseInt(string(value), 10, 64) // a value that isn't a number shows as a wrong sum
 		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
 		return true, nil
 	})
@@ -94,7 +94,7 @@ func (c *checker) vectors() error {
 		m, err := record.Read(c.r, id)
 		switch {
 		case record.IsGone(err):
-			c.problem(key, "its memory isn't there")
+			c.problem(key, "its memory is missing")
 		case record.IsDamage(err): // reported already
 		case err != nil:
 			return err
@@ -105,7 +105,7 @@ func (c *checker) vectors() error {
 	})
 }
 
-// tombstones checks that nothing is left of what was purged.
+// tombstones checks that nothing is left of purged memories.
 func (c *checker) tombstones() error {
 	return c.each(record.PurgedPrefix, func(key string, _ []byte) error {
 		id := key[len(record.PurgedPrefix):]
@@ -123,7 +123,7 @@ func (c *checker) tombstones() error {
 				return err
 			}
 			if left {
-				c.problem(prefix+id, "it was purged and is still there")
+				c.problem(prefix+id, "it was purged but still exists")
 			}
 		}
 		entries, err := record.ReadHistory(c.r, gone.Namespace, id)
@@ -140,7 +140,7 @@ func (c *checker) links() error {
 	return c.each(record.LinkPrefix, func(key string, value []byte) error {
 		var l core.Link
 		if err := json.Unmarshal(value, &l); err != nil || string(record.LinkKey(l.From, l.Relation, l.To)) != key {
-			c.problem(key, "the link can't be decoded, or is of other memories")
+			c.problem(key, "the link can't be decoded, or names other memories")
 			return nil
 		}
 		from, err := c.has(record.MemoryKey(l.From))
@@ -154,24 +154,25 @@ func (c *checker) links() error {
 		to, err := c.has(target)
 		if err == nil && !to {
 			if to, err = c.has(record.PurgedKey(l.To)); to && l.Metadata != nil {
-				c.problem(key, "the memory that it leads to was purged, and it still carries metadata")
+				c.problem(key, "the memory that it ends at was purged, but the link still has metadata")
 			}
 		}
 		if err != nil {
 			return err
 		}
 		if !from || !to {
-			c.problem(key, "the link has an end that isn't there")
+			c.problem(key, "a memory that the link names is missing")
 		}
 		back, err := c.has(record.LinkToKey(l.To, l.Relation, l.From))
 		if err == nil && !back {
-			c.derived(string(record.LinkToKey(l.To, l.Relation, l.From)), "the link's other end misses it")
+			c.derived(string(record.LinkToKey(l.To, l.Relation, l.From)), "the index of the link's other end misses it")
 		}
 		return err
 	})
 }
 
-// strayEnd reports whether an entry of links' other ends belongs to no link.
+// strayEnd reports whether an entry in the index of links by their end belongs to no
+// link.
 func strayEnd(r core.Reader, key string) (bool, error) {
 	to, rest, _ := strings.Cut(key[len(record.LinkToPrefix):], "/")
 	relation, from, _ := strings.Cut(rest, "/")
@@ -179,7 +180,7 @@ func strayEnd(r core.Reader, key string) (bool, error) {
 	return !found, err
 }
 
-// pendings checks what waits for an approval, and its indices.
+// pendings checks the pending reflections and their indices.
 func (c *checker) pendings() error {
 	return c.each(record.PendingPrefix, func(key string, _ []byte) error {
 		p, err := record.ReadPending(c.r, key[len(record.PendingPrefix):])
@@ -203,7 +204,7 @@ func (c *checker) pendings() error {
 	})
 }
 
-// strayPending reports whether an entry of an index belongs to nothing pending.
+// strayPending reports whether an index entry belongs to no pending reflection.
 func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := record.ReadPending(r, key[end+1:])

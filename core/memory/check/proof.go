@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// proofs checks each record against the newest digest that the journal has of it. It
-// holds the digests of one stream at a time.
+// proofs compares each record with its newest digest in the journal. It holds the digests
+// of one stream at a time.
 func (c *checker) proofs() error {
 	var records int64
 	err := c.provingStreams(func(stream string) error {
@@ -49,7 +49,7 @@ func (c *checker) provingStreams(fn func(stream string) error) error {
 	return err
 }
 
-// digests are the newest ones that a stream has, by key. What was removed has none.
+// digests returns the newest digest of each key in a stream. A removed record has none.
 func (c *checker) digests(stream string) (map[string]string, error) {
 	newest := map[string]string{}
 	err := journal.Read(c.r, stream, func(e journal.Entry) error {
@@ -93,8 +93,8 @@ func (c *checker) proven(name, digest string) error {
 	return err
 }
 
-// unproven looks for records that no event proves. Only where there are more records
-// than there should be are the keys of all of them kept.
+// unproven looks for records that no event proves. It collects their keys only if there
+// are more records than events prove.
 func (c *checker) unproven(proven int64) error {
 	var stored int64
 	for _, prefix := range record.ProvenPrefixes() {
@@ -132,8 +132,8 @@ func (c *checker) unproven(proven int64) error {
 	return nil
 }
 
-// Proven are the records that a stream proves: those whose digests it has. An
-// id is a memory's or a tombstone's, and a link needs the memory that it ends at.
+// Proven returns the records that a stream proves: those whose digests it has. Their ids
+// belong to memories or tombstones; a link also names the memory that it ends at.
 func Proven(ctx context.Context, r core.Reader, stream string) ([]core.Proven, error) {
 	c := &checker{ctx: ctx, r: r}
 	digests, err := c.digests(stream)

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// Rebuild writes again, from the records and links, what is [Derived] from them.
+// Rebuild writes everything that is [Derived] again, from the records and links.
 func Rebuild(ctx context.Context, s core.Store) error {
 	for _, prefix := range secondary() {
 		if err := sweepStrays(ctx, s, index{prefix, strayIndex}); err != nil {
@@ -35,7 +35,7 @@ func Rebuild(ctx context.Context, s core.Store) error {
 	return restoreCounts(ctx, s)
 }
 
-// sweepStrays deletes the entries of an index that are stray.
+// sweepStrays deletes the stray entries of an index.
 func sweepStrays(ctx context.Context, s core.Store, in index) error {
 	return core.UpdateEach(ctx, s, in.prefix, func(tx core.Tx, key string) error {
 		gone, err := in.stray(tx, key)
@@ -46,7 +46,7 @@ func sweepStrays(ctx context.Context, s core.Store, in index) error {
 	})
 }
 
-// restore writes a key if it isn't there with that value.
+// restore writes a key, unless it already has that value.
 func restore(tx core.Tx, key, value []byte) error {
 	there, found, err := tx.Get(key)
 	if err != nil || found && string(there) == string(value) {
@@ -55,9 +55,9 @@ func restore(tx core.Tx, key, value []byte) error {
 	return tx.Put(key, value)
 }
 
-// rebuildIndices writes what the indices of all memories miss. Where they hold
-// nothing at all, as in an import, it doesn't look each entry up first, which
-// would take most of the time.
+// rebuildIndices writes the missing index entries of all memories. If the indices are
+// completely empty, as after an import, it doesn't look up each entry first, which would
+// take most of the time.
 func rebuildIndices(ctx context.Context, s core.Store) error {
 	write := restore
 	none, err := holdsNone(ctx, s, secondary())
@@ -70,7 +70,7 @@ func rebuildIndices(ctx context.Context, s core.Store) error {
 	return core.UpdateEach(ctx, s, record.MemoryPrefix, func(tx core.Tx, key string) error { return restoreIndices(tx, key, write) })
 }
 
-// holdsNone reports whether no key has any of the prefixes.
+// holdsNone reports whether the store has no key with any of the prefixes.
 func holdsNone(ctx context.Context, s core.Store, prefixes []string) (none bool, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		for _, prefix := range prefixes {
@@ -84,8 +84,8 @@ func holdsNone(ctx context.Context, s core.Store, prefixes []string) (none bool,
 	return none, err
 }
 
-// restoreIndices has what a memory's indices miss written. A record that can't be
-// decoded is left as it is: it is the check's to tell.
+// restoreIndices calls write for the index entries of a memory. It skips a record that
+// can't be decoded, which the check reports.
 func restoreIndices(tx core.Tx, key string, write func(tx core.Tx, key, value []byte) error) error {
 	m, err := record.Read(tx, key[len(record.MemoryPrefix):])
 	if record.IsDamage(err) {
@@ -106,7 +106,8 @@ func restoreIndices(tx core.Tx, key string, write func(tx core.Tx, key, value []
 	return nil
 }
 
-// restoreEnd writes the other end of a link, which its key names.
+// restoreEnd writes the index entry for the memory at which a link ends. key is the
+// link's.
 func restoreEnd(tx core.Tx, key string) error {
 	from, relation, to, ok := record.SplitLink(key)
 	if !ok {

@@ -9,10 +9,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// replayed checks that a memory is in the state that its last transition led to. Its
-// signals are what the digest of its record proves: computing them again would have
-// to know each formula that ever counted. Of a long history only the newest entries
-// are read. Where the journal is broken, that is reported there.
+// replayed checks that a memory is in the state of its last transition. Its signals are
+// proven by the digest of its record: to compute them again, the check would need every
+// formula that was ever used. Only the newest entries of a long history are read. Damage
+// to the journal is reported elsewhere.
 func (c *checker) replayed(key string, m *core.Memory) error {
 	history, err := record.ReadHistory(c.r, m.Namespace, m.ID)
 	switch {
@@ -27,10 +27,10 @@ func (c *checker) replayed(key string, m *core.Memory) error {
 	p := turn.NewReplay(m.ID)
 	p.Run(history)
 	if (p.Moved || len(history) < record.MaxHistory) && m.State != p.State {
-		c.problem(key, "it is %s, but %s by its events", m.State, p.State)
+		c.problem(key, "it is %s, but its events say %s", m.State, p.State)
 	}
 	if len(history) < record.MaxHistory && m.StateBefore != p.Before {
-		c.problem(key, "it began to wait for the gate as %q, but as %q by its events", bounds.Shorten(string(m.StateBefore)), p.Before)
+		c.problem(key, "it was %q when it began to wait for the gate, but its events say %q", bounds.Shorten(string(m.StateBefore)), p.Before)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Decode reads a memory's record: what [Encode] wrote, or any other JSON of it.
+// Decode reads a memory's record: the output of [Encode], or any other JSON form of it.
 func Decode(value []byte) (*core.Memory, error) {
 	if m := decodeOwn(value); m != nil {
 		return m, nil
@@ -26,9 +26,9 @@ func Decode(value []byte) (*core.Memory, error) {
 	return &record.Memory, nil
 }
 
-// decodeOwn decodes what [Encode] writes, and exactly that: members in its order and
-// without white space. Of anything else it returns nil, which leaves it to the
-// general decoder, which takes ten times as long.
+// decodeOwn decodes exactly the output of [Encode]: members in its order and without
+// white space. For anything else it returns nil, and the general decoder, which takes ten
+// times as long, is used.
 func decodeOwn(value []byte) *core.Memory {
 	d := &decoder{rest: string(value)}
 	m := &core.Memory{
@@ -77,8 +77,8 @@ func decodeOwn(value []byte) *core.Memory {
 	return m
 }
 
-// decoder holds what is left of a record to decode. Once something isn't as it should
-// be it has failed, and all that it reads is empty.
+// decoder holds the rest of a record to decode. If something is unexpected, it sets
+// failed, and everything read after that is empty.
 type decoder struct {
 	rest   string
 	failed bool
@@ -118,7 +118,7 @@ func (d *decoder) signals(s *core.Signals) {
 	d.need(`}`)
 }
 
-// turns is a list of turns, which may be left out.
+// turns is a list of turns, which may be missing.
 func (d *decoder) turns(opening string) (list []core.TurnRef) {
 	for ; d.peek(opening); opening = `,{"session":` {
 		list = append(list, core.TurnRef{Session: d.text(opening), Turn: d.number(`,"turn":`)})
@@ -129,7 +129,7 @@ func (d *decoder) turns(opening string) (list []core.TurnRef) {
 	return list
 }
 
-// counted is a number that may be left out, which is 0.
+// counted is a number; 0 if it is missing.
 func (d *decoder) counted(name string) int64 {
 	if !d.peek(name) {
 		return 0
@@ -137,10 +137,10 @@ func (d *decoder) counted(name string) int64 {
 	return d.number(name)
 }
 
-// peek reports whether the record goes on with a text.
+// peek reports whether the record continues with a text.
 func (d *decoder) peek(s string) bool { return !d.failed && strings.HasPrefix(d.rest, s) }
 
-// skip passes a text, if the record goes on with it.
+// skip skips a text, if the record continues with it.
 func (d *decoder) skip(s string) bool {
 	if !d.peek(s) {
 		return false
@@ -155,8 +155,8 @@ func (d *decoder) need(s string) {
 	}
 }
 
-// text reads a JSON string behind its name. It is a part of the record's own
-// memory, unless something in it is escaped.
+// text reads a JSON string after its name. The result shares the record's memory, unless
+// the string has escapes.
 func (d *decoder) text(name string) string {
 	d.need(name)
 	if d.need(`"`); d.failed {
@@ -180,7 +180,7 @@ func (d *decoder) text(name string) string {
 	return ""
 }
 
-// escaped reads a string, behind its opening mark, whose first escape is at i.
+// escaped reads a string, after its opening quote, whose first escape is at i.
 func (d *decoder) escaped(i int) (s string) {
 	for ; i < len(d.rest) && d.rest[i] != '"'; i++ {
 		if d.rest[i] == '\\' {
@@ -200,11 +200,11 @@ func (d *decoder) optional(name string) string {
 		return ""
 	}
 	s := d.text(name)
-	d.failed = d.failed || s == "" // it would have been left out
+	d.failed = d.failed || s == "" // Encode omits an empty string
 	return s
 }
 
-// token reads up to the next mark behind a number.
+// token reads a number after its name, up to the next delimiter.
 func (d *decoder) token(name string) string {
 	d.need(name)
 	end := 0
@@ -234,7 +234,7 @@ func (d *decoder) float(name string) float64 {
 	return f
 }
 
-// plain reports whether what strconv takes as a number is one in JSON too.
+// plain reports whether a number that strconv accepts is a number in JSON too.
 func plain(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' {
@@ -258,7 +258,7 @@ func (d *decoder) instant(name string) time.Time {
 	return at
 }
 
-// raw reads an object as it is.
+// raw reads an object without decoding it.
 func (d *decoder) raw() json.RawMessage {
 	depth, quoted := 0, false
 	for i := 0; i < len(d.rest) && !d.failed; i++ {

@@ -1,11 +1,13 @@
-// Package codec writes and reads the records of memories: plain JSON, in the members and
-// order of [core.Memory], with the salt at the end. Reading is written out by hand, since
-// a get, a page of a list, a sweep and the load of a namespace are mostly that.
+// Package codec writes and reads the records of memories: plain JSON, with the members
+// and order of [core.Memory], and the salt at the end. The decoder is written by hand,
+// because a get, a page of a list, a sweep and the load of a namespace spend most of
+// their time decoding.
 package codec
 
 import "github.com/reflectory/reflectory/core"
 
-// Encode is a memory's record. It fails for numbers that JSON hasn't, infinite ones.
+// Encode returns a memory's record. It fails for infinite numbers, which JSON doesn't
+// have.
 func Encode(m *core.Memory) ([]byte, error) {
 	return core.EncodeJSON(struct {
 		*core.Memory

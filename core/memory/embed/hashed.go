@@ -10,30 +10,31 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// Model is the name of the vectors. It changes with whatever changes them.
+// Model is the name of the vectors. Any change to how vectors are computed needs a new
+// name.
 const Model = "hashed-ngrams-1"
 
 // Dims is how many dimensions the vectors have.
 const Dims = 384
 
-// The weights of features, fitted as the package comment says. What is near them
-// does as well, within the noise.
+// The weights of features, fitted as the package comment says. Nearby values give the
+// same results, within the noise.
 const (
 	wordWeight  = 1.0
 	pieceWeight = 2.0 // of all pieces of a word together
 	// minPiece and maxPiece are the lengths of pieces, in characters.
 	minPiece, maxPiece = 3, 4
-	// usualWordBytes is more than nearly all words have.
+	// usualWordBytes is longer than nearly all words.
 	usualWordBytes = 32
-	// stopWeight is for words that say little, such as "the". The others weigh by
-	// their length, since rare words are longer: 1 at usualLength, more or less by
-	// lengthWeight for each character up to longest.
+	// stopWeight is for words that say little, such as "the". Other words are weighted by
+	// length, since rare words are longer: 1 at usualLength, and lengthWeight more or
+	// less for each character, up to longest.
 	stopWeight                         = 0.1
 	lengthWeight, usualLength, longest = 0.1, 5, 10
-	// ownWeight is of the text as a whole. Nothing but the same text shares it, so
-	// that a text of few words isn't very like another for one of them.
+	// ownWeight is for the text as a whole. Only an identical text shares this part, so
+	// that two short texts with one common word aren't too similar.
 	ownWeight = 3.0
-	// ownPlaces is how many places it takes, for an even spread.
+	// ownPlaces is how many dimensions it uses, for an even spread.
 	ownPlaces = 64
 )
 
@@ -53,8 +54,8 @@ var _ core.EmbedderWithWeight = Hashed{}
 // Model implements [core.Embedder].
 func (Hashed) Model() string { return Model }
 
-// Weight implements [core.EmbedderWithWeight]: the pieces of words say little that
-// the words don't. Fitted on LoCoMo, see core/memory/search's quality test.
+// Weight implements [core.EmbedderWithWeight]: the pieces of words add little to the
+// words themselves. Fitted on LoCoMo, see core/memory/search's quality test.
 func (Hashed) Weight() float64 { return 0.2 }
 
 // Embed implements [core.Embedder]. It fails only when the context ends.
@@ -78,7 +79,7 @@ func embed(s string) []float32 {
 		for times < len(words) && words[times] == word {
 			times++
 		}
-		// More of the same word counts less and less.
+		// Repetitions of a word count less and less.
 		v.addWord(word, weight(word)*(1+math.Log(float64(times))))
 		words = words[times:]
 	}
@@ -100,7 +101,7 @@ func weight(word string) float64 {
 // sums are a vector before it is scaled.
 type sums [Dims]float64
 
-// addWord adds a word and its pieces: the parts of it, its marked ends included, that
+// addWord adds a word and its pieces: all pieces of the word, with its ends marked, that
 // are shorter than the whole.
 func (v *sums) addWord(word string, weight float64) {
 	v.add(hash(wordFeature, word), wordWeight*weight)
@@ -134,7 +135,7 @@ func (v *sums) addOwn(text string) {
 	}
 }
 
-// add adds a feature in the place and with the sign of its hash.
+// add adds a feature at the dimension and with the sign of its hash.
 func (v *sums) add(hash uint64, weight float64) {
 	if hash&1 == 0 {
 		weight = -weight
@@ -142,7 +143,7 @@ func (v *sums) add(hash uint64, weight float64) {
 	v[hash>>1%Dims] += weight
 }
 
-// unit scales the vector to length 1. Zero stays zero.
+// unit scales the vector to length 1. A zero vector stays zero.
 func (v *sums) unit() []float32 {
 	sum := 0.0
 	for _, c := range v {

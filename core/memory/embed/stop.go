@@ -1,8 +1,8 @@
 package embed
 
-// isStop is whether a word says little of what a text is about: English's most
-// usual ones, with the ones of talk. Words of other languages that look the same are
-// few, and still count a little.
+// isStop is whether a word says little about the subject of a text: the most common
+// English words, and common words of conversation. Few words of other languages look the
+// same, and those still count a little.
 func isStop(word string) bool {
 	switch word {
 	case "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at",

@@ -1,6 +1,7 @@
-// Package knowledge is what memories become that are promoted: entries that never change,
-// except for the pointer to the entry that superseded them, and the record of how each was made.
+// Package knowledge has the entries that promoted memories become, which never change,
+// except for the pointer to the entry that superseded them, and the record of each
+// promotion.
 //
-// That something is promoted or purged is decided by the gate, whose decision core/memory
-// carries out with the functions here that take a transaction.
+// The gate decides what is promoted or purged. core/memory carries out its decisions,
+// with the functions here that take a transaction.
 package knowledge

@@ -32,8 +32,8 @@ func putKnowledge(t *record.Tx, k *core.Knowledge) error {
 	}{k, salt}))
 }
 
-// Read returns an entry. One that isn't there is sdk.NotFound, reason "knowledge_not_found",
-// or "knowledge_purged" where it was removed.
+// Read returns an entry. If there is none, the error is sdk.NotFound, reason
+// "knowledge_not_found", or "knowledge_purged" if it was purged.
 func Read(r core.Reader, id string) (*core.Knowledge, error) {
 	if !bounds.ValidID(id) {
 		return nil, NotFound(id)
@@ -45,7 +45,7 @@ func Read(r core.Reader, id string) (*core.Knowledge, error) {
 	if !found {
 		gone, err := record.TombstoneAt(r, record.KnowledgePurgedKey(id))
 		if err == nil && gone != nil {
-			err = sdk.Errorf(sdk.NotFound, "knowledge_purged", "knowledge %s was purged at %s, with the memory that it was", id, gone.At.UTC().Format(time.RFC3339)).
+			err = sdk.Errorf(sdk.NotFound, "knowledge_purged", "knowledge %s was purged at %s, with the memory that it came from", id, gone.At.UTC().Format(time.RFC3339)).
 				WithHint("only its events are left").WithAction("audit show", "stream", "namespace/"+gone.Namespace).
 				WithDetail("knowledge_id", id).WithDetail("namespace", gone.Namespace)
 		}
@@ -61,11 +61,11 @@ func Read(r core.Reader, id string) (*core.Knowledge, error) {
 	return &k, nil
 }
 
-// NotFound is the refusal of an id that no knowledge has: sdk.NotFound, reason
+// NotFound is the error for an id that no entry has: sdk.NotFound, reason
 // "knowledge_not_found".
 func NotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "knowledge_not_found", "there is no knowledge %q", bounds.Shorten(id)).
-		WithHint("list what there is").WithAction("knowledge list", "namespace", nil).WithDetail("knowledge_id", bounds.Shorten(id))
+		WithHint("list the knowledge that exists").WithAction("knowledge list", "namespace", nil).WithDetail("knowledge_id", bounds.Shorten(id))
 }
 
 // MaxPage is how many entries [List] returns at most.
@@ -74,16 +74,16 @@ const MaxPage = 1000
 // Filter selects entries of a namespace.
 type Filter struct {
 	Namespace string
-	// Superseded takes those too that another took the place of.
+	// Superseded includes the entries that another entry replaced.
 	Superseded bool
 	// Limit is how many are returned: 0 is 100, and at most [MaxPage].
 	Limit int
-	// After is where the page before ended; "" begins with the newest.
+	// After is where the previous page ended; "" begins with the newest.
 	After string
 }
 
-// List returns entries, the newest first, and where the next page
-// begins: "" where there is none.
+// List returns entries, the newest first, and where the next page begins; "" if there is
+// none.
 func List(ctx context.Context, s *record.Records, f Filter) (list []*core.Knowledge, next string, err error) {
 	if err := f.check(); err != nil {
 		return nil, "", err
@@ -115,7 +115,8 @@ func listKnowledge(r core.Reader, f *Filter) (list []*core.Knowledge, next strin
 	from := start
 	if f.After != "" {
 		last, err := Read(r, f.After)
-		// A page ends with an entry of its namespace. Nothing is said of others.
+		// A page ends with an entry of its namespace. Nothing is revealed about other
+		// namespaces.
 		if sdk.CodeOf(err) == sdk.NotFound || err == nil && last.Namespace != f.Namespace {
 			err = NotFound(f.After)
 		}
@@ -139,14 +140,14 @@ func listKnowledge(r core.Reader, f *Filter) (list []*core.Knowledge, next strin
 	return list, next, err
 }
 
-// Supersede lets an entry take the place of another of its namespace, which stays as it is
-// except for the pointer. It is sdk.Conflict, reason "superseded", where another took its
-// place before, or where the newer one was superseded itself; the same again changes
-// nothing.
+// Supersede marks an entry as replaced by another of its namespace. Only the pointer of
+// the old entry changes. The error is sdk.Conflict, reason "superseded", if the entry has
+// already been replaced by a third one, or if the newer one has been replaced itself.
+// Repeating the same call changes nothing.
 func Supersede(ctx context.Context, s *record.Records, id, by string) error {
 	var p bounds.Problems
 	if id == by {
-		p.Add("by", "is %s itself", bounds.Shorten(id))
+		p.Add("by", "is the entry %s itself", bounds.Shorten(id))
 	}
 	if err := p.Err(); err != nil {
 		return err
@@ -167,12 +168,12 @@ func supersede(t *record.Tx, id, by string) error {
 	for _, k := range []*core.Knowledge{old, newer} {
 		if k.SupersededBy != "" {
 			return sdk.Errorf(sdk.Conflict, "superseded", "knowledge %s was superseded by %s", k.ID, k.SupersededBy).
-				WithHint("use what superseded it").WithDetail("knowledge_id", k.ID).WithDetail("superseded_by", k.SupersededBy)
+				WithHint("use the entry that superseded it").WithDetail("knowledge_id", k.ID).WithDetail("superseded_by", k.SupersededBy)
 		}
 	}
 	if old.Namespace != newer.Namespace {
-		return sdk.Errorf(sdk.Invalid, "namespace_differs", "knowledge %s is of namespace %s, and %s of %s", id, old.Namespace, by, newer.Namespace).
-			WithHint("an entry takes the place of one of its own namespace")
+		return sdk.Errorf(sdk.Invalid, "namespace_differs", "knowledge %s is in namespace %s, and %s is in %s", id, old.Namespace, by, newer.Namespace).
+			WithHint("an entry can only supersede an entry of its own namespace")
 	}
 	old.SupersededBy = by
 	if err := putKnowledge(t, old); err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// summaryRunes is how much of the content is the pattern where no model says
-	// it better.
+	// summaryRunes is how many characters of the content are the pattern if no model
+	// wrote one.
 	summaryRunes = 280
-	// maxSummaryRunes bounds what a model says.
+	// maxSummaryRunes bounds what a model writes.
 	maxSummaryRunes = 4000
 )
 
@@ -20,12 +20,12 @@ const (
 type Promotion struct {
 	MemoryID    string `json:"memory_id"`
 	KnowledgeID string `json:"promoted_to_knowledge_id"`
-	// Decision is the id of the gate's.
+	// Decision is the id of the gate's decision.
 	Decision string `json:"decision"`
 	Summary  string `json:"reusable_pattern_summary"`
 }
 
-// PutPromotion writes the record of a promotion, with a salt since it has content.
+// PutPromotion writes the record of a promotion, with a salt because it has content.
 func PutPromotion(t *record.Tx, namespace string, p *Promotion) error {
 	salt, err := t.NewSalt()
 	if err != nil {
@@ -37,7 +37,7 @@ func PutPromotion(t *record.Tx, namespace string, p *Promotion) error {
 	}{p, salt}))
 }
 
-// ReadPromotion returns nil for a memory that wasn't promoted.
+// ReadPromotion returns nil if the memory wasn't promoted.
 func ReadPromotion(r core.Reader, memoryID string) (*Promotion, error) {
 	value, found, err := r.Get(record.PromotionKey(memoryID))
 	if err != nil || !found {
@@ -56,13 +56,13 @@ func Pattern(m *core.Memory) string {
 	return m.Title + "\n" + firstRunes(m.Content, summaryRunes)
 }
 
-// SummaryOf is what a model said is reusable in a memory, as it is kept: valid, trimmed and
-// bounded.
+// SummaryOf is a model's summary of what is reusable in a memory, as it is stored: valid
+// UTF-8, trimmed and bounded.
 func SummaryOf(text string) string {
 	return firstRunes(strings.TrimSpace(strings.ToValidUTF8(text, "�")), maxSummaryRunes)
 }
 
-// firstRunes is the beginning of a text.
+// firstRunes is the start of a text.
 func firstRunes(s string, most int) string {
 	count := 0
 	for i := range s {

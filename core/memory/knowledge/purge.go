@@ -5,10 +5,9 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// Purge removes what a memory that is purged became, if it was promoted: the
-// entry, which has all that the memory said, and the record of the promotion. It returns
-// the entry's id, of which a tombstone is left: an entry whose place it took stays out of
-// date.
+// Purge removes what a purged memory became, if it was promoted: the entry, which has the
+// memory's text, and the record of the promotion. It returns the entry's id, of which a
+// tombstone is left: an entry that it superseded stays superseded.
 func Purge(t *record.Tx, m *core.Memory) (id string, err error) {
 	p, err := ReadPromotion(t, m.ID)
 	if err != nil || p == nil {

@@ -9,20 +9,21 @@ import (
 	"github.com/reflectory/reflectory/core/memory/search"
 )
 
-// Query asks for the knowledge that fits best.
+// Query asks for the knowledge that matches best.
 type Query struct {
 	Query     string `json:"query"`
 	Namespace string `json:"namespace,omitempty"`
-	// Subtree takes the namespaces below as well.
+	// Subtree includes the namespaces below.
 	Subtree bool `json:"subtree,omitempty"`
-	// MinScore leaves out what scores less.
+	// MinScore leaves out entries with a lower score.
 	MinScore float64 `json:"min_score,omitempty"`
-	// Limit is how many are returned: 0 is 5, and at most [bounds.MaxRecall].
+	// Limit is how many are returned at most: 0 means 5, and the limit is
+	// [bounds.MaxRecall].
 	Limit int `json:"limit,omitempty"`
 }
 
-// Recalled is an entry with the reasons for its place. Its score is what
-// likeness and words come to.
+// Recalled is an entry with the reasons for its rank. Its score is made of similarity and
+// words.
 type Recalled struct {
 	Knowledge *core.Knowledge `json:"knowledge"`
 	// Rank counts from 0.
@@ -31,7 +32,7 @@ type Recalled struct {
 	Why   core.Reasons `json:"why"`
 }
 
-// Check reports all that is wrong with a query.
+// Check reports everything that is wrong with a query.
 func (r *Query) Check() error {
 	var p bounds.Problems
 	p.Query(r.Query, r.Limit, r.MinScore)
@@ -39,8 +40,8 @@ func (r *Query) Check() error {
 	return p.Err()
 }
 
-// Search is the query as the index takes it. Its vector and how much is looked at are the
-// caller's to set.
+// Search converts the query for the index. The caller sets its vector and the number of
+// candidates.
 func (r *Query) Search() search.Query {
 	q := search.Query{Text: r.Query}
 	q.Filter.Namespace, q.Filter.Subtree, q.Filter.MinScore = r.Namespace, r.Subtree, r.MinScore
@@ -58,7 +59,7 @@ func Recall(ctx context.Context, s *record.Records, index *search.Index, q *sear
 		for _, f := range found {
 			k, err := Read(reader, f.ID)
 			if record.IsGone(err) {
-				continue // since the search
+				continue // it is gone since the search
 			}
 			if err != nil {
 				return err

@@ -6,15 +6,14 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Place is where a recall put a memory among what it returned.
+// Place is the rank of a memory in the results of a recall.
 type Place struct {
 	// Rank counts from 0; Of is how many the recall returned.
 	Rank, Of int
 	Score    float64
 }
 
-// Weight is how much of a turn's credit a memory in this place is due, from .15
-// to 1.
+// Weight is the share of a turn's credit that a memory at this rank earns, from .15 to 1.
 func (p Place) Weight() float64 {
 	return min(1, max(.15, .20+float64(.55*p.rankWeight())+float64(.25*(p.Score+1))/2))
 }
@@ -27,19 +26,20 @@ func (p Place) rankWeight() float64 {
 	return 1 - float64(p.Rank)/float64(p.Of-1)
 }
 
-// Bias returns a session's bias after a turn, in [-1,1]: below 0 recall has been
-// of little help lately.
+// Bias returns a session's bias after a turn, in [-1,1]. It is below 0 if recall has
+// helped little lately.
 func Bias(before float64, o core.Outcome) float64 {
 	return min(1, max(-1, float64(biasKept*before)+biasOf(o)))
 }
 
 // AmendBias returns the bias of a session as it would be if the outcome of a turn had
-// been another. Of it each of the given number of turns since then has left .85.
+// been another. Each of the turns since then, whose number is given, has left .85 of the
+// turn's effect.
 func AmendBias(bias float64, since int64, before, after core.Outcome) float64 {
 	return min(1, max(-1, bias+float64(math.Pow(biasKept, float64(since))*(biasOf(after)-biasOf(before)))))
 }
 
-// biasKept is how much of the bias a turn leaves.
+// biasKept is the share of the bias that is left after another turn.
 const biasKept = .85
 
 // biasOf is what an outcome adds to the bias.

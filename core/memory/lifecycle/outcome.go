@@ -7,21 +7,20 @@ import (
 
 // The sources of an outcome, the best first.
 const (
-	SourceUser = "user" // somebody said so
+	SourceUser = "user" // a user said so
 	SourceTool = "tool" // calls of tools showed it
-	SourceText = "text" // it was read out of a text
+	SourceText = "text" // it was derived from a text
 )
 
-// Better reports whether a source is a better one than another. One that isn't known
-// is the worst.
+// Better reports whether a source is better than another. An unknown source is the worst.
 func Better(source, than string) bool {
 	ranks := map[string]int{SourceText: 1, SourceTool: 2, SourceUser: 3}
 	return ranks[source] > ranks[than]
 }
 
-// Judge tells how a turn went by the best evidence of its feedback, and which
-// source that is: a user's word, else the outcomes of tools, else what a text
-// says. Without a word and without tools it is sdk.Invalid, reason
+// Judge returns how a turn went by the best evidence in its feedback, and the source of
+// that evidence: the user's own outcome, else the outcomes of tools, else what a text
+// says. Without an outcome and without tools it fails: sdk.Invalid, reason
 // "outcome_missing".
 func Judge(r *core.FeedbackRequest) (core.Outcome, string, error) {
 	source := r.Source
@@ -38,8 +37,8 @@ func Judge(r *core.FeedbackRequest) (core.Outcome, string, error) {
 		WithHint("give an outcome (success, failure or partial), or the outcomes of its tools")
 }
 
-// ofTools is the outcome that calls of tools show: success where each went well,
-// failure where none did and none was recovered from.
+// ofTools is the outcome that tool calls show: success if each succeeded, failure if none
+// did and none was recovered from.
 func ofTools(calls []core.ToolOutcome) core.Outcome {
 	well, saved := 0, 0
 	for _, c := range calls {

@@ -2,8 +2,8 @@ package lifecycle
 
 import "github.com/reflectory/reflectory/core"
 
-// RetentionInput is what the retention policy is to see of a memory, at a turn
-// of its namespace, under the namespace's weights.
+// RetentionInput is what the retention policy gets to see of a memory, at a turn of its
+// namespace, with the namespace's weights.
 func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights) *core.RetentionInput {
 	s := &m.Signals
 	return &core.RetentionInput{
@@ -18,13 +18,12 @@ func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights)
 	}
 }
 
-// compared rounds the thresholds as they are compared. A policy rounds
-// its score itself.
+// compared rounds the thresholds for comparisons. A policy rounds its score itself.
 func compared(w core.RetentionWeights) core.RetentionWeights {
 	w.Active, w.Revalidate, w.Hysteresis = core.Rounded(w.Active), core.Rounded(w.Revalidate), core.Rounded(w.Hysteresis)
 	return w
 }
 
-// Evaluated reports whether the retention policy is asked about a memory in this
-// state. One that waits for the gate gets its score, but stays.
+// Evaluated reports whether the retention policy is asked about a memory in this state. A
+// memory that waits for the gate gets a new score, but keeps its state.
 func Evaluated(s core.MemoryState) bool { return s.Live() }

@@ -6,44 +6,45 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// The numbers of signals. Where turns are counted, they are turns that are relevant to
-// the memory.
+// The constants of the signals. Turns are counted only if they are relevant to the
+// memory.
 const (
 	averageRate = 0.1 // how far a reward moves hit rate and utility
 	creditRate  = 0.2 // how far a reward moves q at most
 	initial     = 0.5 // utility and q before the first use
-	recentTurns = 20  // turns that are remembered: the gate's recurrence looks back on them
+	recentTurns = 20  // turns that are remembered, for the gate's recurrence
 
 	// earlyRate is how far a reward moved hit rate and utility in early stores, whose
 	// events are still replayed.
 	earlyRate = 0.2
 )
 
-// Formula names the arithmetic of this package in events. Those of early stores name
-// none: there averages moved faster, and cooling and rests weren't counted.
+// Formula is the version of this package's arithmetic, as events name it. Events of early
+// stores name none: their averages moved faster, and cooling and rests weren't counted.
 const Formula = 2
 
 // Initial are the signals of a new memory.
 func Initial() core.Signals { return core.Signals{Utility: initial, Q: initial} }
 
-// Turn is a turn that is relevant to a memory: recall returned it there.
+// Turn is a turn in which a recall returned the memory.
 type Turn struct {
 	core.TurnRef
-	// Number is the turn counter of the memory's namespace, this turn included.
+	// Number is the turn counter of the memory's namespace, including this turn.
 	Number  int64
 	Outcome core.Outcome
-	// Used is whether the memory was used, Assumed whether nobody named that use.
+	// Used is whether the memory was used, and Assumed whether that was assumed because
+	// the feedback named no memories.
 	Used, Assumed bool
-	// FirstOfSession is whether the session didn't use it before, FirstNamed whether
-	// the session didn't name a use of it before, and does now.
+	// FirstOfSession is whether this is the session's first use of the memory, and
+	// FirstNamed whether it is the first use that the session names.
 	FirstOfSession, FirstNamed bool
-	// Weight is the share of the credit that its place in the recall gives it.
+	// Weight is the share of the credit that the memory's rank in the recall earns.
 	Weight float64
-	// Early is whether an early store's arithmetic counted the turn.
+	// Early is whether the turn was counted with an early store's arithmetic.
 	Early bool
 }
 
-// Reward is what the memory earns in the turn: nothing where it wasn't used.
+// Reward is what the memory earns in the turn: 0 if it wasn't used.
 func (t *Turn) Reward() float64 {
 	if !t.Used {
 		return 0
@@ -62,8 +63,7 @@ func Reward(o core.Outcome) float64 {
 	return 0
 }
 
-// After returns the signals after a relevant turn. What it was given isn't
-// changed.
+// After returns the signals after a relevant turn. It doesn't change its arguments.
 func After(s core.Signals, t *Turn) core.Signals {
 	rate := averageRate
 	if t.Early {
@@ -97,8 +97,8 @@ func After(s core.Signals, t *Turn) core.Signals {
 	return s
 }
 
-// count counts a use by its outcome. A success, at least in part, ends a streak
-// of misses, and a failure adds to it.
+// count counts a use by its outcome. A success or a partial success ends a streak of
+// misses, and a failure lengthens it.
 func count(s core.Signals, o core.Outcome) core.Signals {
 	s.LastOutcomeError = false
 	switch o {
@@ -116,8 +116,8 @@ func count(s core.Signals, o core.Outcome) core.Signals {
 	return s
 }
 
-// remember adds a turn to the last ones that used the memory, or, before its first
-// use, to the last ones that offered it. An early store remembered all that were relevant.
+// remember adds a turn to the last turns that used the memory, or, before its first use,
+// to the last turns that recalled it. An early store remembered all relevant turns.
 func remember(s core.Signals, t *Turn) core.Signals {
 	switch {
 	case t.Early, !t.Used && s.Uses() == 0:
@@ -128,14 +128,15 @@ func remember(s core.Signals, t *Turn) core.Signals {
 	return s
 }
 
-// last adds a turn to the last ones, of which 20 are kept.
+// last adds a turn to a list, which keeps the last 20.
 func last(recent []core.TurnRef, t core.TurnRef) []core.TurnRef {
 	recent = append(slices.Clone(recent), t)
 	return recent[max(0, len(recent)-recentTurns):]
 }
 
-// toward moves a value a share of the way to a goal. The conversion keeps the
-// compiler from fusing the two operations, which not every machine can.
+// toward moves a value a share of the way to a goal. The conversion keeps the compiler
+// from fusing the two operations into one instruction, which only some machines have and
+// which rounds differently.
 func toward(value, goal, share float64) float64 {
 	return value + float64(share*(goal-value))
 }

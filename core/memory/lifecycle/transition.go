@@ -8,17 +8,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Actor is who may move a memory from a state to another.
+// Actor is who may move a memory from one state to another.
 type Actor string
 
 // The actors.
 const (
 	ByRetention Actor = "retention" // the retention policy, after feedback or in a sweep
 	ByGate      Actor = "gate"      // a recorded decision of the gate
-	ByErasure   Actor = "erasure"   // a request to erase it, which brings it before the gate
+	ByErasure   Actor = "erasure"   // a request to erase it, which puts it before the gate
 	ByDream     Actor = "dream"     // a step of a dream pass
-	ByRestore   Actor = "restore"   // somebody who wants it back
-	ByUndo      Actor = "undo"      // somebody who takes a step of a dream pass back
+	ByRestore   Actor = "restore"   // a request to restore it
+	ByUndo      Actor = "undo"      // a request to undo a step of a dream pass
 )
 
 // Actors lists every actor.
@@ -26,13 +26,13 @@ func Actors() []Actor {
 	return []Actor{ByRetention, ByGate, ByErasure, ByDream, ByRestore, ByUndo}
 }
 
-// Transition is one that is allowed.
+// Transition is an allowed change of state.
 type Transition struct {
 	From, To core.MemoryState
 	By       Actor
 }
 
-// transitions are all that are allowed.
+// transitions are all allowed transitions.
 var transitions = [...]Transition{
 	{core.StateOpen, core.StateActive, ByRetention},
 	{core.StateOpen, core.StateCooling, ByRetention},
@@ -66,18 +66,19 @@ var transitions = [...]Transition{
 	{core.StateConsolidated, core.StateOpen, ByUndo},
 	{core.StateConsolidated, core.StateActive, ByUndo},
 	{core.StateConsolidated, core.StateCooling, ByUndo},
-	// With the keeper that they went into, or by an erasure.
+	// With the memory that it was merged into, or by an erasure.
 	{core.StateArchived, core.StatePurged, ByGate},
 	{core.StateConsolidated, core.StatePurged, ByGate},
-	// By an erasure only: who asks to be forgotten is, also where that became knowledge.
+	// By an erasure only: a right to be forgotten holds even if the memory became
+	// knowledge.
 	{core.StatePromoted, core.StatePurged, ByGate},
 }
 
 // Transitions lists every transition that is allowed. The caller owns the list.
 func Transitions() []Transition { return slices.Clone(transitions[:]) }
 
-// Check refuses a transition that isn't allowed: sdk.Conflict, reason
-// "state_conflict", naming both states and what would be allowed.
+// Check refuses a transition that isn't allowed: sdk.Conflict, reason "state_conflict",
+// which names both states and what would be allowed.
 func Check(from, to core.MemoryState, by Actor) error {
 	if slices.Contains(transitions[:], Transition{from, to, by}) {
 		return nil
@@ -87,7 +88,7 @@ func Check(from, to core.MemoryState, by Actor) error {
 		WithDetail("state_before", from).WithDetail("state_after", to).WithDetail("by", by)
 }
 
-// allowed tells what may become of a memory in a state.
+// allowed lists the states that may follow a state.
 func allowed(from core.MemoryState) string {
 	var ways []string
 	for _, t := range transitions {
@@ -96,7 +97,7 @@ func allowed(from core.MemoryState) string {
 		}
 	}
 	if len(ways) == 0 {
-		return "nothing follows " + string(from)
+		return "no state follows " + string(from)
 	}
 	return "from " + string(from) + " it can become " + strings.Join(ways, ", ")
 }

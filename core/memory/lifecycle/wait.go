@@ -2,21 +2,21 @@ package lifecycle
 
 import "github.com/reflectory/reflectory/core"
 
-// How long a memory waits before it may move again, in relevant turns. Both waits are
-// doubled where nothing has changed, so that a pattern of use in which nothing does
-// doesn't move a memory to and fro, or before the gate, for ever.
+// How long a memory waits before its state may change again, in relevant turns. Both
+// waits are doubled if nothing has changed, so that a steady pattern of use doesn't move
+// a memory back and forth, or before the gate, for ever.
 const (
 	waitTurns    = 10  // at first
 	maxWaitTurns = 160 // at most
-	relapseTurns = 50  // that cools again within these cooled too early
+	relapseTurns = 50  // cooling again within this time doubles the wait
 )
 
-// Wait is a stored wait: the first one where none is stored.
+// Wait is a stored wait, or the first one if none is stored.
 func Wait(stored int64) int64 { return max(waitTurns, stored) }
 
-// Moved returns the signals of a memory that came from one of the states open, active
-// and cooling into another. What cools waits before it can be active again: 10 turns,
-// doubled each time it cools again within 50 turns of coming back.
+// Moved returns the signals of a memory that changed between the states open, active and
+// cooling. A memory that cools must wait before it can be active again: 10 turns, doubled
+// each time it cools again within 50 turns of becoming active.
 func Moved(s core.Signals, before, after core.MemoryState) core.Signals {
 	switch {
 	case after == core.StateCooling && before != core.StateCooling:
@@ -36,21 +36,21 @@ func nextWait(stored int64, double bool) int64 {
 	return min(maxWaitTurns, 2*Wait(stored))
 }
 
-// Rested reports whether a memory may come to the gate: it never did, or has rested
-// since the last decision.
+// Rested reports whether a memory may come before the gate: it never did, or its wait
+// since the last decision is over.
 func Rested(s *core.Signals) bool { return !s.Gated || s.RelevantTurns-s.GatedAt >= Wait(s.GateRest) }
 
-// Decision is what a decision of the gate leaves in a memory's signals.
+// Decision is the effect of a decision of the gate on a memory's signals.
 type Decision struct {
-	// Utility is what the evidence came to, Evidence a digest that names it, and Fresh
-	// whether any came since the decision before.
+	// Utility is the total of the evidence, Evidence a digest that identifies it, and
+	// Fresh whether there is new evidence since the previous decision.
 	Utility  float64
 	Evidence string
 	Fresh    bool
 }
 
 // Decided returns the signals after a decision of the gate. The memory rests for 10
-// turns, doubled where no evidence came since the decision before.
+// turns, doubled if there was no new evidence since the previous decision.
 func Decided(s core.Signals, d Decision) core.Signals {
 	s.GateRest = nextWait(s.GateRest, s.Gated && !d.Fresh)
 	s.Gated, s.GatedAt, s.GateEvidence = true, s.RelevantTurns, d.Evidence
@@ -58,15 +58,15 @@ func Decided(s core.Signals, d Decision) core.Signals {
 	return s
 }
 
-// Retained returns the signals after a decision to retain at a turn of the namespace,
-// except the score, which the retention policy gives.
+// Retained returns the signals after a decision to retain, at a turn of the namespace.
+// The score is left to the retention policy.
 func Retained(s core.Signals, number int64, d Decision) core.Signals {
 	s.MissStreak, s.LastHitTurn = 0, number
 	return Decided(s, d)
 }
 
-// AfterRetain is the state that a retain leads to: the one before, and for an open
-// memory, or one of which that isn't known, by its score.
+// AfterRetain is the state after a decision to retain: the state before; for a memory
+// that was open, or whose earlier state isn't known, the state that its score gives.
 func AfterRetain(before core.MemoryState, score float64, weights core.RetentionWeights) core.MemoryState {
 	switch {
 	case before == core.StateActive || before == core.StateCooling:

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/vector"
 )
 
-// Doc is what can be found: a memory or a knowledge entry as a search sees it.
+// Doc is a searchable memory or knowledge entry.
 type Doc struct {
 	ID      string
 	AgentID string
@@ -22,25 +22,25 @@ type Doc struct {
 	Tags    []string
 	Depth   int
 	Q       float64
-	// Uses are the turns that used it, and Failures the ones of them that failed.
+	// Uses counts the turns that used it, and Failures those of them that failed.
 	Uses, Failures int64
-	// Content tells which documents are the same: documents of equal content come once.
-	// "" is like no other.
+	// Content identifies equal documents: a search returns one document of each content.
+	// "" equals no other.
 	Content string
 	// SupersededBy are the memories that supersede it, whatever their state.
 	SupersededBy []string
-	// Text is what it is found by.
+	// Text is the text whose words are searched.
 	Text string
-	// Model names the model of its vector; "" where it has none.
+	// Model names the model of its vector; "" if it has none.
 	Model  string
 	Vector []float32
 }
 
-// contents are the documents of one namespace, under numbers of their own. They
-// change by apply only; a search holds mu for reading.
+// contents are the documents of one namespace, numbered. Only apply changes them; a
+// search holds mu for reading.
 type contents struct {
 	mu sync.RWMutex
-	// language is the words', by its name.
+	// language is the name of the language of the words.
 	language string
 	seed     maphash.Seed
 	numbers  map[string]uint32
@@ -55,7 +55,7 @@ type contents struct {
 	damaged    int
 }
 
-// doc is what is kept of a [Doc] apart from words and vector.
+// doc is what is kept of a [Doc], without words and vector.
 type doc struct {
 	id     string
 	agent  string
@@ -66,15 +66,15 @@ type doc struct {
 	q      float64
 	uses   int64
 	failed int64
-	// content is a hash; 0 is like no other.
+	// content is a hash; 0 equals no other.
 	content uint64
-	// text is a hash, to leave the words be when only something else changed.
+	// text is a hash, which shows whether the words have to be indexed again.
 	text  uint64
 	model string
 }
 
-// newContents makes empty contents. Those of one index have one seed, so that what
-// is the same in two namespaces has one hash.
+// newContents makes empty contents. All contents of one index share a seed, so that equal
+// texts in two namespaces have the same hash.
 func newContents(seed maphash.Seed, language string) *contents {
 	c := &contents{
 		language: language, seed: seed, numbers: map[string]uint32{},
@@ -87,7 +87,7 @@ func newContents(seed maphash.Seed, language string) *contents {
 // order is the order of ids.
 func (c *contents) order(a, b uint32) int { return cmp.Compare(c.docs[a].id, c.docs[b].id) }
 
-// apply takes in what a document is now: nil where it can't be found any more.
+// apply sets a document's new state: nil if it can't be found any more.
 func (c *contents) apply(id string, d *Doc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,34 +98,33 @@ func (c *contents) apply(id string, d *Doc) {
 	}
 }
 
-// documents is their number.
+// documents is the number of documents.
 func (c *contents) documents() int {
 	n, _ := c.count()
 	return n
 }
 
-// count is the number of documents, and of those that couldn't be read.
+// count is the number of documents, and how many more couldn't be read.
 func (c *contents) count() (documents, damaged int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return len(c.numbers), c.damaged
 }
 
-// put adds a document, or replaces what it was. One whose vector can't be held is
-// found by its words.
+// put adds or replaces a document. If its vector can't be held, it is found by its words.
 func (c *contents) put(d *Doc) {
 	if n, reworded := c.place(d); reworded {
 		c.words.Put(n, d.Text)
 	}
 }
 
-// place does what put does except for the words, and reports whether they have to be
-// put in.
+// place does what put does, except for the words, and reports whether these have to be
+// indexed.
 func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	n, known := c.numbers[d.ID]
 	if !known {
 		n = c.number()
-		// The id may be part of a whole record, which mustn't stay in memory for it.
+		// The id may share the memory of a whole record, which shouldn't be kept alive.
 		c.docs[n].id = strings.Clone(d.ID)
 		c.numbers[c.docs[n].id] = n
 	}
@@ -172,7 +171,7 @@ func (c *contents) removeVector(n uint32, model string) {
 	}
 }
 
-// remove takes a document out, if it is here.
+// remove removes a document, if it is here.
 func (c *contents) remove(id string) {
 	n, known := c.numbers[id]
 	if !known {
@@ -198,8 +197,7 @@ func (c *contents) number() uint32 {
 	return uint32(len(c.docs) - 1)
 }
 
-// bytes estimates the memory that the contents take. Only what changes them may
-// call it.
+// bytes estimates the memory that the contents take. It must not run while they change.
 func (c *contents) bytes() int64 {
 	const perDoc = 380
 	sum := perDoc*int64(len(c.docs)) + c.words.Bytes()
@@ -209,7 +207,7 @@ func (c *contents) bytes() int64 {
 	return sum
 }
 
-// intern keeps one copy of texts that many documents share.
+// intern returns one shared copy of a text that many documents have.
 func intern(s string) string { return unique.Make(s).Value() }
 
 func interned(list []string) []string {

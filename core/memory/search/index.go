@@ -11,47 +11,48 @@ import (
 	"sync/atomic"
 )
 
-// Source is the store as an index reads it. What a namespace holds changes together
-// with the number of the last entry of its stream in the journal, its sequence, so that
-// the two tell an index what it misses, whichever process wrote it.
+// Source is the store as an index reads it. The contents of a namespace always change
+// together with its sequence, the number of the last entry of its stream in the journal.
+// So the sequence tells an index what it misses, whichever process wrote it.
 type Source interface {
-	// Positions returns where a namespace is now, with subtree also those below it, or
-	// with subtree and "" all: in order, and only those that were ever written to.
+	// Positions returns the position of a namespace, with subtree also of those below it,
+	// or with subtree and "" of all: in order, and only of namespaces that were ever
+	// written to.
 	Positions(ctx context.Context, namespace string, subtree bool) ([]Position, error)
-	// Load calls fn for each document of one namespace that can be found, as of one
-	// moment that isn't before the call: with nil for one that is damaged. It returns the
-	// sequence at that moment. What is given, except its texts, is valid only during fn.
+	// Load calls fn for each searchable document of one namespace, as of one moment that
+	// isn't before the call, and with nil for a damaged one. It returns the sequence at
+	// that moment. The arguments of fn, except their texts, are valid only during fn.
 	Load(ctx context.Context, namespace string, fn func(*Doc) error) (seq uint64, err error)
-	// Changes calls fn for each document that may have changed after a sequence, by its
-	// id: with what it is now, or nil where it can't be found any more. Otherwise it is as
-	// Load. It is complete unless nobody knows any more what changed: then fn may
-	// have been called for a part.
+	// Changes calls fn for each document that may have changed after a sequence, with its
+	// id and its new state, or nil if it can't be found any more. Otherwise it works like
+	// Load. complete is false if the changes are no longer known: then fn may have been
+	// called for a part of them.
 	Changes(ctx context.Context, namespace string, after uint64, fn func(id string, d *Doc) error) (seq uint64, complete bool, err error)
 }
 
-// Position is where a namespace is.
+// Position is the present state of a namespace.
 type Position struct {
 	Namespace string
-	// Seq is its sequence.
+	// Seq is the namespace's sequence.
 	Seq uint64
-	// Language is what its words are read in, by a name that [text.LanguageOf] knows.
+	// Language is the language of its words, by a name that [text.LanguageOf] knows.
 	Language string
 }
 
-// DefaultMaxBytes is how much memory an index takes before it gives namespaces
-// up: the size of about 1,000,000 memories with vectors of 384 dimensions.
+// DefaultMaxBytes is how much memory an index takes before it drops namespaces: the size
+// of about 1,000,000 memories with vectors of 384 dimensions.
 const DefaultMaxBytes = 3 << 30
 
-// Options set up an index. A zero field is its default.
+// Options configure an index. A zero field means its default.
 type Options struct {
-	// MaxBytes is about how much memory is taken before namespaces that weren't
-	// searched for longest are given up; 0 is [DefaultMaxBytes]. What one search
-	// needs is held in any case.
+	// MaxBytes is roughly how much memory is taken before the least recently searched
+	// namespaces are dropped; 0 is [DefaultMaxBytes]. What one search needs is held in
+	// any case.
 	MaxBytes int64
-	// DepthBoost is the factor of reflections, before what their depth adds; 0 is
-	// [DefaultDepthBoost], and 1 has none at all.
+	// DepthBoost is the factor of reflections, before their depth is added; 0 is
+	// [DefaultDepthBoost], and 1 means no boost.
 	DepthBoost float64
-	// Plain leaves q and depth out of the score: it is fused alone.
+	// Plain leaves q and depth out of the score, which is then fused alone.
 	Plain bool
 }
 
@@ -63,7 +64,7 @@ type Index struct {
 
 	mu     sync.Mutex
 	spaces map[string]*space
-	// searches counts, to tell which space was used last.
+	// searches numbers the searches, to know which space was used last.
 	searches int64
 	bytes    atomic.Int64
 
@@ -71,7 +72,7 @@ type Index struct {
 	cancel     context.CancelFunc
 }
 
-// New makes an index that is cold.
+// New makes an index with nothing loaded.
 func New(source Source, o Options) *Index {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes
@@ -82,7 +83,7 @@ func New(source Source, o Options) *Index {
 	return &Index{source: source, options: o, seed: maphash.MakeSeed(), spaces: map[string]*space{}}
 }
 
-// space returns the space of a namespace, a cold one where there was none.
+// space returns the space of a namespace, a new empty one if there was none.
 func (x *Index) space(namespace string) *space {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -94,10 +95,10 @@ func (x *Index) space(namespace string) *space {
 	return s
 }
 
-// scope returns the spaces of a namespace, with subtree also those below it, in
-// order, with contents that have all that was committed before the call. There is none
-// for a namespace that nothing was ever written to. Spaces are loaded where they are cold,
-// and others given up for them where memory runs out.
+// scope returns the spaces of a namespace, with subtree also of those below it, in order,
+// with contents that include everything committed before the call. A namespace that was
+// never written to has no space. Spaces that aren't loaded are loaded, and others are
+// dropped for them if memory runs out.
 func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, []*contents, error) {
 	positions, err := x.source.Positions(ctx, namespace, subtree)
 	if err != nil {
@@ -120,15 +121,15 @@ func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*s
 	return spaces, list, nil
 }
 
-// reach returns the contents of a space, at a position or after it.
+// reach returns the contents of a space, at a position or a later one.
 func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, error) {
 	c, grown, err := s.reach(ctx, x.source, p)
 	x.bytes.Add(grown)
 	return c, err
 }
 
-// shrink gives up spaces that weren't used for longest, until the bound is kept
-// or only the spaces of the given search are left.
+// shrink drops the least recently used spaces, until the limit is met or only the spaces
+// of the given search are left.
 func (x *Index) shrink(search int64) {
 	if x.bytes.Load() <= x.options.MaxBytes {
 		return
@@ -142,10 +143,10 @@ func (x *Index) shrink(search int64) {
 	}
 }
 
-// Warm loads the given namespaces in the background, all where none is given, as
-// far as the bound of memory lets. It returns at once, and only the first call does
-// something. [Index.Close] ends it and waits for it. What can't be read is left for
-// the search that needs it to tell.
+// Warm loads the given namespaces in the background, or all if none is given, as far as
+// the memory limit allows. It returns at once, and only the first call has an effect.
+// [Index.Close] stops it and waits for it. Read errors are left for the search that needs
+// the namespace.
 func (x *Index) Warm(namespaces ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,15 +173,14 @@ func (x *Index) Warm(namespaces ...string) {
 	})
 }
 
-// all are the known spaces, in order.
+// all returns the known spaces, in order.
 func (x *Index) all() []*space {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.SortedFunc(maps.Values(x.spaces), func(a, b *space) int { return strings.Compare(a.namespace, b.namespace) })
 }
 
-// Close ends the loading in the background and waits for it. Searches go on to
-// work.
+// Close stops the loading in the background and waits for it. Searches still work.
 func (x *Index) Close() {
 	x.mu.Lock()
 	if x.cancel != nil {
@@ -192,17 +192,18 @@ func (x *Index) Close() {
 
 // Progress says how much of the store an index holds.
 type Progress struct {
-	// Namespaces counts those that are known, Warm those that are loaded.
+	// Namespaces counts the known namespaces, and Warm those that are loaded.
 	Namespaces int `json:"namespaces"`
 	Warm       int `json:"warm"`
-	// Documents counts what is loaded, and Bytes estimates the memory for it.
+	// Documents counts the loaded documents, and Bytes estimates the memory that they
+	// take.
 	Documents int   `json:"documents"`
 	Bytes     int64 `json:"bytes"`
-	// Damaged counts what couldn't be read, and so isn't found.
+	// Damaged counts documents that couldn't be read, and so aren't found.
 	Damaged int `json:"damaged,omitempty"`
 }
 
-// Progress tells how much is loaded.
+// Progress returns how much is loaded.
 func (x *Index) Progress() Progress {
 	p := Progress{Bytes: x.bytes.Load()}
 	for _, s := range x.all() {

@@ -8,29 +8,29 @@ import (
 	"github.com/reflectory/reflectory/core/memory/top"
 )
 
-// The figures of the ranking.
+// The constants of the ranking.
 const (
 	// rankConstant is k of the reciprocal rank fusion.
 	rankConstant = 60
 	// DefaultVectorWeight is the weight of the cosine; the words have the rest.
 	DefaultVectorWeight = 0.5
-	// qWeight is λ, the weight of q; similarity has the rest.
+	// qWeight is λ, the weight of q; the similarity has the rest.
 	qWeight = 0.3
-	// DefaultDepthBoost is the factor of reflections. On top of it each level of
-	// depth adds depthStep, up to maxDepth.
+	// DefaultDepthBoost is the factor of reflections. Each level of depth adds depthStep
+	// to it, up to maxDepth.
 	DefaultDepthBoost = 1.2
 	depthStep         = 0.05
 	maxDepth          = 3
-	// nearShare is the share of the best similarity that makes a candidate near, and
-	// alwaysNear is how many of the most similar are near in any case.
+	// nearShare is the share of the best similarity at which a candidate counts as near,
+	// and alwaysNear is how many of the most similar are near in any case.
 	nearShare  = 0.7
 	alwaysNear = 2
 	// leastFactor is the lowest failure factor, for a memory that always failed.
 	leastFactor = 0.1
 )
 
-// Widths are how many candidates a recall looks at (k1) and how many it returns
-// (k2): more where a session's turns went badly lately, fewer where they went well.
+// Widths are how many candidates a recall examines (k1) and how many it returns (k2):
+// more if a session's turns went badly lately, fewer if they went well.
 func Widths(bias float64) (nearest, limit int) {
 	switch {
 	case bias <= -0.25:
@@ -57,14 +57,14 @@ func (s *scan) hits(space int, found []top.Hit) []hit {
 	return list
 }
 
-// best are the k first of what several spaces found.
+// best returns the k best hits of several spaces.
 func best(all []hit, k int) []hit {
 	slices.SortFunc(all, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), byID(a.candidate, b.candidate)) })
 	return all[:min(k, len(all))]
 }
 
-// fuse joins what was found by vector and by words by reciprocal rank, and returns
-// the first 1½·k: documents that rank high in one list, or well in both.
+// fuse joins the results by vector and by words by reciprocal rank, and returns the first
+// 1½·k: documents that rank high in one list, or well in both.
 func fuse(near, worded []hit, k int) []*candidate {
 	known := map[place]*candidate{}
 	var list []*candidate
@@ -120,7 +120,7 @@ func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 	return found[:min(len(found), q.Limit)]
 }
 
-// nearFirst orders what is near before what isn't.
+// nearFirst orders near candidates before the others.
 func nearFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -140,7 +140,7 @@ func (x *Index) failureFactor(d *doc) float64 {
 	return max(leastFactor, 1-float64(d.failed)/float64(d.uses+2))
 }
 
-// boost is the factor for a depth: 1 for what isn't a reflection.
+// boost is the factor for a depth: 1 if the document isn't a reflection.
 func (x *Index) boost(depth int) float64 {
 	if depth < 1 || x.options.Plain || x.options.DepthBoost == 1 {
 		return 1

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// batchSize is how many texts are handed on at once, and batchesWaiting how many batches
-	// may wait, so that a load holds few texts in memory.
+	// batchSize is how many texts are passed on at once, and batchesWaiting how many
+	// batches may wait, so that a load holds few texts in memory.
 	batchSize      = 256
 	batchesWaiting = 4
 )
 
-// read reads the contents of a namespace, whose words are of a language, and the
-// sequence that they are at. The words are indexed at the same time, since either takes
-// about as long.
+// read reads the contents of a namespace, whose words are in a language, and their
+// sequence. The words are indexed in parallel, because reading and indexing take about
+// equally long.
 func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, uint64, error) {
 	c := newContents(seed, language)
 	words := text.NewBuilder(text.LanguageOf(language), c.order)

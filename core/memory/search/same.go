@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Which documents a search may return, apart from what its filter says: of identical
-// contents one, and nothing that a recallable memory supersedes. Both are decided
-// while candidates are chosen, so that copies and what is out of date take no
+// These functions decide which documents a search may return, apart from its filter: one
+// of identical contents, and none that a recallable memory supersedes. Both are decided
+// while candidates are chosen, so that copies and superseded documents don't take a
 // candidate's place.
 
 // hashContent is 0 for no content.
@@ -22,8 +22,7 @@ func (c *contents) hashContent(content string) uint64 {
 	return max(1, maphash.String(c.seed, content))
 }
 
-// resame keeps a document's number under the hash of its content, where that was
-// another before.
+// resame stores a document's number under the hash of its content, which was before.
 func (c *contents) resame(n uint32, before uint64) {
 	now := c.docs[n].content
 	if before == now {
@@ -43,7 +42,7 @@ func (c *contents) resame(n uint32, before uint64) {
 	}
 }
 
-// supersede keeps which memories supersede a document.
+// supersede stores which memories supersede a document.
 func (c *contents) supersede(id string, by []string) {
 	if len(by) == 0 {
 		delete(c.superseded, id)
@@ -70,8 +69,7 @@ func (s *scan) wants(space int, n uint32) bool {
 	return first.space == space && first.number == n
 }
 
-// fits reports whether a document is of those that the filter selects, and isn't
-// superseded.
+// fits reports whether the filter selects a document, and it isn't superseded.
 func (s *scan) fits(space int, n uint32) bool {
 	c, f := s.contents[space], &s.query.Filter
 	d := &c.docs[n]
@@ -92,9 +90,9 @@ func ofKind(kinds []core.MemoryKind, kind core.MemoryKind) bool {
 	return slices.Contains(kinds, kind)
 }
 
-// superseded reports whether a recallable memory supersedes another. What is in
-// the same namespace is known here; the query's Recallable knows the rest. Where it
-// fails, the search does.
+// superseded reports whether a recallable memory supersedes another. Memories of the same
+// namespace are known here; for others it asks the query's Recallable. If that fails, the
+// search fails.
 func (s *scan) superseded(c *contents, id string) bool {
 	for _, by := range c.superseded[id] {
 		if _, here := c.numbers[by]; here {
@@ -114,7 +112,7 @@ func (s *scan) superseded(c *contents, id string) bool {
 	return false
 }
 
-// repeated reports whether a content is in several documents of the scope.
+// repeated reports whether several documents of the searched spaces have a content.
 func (s *scan) repeated(content uint64) bool {
 	count := 0
 	for _, c := range s.contents {
@@ -123,8 +121,8 @@ func (s *scan) repeated(content uint64) bool {
 	return count > 1
 }
 
-// group are the documents of one content that fit, the one that stands for all
-// first: the most used, and of these the one with the first id.
+// group are the documents with one content that match. The first represents them all: the
+// most used, and of equally used ones the one with the first id.
 func (s *scan) group(content uint64) []place {
 	if known, ok := s.groups[content]; ok {
 		return known
@@ -150,7 +148,7 @@ func (s *scan) group(content uint64) []place {
 
 func (s *scan) doc(p place) *doc { return &s.contents[p.space].docs[p.number] }
 
-// sameAs are the ids of what a candidate stands for, in order, at most
+// sameAs are the ids of the documents that a candidate represents, in order, at most
 // [core.MaxRelated].
 func (s *scan) sameAs(c *candidate) (ids []string) {
 	if c.doc.content == 0 || !s.repeated(c.doc.content) {

@@ -11,44 +11,44 @@ import (
 // Query is what to search for.
 type Query struct {
 	Text string
-	// Vector is the text's, by Model; nil searches by words only.
+	// Vector is the text's vector, made by Model; nil searches by words only.
 	Vector []float32
 	Model  string
-	// VectorWeight is the weight of the cosine where there are words too, in (0,1);
-	// 0 is [DefaultVectorWeight].
+	// VectorWeight is the weight of the cosine if there are words too, in (0,1); 0 is
+	// [DefaultVectorWeight].
 	VectorWeight float64
 	Filter       core.RecallFilter
 	// Among are the ids of which the found ones are; nil is all.
 	Among map[string]bool
-	// Recallable reports whether a memory can be recalled that isn't in the namespace
-	// of what it supersedes; nil is that none can.
+	// Recallable reports whether a memory can be recalled. It is asked if the memory
+	// supersedes one of another namespace; nil means that none can.
 	Recallable func(id string) (bool, error)
-	// Nearest is k1, how many candidates each of vectors and words gives, and Limit
-	// is k2, how many are returned.
+	// Nearest is k1, how many candidates vectors and words give each, and Limit is k2,
+	// how many are returned.
 	Nearest, Limit int
 }
 
-// Found is a document that was found, with the reasons for its place.
+// Found is a document that was found, with the reasons for its rank.
 type Found struct {
 	Namespace string
 	ID        string
 	Score     float64
 	Why       core.Reasons
-	// SameAs are the documents of the same content that it stands for.
+	// SameAs are the documents with the same content that it represents.
 	SameAs []string
 
 	candidate *candidate
 }
 
-// Search returns what fits a query best, the best first, equal ones by id. It
-// loads what isn't loaded yet.
+// Search returns the documents that match a query best, the best first, equal ones by id.
+// It loads namespaces that aren't loaded yet.
 func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 	spaces, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
 	if err != nil {
 		return nil, err
 	}
 	s := scan{query: q, spaces: spaces, contents: loaded}
-	// In the order of the namespaces, so that no two searches wait for each other.
+	// Locked in the order of the namespaces, so that no two searches wait for each other.
 	for _, c := range loaded {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
@@ -74,7 +74,7 @@ type scan struct {
 	worded bool
 	// groups are the documents of contents that come several times, by their hash.
 	groups map[uint64][]place
-	// failed is why what supersedes something couldn't be looked up.
+	// failed is the error of looking up what supersedes a document.
 	failed error
 }
 
@@ -90,18 +90,17 @@ type candidate struct {
 	number uint32
 	doc    *doc
 	name   string // of the namespace
-	// nearRank and wordRank are the places by vector and by words, from 1; 0 is
-	// none.
+	// nearRank and wordRank are the ranks by vector and by words, from 1; 0 means none.
 	nearRank, wordRank int
-	// cosine is nil where there is nothing to compare.
+	// cosine is nil if there is nothing to compare.
 	cosine *float64
-	// share is how much of the query's words there is, in [0,1].
+	// share is how much of the query's words the document has, in [0,1].
 	share float64
-	// fused is both together; see the package comment.
+	// fused combines both; see the package comment.
 	fused float64
 }
 
-// candidates are phase one.
+// candidates runs phase one.
 func (s *scan) candidates() ([]*candidate, error) {
 	near, err := s.nearest()
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *scan) candidates() ([]*candidate, error) {
 	return list, nil
 }
 
-// nearest are the candidates by vector, the nearest first.
+// nearest returns the candidates by vector, the nearest first.
 func (s *scan) nearest() ([]hit, error) {
 	if len(s.query.Vector) == 0 {
 		return nil, nil
@@ -141,7 +140,7 @@ func (s *scan) nearest() ([]hit, error) {
 	return best(all, s.query.Nearest), nil
 }
 
-// byWords are the candidates by BM25, the best first.
+// byWords returns the candidates by BM25, the best first.
 func (s *scan) byWords() []hit {
 	var all []hit
 	for i, c := range s.contents {
@@ -150,8 +149,7 @@ func (s *scan) byWords() []hit {
 	return best(all, s.query.Nearest)
 }
 
-// compare works out the likenesses of a candidate to the query, whichever way it
-// was found.
+// compare computes both similarities of a candidate to the query, however it was found.
 func (s *scan) compare(c *candidate) {
 	in := s.contents[c.space]
 	if x := in.vectors[s.query.Model]; x != nil && len(s.query.Vector) > 0 {

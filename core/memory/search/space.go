@@ -6,48 +6,48 @@ import (
 	"sync"
 )
 
-// Contents are what the store held as of one entry of the namespace's stream, and go
-// forward only: from that entry to a later one, by what changed between them. So there is
-// one order of changes, the journal's, and nothing that may overtake another; a commit
-// does nothing for an index, and it doesn't matter which process made it.
+// Contents are the state of the store at one entry of the namespace's stream, and they
+// only move forward: to a later entry, by the changes between the two. So there is one
+// order of changes, the journal's, and no change can overtake another; a commit needn't
+// notify an index, and it doesn't matter which process made it.
 
 const (
 	// alwaysFollowed is how many entries of a stream are followed in any case, which
 	// takes about 40 ms.
 	alwaysFollowed = 1000
-	// docsPerEntry is how many documents load in the time in which one entry is
-	// followed (measured: 17 µs each against 38, in 10,000 memories). A longer way
-	// than that is loaded.
+	// docsPerEntry is how many documents load in the time in which one entry is followed
+	// (measured: 17 µs each against 38, in 10,000 memories). If following would take
+	// longer than loading, the contents are loaded.
 	docsPerEntry = 2
 )
 
-// space is a namespace: cold until its contents are loaded, and again once they
-// are given up.
+// space is a namespace in the index: cold until its contents are loaded, and again once
+// they are dropped.
 type space struct {
 	namespace string
 	seed      maphash.Seed
-	// used is the last search that needed it; the index's mutex guards it.
+	// used is the number of the last search that needed it; the index's mutex guards it.
 	used int64
 
 	mu       sync.Mutex
 	contents *contents // nil while cold or loading
-	seq      uint64    // what the contents have, by the stream's entries
-	bytes    int64     // what the contents took at the last look
-	// moving is closed when the one who loads the contents, or takes in what changed,
-	// is done; nil without one.
+	seq      uint64    // the entry of the stream that the contents are at
+	bytes    int64     // the size of the contents when last measured
+	// moving is closed when the goroutine that loads or updates the contents is done; nil
+	// if there is none.
 	moving chan struct{}
 }
 
-// look notes how large the contents are, and returns the difference.
+// look measures the contents, and returns by how much they grew.
 func (s *space) look() (grown int64) {
 	before := s.bytes
 	s.bytes = s.contents.bytes()
 	return s.bytes - before
 }
 
-// reach returns the contents at a position or after it, and by how much they grew. Of
-// several callers that need more than there is one gets it and the others wait; if it
-// fails, the next tries. Who has enough waits for nobody.
+// reach returns the contents at a position or a later one, and by how much they grew. If
+// several callers need newer contents, one gets them and the others wait; if it fails,
+// the next one tries. A caller whose contents are new enough doesn't wait.
 func (s *space) reach(ctx context.Context, source Source, p Position) (*contents, int64, error) {
 	for {
 		s.mu.Lock()
@@ -73,9 +73,9 @@ func (s *space) reach(ctx context.Context, source Source, p Position) (*contents
 	}
 }
 
-// move has contents, which are at a sequence, take in what changed since, and loads new
-// ones where there are none of the language, or the way is too far. It locks nothing
-// but the contents, while they change.
+// move updates contents from their sequence by what changed since. It loads new ones if
+// there are none in the language, or if too much changed. It locks only the contents,
+// while they change.
 func (s *space) move(ctx context.Context, source Source, p Position, c *contents, seq uint64) (_ *contents, grown int64, err error) {
 	complete := false
 	if c != nil && p.Seq-seq <= uint64(max(alwaysFollowed, c.documents()/docsPerEntry)) {
@@ -98,14 +98,14 @@ func (s *space) move(ctx context.Context, source Source, p Position, c *contents
 	if loaded {
 		s.contents = c
 	}
-	if s.contents == c { // they weren't given up meanwhile
+	if s.contents == c { // they weren't dropped meanwhile
 		s.seq, grown = seq, s.look()
 	}
 	return c, grown, nil
 }
 
-// drop gives the contents up, and returns how large they were. A search that has
-// them may go on with them.
+// drop drops the contents, and returns their size. A search that holds them may continue
+// with them.
 func (s *space) drop() (freed int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +114,7 @@ func (s *space) drop() (freed int64) {
 	return freed
 }
 
-// count is how many documents there are and how many can't be read, where they
-// are loaded.
+// count is how many documents there are and how many can't be read, if they are loaded.
 func (s *space) count() (documents, damaged int, warm bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package top keeps the best few of many.
+// Package top finds the best few of many.
 package top
 
 import "slices"
@@ -9,8 +9,8 @@ type Hit struct {
 	Score float64
 }
 
-// List keeps the k hits with the highest scores. Of equal ones the first in order
-// stay.
+// List keeps the k hits with the highest scores. Of equal ones it keeps the first in
+// order.
 type List struct {
 	k     int
 	order func(a, b uint32) int
@@ -22,13 +22,13 @@ func New(k int, order func(a, b uint32) int) *List {
 	return &List{k: k, order: order, hits: make([]Hit, 0, max(0, k))}
 }
 
-// Takes reports whether a score may be high enough. It is quick, so that most of
-// what isn't is refused without further work.
+// Takes reports whether a score may be high enough. It is quick, so that most hits that
+// aren't are rejected without further work.
 func (l *List) Takes(score float64) bool {
 	return len(l.hits) < l.k || l.k > 0 && score >= l.hits[l.k-1].Score
 }
 
-// Add puts a hit in its place, where it is among the best.
+// Add inserts a hit, if it is among the best.
 func (l *List) Add(doc uint32, score float64) {
 	h := Hit{doc, score}
 	i, _ := slices.BinarySearchFunc(l.hits, h, l.compare)

@@ -1,10 +1,10 @@
-// Package turn is the turns of sessions: what a session's recalls returned, the feedback on
-// it, and what that makes of the memories. It is the only part that changes signals, and
-// with the retention policy it decides which state a memory is in, until it comes before the
-// gate.
+// Package turn has the turns of sessions: what a session's recalls returned, the feedback
+// on it, and how that changes memories. It is the only package that changes signals, and
+// with the retention policy it decides which state a memory is in, until the memory comes
+// before the gate.
 //
-// A feedback is one transaction, feedbackTx. A feedback of a better source takes the place
-// of an earlier one of its turn: what the memory's journal makes of it with the other credit
-// is computed again, see [Replay]. A sweep evaluates memories without a turn.
-// Package lifecycle has the arithmetic and the table of transitions.
+// Feedback is one transaction, feedbackTx. Feedback from a better source replaces earlier
+// feedback on the turn: the memory's signals are then computed again from its journal,
+// with the new credit, see [Replay]. A sweep evaluates memories without a turn. Package
+// lifecycle has the arithmetic and the table of transitions.
 package turn

@@ -18,12 +18,12 @@ type evaluation struct {
 	governance *core.Governance
 	// number is the namespace's turn counter.
 	number int64
-	// by is the turn that led to it, zero in a sweep.
+	// by is the turn that led to the evaluation, zero in a sweep.
 	by core.TurnRef
 }
 
-// newEvaluation prepares for the memories of a namespace. Where its settings can't
-// be read, that is reported once, and no memory changes its state.
+// newEvaluation prepares to evaluate memories of a namespace. If its settings can't be
+// read, that is reported once, and no memory changes its state.
 func (s *Turns) newEvaluation(t *record.Tx, namespace string, number int64, by core.TurnRef) (*evaluation, error) {
 	g, err := s.Governance(t, namespace)
 	if err != nil {
@@ -40,10 +40,9 @@ func Halted(g *core.Governance) journal.Event {
 	return journal.LifecycleHalted{Level: g.DecidedBy, Code: sdk.ReasonOf(g.Failure)}
 }
 
-// decide sets the score that the policy gives a memory and returns what is to
-// become of it: nil where it stays as it is. What the policy may not ask for is
-// recorded in the journal, and nothing follows. What comes before the gate again too soon
-// stays where it is.
+// decide sets the score that the policy gives a memory and returns its transition; nil if
+// its state stays. A transition that the policy may not ask for is only recorded in the
+// journal. A memory that would come before the gate again too soon keeps its state.
 func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
 	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
 		return nil, nil
@@ -79,8 +78,8 @@ func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memo
 	}, nil
 }
 
-// Score is what the policy gives a memory now, at a turn of its namespace, whatever it
-// would have become of it: the last one where there is no policy, or it fails.
+// Score is the policy's score of a memory now, at a turn of its namespace, without any
+// transition: the last score if there is no policy, or it fails.
 func (s *Turns) Score(ctx context.Context, g *core.Governance, number int64, memory *core.Memory) (float64, error) {
 	if s.Retention == nil {
 		return memory.Signals.TTLScore, nil
@@ -95,11 +94,11 @@ func (s *Turns) Score(ctx context.Context, g *core.Governance, number int64, mem
 	return out.TTLScore, nil
 }
 
-// check refuses an outcome that a policy may not have.
+// check refuses an outcome that a policy may not return.
 func (e *evaluation) check(memory *core.Memory, out *core.RetentionOutcome) error {
 	if math.IsNaN(out.TTLScore) || math.IsInf(out.TTLScore, 0) {
 		return sdk.Errorf(sdk.Invalid, "score_invalid", "the retention policy %s gave a score of %v", out.Decision.File, out.TTLScore).
-			WithHint("see that it divides by nothing that can be 0")
+			WithHint("check that the policy doesn't divide by a number that can be 0")
 	}
 	if out.State == string(memory.State) {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Evidence keeps outcomes of tool calls for the gate, within the transaction of
-// the feedback that brought them. All are of memories of one namespace.
+// Evidence records outcomes of tool calls for the gate, within the transaction of the
+// feedback that brought them. All are about memories of one namespace.
 type Evidence interface {
 	RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error)
 	// Used notes whether a turn used a memory, for all outcomes of that turn.
 	Used(tx *journal.Tx, namespace, memoryID string, turn core.TurnRef, used bool) error
 }
 
-// UsedIn reports whether the feedback of a turn said that it used a memory, for those
-// who keep evidence on it.
+// UsedIn reports whether the feedback on a turn said that it used a memory, for packages
+// that record evidence on it.
 func (s *Turns) UsedIn(r core.Reader, memoryID string, turn core.TurnRef) (bool, error) {
 	stored, err := readTurnRecord(r, turn.Session, turn.Turn)
 	if err != nil || stored == nil || stored.Feedback == nil {

@@ -12,24 +12,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Turns are the turns of sessions: what their recalls returned, the feedback on it, and
-// what that makes of memories. It is safe for concurrent use.
+// Turns has the turns of sessions: what their recalls returned, the feedback on them, and
+// how that changes memories. It is safe for concurrent use.
 type Turns struct {
 	*record.Records
 	// Retention decides which state a memory is in; without it none changes its state.
 	Retention core.RetentionPolicy
-	// Evidence keeps the tool outcomes that feedback brings; without it they only help to
-	// judge the turn.
+	// Evidence records the tool outcomes that feedback brings; without it they are only
+	// used to judge the turn.
 	Evidence Evidence
 	// Turned hears, in a feedback's transaction, that a namespace has come to a turn, or that
 	// memories of it came before the gate; nil hears nothing.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 }
 
-// Feedback applies the feedback of a turn in one commit: the session's bias, and the
+// Feedback applies the feedback on a turn in one commit: the session's bias, and the
 // signals and states of the memories that the turn recalled. A second feedback changes
-// nothing and returns the first result, with Duplicate, unless its source is better. The
-// memories that are to come before the gate are in Revalidate.
+// nothing and returns the first result, with Duplicate, unless its source is better.
+// Revalidate in the result lists the memories that are to come before the gate.
 func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
 	if err := CheckFeedback(r); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func FeedbackOp(session string, turn int64) string {
 	return fmt.Sprintf("feedback of turn %d of session %s", turn, session)
 }
 
-// NotFound is the refusal of a turn that had no recall: sdk.NotFound, reason
+// NotFound is the error for a turn that had no recall: sdk.NotFound, reason
 // "turn_not_found".
 func NotFound(session string, turn int64) error {
 	return sdk.Errorf(sdk.NotFound, "turn_not_found", "session %s has no turn %d", session, turn).
@@ -60,7 +60,8 @@ func NotFound(session string, turn int64) error {
 		WithAction("memory recall", "session", session, "namespace", nil, "query", nil)
 }
 
-// CheckFeedback reports all that is wrong with a request, whatever its turn is.
+// CheckFeedback reports everything that is wrong with a request, whichever turn it is
+// for.
 func CheckFeedback(r *core.FeedbackRequest) error {
 	var p bounds.Problems
 	p.Turn(r.Session, r.Turn)
@@ -82,8 +83,8 @@ func CheckFeedback(r *core.FeedbackRequest) error {
 	return p.Err()
 }
 
-// outcomes counts the tool outcomes of a request as they are kept: one that names
-// no memory is kept for each that was used.
+// outcomes counts the tool outcomes of a request as they are recorded: an outcome that
+// names no memory is recorded for each memory that was used.
 func outcomes(r *core.FeedbackRequest) (n int) {
 	for _, o := range r.ToolOutcomes {
 		if o.MemoryID != "" {
@@ -95,7 +96,7 @@ func outcomes(r *core.FeedbackRequest) (n int) {
 	return n
 }
 
-// feedback applies a feedback, which began at the given time, within a transaction.
+// feedback applies feedback, which began at the given time, within a transaction.
 func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequest, began time.Time) (*core.FeedbackResult, error) {
 	stored, err := readTurnRecord(t, r.Session, r.Turn)
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return nil, err
 	}
 	first := stored.Feedback
-	// Early stores don't say what a first feedback's source was: it stands.
+	// Early stores don't record the source of a first feedback: it isn't replaced.
 	if first != nil && (first.Source == "" || !lifecycle.Better(source, first.Source)) {
 		first.Duplicate = true
 		return first, nil

@@ -15,25 +15,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// feedbackTx is a feedback while it is applied, in one transaction.
+// feedbackTx applies feedback, in one transaction.
 type feedbackTx struct {
 	turns   *Turns
 	began   time.Time // of the feedback
 	turn    core.TurnRef
 	outcome core.Outcome
 	source  string
-	// used are the memories that were used, and whether somebody named the use.
+	// used are the memories that were used, and whether the use was named.
 	used  map[string]bool
 	tools map[string][]core.ToolOutcome // by memory
-	// first is what the turn's feedback came to before, whose credit is taken back;
-	// nil as a rule.
+	// first is the result of the turn's earlier feedback, whose credit is taken back;
+	// usually nil.
 	first *core.FeedbackResult
-	// session is what the session has come to.
+	// session is the session's record.
 	session sessionRecord
 	result  *core.FeedbackResult
 }
 
-// newFeedbackTx begins to apply a request, whose outcome and source were judged.
+// newFeedbackTx begins to apply a request whose outcome and source have been judged.
 func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *feedbackTx {
 	f := &feedbackTx{
 		turns: s, began: began, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source,
@@ -61,7 +61,7 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResul
 	return f
 }
 
-// moveBias brings the outcome to the session's bias, in place of the one before where
+// moveBias adds the outcome to the session's bias, in place of the earlier outcome if
 // there is one.
 func (f *feedbackTx) moveBias(t *record.Tx, stored *turnRecord) (err error) {
 	if f.first != nil {
@@ -74,8 +74,8 @@ func (f *feedbackTx) moveBias(t *record.Tx, stored *turnRecord) (err error) {
 	return err
 }
 
-// note keeps a tool's outcome for its memory, and one that names no memory for
-// each that was used. It is of this turn, whatever it says.
+// note records a tool's outcome for its memory, or, if it names no memory, for each that
+// was used. The outcome belongs to this turn, whatever it says.
 func (f *feedbackTx) note(o core.ToolOutcome) {
 	ids := []string{o.MemoryID}
 	if o.MemoryID == "" {
@@ -104,7 +104,7 @@ func (f *feedbackTx) checkRecalled(stored *turnRecord) error {
 	return notRecalled(f.turn, strangers)
 }
 
-// notRecalled refuses memories as strangers to a turn.
+// notRecalled is the error for memories that the turn didn't recall.
 func notRecalled(turn core.TurnRef, ids []string) error {
 	more := ""
 	if len(ids) > bounds.MaxNamed {
@@ -114,8 +114,8 @@ func notRecalled(turn core.TurnRef, ids []string) error {
 		WithHint("name memories that the turn's recall returned").WithDetail("memory_ids", ids)
 }
 
-// applyAll applies the turn to all memories that it recalled, and records it. What
-// came before the gate by it is in the result.
+// applyAll applies the turn to all memories that it recalled, and records it. The result
+// lists the memories that it put before the gate.
 func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRecord) error {
 	byNamespace := map[string][]turnItem{}
 	for _, item := range stored.Items {
@@ -135,15 +135,15 @@ func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRec
 	if len(byNamespace) > 0 || stored.Namespace == "" {
 		return nil
 	}
-	number, err := Counter(t, stored.Namespace) // which a turn that found nothing doesn't advance
+	number, err := Counter(t, stored.Namespace) // a turn that found nothing doesn't advance the counter
 	if err != nil {
 		return err
 	}
 	return t.Record(stored.Namespace, f.event(t, number, []core.FeedbackItem{}))
 }
 
-// applyIn applies the turn to the memories of a namespace that it recalled. The first
-// feedback of a turn advances the namespace's turn counter.
+// applyIn applies the turn to the memories of one namespace that it recalled. The first
+// feedback on a turn advances the namespace's turn counter.
 func (f *feedbackTx) applyIn(ctx context.Context, t *record.Tx, namespace string, items []turnItem) error {
 	count := nextTurn
 	if f.first != nil {
@@ -193,7 +193,7 @@ func toGate(item core.FeedbackItem) bool {
 	return item.After == core.StateRevalidatePending && item.Before != item.After
 }
 
-// apply makes the change of one memory; none where it is gone.
+// apply makes the change of one memory; nil if it is gone.
 func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, item *turnItem) (*record.Change, core.FeedbackItem, error) {
 	named, used := f.used[item.ID]
 	done := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, Before: core.StatePurged, After: core.StatePurged}
@@ -221,7 +221,7 @@ func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, ite
 	return &record.Change{Before: before, After: &after, Event: event}, done, f.keepEvidence(t, before, used)
 }
 
-// credit is what the turn makes of a memory's signals.
+// credit computes a memory's signals after the turn.
 func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *core.FeedbackItem) (core.Signals, error) {
 	if f.first != nil {
 		return f.creditAgain(t, m, item)
@@ -238,10 +238,10 @@ func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *co
 	return lifecycle.After(m.Signals, turn), nil
 }
 
-// creditAgain takes the credit back that the turn gave a memory, and gives it again:
-// the signals become what they would be if this had been the turn's only feedback.
-// What is computed from its journal, all turns and decisions since then included.
-// States aren't undone: the memory moves on from where it is.
+// creditAgain takes back the credit that the turn gave a memory, and gives it again: the
+// signals become what they would be if this had been the turn's only feedback. They are
+// computed from the memory's journal, including all turns and decisions since then. Its
+// state isn't undone: the memory continues from the state it is in.
 func (f *feedbackTx) creditAgain(t *record.Tx, m *core.Memory, item *core.FeedbackItem) (core.Signals, error) {
 	history, err := record.ReadWholeHistory(t, m.Namespace, m.ID)
 	if err != nil {
@@ -261,7 +261,7 @@ func (f *feedbackTx) creditAgain(t *record.Tx, m *core.Memory, item *core.Feedba
 	return s, nil
 }
 
-// keepEvidence keeps the outcomes of the tools that a memory had to do with, and
+// keepEvidence records the outcomes of the tools that a memory was involved in, and
 // whether the turn used it, also for outcomes that were recorded before.
 func (f *feedbackTx) keepEvidence(t *record.Tx, memory *core.Memory, used bool) error {
 	evidence := f.turns.Evidence
@@ -274,7 +274,7 @@ func (f *feedbackTx) keepEvidence(t *record.Tx, memory *core.Memory, used bool) 
 		}
 	}
 	if !used && f.first == nil {
-		return nil // nothing was noted of the turn
+		return nil // no outcome was recorded for the turn
 	}
 	return evidence.Used(t.Tx, memory.Namespace, memory.ID, f.turn, used)
 }
@@ -298,7 +298,7 @@ func ids(items []core.FeedbackItem) []string {
 	return list
 }
 
-// inOrder returns what was done in the order of the turn's results.
+// inOrder returns the items in the order of the turn's results.
 func (f *feedbackTx) inOrder(items []turnItem) []core.FeedbackItem {
 	done := make([]core.FeedbackItem, 0, len(items))
 	for _, item := range items {

@@ -14,20 +14,18 @@ import (
 type Replay struct {
 	id       string
 	State    core.MemoryState
-	Moved    bool // whether a transition was among them
+	Moved    bool // whether one of the events was a transition
 	signals  core.Signals
-	sessions map[string]bool // that used it, and whether one named a use
-	// retained is whether a retain of an early store, whose event doesn't say the turn,
-	// came after the last use; before is the state in which it began to wait for the
-	// gate.
+	sessions map[string]bool // the sessions that used it, and whether the use was named
+	// retained is whether a retain of an early store, whose event has no turn, came after
+	// the last use; before is the state in which it began to wait for the gate.
 	retained bool
 	Before   core.MemoryState
-	// revised are the turns whose credit was taken back, with what was given in its
-	// place.
+	// revised are the turns whose credit was taken back, with the credit given instead.
 	revised map[core.TurnRef]credit
 }
 
-// credit is what a turn gave a memory.
+// credit is what a turn gave to a memory.
 type credit struct {
 	outcome core.Outcome
 	item    core.FeedbackItem
@@ -46,8 +44,8 @@ func (p *Replay) revise(turn core.TurnRef, outcome core.Outcome, item core.Feedb
 	p.revised[turn] = credit{outcome, item}
 }
 
-// Run applies a history. A feedback that replaced another counts at the time of the
-// first one; the credit given to [Replay.revise] replaces both.
+// Run applies a history. Feedback that replaced another counts at the time of the first
+// one; the credit given to [Replay.revise] replaces both.
 func (p *Replay) Run(history []journal.Entry) {
 	for i := range slices.Backward(history) {
 		turn, ok := journal.As[journal.EvolutionApplied](&history[i])
@@ -100,7 +98,7 @@ func (p *Replay) turn(e *journal.EvolutionApplied) {
 		p.sessions[e.SessionID], p.retained = named || !turn.Assumed, false
 	}
 	p.signals = lifecycle.After(p.signals, turn)
-	if turn.Used && turn.Weight == 0 { // events of before don't say where the recall put it
+	if turn.Used && turn.Weight == 0 { // old events don't have its rank
 		p.signals.Q = given.item.Q
 	}
 }
@@ -111,7 +109,7 @@ func (p *Replay) transition(e *journal.MemoryTransitioned) {
 	switch {
 	case e.Cause == string(lifecycle.ByGate):
 		p.decided(e, early)
-	case early: // nothing else moved signals, and the state before wasn't kept
+	case early: // nothing else changed signals, and the earlier state wasn't recorded
 	case e.After == core.StateRevalidatePending:
 		p.Before = e.Before
 	default:

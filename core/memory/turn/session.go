@@ -12,12 +12,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sessionRecord is what a session has come to.
+// sessionRecord is a session's stored totals.
 type sessionRecord struct {
-	// Bias is below 0 where recall has been of little help lately.
+	// Bias is below 0 if recall has helped little lately.
 	Bias float64 `json:"bias"`
 	// Next is the number after the session's current turn, which is its highest. Early
-	// stores don't have it, so it is looked up where it is 0.
+	// stores don't have it, so it is looked up if it is 0.
 	Next int64 `json:"next_turn,omitempty"`
 	// Feedbacks counts the turns that had their feedback.
 	Feedbacks int64 `json:"feedbacks,omitempty"`
@@ -28,7 +28,7 @@ func readBias(r core.Reader, session string) (float64, error) {
 	return s.Bias, err
 }
 
-// getSession is a session's record as it is stored, the zero one where there is none.
+// getSession is a session's stored record; the zero one if there is none.
 func getSession(r core.Reader, session string) (s sessionRecord, err error) {
 	value, found, err := r.Get(record.SessionKey(session))
 	if err != nil || !found {
@@ -61,14 +61,14 @@ func putSession(t *record.Tx, session string, s sessionRecord) error {
 	return t.WriteOfSession(session, record.SessionKey(session), core.MustJSON(s))
 }
 
-// Next is the turn that a recall without one begins.
+// Next is the turn that a recall begins if it names none.
 func Next(r core.Reader, session string) (int64, error) {
 	s, err := readSession(r, session)
 	return s.Next, err
 }
 
-// moveBias brings the outcome of a turn to its session's bias, and returns what the
-// session has come to.
+// moveBias adds the outcome of a turn to its session's bias, and returns the session's
+// record.
 func moveBias(t *record.Tx, session string, o core.Outcome) (sessionRecord, error) {
 	s, err := readSession(t, session)
 	if err != nil {
@@ -79,9 +79,8 @@ func moveBias(t *record.Tx, session string, o core.Outcome) (sessionRecord, erro
 	return s, putSession(t, session, s)
 }
 
-// amendBias takes the outcome of a turn back out of its session's bias and brings
-// another in its place, as if it had been that at the time: each turn since then made
-// it count for less.
+// amendBias replaces the outcome of an earlier turn in its session's bias, as if it had
+// been the new one at the time: each turn since then has reduced its effect.
 func amendBias(t *record.Tx, session string, feedbacks int64, before, after core.Outcome) (sessionRecord, error) {
 	s, err := readSession(t, session)
 	if err != nil {
@@ -91,15 +90,15 @@ func amendBias(t *record.Tx, session string, feedbacks int64, before, after core
 	return s, putSession(t, session, s)
 }
 
-// The values of a session's key among the users of a memory: whether somebody named
-// a use, or all its uses were assumed.
+// The values of a session's key among the users of a memory: whether a use was named, or
+// all its uses were assumed.
 const (
 	usedNamed   = ""
 	usedAssumed = "assumed"
 )
 
-// noteUser notes that a session used a memory. It reports whether it is the first
-// time, and whether it is the first time that somebody named the use.
+// noteUser records that a session used a memory. It reports whether this is the first
+// use, and whether it is the first named use.
 func noteUser(t *record.Tx, m *core.Memory, session string, named bool) (first, firstNamed bool, err error) {
 	key := record.UserKey(m.ID, session)
 	value, found, err := t.Get(key)
@@ -113,8 +112,8 @@ func noteUser(t *record.Tx, m *core.Memory, session string, named bool) (first, 
 	return !found, named, t.Write(m.Namespace, key, []byte(note))
 }
 
-// correctUser makes what is noted of a session's use of a memory what it turned out
-// to be: users has the sessions that used it, and whether somebody named a use.
+// correctUser corrects what is recorded about a session's use of a memory: users has the
+// sessions that used it, and whether a use was named.
 func correctUser(t *record.Tx, m *core.Memory, session string, users map[string]bool) error {
 	key := record.UserKey(m.ID, session)
 	named, used := users[session]
@@ -151,8 +150,7 @@ func (s *Turns) Bias(ctx context.Context, session string) (bias float64, err err
 	return bias, err
 }
 
-// SessionNames returns the names of the sessions that had a turn, in their order, at most
-// as many as the limit.
+// SessionNames returns the names of the sessions that had a turn, sorted, at most limit.
 func (s *Turns) SessionNames(ctx context.Context, limit int) (names []string, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		names = nil
@@ -164,13 +162,13 @@ func (s *Turns) SessionNames(ctx context.Context, limit int) (names []string, er
 	return names, err
 }
 
-// Session is what a session has come to.
+// Session is a session's totals.
 type Session struct {
 	Session string `json:"session"`
 	// Bias is how its turns have gone lately, from -1 to 1.
 	Bias float64 `json:"bias"`
-	// NextTurn is the number of the turn that a recall would begin, and Feedbacks how many
-	// turns had theirs.
+	// NextTurn is the number of the turn that a recall would begin, and Feedbacks is how
+	// many turns had their feedback.
 	NextTurn  int64 `json:"next_turn"`
 	Feedbacks int64 `json:"feedbacks"`
 }
@@ -178,16 +176,17 @@ type Session struct {
 // SessionTurn is a turn of a session.
 type SessionTurn struct {
 	Turn int64 `json:"turn"`
-	// Namespace is where its first recall looked; early stores don't say.
+	// Namespace is the namespace that its first recall searched; early stores don't
+	// record it.
 	Namespace string `json:"namespace,omitempty"`
-	// Memories are the ones that it was offered.
+	// Memories are the memories that it recalled.
 	Memories []string `json:"memories"`
-	// Feedback is what its feedback did; nil before it.
+	// Feedback is the result of its feedback; nil if it had none yet.
 	Feedback *core.FeedbackResult `json:"feedback,omitempty"`
 }
 
-// Session returns what a session has come to, and its turns after one, 0 for the first, at
-// most as many as the limit; more is whether others follow. A session that had no turn is
+// Session returns a session's totals, and its turns after one (0 for the start), at most
+// limit; more is whether others follow. For a session that had no turn the error is
 // sdk.NotFound, reason "session_not_found".
 func (s *Turns) Session(ctx context.Context, name string, after int64, limit int) (session *Session, turns []SessionTurn, more bool, err error) {
 	if err := checkTurn(name, after); err != nil {
@@ -223,7 +222,7 @@ func (s *Turns) Session(ctx context.Context, name string, after int64, limit int
 	return session, turns, more, err
 }
 
-// SessionNotFound is the refusal of a session that had no turn.
+// SessionNotFound is the error for a session that had no turn.
 func SessionNotFound(name string) error {
 	return sdk.Errorf(sdk.NotFound, "session_not_found", "there is no session %q", core.Cut(name)).WithDetail("session", core.Cut(name))
 }

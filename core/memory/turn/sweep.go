@@ -8,25 +8,25 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// sweepBatch is how many memories one transaction of a sweep evaluates: few
-// enough that it seldom meets a feedback.
+// sweepBatch is how many memories one transaction of a sweep evaluates: few enough that
+// it rarely conflicts with feedback.
 const sweepBatch = 256
 
-// SweepResult is what a sweep came to.
+// SweepResult is the result of a sweep.
 type SweepResult struct {
 	Namespace string `json:"namespace"`
 	// Turn is the namespace's turn counter.
 	Turn      int64 `json:"turn"`
 	Evaluated int   `json:"evaluated"`
-	// Changed counts the memories whose score or state changed, Transitions the
-	// states that they came into.
+	// Changed counts the memories whose score or state changed, and Transitions counts
+	// transitions by the new state.
 	Changed     int                      `json:"changed"`
 	Transitions map[core.MemoryState]int `json:"transitions"`
-	// Gated counts the gate's decisions by what followed. Pending are the memories
-	// that wait for the gate still: all that do, where it is deferred.
+	// Gated counts the gate's decisions by their consequence. Pending are the memories
+	// that still wait for the gate: all that do, if it is deferred.
 	Gated   map[string]int `json:"gated"`
 	Pending []string       `json:"pending,omitempty"`
-	// Purged names, for each memory that was purged, who was given it.
+	// Purged has, for each purged memory, what was derived from it.
 	Purged []core.GivenTo `json:"purged,omitempty"`
 }
 
@@ -36,10 +36,10 @@ type SweepProgress struct {
 	Evaluated, Gated int
 }
 
-// Sweep evaluates the memories of a namespace, those below it not included, by the
-// retention policy, as a feedback does for those that it touches.
+// Sweep evaluates the memories of a namespace, without the namespaces below it, with the
+// retention policy, as feedback does for the memories of its turn.
 type Sweep struct {
-	// Result is what was done so far. What the gate does is its caller's to add.
+	// Result is what was done so far. The caller adds what the gate does.
 	Result SweepResult
 	// Halted is whether the namespace's settings can't be read: that is reported once,
 	// and nothing is evaluated.
@@ -48,12 +48,12 @@ type Sweep struct {
 	turns    *Turns
 	progress func(SweepProgress)
 	gated    int
-	// moved are the memories that came into another state, so that none is
-	// evaluated twice.
+	// moved are the memories whose state changed, so that none is evaluated twice.
 	moved map[string]bool
 }
 
-// NewSweep begins a sweep of a namespace. progress hears how far it is; nil doesn't.
+// NewSweep begins a sweep of a namespace. It calls progress, unless that is nil, to
+// report how far it is.
 func (s *Turns) NewSweep(namespace string, progress func(SweepProgress)) *Sweep {
 	if progress == nil {
 		progress = func(SweepProgress) {}
@@ -135,7 +135,7 @@ func (s *Sweep) evaluate(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// Gated counts a decision of the gate by what followed.
+// Gated counts a decision of the gate by its consequence.
 func (s *Sweep) Gated(nextAction string) {
 	s.gated++
 	s.Result.Gated[nextAction]++

@@ -19,15 +19,15 @@ import (
 // maxTurnItems bounds what the recalls of one turn may return together.
 const maxTurnItems = 1000
 
-// turnRecord is a turn of a session: what its recalls returned, and then what its
-// feedback did. It holds no content.
+// turnRecord is a turn of a session: what its recalls returned, and later the result of
+// its feedback. It holds no content.
 type turnRecord struct {
-	// Namespace is the one that the turn's first recall looked in: its stream tells
-	// of a turn that found nothing. Early stores don't have it.
+	// Namespace is the namespace that the turn's first recall searched: its stream
+	// records a turn that found nothing. Early stores don't have it.
 	Namespace string     `json:"namespace,omitempty"`
 	Items     []turnItem `json:"items"`
-	// Feedback is the result of the turn's feedback, nil before it, and Feedbacks how
-	// many turns of the session had theirs by then.
+	// Feedback is the result of the turn's feedback; nil if it had none yet. Feedbacks is
+	// how many turns of the session had their feedback by then.
 	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
 	Feedbacks int64                `json:"feedbacks,omitempty"`
 }
@@ -36,18 +36,18 @@ type turnRecord struct {
 type turnItem struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
-	// Rank counts from 0 among the Of that the recall returned.
+	// Rank counts from 0; Of is how many results the recall returned.
 	Rank  int     `json:"rank"`
 	Of    int     `json:"of"`
 	Score float64 `json:"score"`
 }
 
-// place is where the recall put the memory.
+// place is the memory's rank in the recall.
 func (i *turnItem) place() lifecycle.Place {
 	return lifecycle.Place{Rank: i.Rank, Of: i.Of, Score: i.Score}
 }
 
-// improve takes the better rank, of equal ones that among more results, and the
+// improve takes the better rank (of equal ranks, the one among more results), and the
 // better score.
 func (i *turnItem) improve(rank, of int, score float64) {
 	if rank < i.Rank || rank == i.Rank && of > i.Of {
@@ -56,7 +56,7 @@ func (i *turnItem) improve(rank, of int, score float64) {
 	i.Score = max(i.Score, score)
 }
 
-// find returns the turn's item of an id, nil for none.
+// find returns the turn's item with an id; nil if there is none.
 func (r *turnRecord) find(id string) *turnItem {
 	if i := slices.IndexFunc(r.Items, func(item turnItem) bool { return item.ID == id }); i >= 0 {
 		return &r.Items[i]
@@ -64,10 +64,10 @@ func (r *turnRecord) find(id string) *turnItem {
 	return nil
 }
 
-// Record records what a recall in a namespace returned in a turn, and counts an
-// access of each. All recalls of a turn are one offer: what an earlier one returned
-// is counted once, in its best place. A memory that was purged since it was found is
-// left out. millis is how long the recall has taken.
+// Record records what a recall in a namespace returned in a turn, and counts an access of
+// each memory. All recalls of a turn count as one: a memory that several of them returned
+// is counted once, with its best rank. A memory that was purged since it was found is
+// skipped. millis is how long the recall has taken.
 func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Recalled, millis float64) error {
 	if err := checkTurn(by.Session, by.Turn); err != nil {
 		return err
@@ -78,7 +78,7 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	}
 	accessed := map[string][]string{} // by namespace
 	if len(stored.Items) == 0 && len(results) == 0 {
-		accessed[namespace] = nil // an event tells of the turn all the same
+		accessed[namespace] = nil // an event records the turn all the same
 	}
 	for i := range results {
 		item, err := access(t, stored, &results[i], len(results))
@@ -92,7 +92,7 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	}
 	if len(stored.Items) > maxTurnItems {
 		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
-			WithHint("give its feedback and begin another turn, or recall less")
+			WithHint("give feedback and begin another turn, or recall fewer memories")
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
@@ -104,15 +104,15 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	return putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
-// beginTurn is the record of a turn that takes a recall: the session's current turn,
-// or a later one, which becomes its current one.
+// beginTurn returns the record of the turn to which a recall belongs: the session's
+// current turn, or a later one, which becomes the current one.
 func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, error) {
 	s, err := readSession(t, by.Session)
 	if err != nil {
 		return nil, err
 	}
 	if by.Turn < s.Next-1 {
-		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "session %s is at turn %d already, so turn %d takes no recall", by.Session, s.Next-1, by.Turn).
+		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "session %s is already at turn %d, so turn %d takes no recall", by.Session, s.Next-1, by.Turn).
 			WithHint("recall in the current turn or a later one, or leave the turn out to begin the next").
 			WithDetail("current", s.Next-1)
 	}
@@ -131,8 +131,8 @@ func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, er
 	return stored, err
 }
 
-// access counts an access of a result, and returns its place in the turn: nil
-// where the turn has it already, whose place may get better, or the memory is gone.
+// access counts an access of a result, and returns its item in the turn: nil if the turn
+// already has it, whose rank may improve, or if the memory is gone.
 func access(t *record.Tx, stored *turnRecord, result *core.Recalled, of int) (*turnItem, error) {
 	id := result.ID
 	if math.IsNaN(result.Score) || math.IsInf(result.Score, 0) {
@@ -159,7 +159,7 @@ func access(t *record.Tx, stored *turnRecord, result *core.Recalled, of int) (*t
 	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score}, nil
 }
 
-// checkTurn refuses what can't name a turn.
+// checkTurn refuses an invalid session name or turn number.
 func checkTurn(session string, turn int64) error {
 	var p bounds.Problems
 	p.Turn(session, turn)
@@ -207,8 +207,8 @@ func nextTurn(t *record.Tx, namespace string) (int64, error) {
 }
 
 // TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the one
-// that its first recall looked in, and the namespaces of the memories that it was offered. found
-// is whether the turn exists; a turn of an early store that offered nothing has no
+// that its first recall searched, and the namespaces of the memories that were recalled.
+// found is whether the turn exists; a turn of an early store that recalled nothing has no
 // namespace.
 func (s *Turns) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
@@ -228,7 +228,7 @@ func (s *Turns) TurnNamespaces(ctx context.Context, session string, turn int64) 
 	return slices.Compact(list), found, err
 }
 
-// Turn returns a namespace's turn counter: how many feedbacks it had.
+// Turn returns a namespace's turn counter: how many turns had their feedback.
 func (s *Turns) Turn(ctx context.Context, namespace string) (turn int64, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		turn, err = Counter(r, namespace)

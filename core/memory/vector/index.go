@@ -1,9 +1,9 @@
-// Package vector finds the nearest of many vectors by comparing all of them: the
-// result is exact, and a change costs no more than the one vector.
+// Package vector finds the nearest of many vectors by comparing all of them: the result
+// is exact, and a change affects only the one vector.
 //
-// Vectors are of unit length, so that their product is the cosine of the angle
-// between them. They lie one after another in blocks, which a scan runs through
-// at the speed of the memory: about 1.5 KB for each vector of 384.
+// Vectors have unit length, so that their product is the cosine of the angle between
+// them. They are stored one after another in blocks, which a scan reads at the speed of
+// memory: about 1.5 KB for each vector of 384.
 package vector
 
 import (
@@ -29,16 +29,16 @@ type Index struct {
 	dims, perBlock int
 	order          func(a, b uint32) int
 	blocks         [][]float32
-	// docs are the documents of the rows, and rows are one more than the rows of
-	// the documents, 0 for none.
+	// docs are the documents of the rows, and rows are the rows of the documents plus
+	// one; 0 means none.
 	docs, rows []uint32
 }
 
-// New makes an index of vectors of so many dimensions, whose equal similarities
-// are ordered by the given comparison of documents.
+// New makes an index of vectors with this number of dimensions. order decides between
+// documents of equal similarity.
 func New(dims int, order func(a, b uint32) int) (*Index, error) {
 	if dims < 1 || dims > MaxDims {
-		return nil, sdk.Errorf(sdk.Invalid, "vector_dimensions", "vectors of %d dimensions: 1 to %d can be held", dims, MaxDims).
+		return nil, sdk.Errorf(sdk.Invalid, "vector_dimensions", "vectors have %d dimensions, not 1 to %d", dims, MaxDims).
 			WithHint("choose an embedding model with fewer dimensions")
 	}
 	return &Index{dims: dims, perBlock: max(1, blockBytes/4/dims), order: order}, nil
@@ -71,8 +71,7 @@ func (x *Index) Put(doc uint32, v []float32) error {
 	return nil
 }
 
-// Remove takes a document's vector out, where it is there. The last one moves to
-// its place.
+// Remove removes a document's vector, if there is one. The last vector moves to its row.
 func (x *Index) Remove(doc uint32) {
 	row, known := x.find(doc)
 	if !known {
@@ -94,10 +93,10 @@ func (x *Index) Remove(doc uint32) {
 	}
 }
 
-// Top returns the k documents with the highest similarity to v, the best first.
-// Where keep isn't nil only those that it accepts are taken. Similarities are
-// cosines in [-1,1], rounded to 1e-6: how a sum of float32 ends depends on the
-// processor's instructions, and an order mustn't.
+// Top returns the k documents with the highest similarity to v, the best first. If keep
+// isn't nil, only documents that it accepts are returned. Similarities are cosines in
+// [-1,1], rounded to 1e-6: the last digits of a sum of float32 depend on the processor's
+// instructions, but the order mustn't.
 func (x *Index) Top(v []float32, k int, keep func(doc uint32) bool) ([]top.Hit, error) {
 	if err := x.check(v); err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (x *Index) find(doc uint32) (row int, known bool) {
 	return int(x.rows[doc] - 1), true
 }
 
-// Similarity is the rounded cosine of a document's vector to v, and whether it
+// Similarity is the rounded cosine of a document's vector and v, and whether the document
 // has one.
 func (x *Index) Similarity(doc uint32, v []float32) (float64, bool) {
 	row, known := x.find(doc)
@@ -155,8 +154,8 @@ func (x *Index) row(n int) []float32 {
 
 func (x *Index) check(v []float32) error {
 	if len(v) != x.dims {
-		return sdk.Errorf(sdk.Invalid, "vector_dimensions", "a vector of %d dimensions, where its model's vectors have %d", len(v), x.dims).
-			WithHint("a model's vectors all have one dimension: was the model changed under its name? Re-embed under another name")
+		return sdk.Errorf(sdk.Invalid, "vector_dimensions", "a vector of %d dimensions, but its model's vectors have %d", len(v), x.dims).
+			WithHint("all vectors of a model have the same number of dimensions: was the model replaced under the same name? Re-embed under another name")
 	}
 	sum := float64(vek32.Dot(v, v))
 	if math.IsNaN(sum) || math.Abs(sum-1) > 1e-2 {

@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// dialTimeout is how long one address may take to answer, so that a name with a
-// dead address first still connects.
+// dialTimeout is how long one address may take to answer, so that a name whose first
+// address is dead still connects.
 const dialTimeout = 10 * time.Second
 
 // Resolver finds the addresses of a name. *net.Resolver is one.
@@ -27,9 +27,8 @@ type Dialer struct {
 	Resolver Resolver
 }
 
-// DialContext connects to addr, host:port, over tcp. Of a name's addresses those
-// that may not be dialled are left out; where none is left, the error is the one of
-// the first.
+// DialContext connects to addr, host:port, over tcp. It skips the addresses of a name
+// that may not be dialled; if none is left, the error is that for the first address.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := split(addr)
 	if err != nil {
@@ -78,8 +77,8 @@ func (d *Dialer) resolve(ctx context.Context, e endpoint) ([]netip.Addr, error) 
 	return addrs, nil
 }
 
-// firstOf prefers an address that could not be reached to one that is refused:
-// the former was the plugin's to use.
+// firstOf prefers the error of an address that couldn't be reached to the error of a
+// refused one: only the first kind was the plugin's to use.
 func firstOf(e endpoint, errs []error) error {
 	for _, err := range errs {
 		if sdk.CodeOf(err) != sdk.Denied {

@@ -205,5 +205,5 @@ func makeFolders(root *os.Root, dir string, mode fs.FileMode) error {
 
 func copyFailed(name string, err error) error {
 	return sdk.Errorf(sdk.Unavailable, "package_copy_failed", "can't copy %s: %w", name, err).
-		WithHint("check the disk that holds TMPDIR and the state folder")
+		WithHint("check the disk that holds TMPDIR and the data folder")
 }

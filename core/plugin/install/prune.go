@@ -13,9 +13,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A plugin folder serves every lock that pins copies in it, of several projects perhaps.
-// So a replaced version's copy stays, and nobody knows from the folder alone which copies
-// are still pinned: the folder keeps a list of the locks that ever pinned a copy in it.
+// A plugin folder may serve the locks of several projects, and each pins copies in it. So
+// the copy of a replaced version stays. The folder alone doesn't show which copies are
+// still pinned, so it keeps a list of all locks that ever pinned a copy in it.
 
 // locksFile lists the locks of a plugin folder, a path a line, sorted.
 const locksFile = ".locks"
@@ -23,7 +23,7 @@ const locksFile = ".locks"
 // maxLocks bounds that list: more projects than anybody has.
 const maxLocks = 10_000
 
-// use notes that the lock pins copies in the plugin folder.
+// use records that the lock pins copies in the plugin folder.
 func (p Place) use() error {
 	release, err := exclusive(p.Dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p Place) use() error {
 	return nil
 }
 
-// locks are those that pin copies in the plugin folder, or did.
+// locks returns the locks that pin copies in the plugin folder, or once did.
 func (p Place) locks() ([]string, error) {
 	text, err := core.ReadFile(filepath.Join(p.Dir, locksFile), maxLocks*256)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,15 +69,16 @@ func locksUnusable(dir string, err error) error {
 type Pruned struct {
 	// Removed are the folders of the copies that no lock names, sorted.
 	Removed []string `json:"removed"`
-	// Bytes is what they hold.
+	// Bytes is the total size of those copies.
 	Bytes int64 `json:"bytes"`
 	// Locks are the locks whose copies were kept.
 	Locks []string `json:"locks"`
 }
 
 // Prune deletes the copies of the plugin folder that no lock in use names: neither the
-// place's own, nor any other that pinned a copy there and still exists. With dryRun it only
-// tells. A lock that can't be read ends it, since what it pins isn't known.
+// lock of this place, nor any other that pinned a copy there and still exists. With
+// dryRun it only reports them. It stops at a lock that can't be read, because it can't
+// know what that lock pins.
 func Prune(place Place, dryRun bool) (*Pruned, error) {
 	if _, err := os.Stat(place.Dir); errors.Is(err, fs.ErrNotExist) {
 		return &Pruned{Removed: []string{}, Locks: []string{}}, nil
@@ -112,7 +113,7 @@ func Prune(place Place, dryRun bool) (*Pruned, error) {
 	return pruned, nil
 }
 
-// pinnedCopies are the folders of the copies that some lock names.
+// pinnedCopies returns the folders of the copies that a lock names.
 func (p Place) pinnedCopies(pruned *Pruned) (map[string]bool, error) {
 	locks, err := p.locks()
 	if err != nil {
@@ -140,7 +141,7 @@ func (p Place) pinnedCopies(pruned *Pruned) (map[string]bool, error) {
 	return pinned, nil
 }
 
-// sizeOf is what the files of a folder hold.
+// sizeOf returns the total size of the files in a folder.
 func sizeOf(folder string) (bytes int64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

@@ -7,8 +7,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Remove takes a plugin out of a lock. With purge its copy is deleted too, which
-// other locks may pin. An unknown name is sdk.NotFound, "plugin_not_found".
+// Remove takes a plugin out of a lock. With purge, it also deletes the plugin's copy,
+// even if other locks pin it. An unknown name is sdk.NotFound, "plugin_not_found".
 func Remove(place Place, name string, purge bool) error {
 	var folder string
 	err := place.update(func(lock *Lock) error {
@@ -26,7 +26,7 @@ func Remove(place Place, name string, purge bool) error {
 	return deleteCopy(folder)
 }
 
-// copyOf is the folder of a pinned plugin's copy; "" where it has none.
+// copyOf returns the folder of a pinned plugin's copy; "" if it has none.
 func (p Place) copyOf(l *Locked) string {
 	if l == nil || l.Path != "" {
 		return ""
@@ -34,8 +34,8 @@ func (p Place) copyOf(l *Locked) string {
 	return p.folder(l)
 }
 
-// deleteCopy deletes the copy in a folder, if there is one. What runs goes on: it is
-// a copy of the copy.
+// deleteCopy deletes the copy in a folder, if there is one. Running instances go on: they
+// run a private copy of it.
 func deleteCopy(folder string) error {
 	if folder == "" {
 		return nil

@@ -12,44 +12,45 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options say what is installed.
+// Options set up a [Set].
 type Options struct {
-	// Places are the locks, the first of which counts for a name.
+	// Places are the locks. If several pin the same name, the first one counts.
 	Places []Place
-	// Dev are folders of packages that run unlocked, before any lock's.
+	// Dev are folders of packages that run unlocked. They take precedence over the locks.
 	Dev []string
-	// Trust says whose packages must be signed. Nil is nobody's.
+	// Trust says whose packages must be signed. If nil, no package must be.
 	Trust *Trust
-	// TempDir is where private copies are made, which the users that plugins run
-	// as must be able to enter. Default the system's.
+	// TempDir is where private copies are made. The users that plugins run as must be
+	// able to enter it. Default the system's.
 	TempDir string
-	// Warn is called for each unlocked plugin that is used. Nil drops that.
+	// Warn is called for each unlocked plugin that is used. If nil, nothing is called.
 	Warn func(p *Plugin)
 }
 
-// Plugin is an installed plugin as it was found.
+// Plugin is an installed plugin as [Open] found it.
 type Plugin struct {
 	Name, Version string
 	// Place is the lock that pins it; a plugin in development has none.
 	Place Place
 	// Folder is where its files are.
 	Folder string
-	// Package is its plugin.yaml; nil where Problem says why.
+	// Package is its plugin.yaml; nil if there is a Problem.
 	Package *Package
-	// Locked is how it is pinned; nil for a plugin in development.
+	// Locked is its entry in the lock; nil for a plugin in development.
 	Locked *Locked
-	// Problem is why it can't be run; nil where it can, as far as that shows
-	// without reading all of its files.
+	// Problem is why it can't run; nil if it can, as far as can be seen without reading
+	// all of its files.
 	Problem error
 
 	mu   sync.Mutex
-	copy *privateCopy // once it was used
+	copy *privateCopy // set when it is first used
 }
 
 // Dev reports whether the plugin runs unlocked.
 func (p *Plugin) Dev() bool { return p.Locked == nil }
 
-// Digest is the SHA-256 over the files that the lock pins; "" in development.
+// Digest is the SHA-256 over the files that the lock pins; "" for a plugin in
+// development.
 func (p *Plugin) Digest() string {
 	if p.Dev() {
 		return ""
@@ -57,18 +58,18 @@ func (p *Plugin) Digest() string {
 	return "sha256:" + contents(p.Locked.Files)
 }
 
-// Set is what is installed, and the private copies of what of it was used. It is
+// Set is the installed plugins, with the private copies of those that were used. It is
 // safe for concurrent use, and must be closed.
 type Set struct {
 	options Options
 	plugins []*Plugin // sorted by name
 
 	mu      sync.Mutex
-	private *privateFolder // once something was used
+	private *privateFolder // set when a plugin is first used
 }
 
-// Open reads the locks and the plugin.yaml of each plugin. What is wrong with a
-// single plugin is its Problem, so that it doesn't keep others from running.
+// Open reads the locks and the plugin.yaml of each plugin. A problem with a single plugin
+// becomes its Problem, so that the others can still run.
 func Open(o Options) (*Set, error) {
 	s := &Set{options: o}
 	for _, dir := range o.Dev {
@@ -112,7 +113,7 @@ func openDev(dir string) (*Plugin, error) {
 	}, nil
 }
 
-// unbuilt refuses a package in development without the files that its entries name.
+// unbuilt refuses a package in development if a file that its entries name is missing.
 func unbuilt(dir string, p *Package) error {
 	f, err := openFolder(dir)
 	if err != nil {
@@ -138,7 +139,7 @@ func openLocked(place Place, l *Locked, trust *Trust) *Plugin {
 	return p
 }
 
-// read reads the plugin.yaml that is pinned, and holds it against the lock.
+// read reads the pinned plugin.yaml and compares it with the lock.
 func (p *Plugin) read(trust *Trust) (*Package, error) {
 	l := p.Locked
 	text, err := p.pinned(PackageFile, maxYAMLBytes)
@@ -168,7 +169,7 @@ func (p *Plugin) read(trust *Trust) (*Package, error) {
 	return pkg, err
 }
 
-// pinned reads a small file that the lock pins; nil if it pins none of the name.
+// pinned reads a small file that the lock pins; nil if the lock has no file of that name.
 func (p *Plugin) pinned(name string, limit int64) ([]byte, error) {
 	text, err := pinned(p.Folder, name, p.Locked.Files, limit)
 	var found differs
@@ -209,17 +210,18 @@ func (p *Plugin) ungranted(pkg *Package, more []string) error {
 	return p.Place.repaired(err, "if you grant that, pin it again", p.regranted(pkg))
 }
 
-// regranted is how the plugin would be pinned with all that a package asks for.
+// regranted returns how the plugin would be pinned with everything that a package asks
+// for.
 func (p *Plugin) regranted(pkg *Package) *Locked {
 	l := *p.Locked
 	l.Granted = pkg.Capabilities
 	return &l
 }
 
-// Plugins are all that is installed, sorted by name.
+// Plugins returns all installed plugins, sorted by name.
 func (s *Set) Plugins() []*Plugin { return slices.Clone(s.plugins) }
 
-// Find returns the plugin of a name, or nil.
+// Find returns the plugin with a name, or nil.
 func (s *Set) Find(name string) *Plugin {
 	for _, p := range s.plugins {
 		if p.Name == name {
@@ -229,8 +231,8 @@ func (s *Set) Find(name string) *Plugin {
 	return nil
 }
 
-// Installed is what the host may start, through [Set.Driver]. What the operator
-// gives beyond the packages' own capabilities is for the caller to add.
+// Installed returns the plugins that the host may start, through [Set.Driver]. The caller
+// adds what the operator grants beyond the packages' own capabilities.
 func (s *Set) Installed() []plugin.Installed {
 	list := make([]plugin.Installed, len(s.plugins))
 	for i, p := range s.plugins {
@@ -239,8 +241,8 @@ func (s *Set) Installed() []plugin.Installed {
 	return list
 }
 
-// Installed is the plugin as its plugin.yaml has it, and a module's file in its
-// own folder. [Set.Driver] starts the private copy.
+// Installed returns the plugin as its plugin.yaml describes it, with a module's file in
+// its own folder. [Set.Driver] starts the private copy.
 func (p *Plugin) Installed() plugin.Installed {
 	i := plugin.Installed{Name: p.Name, Version: p.Version}
 	pkg := p.Package

@@ -12,11 +12,11 @@ import (
 
 const nonBlocking = 0
 
-// lockWait is how long another program may change the lock.
+// lockWait is how long to wait while another program changes the lock.
 const lockWait = 10 * time.Second
 
-// exclusive waits until this program alone holds a folder, by a file in it. A
-// program that was killed leaves the file behind, which the error then names.
+// exclusive waits until this program alone holds a folder, by means of a file in it. A
+// program that was killed leaves the file behind; the error then names it.
 func exclusive(dir string) (release func(), err error) {
 	path := filepath.Join(dir, "."+LockFile+".held")
 	for deadline := time.Now().Add(lockWait); ; {
@@ -38,7 +38,7 @@ func ours(fs.FileInfo) bool { return false }
 
 func holdPrivate(string) (release func(), err error) { return func() {}, nil }
 
-// Whether a folder was abandoned isn't known here, so nothing is swept.
+// It can't be known here whether a folder was abandoned, so nothing is swept.
 func abandoned(string) bool { return false }
 
 func privateModes() modes { return modes{dir: 0o700, file: 0o500} }

@@ -14,13 +14,13 @@ import (
 // nonBlocking keeps the opening of a named pipe from waiting for its writer.
 const nonBlocking = syscall.O_NONBLOCK
 
-// exclusive waits until this program alone holds a folder, and returns what lets
-// go of it. Nothing is left behind, also by a program that was killed.
+// exclusive waits until this program alone holds a folder, and returns the function that
+// releases it. Nothing is left behind, even by a program that was killed.
 func exclusive(dir string) (release func(), err error) {
 	return hold(dir, unix.LOCK_EX)
 }
 
-// hold locks a folder, which ends with this program at the latest.
+// hold locks a folder. The lock ends when this program does, if not before.
 func hold(dir string, how int) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

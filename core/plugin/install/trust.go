@@ -36,8 +36,8 @@ const (
 
 var publisherForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
-// Trust says by which keys publishers sign. The packages of a publisher that it
-// names must be signed by one of its keys; others needn't be signed.
+// Trust says which keys publishers sign with. The packages of a publisher that it names
+// must be signed with one of that publisher's keys; others needn't be signed.
 type Trust struct {
 	keys map[string][]ed25519.PublicKey
 }
@@ -47,8 +47,8 @@ type Trust struct {
 //	publishers:
 //	  acme: [MCowBQYDK2VwAyEA…]   # what `openssl pkey -pubout` prints between its lines
 //
-// One that doesn't exist names nobody. The error, sdk.Invalid with reason
-// "trust_invalid", lists every problem with its place; or it is one of
+// A file that doesn't exist names nobody. The error, sdk.Invalid with reason
+// "trust_invalid", lists every problem with its line; or it is an error of
 // [core.ReadFile].
 func ReadTrust(file string) (*Trust, error) {
 	text, err := core.ReadFile(file, maxYAMLBytes)
@@ -80,7 +80,7 @@ func (r *reader) readTrust(n *document.Node, t *Trust) {
 		if !publisherForm.MatchString(publisher.Key) {
 			r.Add(publisher.At, "", "%q is no publisher", core.Cut(publisher.Key))
 		}
-		t.keys[publisher.Key] = []ed25519.PublicKey{} // named, if without a key that can be read
+		t.keys[publisher.Key] = []ed25519.PublicKey{} // named, even if no key can be read
 		for _, item := range r.list(publisher.Value, "the keys of "+core.Cut(publisher.Key), maxKeys) {
 			key, err := parsePublicKey(r.text(item, "a key"))
 			if err != nil {
@@ -142,7 +142,7 @@ func (t *Trust) verify(name string, files digests, signature []byte) (signer str
 		WithHint("get the package again, or sign it again if it is yours; add a new key of its publisher's to the trust file only if you know it to be theirs")
 }
 
-// signed is what a signature is over.
+// signed returns the bytes that a signature covers.
 func signed(files digests) []byte {
 	files = maps.Clone(files)
 	delete(files, SignatureFile)
@@ -176,7 +176,7 @@ func Sign(ctx context.Context, dir, keyFile string) (signer string, err error) {
 	return KeyID(key.Public().(ed25519.PublicKey)), nil
 }
 
-// readPrivateKey never says what the file holds.
+// readPrivateKey never shows what the file contains in an error.
 func readPrivateKey(file string) (ed25519.PrivateKey, error) {
 	text, err := core.ReadFile(file, maxKeyBytes)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Options set up [Files]. The zero value of each field but Dir is its default.
 type Options struct {
-	// Dir is the folder. It is made, for its owner only, with the first line.
+	// Dir is the folder. It is made for the first line, for its owner only.
 	Dir string
 	// MaxBytes is the size at which a file is moved away. Default 4 MiB: some
 	// 20,000 lines.
@@ -32,7 +32,7 @@ type Options struct {
 
 const (
 	defaultMaxBytes = 4 << 20
-	// keptFiles is how many files that were moved away are kept.
+	// keptFiles is how many of the files that were moved away are kept.
 	keptFiles = 3
 )
 
@@ -140,8 +140,8 @@ func (f *Files) Close() error {
 // pluginName is a plugin's name, with or without its publisher.
 var pluginName = regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`)
 
-// pathOf is where a plugin's log lies. Two names that differ in where the "/"
-// stands share a file; each line has its plugin's name.
+// pathOf returns the path of a plugin's log. Two names that differ only in the position
+// of the "/" share a file; each line has its plugin's name.
 func pathOf(dir, name string) (string, error) {
 	if !pluginName.MatchString(name) {
 		return "", sdk.Errorf(sdk.Invalid, "plugin_name_invalid", "%.80q is not a plugin's name", name).

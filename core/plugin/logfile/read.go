@@ -20,7 +20,7 @@ const (
 	// MaxLines is how many lines [Tail] returns at most: about as many as the
 	// files hold.
 	MaxLines = 100_000
-	// maxRead bounds what is read of one file: more than one grows to.
+	// maxRead bounds what is read of one file. No file grows larger.
 	maxRead = 16 << 20
 	// maxLine bounds a line: a message and its fields, each escaped.
 	maxLine = 8 * plugin.MaxLogLine
@@ -95,8 +95,8 @@ func decode(name string, text []byte) (line plugin.LogLine, ok bool) {
 	return line, err == nil && line.Plugin == name
 }
 
-// Follow hands on each line that is added to a plugin's log from now on, until
-// ctx ends, which is no error. There needn't be a log yet.
+// Follow passes on each line that is added to a plugin's log from now on, until ctx ends,
+// which isn't an error. The log needn't exist yet.
 func Follow(ctx context.Context, dir, name string, emit func(plugin.LogLine) error) error {
 	path, err := pathOf(dir, name)
 	if err != nil {
@@ -121,7 +121,7 @@ func Follow(ctx context.Context, dir, name string, emit func(plugin.LogLine) err
 	}
 }
 
-// follower reads a file as it grows, and the next one when that is moved away.
+// follower reads a file as it grows, and the next one when this one is moved away.
 type follower struct {
 	path, name string
 	emit       func(plugin.LogLine) error
@@ -181,7 +181,7 @@ func (f *follower) moved() (bool, error) {
 	return isMoved(f.path, mine)
 }
 
-// drain hands on what the file has.
+// drain passes on what the file has.
 func (f *follower) drain() error {
 	for f.file != nil {
 		text, err := f.in.ReadSlice('\n')

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// staleLock is the age at which a lock is taken to be left by a host that died: renaming a
-// few files takes no such time.
+// staleLock is the age from which a lock counts as left behind by a host that died:
+// renaming a few files never takes as long.
 const staleLock = 10 * time.Second
 
-// rotate moves a full file away, those before it up by one, and the oldest out.
-// Of several hosts that find it full one does so; the others write on. The
-// caller's own must be closed, since not every system renames an open file.
+// rotate moves a full file away, renumbers the older ones, and deletes the oldest. If
+// several hosts find the file full, one of them does this and the others go on writing.
+// The caller must have closed its own file, since not every system can rename an open
+// one.
 func rotate(path string, full os.FileInfo) (err error) {
 	locked, err := lock(path + ".lock")
 	if err != nil || !locked {
@@ -33,7 +34,7 @@ func rotate(path string, full os.FileInfo) (err error) {
 	return nil
 }
 
-// lock makes a file that only one can make.
+// lock makes a file that only one host can make.
 func lock(path string) (bool, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
@@ -57,7 +58,7 @@ func isMoved(path string, mine os.FileInfo) (bool, error) {
 	return err == nil && !os.SameFile(mine, there), err
 }
 
-// older is the name of the n-th file before the newest.
+// older returns the name of the n-th older file.
 func older(path string, n int) string {
 	if n == 0 {
 		return path

@@ -1,5 +1,5 @@
-// Package logs takes what a plugin writes, whatever runs it: it delivers lines
-// as far as a rate allows, and keeps their end for errors.
+// Package logs takes the lines that a plugin writes, however it runs: it delivers them as
+// far as a rate allows, and keeps the last ones for errors.
 package logs
 
 import (
@@ -21,11 +21,11 @@ const (
 
 // Options set up a [Log]. Plugin, Sink and Now are needed.
 type Options struct {
-	// Plugin is who writes.
+	// Plugin is the plugin that writes.
 	Plugin string
 	// Redactor hides the plugin's secrets. Nil hides nothing.
 	Redactor *plugin.Redactor
-	// Tag, where set, completes a line with the run that it belongs to.
+	// Tag, if set, adds the run that a line belongs to.
 	Tag func(*plugin.LogLine)
 	// Sink takes the lines, one at a time.
 	Sink func(plugin.LogLine)
@@ -93,8 +93,8 @@ func (l *Log) keep(text string) {
 	}
 }
 
-// End returns the end of the output, and the one line that says most: where a
-// crash began, else the last line.
+// End returns the end of the output, and the one line that says most: where a crash
+// began, or else the last line.
 func (l *Log) End() (tail, headline string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

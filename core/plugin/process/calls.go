@@ -48,10 +48,10 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	return results, i.explain(ctx, err)
 }
 
-// config names a config to the plugin. One that may ask the host may keep what it was
-// answered while it prepared a config, so there it is another config for each kind of
-// scope: the plugin prepares it for each. The salt keeps the plugin from learning of a
-// scope by its digest.
+// config returns the name under which the plugin knows a config. A plugin that may ask
+// the host could keep, with a prepared config, the answers that it got meanwhile; so it
+// prepares the config separately for each kind of scope, under another name. The salt
+// keeps the plugin from recognizing a scope by its digest.
 func (i *instance) config(ctx context.Context, c plugin.Config) wire.Config {
 	if len(i.installed.Granted.Host) == 0 || c.Digest == "" {
 		return wire.Config(c)
@@ -61,7 +61,7 @@ func (i *instance) config(ctx context.Context, c plugin.Config) wire.Config {
 	return wire.Config{JSON: c.JSON, Digest: hex.EncodeToString(sum[:])}
 }
 
-// deadline gives a call that has none the plugin's own.
+// deadline gives a call without a deadline the plugin's own.
 func (i *instance) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -69,8 +69,8 @@ func (i *instance) deadline(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeout(ctx, i.installed.Limits.Timeout)
 }
 
-// explain replaces the loss of the connection by what led to it: the end of the
-// instance, which is near.
+// explain replaces the error of a lost connection by its cause: the end of the instance,
+// which follows soon.
 func (i *instance) explain(ctx context.Context, err error) error {
 	if err == nil || !errors.Is(err, wire.ErrLost) {
 		return err
@@ -92,7 +92,7 @@ func (i *instance) explain(ctx context.Context, err error) error {
 	return i.withTail(e)
 }
 
-// serve answers what the plugin asks of the host.
+// serve answers the plugin's requests to the host.
 func (i *instance) serve(ctx context.Context, c wire.HostCall) (json.RawMessage, error) {
 	return plugin.Ask(ctx, i.options.Services, &i.installed, plugin.ServiceRequest{
 		Service: c.Service, RunID: c.RunID, Body: c.Body, Redactor: i.redactor,

@@ -13,11 +13,11 @@
 // Each instance is confined by package sandbox, and reaches the endpoints that it
 // was granted through a proxy of the host (see wire.ProxyVariable).
 //
-// Nothing outlives an instance: its process group, which it can't leave, is
-// killed on every path; the kernel kills the plugin when the host dies, with its
-// children where it has a PID namespace (Linux); and a plugin that is built with
-// sdk/process ends when its standard input does. What can't be had: without a PID
-// namespace the plugin's own children outlive a host that is killed; off Linux a
-// process may leave the group, and only the standard input is left when the host
-// is killed; on Windows there is no group at all.
+// Nothing outlives an instance. Its process group, which it can't leave, is killed on
+// every path. The kernel kills the plugin when the host dies, with its children if it has
+// a PID namespace (Linux). A plugin that is built with sdk/process ends when its standard
+// input does. There are three gaps: without a PID namespace, the plugin's own children
+// outlive a host that is killed; on systems other than Linux, a process may leave the
+// group, and only the end of standard input tells the plugin that the host was killed; on
+// Windows there is no group at all.
 package process

@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 )
 
-// Options set up a [Driver]. The zero value of each field is its default.
+// Options set up a [Driver]. A field that is its zero value has its default.
 type Options struct {
-	// Sandbox is what to do where the system can't confine plugins. Default
+	// Sandbox says what to do if the system can't confine plugins. Default
 	// [sandbox.Prefer].
 	Sandbox sandbox.Mode
 	// Network dials for plugins that were granted endpoints. Without it they
@@ -26,9 +26,9 @@ type Options struct {
 	// LogLevel is the least level that plugins log: "trace", "debug", "info",
 	// "warn" or "error". Default "info".
 	LogLevel string
-	// Log takes what plugins write, line by line. It is called by one goroutine
-	// at a time for each instance, and holds that instance's output up while it
-	// runs. Default is to drop it.
+	// Log takes what plugins write, line by line. For each instance it is called by one
+	// goroutine at a time, and the instance's output waits until it returns. By default
+	// lines are dropped.
 	Log func(plugin.LogLine)
 	// Services answers what plugins ask of the host. Default is to refuse.
 	Services plugin.Services
@@ -36,7 +36,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// defaultGrace is go-plugin's own.
+// defaultGrace is the same as go-plugin's.
 const defaultGrace = 2 * time.Second
 
 // Driver starts plugins as subprocesses. It is safe for concurrent use.
@@ -67,9 +67,9 @@ func New(o Options) *Driver {
 // Linux.
 const maxTempDir = 60
 
-// TempDir is where what plugins use is made: the system's temporary folder, or
-// /tmp where that is too long for a socket in it or, the host being root, closed
-// to the users of plugins.
+// TempDir returns where the files that plugins use are made: the system's temporary
+// folder, or /tmp if that path is too long for a socket or if the host is root and the
+// users of plugins can't enter it.
 func TempDir() string {
 	dir := os.TempDir()
 	info, err := os.Stat("/tmp")
@@ -88,8 +88,8 @@ func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 	}
 	ctx, cancel := plugin.WithStartTimeout(ctx, &p)
 	defer cancel()
-	// Every wait below ends when the process does, so ending the process is how
-	// the deadline is kept.
+	// Every wait below ends when the process does, so a deadline is enforced by ending
+	// the process.
 	watching := context.AfterFunc(ctx, func() { i.end(startEnded(ctx, p)) })
 	err = i.start(ctx)
 	if !watching() && err == nil {

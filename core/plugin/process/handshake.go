@@ -15,13 +15,13 @@ import (
 // maxHandshake bounds the handshake line: its largest part is a certificate.
 const maxHandshake = 8 << 10
 
-// printedCert is from which length go-plugin takes the sixth field of its
-// handshake for a certificate.
+// printedCert is the length from which go-plugin treats the sixth field of its handshake
+// as a certificate.
 const printedCert = 50
 
-// checkHandshake looks at the line CORE|PROTOCOL|NETWORK|ADDRESS|grpc|CERT before
-// go-plugin does, whose messages are no use to a user and which crashes on a
-// certificate that it didn't expect.
+// checkHandshake checks the line CORE|PROTOCOL|NETWORK|ADDRESS|grpc|CERT before go-plugin
+// does, because go-plugin's messages don't help a user, and it crashes on a certificate
+// that it didn't expect.
 func checkHandshake(plugin, line string, secure bool) error {
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) < 5 || parts[0] != "1" {
@@ -47,9 +47,9 @@ func handshakeInvalid(plugin, format string, args ...any) *sdk.Error {
 		WithHint("a plugin must print nothing on standard output before its handshake; write logs to standard error")
 }
 
-// checkAddress allows a socket in the instance's private folder and nothing
-// else, so that a plugin can't make the host connect somewhere. Where go-plugin
-// has no unix sockets it uses the loopback interface.
+// checkAddress allows only a socket in the instance's private folder, so that a plugin
+// can't make the host connect elsewhere. On systems where go-plugin has no unix sockets
+// it uses the loopback interface.
 func checkAddress(plugin, dir, network, address string) error {
 	if runtime.GOOS == "windows" && network == "tcp" && strings.HasPrefix(address, "127.0.0.1:") {
 		return nil

@@ -22,8 +22,8 @@ import (
 
 // instance is one running plugin.
 //
-// It has one owner of its end: supervise, which starts with the process and
-// alone closes what belongs to it. A caller that wants the end says why in end, which
+// Only supervise, which starts with the process, ends the instance and closes what
+// belongs to it. A caller that wants the instance to end calls end with a reason, which
 // kills the process; the first reason is the cause.
 type instance struct {
 	options   Options
@@ -42,16 +42,16 @@ type instance struct {
 	conn    *grpc.ClientConn
 	client  *wire.Client
 	outputs sync.WaitGroup // readers of the process's output
-	streams sync.WaitGroup // what runs on conn
-	started chan struct{}  // closed once conn and client are as they will be
-	stdio   chan struct{}  // closed once all that came over conn is logged
+	streams sync.WaitGroup // goroutines that use conn
+	started chan struct{}  // closed once conn and client don't change any more
+	stdio   chan struct{}  // closed once all output received over conn is logged
 	done    chan struct{}
 
 	mu    sync.Mutex
 	cause error // the first reason; errClosed after Close
 }
 
-// errClosed is the cause of an end that was asked for.
+// errClosed is the cause if [instance.Close] asked for the end.
 var errClosed = errors.New("closed")
 
 func newInstance(o Options, box *sandbox.Sandbox, p plugin.Installed) (*instance, error) {
@@ -98,10 +98,10 @@ func openCell(box *sandbox.Sandbox, p *plugin.Installed) (*sandbox.Cell, error) 
 	return cell, nil
 }
 
-// Sandbox is what confines the instance.
+// Sandbox returns the confinement of the instance.
 func (i *instance) Sandbox() sandbox.Status { return i.cell.Status() }
 
-// Manifest is what the plugin said of itself at its start.
+// Manifest returns what the plugin said about itself at its start.
 func (i *instance) Manifest() *sdk.Manifest { return i.client.Manifest() }
 
 // Done is closed once the process is reaped, its group killed and its folder
@@ -123,7 +123,7 @@ func (i *instance) Cause() error {
 	return i.cause
 }
 
-// Kill ends the instance with all its children and waits for that.
+// Kill ends the instance with all its children and waits for their end.
 func (i *instance) Kill(reason error) {
 	i.end(reason)
 	<-i.done

@@ -15,7 +15,7 @@ import (
 type process struct {
 	cmd *exec.Cmd
 	pid int
-	// stdin is the end that the host holds; stdout and stderr are to be read.
+	// stdin is the host's end; stdout and stderr are to be read.
 	stdin, stdout, stderr *os.File
 	// done is closed once the program is reaped and its group killed.
 	done chan struct{}
@@ -30,8 +30,7 @@ type process struct {
 // fires when the thread that forked ends, not the process, so that thread must
 // live for as long as the program. A wait blocks a thread anyway.
 //
-// The cell confines the program while it can't run yet. When that fails the process
-// is ended.
+// The cell confines the program before it can run. If that fails, the process is ended.
 func launch(cmd *exec.Cmd, cell *sandbox.Cell) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	ends, err := p.pipes()
@@ -94,8 +93,8 @@ func (p *process) closePipes() {
 	}
 }
 
-// reap waits for the program's end, kills what is left of its group while the
-// group's id can't have been taken by another, and collects the status.
+// reap waits for the program's end, kills the rest of its group while no other group can
+// have taken its id, and collects the status.
 func (p *process) reap() {
 	awaitExit(p.cmd)
 	p.mu.Lock()
@@ -106,7 +105,7 @@ func (p *process) reap() {
 	close(p.done)
 }
 
-// kill kills the program with its group. It does nothing once that is reaped.
+// kill kills the program with its group. It does nothing once the program is reaped.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

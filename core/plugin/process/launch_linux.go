@@ -23,6 +23,6 @@ func awaitExit(cmd *exec.Cmd) {
 }
 
 func killGroup(p *os.Process) {
-	_ = syscall.Kill(-p.Pid, syscall.SIGKILL) // gone already is as good
-	_ = syscall.Kill(p.Pid, syscall.SIGKILL)  // where nothing keeps it from leaving its group
+	_ = syscall.Kill(-p.Pid, syscall.SIGKILL) // it may be gone already
+	_ = syscall.Kill(p.Pid, syscall.SIGKILL)  // in case it left its group
 }

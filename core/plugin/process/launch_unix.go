@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// setGroup has no parent-death signal here: a host that is killed is noticed by
-// the end of standard input only.
+// setGroup can't set a parent-death signal here: a plugin notices only by the end of its
+// standard input that the host was killed.
 func setGroup(attr *syscall.SysProcAttr) { attr.Setpgid = true }
 
-// awaitExit reaps, since it can't wait without that here. The group is killed
-// right after; that another group takes its id in between is unlikely enough.
+// awaitExit reaps the process, since it can't wait without that here. The group is killed
+// right after; it is very unlikely that another group takes its id in between.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 func killGroup(p *os.Process) {

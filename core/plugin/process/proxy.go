@@ -18,8 +18,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
-// Dialer reaches what a plugin was granted and refuses everything else. It checks
-// the address that it actually connects to.
+// Dialer connects to what a plugin was granted and refuses everything else. It checks the
+// address that it actually connects to.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -29,15 +29,15 @@ const (
 	// maxConnections is how many may be open: eight for each of the eight calls
 	// that llm-eval, the plugin with the most, makes at a time.
 	maxConnections = 64
-	// requestTime is how long a plugin may take to say where it wants to.
+	// requestTime is how long a plugin may take to name the address it wants.
 	requestTime = 10 * time.Second
 	// dialTime is how long the host tries to get there.
 	dialTime = 30 * time.Second
 )
 
-// proxy connects an instance to what it was granted; see [wire.ProxyVariable].
-// It hands out sockets that it made itself, so that nothing which a plugin made
-// is ever opened by the host.
+// proxy connects an instance to what it was granted; see [wire.ProxyVariable]. It hands
+// out sockets that it made itself, so that the host never opens anything that a plugin
+// made.
 type proxy struct {
 	dialer Dialer
 	host   *net.UnixConn
@@ -48,8 +48,8 @@ type proxy struct {
 	work sync.WaitGroup
 }
 
-// newProxy starts a proxy for an instance that was granted endpoints, and
-// returns the plugin's end of it. Both are nil where there is nothing to proxy.
+// newProxy starts a proxy for an instance that was granted endpoints, and returns the
+// plugin's end of it. Both are nil if no endpoint was granted.
 func newProxy(o Options, p *plugin.Installed) (*proxy, *os.File, error) {
 	if len(p.Granted.Network) == 0 || o.Network == nil {
 		return nil, nil, nil
@@ -68,7 +68,7 @@ func newProxy(o Options, p *plugin.Installed) (*proxy, *os.File, error) {
 	return x, theirs, nil
 }
 
-// close ends all connections and waits for that. A nil proxy has none.
+// close ends all connections and waits for their end. A nil proxy has none.
 func (x *proxy) close() {
 	if x == nil {
 		return
@@ -121,7 +121,7 @@ func (x *proxy) hand() bool {
 	return true
 }
 
-// serve reads where the plugin wants to, goes there and carries the bytes.
+// serve reads which address the plugin wants, connects to it and carries the bytes.
 func (x *proxy) serve(conn *net.UnixConn) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestTime))
 	head := &io.LimitedReader{R: conn, N: wire.MaxProxyHead}

@@ -14,12 +14,11 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
-// handshakeRunner lets go-plugin negotiate over a program that the instance
-// launches and watches. go-plugin sees one checked line of its output and
-// nothing of its log.
+// handshakeRunner lets go-plugin negotiate over a program that the instance launches and
+// watches. Go-plugin sees one checked line of its output and none of its log.
 type handshakeRunner struct {
 	i      *instance
-	env    []string // what go-plugin wants the plugin to know
+	env    []string // variables that go-plugin passes to the plugin
 	stdout *io.PipeReader
 }
 
@@ -31,7 +30,7 @@ func (i *instance) negotiate() (network, address string, err error) {
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		Logger:           hclog.NewNullLogger(),
 		SkipHostEnv:      true,
-		// The instance's own deadline comes first.
+		// The instance's own deadline expires first.
 		StartTimeout:     2 * i.installed.Limits.StartTimeout,
 		TLSConfig:        i.tls,
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: i.dir},

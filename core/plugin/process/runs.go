@@ -8,30 +8,30 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxRuns is how many runs an instance's lines may be tagged with: the runs of its
-// last calls. A line arrives soon after it was written, or before.
+// maxRuns is how many runs may be named by an instance's lines: the runs of its last
+// calls. A line arrives at most shortly after its call.
 const maxRuns = 16
 
 // runField is the field in which a plugin's logger names the run. package
 // sdk/process sets it from a call's context.
 const runField = "run_id"
 
-// runs knows the runs that an instance works on.
+// runs remembers the runs that an instance works on.
 type runs struct {
 	mu     sync.Mutex
 	recent []string // the last one last
 	serial bool     // whether the instance takes one call at a time
 }
 
-// setSerial says that the instance takes one call at a time, so that what it
-// writes belongs to the call that came last.
+// setSerial records that the instance takes one call at a time, so that what it writes
+// belongs to the latest call.
 func (r *runs) setSerial() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.serial = true
 }
 
-// enter notes the run of a call; "" is none.
+// enter records the run of a call; "" is none.
 func (r *runs) enter(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,8 +43,8 @@ func (r *runs) enter(id string) {
 	}
 }
 
-// tag sets a line's run: the one that the plugin names, if that can be, else the run
-// of the last call, where only one at a time is worked on.
+// tag sets a line's run: the one that the plugin names, if the instance worked on it;
+// otherwise the run of the last call, if calls are made one at a time.
 func (r *runs) tag(l *plugin.LogLine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *runs) tag(l *plugin.LogLine) {
 	}
 }
 
-// enterAll notes the runs of a batch.
+// enterAll records the runs of a batch.
 func enterAll[R any](r *runs, reqs []*R, call func(*R) sdk.Call) {
 	for _, req := range reqs {
 		r.enter(call(req).RunID)

@@ -12,7 +12,7 @@ type kernel struct {
 	arena  []byte
 	limit  int
 	blocks map[uint64]uint64   // length by offset
-	spare  map[uint64][]uint64 // freed offsets by the room that they have
+	spare  map[uint64][]uint64 // freed offsets, by size
 
 	input, output, failure block
 	config, vars           map[string]string
@@ -27,8 +27,8 @@ type block struct{ offset, length uint64 }
 const (
 	// maxVars bounds all variables, in bytes: Extism's own default.
 	maxVars = 1 << 20
-	// maxBlocks bounds the blocks at a time: what the host notes of each takes some
-	// 50 bytes, which small blocks would make a multiple of the arena.
+	// maxBlocks bounds how many blocks exist at a time: the host's record of each takes
+	// some 50 bytes, which for small blocks would be a multiple of the arena.
 	maxBlocks = 1 << 18
 	// firstOffset is the offset of the first block.
 	firstOffset = 8
@@ -40,7 +40,7 @@ func newKernel(limit int64) *kernel {
 	return k
 }
 
-// reset frees all blocks. The arena is kept: what is allocated is cleared.
+// reset frees all blocks. The arena is kept; a block is cleared when it is allocated.
 func (k *kernel) reset() {
 	k.arena = append(k.arena[:0], make([]byte, firstOffset)...)
 	clear(k.blocks)
@@ -49,7 +49,7 @@ func (k *kernel) reset() {
 	k.status, k.headers = 0, nil
 }
 
-// begin readies the kernel for a call.
+// begin prepares the kernel for a call.
 func (k *kernel) begin(input []byte, config map[string]string, keepVars bool) {
 	k.reset()
 	if !keepVars {
@@ -60,7 +60,7 @@ func (k *kernel) begin(input []byte, config map[string]string, keepVars bool) {
 	k.input = block{k.put(input), uint64(len(input))}
 }
 
-// alloc returns a cleared block, 0 for one of no bytes.
+// alloc returns a cleared block; 0 if it has no bytes.
 func (k *kernel) alloc(n uint64) uint64 {
 	if n == 0 {
 		return 0
@@ -70,7 +70,7 @@ func (k *kernel) alloc(n uint64) uint64 {
 	}
 	if len(k.blocks) >= maxBlocks {
 		panic(stopped{sdk.Errorf(sdk.Exhausted, "guest_memory_exhausted", "the plugin's messages take more than %d blocks", maxBlocks).
-			WithHint("have the plugin free what it has read")})
+			WithHint("free each block in the plugin once it has been read")})
 	}
 	room := (n + 7) &^ 7
 	offset := uint64(len(k.arena))
@@ -108,10 +108,10 @@ func (k *kernel) put(b []byte) uint64 {
 	return offset
 }
 
-// text is the block at an offset, "" where there is none.
+// text is the block at an offset; "" if there is none.
 func (k *kernel) text(offset uint64) string { return string(k.view(block{offset, k.blocks[offset]})) }
 
-// view is a block's bytes, none where it isn't within the arena.
+// view is a block's bytes; none if it isn't within the arena.
 func (k *kernel) view(b block) []byte {
 	size := uint64(len(k.arena))
 	if b.offset > size || b.length > size-b.offset {
@@ -120,7 +120,7 @@ func (k *kernel) view(b block) []byte {
 	return k.arena[b.offset : b.offset+b.length]
 }
 
-// load reads n bytes, little-endian; 0 where they aren't within the arena.
+// load reads n bytes, little-endian; 0 if they aren't within the arena.
 func (k *kernel) load(offset uint64, n int) uint64 {
 	var word [8]byte
 	copy(word[:n], k.view(block{offset, uint64(n)}))
@@ -134,7 +134,7 @@ func (k *kernel) store(offset, v uint64, n int) {
 	copy(k.view(block{offset, uint64(n)}), word[:n])
 }
 
-// loadInput reads n bytes of the input; 0 where they aren't within it.
+// loadInput reads n bytes of the input; 0 if they aren't within it.
 func (k *kernel) loadInput(at uint64, n int) uint64 {
 	if at > k.input.length || uint64(n) > k.input.length-at {
 		return 0
@@ -142,7 +142,7 @@ func (k *kernel) loadInput(at uint64, n int) uint64 {
 	return k.load(k.input.offset+at, n)
 }
 
-// setVar keeps a value for later calls, or forgets it.
+// setVar stores a variable for later calls, or removes it.
 func (k *kernel) setVar(name, value string, keep bool) {
 	if old, ok := k.vars[name]; ok {
 		k.varBytes -= len(name) + len(old)

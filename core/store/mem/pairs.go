@@ -10,7 +10,7 @@ import (
 // pairs are keys with their values, in the order of the keys.
 type pairs = btreemap.BTreeMap[[]byte, []byte]
 
-// degree is half of how many pairs a node of the tree has at most.
+// degree is half of the most pairs in a node of the tree.
 const degree = 8
 
 func newPairs() *pairs { return btreemap.New[[]byte, []byte](degree, bytes.Compare) }

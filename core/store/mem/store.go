@@ -1,10 +1,10 @@
-// Package mem is a store in memory: the reference that other engines are
-// compared with, and a store for tests and for runs that needn't last.
+// Package mem is a store in memory: the reference that other engines are compared with,
+// and a store for tests and for runs whose data needn't be kept.
 //
-// It is written to be obviously right. The data is one sorted tree, and a
-// snapshot is a copy of it, which shares what neither changes: taking one costs
-// the same however much is stored. A transaction notes the ranges that it read,
-// and commits if they still read the same; otherwise it runs again.
+// It is written to be obviously correct. The data is one sorted tree, and a snapshot is a
+// copy that shares what neither side changes, so taking one costs the same however much
+// is stored. A transaction notes the ranges that it read, and commits if they still have
+// the same contents; otherwise it runs again.
 package mem
 
 import (
@@ -20,7 +20,7 @@ type Store struct {
 	retries *store.Retries
 
 	mu      sync.Mutex
-	data    *pairs // changed in place: what is handed out are clones
+	data    *pairs // changed in place; transactions get clones
 	commits int    // how many changed the data
 	closed  bool
 }
@@ -56,7 +56,7 @@ func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
 	})
 }
 
-// Close drops the data. It is idempotent. Transactions that still run fail when
+// Close drops the data. It is idempotent. Transactions that are still running fail when
 // they commit.
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -78,8 +78,8 @@ func (s *Store) begin(ctx context.Context) (*tx, error) {
 	return &tx{base: base, now: base, began: s.commits}, nil
 }
 
-// commit replays the transaction's reads on the newest data and, where they
-// come out the same, its writes too.
+// commit replays the transaction's reads on the newest data and, if their results are the
+// same, its writes too.
 func (s *Store) commit(t *tx) (conflict bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 )
 
-// tx is a transaction: base as it began, now with its writes, of which it is a
-// clone from the first one on.
+// tx is a transaction: base is the data at its start; now includes its writes, and is a
+// clone of base from the first write on.
 type tx struct {
 	base, now *pairs
-	began     int // how many commits were before it
+	began     int // how many commits came before it
 	reads     []span
 	writes    []write
 	size      int
@@ -24,7 +24,8 @@ type reader struct{ core.Reader }
 
 func (t *tx) end() { t.ended.Store(true) }
 
-// readsSame reports whether all that it read reads the same in other data.
+// readsSame reports whether everything that the transaction read is the same in other
+// data.
 func (t *tx) readsSame(data *pairs) bool {
 	for _, r := range t.reads {
 		if !r.same(t.base, data) {

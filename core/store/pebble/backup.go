@@ -14,10 +14,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Backup writes a copy of the store, as it is at this moment, to a folder that
-// isn't there yet. The store goes on meanwhile. Files that never change are linked
-// where the folder is on the same disk, so that it takes little room at first. The
-// folder appears once the copy is complete, for the owner only.
+// Backup writes a copy of the store, as it is at this moment, to a folder that doesn't
+// exist yet. The store stays in use meanwhile. Files that never change are linked if the
+// folder is on the same disk, so that the copy takes little space at first. The folder
+// appears when the copy is complete, and only its owner may use it.
 func (s *Store) Backup(ctx context.Context, dir string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	if err != nil {
 		return backupError(dir, err)
 	}
-	defer func() { _ = os.RemoveAll(private) }() // what is left of it is empty, or of a failure that is reported
+	defer func() { _ = os.RemoveAll(private) }() // what is left is empty, or left by an error that is reported
 	made := filepath.Join(private, "store")
 	if err := s.db.Checkpoint(made, pebble.WithFlushedWAL()); err != nil {
 		return backupError(dir, err)
@@ -57,7 +57,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	return nil
 }
 
-// backupDir refuses a folder that is there, or is the store's own.
+// backupDir refuses a folder that exists, or that is inside the store's own.
 func (s *Store) backupDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -65,30 +65,30 @@ func (s *Store) backupDir(dir string) (string, error) {
 	}
 	if own, err := filepath.Abs(s.options.Dir); err == nil && (dir == own || filepath.Dir(dir) == own) {
 		return "", sdk.Errorf(sdk.Invalid, "backup_inside", "%s is in the store's own folder", dir).
-			WithHint("name a folder elsewhere, best on another disk")
+			WithHint("choose a folder elsewhere, preferably on another disk")
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return "", sdk.Errorf(sdk.Conflict, "backup_exists", "%s is there already", dir).
-			WithHint("name a folder that isn't there: it is made")
+		return "", sdk.Errorf(sdk.Conflict, "backup_exists", "%s already exists", dir).
+			WithHint("choose a folder that doesn't exist yet: it is created")
 	} else if !errors.Is(err, iofs.ErrNotExist) {
 		return "", backupError(dir, err)
 	}
 	return dir, nil
 }
 
-// backupError says that a backup can't be written, which leaves the store as it is.
+// backupError says that a backup can't be written. The store is unaffected.
 func backupError(dir string, cause error) error {
 	e := sdk.Errorf(sdk.Unavailable, "backup_io", "the backup %s can't be written: %w", dir, cause)
 	if vfs.IsNoSpaceError(cause) {
-		return e.WithHint("free space there, or name a folder on another disk")
+		return e.WithHint("free space there, or choose a folder on another disk")
 	}
 	return e.WithHint("check that its folder can be written")
 }
 
-// Restore copies a backup into the place of the store in the options' directory. That
-// must be absent or empty, unless overwrite allows it to be replaced. A backup that
-// can't be opened, such as one of a newer format, is refused, and the store is as it
-// was.
+// Restore replaces the store in the options' folder with a backup. There must be no store
+// there, or an empty one, unless overwrite allows replacing it. If the backup can't be
+// opened, for example because its format is newer, it is refused, and the store stays as
+// it was.
 func Restore(ctx context.Context, from string, o Options, overwrite bool) error {
 	lock, err := checkBackup(from)
 	if err != nil {
@@ -115,19 +115,19 @@ func Restore(ctx context.Context, from string, o Options, overwrite bool) error 
 	return staged.Install()
 }
 
-// checkBackup refuses a folder without a store, and one that a program has open,
-// whose files change while they are copied. lock is held where there may be one.
+// checkBackup refuses a folder without a store, and one that a program has open, because
+// its files change while they are copied. lock is held if the folder has a lock file.
 func checkBackup(from string) (lock *pebble.Lock, err error) {
 	desc, err := pebble.Peek(from, vfs.Default)
 	if err == nil && !desc.Exists || errors.Is(err, iofs.ErrNotExist) {
 		return nil, sdk.Errorf(sdk.NotFound, "backup_missing", "there is no store in %s", from).
-			WithHint("name a folder that store backup wrote")
+			WithHint("choose a folder that holds a backup")
 	}
 	if err != nil {
 		return nil, ioError("look at "+from, err)
 	}
 	if _, err := os.Lstat(filepath.Join(from, "LOCK")); errors.Is(err, iofs.ErrNotExist) {
-		return nil, nil // a backup as it was written: nobody opened it
+		return nil, nil // an unchanged backup, which nobody has opened
 	}
 	lock, err = pebble.LockDirectory(from, vfs.Default)
 	if err != nil {
@@ -136,7 +136,7 @@ func checkBackup(from string) (lock *pebble.Lock, err error) {
 	return lock, nil
 }
 
-// copyFiles copies the regular files of a folder, and makes them last.
+// copyFiles copies the regular files of a folder, and syncs them to the disk.
 func copyFiles(ctx context.Context, from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 var _ store.Compacter = (*Store)(nil)
 
-// Compact implements [store.Compacter]: it merges the tables of a range with the deletions
-// in it. It waits a while for those who read what was deleted.
+// Compact implements [store.Compacter]: it merges the tables of a range with the
+// deletions in it. It waits for a limited time for readers of the deleted data.
 func (s *Store) Compact(ctx context.Context, from, to []byte) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (s *Store) Compact(ctx context.Context, from, to []byte) error {
 	if _, err := s.awaitReaders(ctx, deadline.C); err != nil {
 		return err
 	}
-	if err := s.flush(); err != nil { // by itself Compact could wait for ever where the disk fails
+	if err := s.flush(); err != nil { // Pebble's Compact could wait for ever if the disk fails
 		return err
 	}
 	if err := s.db.Compact(ctx, from, to, true); err != nil {

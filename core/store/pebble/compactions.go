@@ -6,16 +6,16 @@ import "sync"
 // before they count as stuck. Pebble repeats them without a pause.
 const maxFailures = 3
 
-// compactions notes how Pebble's compactions end.
+// compactions records how Pebble's compactions end.
 type compactions struct {
 	mu sync.Mutex
-	// failures counts those that failed since one succeeded, and cause is why the last
-	// did.
+	// failures counts the compactions that failed since the last success, and cause is
+	// the last error.
 	failures int
 	cause    error
 }
 
-// ended notes how a compaction ended.
+// ended records the result of a compaction.
 func (c *compactions) ended(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,8 +26,8 @@ func (c *compactions) ended(err error) {
 	}
 }
 
-// stuck is why compactions fail again and again, as on a damaged file; nil if they
-// don't.
+// stuck is why compactions fail repeatedly, for example because of a damaged file; nil if
+// they don't.
 func (c *compactions) stuck() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,43 +17,43 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// fuse stands between Pebble and the disk. It blows at the first write that
-// fails, and from then on nothing on disk changes any more: not a byte, not a
-// name. The directory stays as a crash at that moment would have left it, which
-// is what recovery is made for, and what was acknowledged is still there after
-// the next open. Reads go on.
+// fuse is a layer between Pebble and the disk. It blows at the first write that fails,
+// and from then on nothing on disk changes any more: not a byte, not a name. The folder
+// stays as a crash at that moment would have left it, which recovery is designed for, and
+// acknowledged commits are still there after the next open. Reads still work.
 //
-// Pebble needs it since it ends the program when its log or manifest can't be
-// written: it panics in the middle of a rotation with a mutex in a state that no
-// recover can repair, or goes on with a manifest in memory that contradicts itself.
-// So these seem to succeed to Pebble, see stoicFile, and the commit asks the fuse
-// before it acknowledges anything. All else that is refused returns the error:
-// tables, which Pebble then tries to make again.
+// Pebble needs it because Pebble ends the program when its log or manifest can't be
+// written: it panics in the middle of a rotation with a mutex in a state that no recover
+// can repair, or continues with an inconsistent manifest in memory. So these writes seem
+// to succeed to Pebble, see stoicFile, and the commit asks the fuse before it
+// acknowledges anything. All other refused writes return the error: for example tables,
+// which Pebble then tries to make again.
 //
-// While Pebble opens, nothing that it changes seems to fail. Where its Open fails half
-// way it closes its files while some of its goroutines already read the tables it
-// has just made, and they end the program. So Open succeeds, and its caller asks the
-// fuse and closes the database, which waits for them.
+// While Pebble opens, none of its writes seems to fail. If its Open failed halfway, it
+// would close its files while some of its goroutines already read the tables it has just
+// made, and they would end the program. So Open succeeds, and its caller asks the fuse
+// and closes the database, which waits for those goroutines.
 type fuse struct {
-	// left is what the next open finds, for the hint.
+	// left describes what the next open will find, for the hint.
 	left  string
 	mu    sync.Mutex
 	cause error
 
 	leftovers leftovers
-	// listed is what the folder held when it was last listed, while Pebble opens. Pebble
-	// lists it from its own goroutines too, where a table that it looks for is missing.
+	// listed is the folder's content when it was last listed, while Pebble opens. Pebble
+	// lists it from its own goroutines too, if a table that it looks for is missing.
 	listed atomic.Pointer[[]string]
 
-	// Before serving Pebble opens. From serving on, until closing is closed, a refused
-	// create waits a little, since Pebble repeats a failed flush without a pause.
+	// Until serving is set, Pebble is opening. After that, until closing is closed, a
+	// refused create waits a little, because Pebble repeats a failed flush without a
+	// pause.
 	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
 
-	// blown is closed with the first cause.
+	// blown is closed when the first cause is recorded.
 	blown chan struct{}
-	// reuse is held while a log is used again, or made ready for that.
+	// reuse is held while a log is used again, or prepared for that.
 	reuse sync.Mutex
 }
 
@@ -63,12 +63,12 @@ const retryPause = 100 * time.Millisecond
 func newFuse(d Durability) *fuse {
 	f := &fuse{left: allLeft, closing: make(chan struct{}), blown: make(chan struct{})}
 	if d == Relaxed {
-		f.left = "what was acknowledged is there, but for the newest"
+		f.left = "everything acknowledged is still there, except the newest commits"
 	}
 	return f
 }
 
-// blow notes the first cause.
+// blow records the first cause.
 func (f *fuse) blow(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *fuse) blow(cause error) {
 	}
 }
 
-// err is why writing has stopped; nil while it goes on.
+// err is why writing has stopped; nil if it hasn't.
 func (f *fuse) err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,15 +110,15 @@ func (f *fuse) pause() {
 	}
 }
 
-// ioError says that the disk failed a call, or, as reason "store_corrupt", that
-// what lies there isn't what was written, or, as "store_unwritable", that it may not
-// be written to.
+// ioError is the error of a failed disk access; with the reason "store_corrupt", the
+// files aren't what was written, and with "store_unwritable", the files may not be
+// written to.
 func ioError(verb string, cause error) error { return diskError(verb, cause, allLeft) }
 
-// allLeft is what the next open finds, as a rule.
+// allLeft is what the next open usually finds.
 const allLeft = "everything acknowledged is there"
 
-// diskError is ioError where the next open finds what left says.
+// diskError is ioError with left as the description of what the next open will find.
 func diskError(verb string, cause error, left string) error {
 	line, _, _ := strings.Cut(cause.Error(), "\n") // Pebble adds lines for its developers
 	e := sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %s", verb, line)
@@ -126,20 +126,20 @@ func diskError(verb string, cause error, left string) error {
 	switch {
 	case pebble.IsCorruptionError(cause) || errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, pebble.ErrDBNotPristine):
 		e.Code, e.Reason, e.Message = sdk.Internal, "store_corrupt", "a file of the store is damaged or gone: "+e.Message
-		return e.WithHint("keep a copy of the data directory, check the disk's health, and restore a backup")
+		return e.WithHint("keep a copy of the data folder, check the disk's health, and restore a backup")
 	case vfs.IsNoSpaceError(cause):
 		return e.WithHint("free space on the disk, then start the program again: %s", left)
 	case errors.Is(cause, fs.ErrPermission) || errors.Is(cause, syscall.EROFS):
 		e.Reason = "store_unwritable"
-		return e.WithHint("let this user write there, which also reading needs, or name another folder with --data-dir: a copy of this one will do")
+		return e.WithHint("give this user write permission there, which reading needs too, or use a copy of it as the data folder")
 	}
-	return e.WithHint("check the disk's health and the data directory's permissions, then start the program again: %s", left)
+	return e.WithHint("check the disk's health and the data folder's permissions, then start the program again: %s", left)
 }
 
 func engineError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// fuseFS is a file system behind a fuse. Only the store's own folder is behind it:
-// a backup that can't be written, say on another disk, isn't the store's end.
+// fuseFS is a file system with a fuse. Only the store's own folder is protected by it: a
+// backup that can't be written, say on another disk, doesn't stop the store.
 type fuseFS struct {
 	vfs.FS
 	fuse *fuse
@@ -152,16 +152,16 @@ func (s fuseFS) own(name string) bool {
 	return s.PathJoin(name) == dir || s.PathDir(name) == dir
 }
 
-// stoic reports whether a file is one that Pebble can't bear to fail: a log, a
+// stoic reports whether a file is one whose failure Pebble can't handle: a log, a
 // manifest, or the marker that names the manifest.
 func stoic(name string) bool {
 	base := baseName(name)
 	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
 }
 
-// Create implements vfs.FS. A marker names a manifest. Pebble syncs the folder only
-// once the marker is there, and a crash may keep the marker without the manifest, which
-// nobody could open then; so the manifest's own name is synced first.
+// Create implements vfs.FS. A marker names a manifest. Pebble syncs the folder only after
+// the marker is written, and a crash may keep the marker without the manifest, so that
+// nobody could open the store; so the manifest's own name is synced first.
 func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return s.open(name, func() (vfs.File, error) {
 		if strings.HasPrefix(s.PathBase(name), "marker.manifest.") {
@@ -210,7 +210,7 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 	return fuseFile{f, s.fuse, ""}, nil
 }
 
-// opening reports whether Pebble is being opened, and must meet no failure.
+// opening reports whether Pebble is being opened, so that no call may fail.
 func (s fuseFS) opening() bool { return !s.fuse.serving.Load() }
 
 // manifestOf is the name of a manifest; "" for other files.
@@ -230,7 +230,7 @@ func (s fuseFS) change(change func() error) error {
 }
 
 // List implements vfs.FS. Pebble lists its folder several times while it opens; once it
-// has begun, a listing that fails is the one before.
+// has begun, a listing that fails returns the previous one.
 func (s fuseFS) List(name string) ([]string, error) {
 	names, err := s.FS.List(name)
 	if !s.own(name) || !s.opening() {
@@ -272,7 +272,7 @@ func (s fuseFS) Rename(from, to string) error {
 	return s.change(func() error { return s.FS.Rename(from, to) })
 }
 
-// Remove implements vfs.FS. A file that can't be removed harms nobody.
+// Remove implements vfs.FS. A file that can't be removed is harmless.
 func (s fuseFS) Remove(name string) error {
 	if stays, err := s.stays(name); stays {
 		return err
@@ -288,7 +288,8 @@ func (s fuseFS) RemoveAll(name string) error {
 	return s.FS.RemoveAll(name)
 }
 
-// stays reports whether a file mustn't go any more, and what Pebble hears of it.
+// stays reports whether a file mustn't be removed any more, and what Pebble is told about
+// it.
 func (s fuseFS) stays(name string) (bool, error) {
 	err := s.fuse.err()
 	if err == nil || !s.own(name) {

@@ -46,9 +46,9 @@ func (f fuseFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// stoicFile is a log, a manifest or a directory, or any file while Pebble opens:
-// what it can't bear to fail.
-// To Pebble it always succeeds, and the fuse tells the truth.
+// stoicFile is a log, a manifest or a folder, or any file while Pebble opens: files whose
+// failure Pebble can't handle. To Pebble it always succeeds; the fuse has the real
+// result.
 type stoicFile struct{ fuseFile }
 
 // Write implements vfs.File.

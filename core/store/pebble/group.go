@@ -6,20 +6,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// group is the commits that share a sync: those that come while the group before is
-// on its way to the disk. Pebble groups them as well, but begins a sync with the first
-// that comes, and wakes each by itself: at 64 writers it syncs twice as often.
+// group is the commits that share a sync: those that arrive while the previous group is
+// written to the disk. Pebble groups commits too, but begins a sync with the first one,
+// and wakes each writer separately: with 64 writers it syncs twice as often.
 type group struct {
-	// before is the group before; nil once that is on the disk.
+	// before is the previous group; nil once that is on the disk.
 	before *group
-	// sealed is whether no commit may join any more. It is guarded by the store's mu.
+	// sealed is whether no more commits may join. It is guarded by the store's mu.
 	sealed bool
 	done   chan struct{}
 	// err is set before done is closed.
 	err error
 }
 
-// wait returns once the group is durable, or why it isn't; at once for none.
+// wait returns nil when the group is durable, or why it isn't; at once if there is no
+// group.
 func (g *group) wait() error {
 	if g == nil {
 		return nil
@@ -28,8 +29,8 @@ func (g *group) wait() error {
 	return g.err
 }
 
-// join puts a commit that comes next in the open group, and returns how to wait for
-// it: for who opens a group that is to sync it. The caller holds s.mu.
+// join adds the next commit to the open group, and returns how to wait for it: whoever
+// opens a group also syncs it. The caller holds s.mu.
 func (s *Store) join() (durable func() error) {
 	g := s.newest.Load()
 	if g != nil && !g.sealed {
@@ -40,11 +41,11 @@ func (s *Store) join() (durable func() error) {
 	return func() error { return s.sync(g) }
 }
 
-// sync syncs a group, for its caller and for all who wait for it.
+// sync syncs a group, for its caller and for everybody who waits for it.
 func (s *Store) sync(g *group) error {
 	_ = g.before.wait() // the fuse keeps its error
 	g.before = nil
-	runtime.Gosched() // who waited for that one, and commits again, may join
+	runtime.Gosched() // writers that waited for the previous group may join with their next commit
 	end, err := s.seal(g)
 	if err == nil {
 		err = end.SyncWait()
@@ -53,7 +54,7 @@ func (s *Store) sync(g *group) error {
 		s.fuse.blow(err)
 	}
 	if g.err = s.fuse.err(); g.err != nil {
-		s.newest.CompareAndSwap(g, nil) // later views don't wait for what won't come
+		s.newest.CompareAndSwap(g, nil) // later views don't wait for a group that failed
 	} else {
 		_ = end.Close() // only returns memory, which a failed sync may still use
 	}
@@ -61,13 +62,14 @@ func (s *Store) sync(g *group) error {
 	return g.err
 }
 
-// seal closes a group, and puts a record behind its commits in Pebble's log: once that
-// is synced, they are as well.
+// seal closes a group, and writes a record after its commits to Pebble's log: once that
+// record is synced, so are the commits.
 func (s *Store) seal(g *group) (end *pebble.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g.sealed = true
-	// After what it called fatal, Pebble may neither take the record nor end its sync.
+	// After an error that Pebble calls fatal, it may neither accept the record nor finish
+	// its sync.
 	if err := s.fuse.err(); err != nil {
 		return nil, err
 	}

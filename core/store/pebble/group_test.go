@@ -94,7 +94,7 @@ func TestCloseReportsWhatIsLost(t *testing.T) {
 		closed, hint string
 	}{
 		{Full, "", "everything acknowledged is there"},
-		{Relaxed, "store_io", "what was acknowledged is there, but for the newest"},
+		{Relaxed, "store_io", "everything acknowledged is still there, except the newest commits"},
 	}
 	for _, c := range cases {
 		s, err := open(t.Context(), Options{Dir: "db", Durability: c.durability}, vfs.NewMem())

@@ -17,11 +17,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Holder says who has a directory open, for the message that others get. The
-// lock itself is Pebble's: the file may be stale, or gone.
+// Holder says which program has a folder open, for the message to other programs. The
+// lock itself is Pebble's: this file may be stale, or missing.
 type Holder struct {
-	// PID is its process, Program its name, Since when it opened the store, and
-	// Durability when its commits are acknowledged; "" isn't known.
+	// PID is the process id, Program its name, Since when it opened the store, and
+	// Durability when its commits are acknowledged; "" means unknown.
 	PID     int       `json:"pid"`
 	Program string    `json:"program"`
 	Since   time.Time `json:"since"`
@@ -33,13 +33,13 @@ const (
 	holderFile = "HOLDER"
 	// maxHolderBytes bounds what is read of a holder file.
 	maxHolderBytes = 1024
-	// lockPause is how long lies between two tries of a lock that another holds: a
-	// small part of what a short command takes.
+	// lockPause is the time between two tries to get a lock that another program holds: a
+	// small part of the time of a short command.
 	lockPause = 20 * time.Millisecond
 )
 
-// lockDir takes the directory's lock and writes down who has it. While another
-// has it, it waits as long as the options say.
+// lockDir takes the folder's lock and writes down the holder. While another program has
+// the lock, it waits as long as the options say.
 func lockDir(ctx context.Context, o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	lock, err := tryLock(o, fs)
 	if o.LockWait <= 0 {
@@ -60,7 +60,7 @@ func lockDir(ctx context.Context, o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	return lock, err
 }
 
-// tryLock takes the lock, unless another has it.
+// tryLock takes the lock, unless another program has it.
 func tryLock(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	if err := finishReplace(fs, o.Dir); err != nil {
 		return nil, ioError("take the place of "+o.Dir, err)
@@ -75,7 +75,7 @@ func tryLock(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	}
 	me := Holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second), Durability: o.Durability}
 	if err := writeHolder(fs, path, me); err != nil {
-		_ = fs.Remove(path) // it would say nothing
+		_ = fs.Remove(path) // it would be useless
 		_ = lock.Close()
 		return nil, ioError("write "+path, err)
 	}
@@ -84,9 +84,10 @@ func tryLock(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 
 const lockedReason = "store_locked"
 
-// lockError tells a lock that another holds, and who, from a disk that fails.
+// lockError distinguishes a lock that another program holds, which it names, from a disk
+// error.
 func lockError(dir string, h *Holder, cause error) error {
-	var file *iofs.PathError // the lock isn't refused, but the file that carries it
+	var file *iofs.PathError // opening the lock's file failed, not locking it
 	refused := errors.Is(cause, syscall.EAGAIN) || errors.Is(cause, syscall.EACCES)
 	if errors.As(cause, &file) || h == nil && !refused {
 		return ioError("lock "+dir, cause)
@@ -96,7 +97,7 @@ func lockError(dir string, h *Holder, cause error) error {
 		by = fmt.Sprintf("%s (pid %d) since %s", h.Program, h.PID, h.Since.UTC().Format(time.RFC3339))
 	}
 	e := sdk.Errorf(sdk.Conflict, lockedReason, "the store in %s is in use by %s", dir, by).
-		WithHint("end that program, wait for it longer with --lock-wait, or name another directory with --data-dir")
+		WithHint("end that program, wait longer for it, or use another data folder")
 	if h != nil {
 		e.WithDetail("pid", h.PID).WithDetail("program", h.Program).WithDetail("since", h.Since)
 	}
@@ -120,7 +121,7 @@ func writeHolder(fs vfs.FS, path string, h Holder) error {
 	return f.Close()
 }
 
-// readHolder returns nil for a file that isn't there or makes no sense.
+// readHolder returns nil if the file is missing or invalid.
 func readHolder(fs vfs.FS, path string) *Holder {
 	f, err := fs.Open(path)
 	if err != nil {

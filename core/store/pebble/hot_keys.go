@@ -1,18 +1,17 @@
 package pebble
 
 const (
-	// maxHotKeys is how many keys each half of the cache has at most, and
-	// maxHotBytes how large a value may be: together less than 3 MB, as a rule a
-	// tenth of it.
+	// maxHotKeys is how many keys each half of the cache has at most, and maxHotBytes how
+	// large a value may be: together less than 3 MB, usually a tenth of that.
 	maxHotKeys  = 1024
 	maxHotBytes = 1 << 10
 )
 
-// hotKeys holds the newest values of keys that transactions read again and again, such
-// as the head of a stream, a counter, and settings, most of which don't exist. Looking
-// them up in Pebble takes most of the time of a small transaction. The young half fills
-// with the keys that are read. Once it is full it becomes the old half, from which only
-// keys that are read again return. Its user guards it with a mutex.
+// hotKeys holds the newest values of keys that transactions read again and again, such as
+// the head of a stream, a counter, and settings, most of which don't exist. Looking them
+// up in Pebble takes most of the time of a small transaction. Keys that are read are
+// added to the young half. When it is full it becomes the old half, from which only keys
+// that are read again return. The user of hotKeys guards it with a mutex.
 type hotKeys struct{ young, old map[string]hotValue }
 
 // hotValue is the value of a key, or that there is none. It is never changed.
@@ -21,7 +20,7 @@ type hotValue struct {
 	found bool
 }
 
-// get returns what is known of a key.
+// get returns the value of a key, if it is known.
 func (k *hotKeys) get(key string) (v hotValue, known bool) {
 	if v, known = k.young[key]; known {
 		return v, true
@@ -32,7 +31,7 @@ func (k *hotKeys) get(key string) (v hotValue, known bool) {
 	return v, known
 }
 
-// put keeps a value that was read.
+// put adds a value that was read.
 func (k *hotKeys) put(key string, v hotValue) {
 	if len(v.value) > maxHotBytes {
 		return
@@ -47,7 +46,7 @@ func (k *hotKeys) put(key string, v hotValue) {
 	k.young[key] = v
 }
 
-// change takes in what was written. What was never read isn't kept for it.
+// change applies a write. A key that was never read isn't added.
 func (k *hotKeys) change(w *write) {
 	delete(k.old, w.key)
 	if _, known := k.young[w.key]; !known {

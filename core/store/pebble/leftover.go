@@ -8,20 +8,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// leftovers are the files that were created and that nothing on disk names: where
-// writing stops before something does, they can go. Else each open on a full disk
-// would leave a table behind, and a log, and so take what space is there.
+// leftovers are files that were created but that nothing on disk refers to: if writing
+// stops before something does, they can be removed. Otherwise each open on a full disk
+// would leave a table and a log behind, and so use up the remaining space.
 //
-// A table is named by a record of the manifest that is in use, and so perhaps by each
-// that is written after the table was created. A new manifest is in use from the marker
-// on that names it; what is written before changes nothing.
+// A table may be referred to by the manifest that is in use, and so by each record that
+// is written to it after the table was created. A new manifest is in use as soon as the
+// marker names it; until then, writing to it changes nothing.
 type leftovers struct {
 	mu    sync.Mutex
 	names []string
 }
 
-// created notes a file. Logs count while the store is being opened: later ones hold
-// commits.
+// created records a new file. Logs are recorded only while the store is being opened:
+// later ones hold commits.
 func (l *leftovers) created(name string, opening bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,7 +35,7 @@ func (l *leftovers) created(name string, opening bool) {
 	}
 }
 
-// written notes that a manifest is written to.
+// written records that a manifest is written to.
 func (l *leftovers) written(manifest string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,19 +44,19 @@ func (l *leftovers) written(manifest string) {
 	}
 }
 
-// opened notes that commits may come, and with them what the log holds.
+// opened records that commits may come, so that the log must be kept.
 func (l *leftovers) opened() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.names = slices.DeleteFunc(l.names, func(name string) bool { return strings.HasSuffix(name, ".log") })
 }
 
-// remove removes them. Pebble must be closed.
+// remove removes the files. Pebble must be closed.
 func (l *leftovers) remove(fs vfs.FS) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range l.names {
-		_ = fs.Remove(name) // the next open that succeeds removes what stays
+		_ = fs.Remove(name) // the next successful open removes what is left
 	}
 	l.names = nil
 }

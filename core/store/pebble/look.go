@@ -12,19 +12,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Presence is what is known of a directory without opening the store in it.
+// Presence is what is known about a folder without opening the store in it.
 type Presence struct {
 	// Exists is whether there is a store.
 	Exists bool
 	// Bytes is the size of its files.
 	Bytes int64
-	// Holder is the program that has it open; nil where none does. It is what the
-	// holder wrote down, if a process of that id runs: the lock isn't asked for,
-	// since that could keep a program that opens the store from it.
+	// Holder is the program that has it open; nil if none has. It is taken from the
+	// holder's file, if a process with that id is running. The lock isn't tried, since
+	// that could make another program's attempt to open the store fail.
 	Holder *Holder
 }
 
-// Look tells of a store without opening it. Programs may use it meanwhile.
+// Look describes a store without opening it. Programs may use it meanwhile.
 func Look(dir string) (Presence, error) {
 	var p Presence
 	desc, err := pebble.Peek(dir, vfs.Default)
@@ -43,31 +43,31 @@ func Look(dir string) (Presence, error) {
 		return p, ioError("look at "+dir, err)
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() { // else it is gone meanwhile
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() { // the file may be gone by now
 			p.Bytes += info.Size()
 		}
 	}
 	return p, nil
 }
 
-// runs is whether there is a process of an id.
+// runs is whether there is a process with an id.
 func runs(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false
 	}
 	err = p.Signal(syscall.Signal(0))
-	_ = p.Release() // it is no child of ours
+	_ = p.Release() // it isn't our child process
 	return !errors.Is(err, os.ErrProcessDone)
 }
 
-// checkMarker refuses a folder that has data and no marker that names the manifest:
-// Pebble would take it for a new one, and remove the data. A creation that was cut short
-// leaves a manifest at most, since logs and tables come after the marker.
+// checkMarker refuses a folder that has data but no marker that names the manifest:
+// Pebble would treat it as new, and remove the data. An interrupted creation leaves at
+// most a manifest, since logs and tables come after the marker.
 func checkMarker(fs vfs.FS, dir string) error {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || desc.Exists {
-		return nil // what is wrong with it, Pebble tells
+		return nil // Pebble reports what is wrong
 	}
 	names, err := fs.List(dir)
 	for _, name := range names {

@@ -23,8 +23,8 @@ type history struct {
 	// when it grows.
 	applied uint64
 	risen   *sync.Cond
-	// recent are the newest commits, in order; the last is number seq. written has
-	// their keys, with the newest commit of each.
+	// recent are the newest commits, in order; the last has the number seq. written has
+	// their keys, each with its newest commit.
 	recent  []commit
 	written map[string]uint64
 	// hot are values as of commit seq.
@@ -77,9 +77,9 @@ func (h *history) leave(e *list.Element) {
 	h.forget(n)
 }
 
-// add notes a commit, unless something that its transaction read was written
-// since its moment. Its caller holds the store's mutex, makes the commit visible
-// and then calls apply.
+// add notes a commit, unless something that its transaction read was written since its
+// moment. The caller holds the store's mutex, makes the commit visible and then calls
+// apply.
 func (h *history) add(e *list.Element, reads *readSet, writes *writeSet, keys []string) (conflict bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *history) apply(e *list.Element) {
 	h.leave(e)
 }
 
-// forget drops the oldest n commits. The array goes once nothing in it is used.
+// forget drops the oldest n commits. The array is freed once nothing in it is used.
 func (h *history) forget(n int) {
 	if n <= 0 {
 		return
@@ -138,7 +138,7 @@ func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
 	for wanted := h.seq.Load(); h.applied < wanted; {
 		h.risen.Wait()
 	}
-	// What follows the newest visible commit counts as well, needlessly.
+	// This also counts commits after the newest visible one, which is harmless.
 	if h.changed(moment(e), reads) {
 		return false
 	}
@@ -147,7 +147,7 @@ func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
 	return true
 }
 
-// look returns what is kept of a key, if it is what a transaction sees at its moment.
+// look returns the hot value of a key, if it is what a transaction sees at its moment.
 func (h *history) look(e *list.Element, key string) (v hotValue, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +157,7 @@ func (h *history) look(e *list.Element, key string) (v hotValue, known bool) {
 	return v, known
 }
 
-// keep keeps what Pebble has of a key, unless that may be newer than a transaction's
+// keep stores Pebble's value of a key as hot, unless it may be newer than a transaction's
 // moment.
 func (h *history) keep(e *list.Element, key string, v hotValue) (outdated bool) {
 	h.mu.Lock()
@@ -168,14 +168,14 @@ func (h *history) keep(e *list.Element, key string, v hotValue) (outdated bool) 
 	return outdated
 }
 
-// lose drops the kept values, since Pebble may not have taken the newest commit.
+// lose drops the hot values, because Pebble may have failed to apply the newest commit.
 func (h *history) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hot = hotKeys{}
 }
 
-// crossed reports whether a range may hold something newer than a transaction's
+// crossed reports whether a range may contain something newer than a transaction's
 // moment.
 func (h *history) crossed(e *list.Element, s span) bool {
 	h.mu.Lock()
@@ -216,8 +216,8 @@ func (c *commit) within(s span) bool {
 	return i < len(c.keys) && (s.to == "" || c.keys[i] < s.to)
 }
 
-// Commits counts the commits since the store was opened: those that a View which
-// begins later sees.
+// Commits counts the commits since the store was opened. A View that begins later sees
+// all of them.
 func (s *Store) Commits() uint64 {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()

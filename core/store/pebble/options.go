@@ -3,31 +3,31 @@
 //
 // # Transactions
 //
-// Transactions are optimistic. Each has a moment: the newest commit as it begins. It
-// reads what is newest, and notes the keys and ranges that it read. Where something
-// is newer than its moment, the moment moves on if all that it read before still
-// holds; if not, the transaction runs again. So it always sees one moment, without a
-// snapshot of Pebble, whose end looks for compactions and waits for manifests. Its
-// writes wait in memory. To commit, it takes a short mutex, is checked against the
-// keys that others committed since its moment, and is handed to Pebble, which makes
-// it visible. On a conflict it runs again. The wait for the disk happens outside the
-// mutex, so that many writers share one sync, writers of one key as well: see group.
+// Transactions are optimistic. Each has a moment: the newest commit at its start. It
+// reads the newest values, and notes the keys and ranges that it read. If a value is
+// newer than its moment, the moment advances if everything that was read before is
+// unchanged; otherwise the transaction runs again. So it always sees one moment, without
+// a snapshot of Pebble, whose end looks for compactions and waits for manifests. Its
+// writes are held in memory. To commit, it takes a short mutex, is checked against the
+// keys that others committed since its moment, and is passed to Pebble, which makes it
+// visible. On a conflict it runs again. The wait for the disk happens outside the mutex,
+// so that many writers share one sync, even writers of the same key: see group.
 //
-// What transactions read again and again is kept in memory, see hotKeys.
+// Values that transactions read again and again are kept in memory, see hotKeys.
 //
 // # Durability
 //
-// A commit is visible before it is durable. An Update that read it can't be
-// acknowledged before it is durable itself: its own record comes later in the
-// same log, and a sync covers everything before. A View or a transaction that
-// wrote nothing has no record, so it waits, before it returns, for the syncs
-// that were under way when it last read. Nobody acts on what a crash may undo.
+// A commit is visible before it is durable. An Update that read it can't be acknowledged
+// before it is durable itself: its own record comes later in the same log, and a sync
+// covers everything before. A View, or a transaction that wrote nothing, has no record,
+// so before it returns it waits for the syncs that were in progress when it last read. So
+// nobody acts on data that a crash may undo.
 //
 // # Failure
 //
-// The first write that the disk refuses stops all later ones: see fuse. Reads go
-// on and show what memory holds, which includes commits whose callers were informed
-// that the disk failed: whether those last shows only after the next open.
+// The first write that the disk refuses stops all later ones: see fuse. Reads still work
+// and show the contents of memory, which include commits whose callers got an error from
+// the disk: whether those are durable only shows after the next open.
 package pebble
 
 import (
@@ -53,10 +53,11 @@ const (
 	Relaxed Durability = "relaxed" // after the log is buffered: a crash of the program loses the newest
 )
 
-// Options say where a store lies and what it may use. A zero field is its
+// Options say where a store is and which resources it may use. A zero field means its
 // default.
 type Options struct {
-	// Dir is the store's directory. It is created if need be, for the owner only.
+	// Dir is the store's folder. It is created if necessary, and only its owner may use
+	// it.
 	Dir string
 	// Durability defaults to Full.
 	Durability Durability
@@ -68,13 +69,14 @@ type Options struct {
 	// MemTableBytes is how much is collected in memory before it is sorted into a
 	// file. Default 8 MiB; two may exist at a time.
 	MemTableBytes uint64
-	// LockWait is how long Open waits for a directory that another program has open:
-	// that may be a command of a moment. 0 doesn't wait.
+	// LockWait is how long Open waits for a folder that another program has open, which
+	// may be a short command. 0 doesn't wait.
 	LockWait time.Duration
 	// Program names the holder in the message that a second program gets. Default
 	// the base name of the executable.
 	Program string
-	// Clock dates the holder. Default the system's.
+	// Clock gives the time at which the holder opened the store. Default the system
+	// clock.
 	Clock core.Clock
 }
 
@@ -82,7 +84,7 @@ type Options struct {
 func (o *Options) Validate() error {
 	switch {
 	case o.Dir == "":
-		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: no directory is named")
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: no folder is given")
 	case o.Durability != "" && o.Durability != Full && o.Durability != Relaxed:
 		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: durability %q is not full or relaxed", o.Durability)
 	case o.CacheBytes < 0:
@@ -115,18 +117,18 @@ func (o Options) withDefaults() Options {
 }
 
 const (
-	// flushSplitBytes is about where a flush begins another file. Most keys come at
-	// the end of their kind, since ids rise; so of many small files most lie behind
-	// all that is there, and move down as they are. With Pebble's 4 MB an import of
-	// memories writes 1.5 times as much, and takes a fifth more processor time.
+	// flushSplitBytes is the size at which a flush begins another file. Most keys come at
+	// the end of their kind, since ids rise; so most of many small files come after all
+	// existing keys, and move down unchanged. With Pebble's 4 MB an import of memories
+	// writes 1.5 times as much, and takes a fifth more processor time.
 	flushSplitBytes = 256 << 10
 	// compactAtLayers is how many layers of new files are merged at once. Each costs a
-	// reader a look into a filter; with Pebble's 4 an import writes 1.3 times as much.
+	// reader one filter lookup; with Pebble's 4 an import writes 1.3 times as much.
 	compactAtLayers = 8
-	// manifestShare is which part of a memtable the list of files may take before it
-	// is written again: of 8 MiB, 256 KiB. Each change of the files is appended, and an
-	// open reads all: after an import of a million memories 1.4 MB, for 30 ms. Pebble's
-	// bound is 128 MB.
+	// manifestShare bounds the list of files, as a fraction of a memtable, before it is
+	// written again: 256 KiB for 8 MiB. Each change of the files is appended, and an open
+	// reads all of it: after an import of a million memories 1.4 MB, in 30 ms. Pebble's
+	// limit is 128 MB.
 	manifestShare = 32
 )
 
@@ -135,12 +137,12 @@ func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, merges *compacti
 	e := &pebble.Options{
 		FS:   fs,
 		Lock: lock,
-		// Pinned, so that a new Pebble doesn't change the files of itself.
+		// Pinned, so that a new version of Pebble doesn't change the files by itself.
 		FormatMajorVersion: pebble.FormatValueSeparation,
 		CacheSize:          o.CacheBytes,
 		MemTableSize:       o.MemTableBytes,
-		// Pebble would block writers inside its commit, where a failed disk would
-		// leave them for ever. pressure holds them back before it.
+		// Pebble would block writers inside its commit, where they would stay for ever if
+		// the disk failed. pressure holds them back earlier.
 		MemTableStopWritesThreshold: math.MaxInt32,
 		L0StopWritesThreshold:       math.MaxInt32,
 		FlushSplitBytes:             flushSplitBytes,
@@ -148,21 +150,22 @@ func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, merges *compacti
 		MaxManifestFileSize:         int64(o.MemTableBytes) / manifestShare,
 		Logger:                      logger{f},
 		EventListener: &pebble.EventListener{
-			// What can't be read is the reading call's error, not the store's end.
+			// Unreadable data is an error of the call that reads it, and doesn't stop the
+			// store.
 			DataCorruption:  func(pebble.DataCorruptionInfo) {},
 			BackgroundError: func(error) {},
 			CompactionEnd:   func(c pebble.CompactionInfo) { merges.ended(c.Err) },
 		},
 	}
 	for i := range e.Levels {
-		// 10 bits a key find an absent key without a read in 99 % of cases.
+		// With 10 bits per key, 99 % of absent keys are found without a read.
 		e.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	return e
 }
 
-// logger takes what Pebble logs. It has nothing to say to a user, and what it
-// calls fatal, such as a manifest that can't be written, stops writing instead
+// logger receives what Pebble logs. It shows nothing to users, and after an error that
+// Pebble calls fatal, such as a manifest that can't be written, it stops writing instead
 // of the program.
 type logger struct{ fuse *fuse }
 

@@ -6,23 +6,22 @@ import (
 )
 
 const (
-	// checkBytes is how much may be written between two looks at the backlog.
+	// checkBytes is how much may be written between two checks of the backlog.
 	checkBytes = 1 << 20
-	// maxMemTables and maxLevel0 bound the backlog: full memtables that wait to
-	// become files, and layers of files that wait to be merged. Pebble's own
-	// defaults are 2 and 12; these leave it room to catch up while writers go on.
-	// The former counts bytes, since the first memtables are small, and Pebble
-	// lets several of them wait until together they are worth a file.
+	// maxMemTables and maxLevel0 bound the backlog: full memtables that wait to become
+	// files, and layers of files that wait to be merged. Pebble's own defaults are 2 and
+	// 12; these leave it room to catch up while writers continue. The former is counted
+	// in bytes, since the first memtables are small, and Pebble lets several of them wait
+	// until together they are large enough for a file.
 	maxMemTables = 4
 	maxLevel0    = 20
-	// backlogPause is how long a writer sleeps between two looks.
+	// backlogPause is how long a writer sleeps between two checks.
 	backlogPause = 5 * time.Millisecond
 )
 
-// holdBack lets a writer wait while the backlog is too long, so that memory
-// stays bounded. It gives up when the disk has failed, when a damaged file keeps the
-// backlog from being worked off, or when the caller has given up; the next writer looks
-// again then.
+// holdBack makes a writer wait while the backlog is too long, so that memory stays
+// bounded. It gives up when the disk has failed, when a damaged file prevents the backlog
+// from shrinking, or when the caller has given up; the next writer checks again.
 func (s *Store) holdBack(ctx context.Context) error {
 	n := s.unchecked.Load()
 	if n < checkBytes || !s.unchecked.CompareAndSwap(n, 0) {
@@ -43,7 +42,7 @@ func (s *Store) holdBack(ctx context.Context) error {
 	}
 }
 
-// pause lets a writer sleep until it looks again.
+// pause makes a writer sleep until it checks again.
 func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -53,7 +52,7 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// backlogged reports whether the backlog is too long, and why it stays so if that is
+// backlogged reports whether the backlog is too long, and why it stays so, if that is
 // known.
 func (s *Store) backlogged() (long bool, err error) {
 	m := s.db.Metrics()

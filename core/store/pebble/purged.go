@@ -11,16 +11,17 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A purge is done once its transaction is committed, but the files are scrubbed after
-// that, which may fail, or be cut short by a kill. So the transaction itself leaves a mark
-// that names its keys, and the next scrub works from the marks: the purge, the close,
-// or the next open. In memory nothing has to be kept.
+// A purge is complete when its transaction is committed, but the files are scrubbed after
+// that, which may fail, or be interrupted by a kill. So the transaction itself writes a
+// mark that names its keys, and the next scrub works from the marks: after the purge,
+// when the store is closed, or when it is next opened. A store in memory needs no marks.
 //
-// Keys tell something too: an index's key has a tag in it. So a mark goes the way of
-// what it names. It is emptied once its keys are scrubbed, then scrubbed itself, and only
-// then deleted, so that a kill in between leaves a mark that says how far it came.
+// Keys reveal something too: an index key may contain a tag. So a mark is removed like
+// the data that it names. It is emptied when its keys are scrubbed, then scrubbed itself,
+// and only then deleted, so that a kill in between leaves a mark that shows how far it
+// got.
 
-// markPrefix begins the keys of marks. Exports leave all of meta/ out.
+// markPrefix is the prefix of the keys of marks. Exports leave all of meta/ out.
 const markPrefix = "meta/purged/"
 
 var _ core.Scrubber = (*Store)(nil)
@@ -39,7 +40,7 @@ func (s *Store) Scrub(ctx context.Context) (held string, err error) {
 	return s.scrubMarked(ctx)
 }
 
-// scrubMarked scrubs what the marks name, and then the marks.
+// scrubMarked scrubs the keys that the marks name, and then the marks.
 func (s *Store) scrubMarked(ctx context.Context) (held string, err error) {
 	s.scrubbing.Lock()
 	defer s.scrubbing.Unlock()
@@ -61,7 +62,8 @@ func (s *Store) scrubMarked(ctx context.Context) (held string, err error) {
 	return "", s.eachMark(marks, func(b *pebble.Batch, mark []byte) error { return b.Delete(mark, nil) })
 }
 
-// marks are the keys of all marks, and those that they name, each in order and once.
+// marks are the keys of all marks, and the keys that they name, each sorted and without
+// repetitions.
 func (s *Store) marks() (marks, keys [][]byte, err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte(markPrefix), UpperBound: core.PrefixEnd([]byte(markPrefix))})
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble names the first and the last key of each table in its list of tables, a
-// manifest, appends to that, and keeps the one before. It writes all of it again with
-// the first change after an open, and otherwise only when it has grown: so what is to
-// be scrubbed of it goes as the store is closed.
+// Pebble writes the first and the last key of each table to its list of tables, a
+// manifest, to which it appends, and keeps the previous list. It writes the whole list
+// again with the first change after an open, and otherwise only when it has grown: so
+// keys are scrubbed from it when the store is closed.
 
-// names reports whether a list of tables has one of the keys.
+// names reports whether a list of tables contains one of the keys.
 func (s *Store) names(keys [][]byte) (bool, error) {
 	lists, err := s.lists()
 	for _, name := range lists {
@@ -33,7 +33,7 @@ func (s *Store) names(keys [][]byte) (bool, error) {
 	return false, err
 }
 
-// lists are the lists of tables: the one in use, and the one before.
+// lists are the lists of tables: the one in use, and the previous one.
 func (s *Store) lists() ([]string, error) {
 	names, err := s.fs.List(s.options.Dir)
 	if err != nil {
@@ -51,8 +51,8 @@ func readFile(fs vfs.FS, path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// rewriteList writes the list of tables again, and removes those before. The store is
-// closed, and its lock held.
+// rewriteList writes the list of tables again, and removes the earlier ones. The store
+// must be closed, and its lock held.
 func (s *Store) rewriteList() error {
 	o := s.options
 	again, err := openLocked(context.Background(), o, s.fs, s.lock)
@@ -60,7 +60,7 @@ func (s *Store) rewriteList() error {
 		return err
 	}
 	again.keepsLock = true
-	err = again.flush() // the first change since it was opened writes all
+	err = again.flush() // the first change after the open writes the whole list
 	if closed := again.Close(); err == nil {
 		err = closed
 	}

@@ -16,35 +16,35 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A store takes another's place in steps of which each leaves whole stores only:
+// A store replaces another one in steps, each of which leaves only complete stores:
 //
 //	DIR.staged-N   is being filled
 //	DIR.ready      is complete
 //	DIR.replaced   was DIR, and goes
 //
-// An open that finds DIR gone, but DIR.ready there, ends what was begun.
+// An open that finds DIR missing, but DIR.ready present, completes the replacement.
 const (
 	stagedSuffix   = ".staged-"
 	readySuffix    = ".ready"
 	replacedSuffix = ".replaced"
 )
 
-// Staged is a store that is made next to another, which it replaces once it is
-// complete. Until then nobody can open that place.
+// Staged is a store that is made next to another one, which it replaces when it is
+// complete. Until then nobody can open that other store.
 type Staged struct {
-	// Dir is where it is made: an empty folder at first, of the owner only.
+	// Dir is where it is made: at first an empty folder that only its owner may use.
 	Dir string
 
 	target string
-	// scratch are folders that go with it.
+	// scratch are folders that are removed with it.
 	scratch []string
-	// lock is the target's; nil once it is given up.
+	// lock is the lock of the store to be replaced; nil once it is released.
 	lock *pebble.Lock
 }
 
-// Stage begins a store that will take the place of the one in the options' directory.
-// If there is one that isn't empty, that is refused, sdk.Conflict of reason
-// "store_not_empty", unless overwrite allows it. Install or Discard ends it.
+// Stage begins a store that will replace the one in the options' folder. If that store
+// isn't empty, it is refused, sdk.Conflict of reason "store_not_empty", unless overwrite
+// is set. Install or Discard ends it.
 func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -55,10 +55,10 @@ func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 	if err := s.hold(ctx, o, overwrite); err != nil {
 		return nil, err
 	}
-	// The process that made others was killed: it held the lock.
+	// Other staged folders were left by a process that was killed: it held the lock.
 	left, _ := filepath.Glob(s.target + stagedSuffix + "*") // fails only for a bad pattern
 	for _, dir := range append(left, s.target+readySuffix, s.target+replacedSuffix) {
-		_ = os.RemoveAll(dir) // what can't be removed harms nobody
+		_ = os.RemoveAll(dir) // what can't be removed is harmless
 	}
 	var err error
 	if s.Dir, err = os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix); err != nil {
@@ -68,9 +68,9 @@ func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 	return s, nil
 }
 
-// StageCopy begins a store that will take the place of the one in the options'
-// directory, as a copy of that: what is done to the copy, the store has wholly or not at
-// all. Install or Discard ends it.
+// StageCopy begins a store that will replace the one in the options' folder, as a copy of
+// it: changes to the copy reach the store completely or not at all. Install or Discard
+// ends it.
 func StageCopy(ctx context.Context, o Options) (*Staged, error) {
 	s, err := Stage(ctx, o, true)
 	if err != nil {
@@ -83,8 +83,8 @@ func StageCopy(ctx context.Context, o Options) (*Staged, error) {
 	return s, nil
 }
 
-// Scratch makes an empty folder next to the store, of the owner only, which goes with
-// Install and Discard, or with the next store that is staged.
+// Scratch makes an empty folder next to the store, which only its owner may use and which
+// is removed by Install and Discard, or when the next store is staged.
 func (s *Staged) Scratch() (string, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix)
 	if err != nil {
@@ -94,8 +94,7 @@ func (s *Staged) Scratch() (string, error) {
 	return dir, nil
 }
 
-// hold takes the lock of the store that is to be replaced, after it made sure that
-// nothing is lost by that.
+// hold takes the lock of the store to be replaced, after checking that nothing is lost.
 func (s *Staged) hold(ctx context.Context, o Options, overwrite bool) error {
 	lock, err := lockDir(ctx, &o, vfs.Default)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Staged) hold(ctx context.Context, o Options, overwrite bool) error {
 	}
 	old, err := openLocked(ctx, o, vfs.Default, lock)
 	if err != nil {
-		return err // which has given up the lock
+		return err // the lock is already released
 	}
 	old.keepsLock = true
 	err = old.View(ctx, func(r core.Reader) error { return checkEmpty(r, s.target) })
@@ -120,18 +119,18 @@ func (s *Staged) hold(ctx context.Context, o Options, overwrite bool) error {
 	return err
 }
 
-// checkEmpty refuses a store that holds anything but its format.
+// checkEmpty refuses a store that holds anything besides its format.
 func checkEmpty(r core.Reader, dir string) error {
 	empty, err := store.Empty(r)
 	if err == nil && !empty {
-		err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store in %s isn't empty, and two stores can't be made one", dir).
-			WithHint("name another folder with --data-dir, or let it be replaced with --replace; store backup keeps what is there")
+		err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store in %s isn't empty, and stores can't be merged", dir).
+			WithHint("use another data folder (--data-dir), or replace the store (--replace); make a backup first to keep its data")
 	}
 	return err
 }
 
-// Install puts the store, which must be closed, in its place. It either is there
-// then, as a whole, or the error says why it isn't. It ends the Staged either way.
+// Install puts the store, which must be closed, in its place. Afterwards either the whole
+// store is there, or the error says why not. It ends the Staged either way.
 func (s *Staged) Install() error {
 	defer s.Discard()
 	if err := os.Rename(s.Dir, s.target+readySuffix); err != nil {
@@ -141,7 +140,7 @@ func (s *Staged) Install() error {
 		_ = os.RemoveAll(s.target + readySuffix)
 		return ioError("rename "+s.target, err)
 	}
-	_ = s.lock.Close() // it is the old store's, which nobody opens any more
+	_ = s.lock.Close() // the lock of the old store, which nobody can open any more
 	s.lock = nil
 	if err := finishReplace(vfs.Default, s.target); err != nil {
 		return ioError("take the place of "+s.target, err)
@@ -149,14 +148,14 @@ func (s *Staged) Install() error {
 	return nil
 }
 
-// Discard removes what was made, unless it was installed, and lets others open the
-// place. It is idempotent.
+// Discard removes what was made, unless it was installed, and releases the lock. It is
+// idempotent.
 func (s *Staged) Discard() {
 	if s.Dir != "" {
-		_ = os.RemoveAll(s.Dir) // it harms nobody
+		_ = os.RemoveAll(s.Dir) // leftovers are harmless
 	}
 	for _, dir := range s.scratch {
-		_ = os.RemoveAll(dir) // nor does that
+		_ = os.RemoveAll(dir) // likewise
 	}
 	if s.lock != nil {
 		_ = os.Remove(filepath.Join(s.target, holderFile))
@@ -165,12 +164,12 @@ func (s *Staged) Discard() {
 	}
 }
 
-// finishReplace ends a replacement that stopped, where a killed program left it
-// or just now, between its two renames.
+// finishReplace completes a replacement that stopped between its two renames, because the
+// program was killed or just now.
 func finishReplace(fs vfs.FS, dir string) error {
 	dir = strings.TrimRight(dir, "/")
 	if _, err := fs.Stat(dir); err == nil || !errors.Is(err, iofs.ErrNotExist) {
-		return nil // it is there, or opening it will tell why it can't be seen
+		return nil // the store exists, or opening it will report why it can't be read
 	}
 	if _, err := fs.Stat(dir + readySuffix); err != nil {
 		return nil
@@ -181,7 +180,7 @@ func finishReplace(fs vfs.FS, dir string) error {
 	if err := syncDir(fs, fs.PathDir(dir)); err != nil {
 		return err
 	}
-	_ = fs.RemoveAll(dir + replacedSuffix) // what stays harms nobody
+	_ = fs.RemoveAll(dir + replacedSuffix) // leftovers are harmless
 	return nil
 }
 

@@ -15,27 +15,27 @@ import (
 
 // What was deleted stays in four kinds of files, which Scrub goes through in turn:
 //
-//   - The log. A flush ends its use, and Pebble keeps the file to write the next log over
-//     it, whose end then holds what the first one held. Scrub overwrites each log that
-//     isn't in use with zeros, and flushes again, so that the log that comes next is
-//     one of those.
-//   - Tables. Those that may hold one of the keys are merged with what deletes it, down
-//     to the lowest level, where the deletion goes as well. Nothing else is compacted.
-//   - Tables that the merge replaced. They go once nobody reads them.
-//   - The list of tables, which names the first and last key of each. It is written again
-//     by the next open where one of the keys is in it; Close sees to that.
+//   - The log. A flush ends its use, but Pebble keeps the file and writes a later log
+//     over it, and what the first log held stays at its end. Scrub overwrites each log that
+//     isn't in use with zeros, and flushes again, so that the next log is one of those
+//     files.
+//   - Tables. Those that may hold one of the keys are merged with the deletions, down to
+//     the lowest level, where the deletions disappear too. Nothing else is compacted.
+//   - Tables that the merge replaced. Pebble removes them once nobody reads them.
+//   - The list of tables, which has the first and last key of each. If one of the keys is
+//     in it, Close makes the next open write it again.
 //
 // A View that began before keeps what it sees. Scrub waits for it, up to scrubWait.
 
 const (
-	// scrubWait is how long Scrub waits for those who read what it is to remove: longer
-	// than any command's read, shorter than an export of a large store.
+	// scrubWait is how long Scrub waits for readers of the data that it removes: longer
+	// than any command reads, shorter than an export of a large store.
 	scrubWait = 5 * time.Second
-	// scrubPause is how long lies between two looks at that.
+	// scrubPause is the time between two checks for such readers.
 	scrubPause = 2 * time.Millisecond
 )
 
-// scrub removes what sorted keys held from the files.
+// scrub removes the values of sorted keys from the files.
 func (s *Store) scrub(ctx context.Context, keys [][]byte) (held string, err error) {
 	deadline := time.NewTimer(scrubWait)
 	defer deadline.Stop()
@@ -54,7 +54,7 @@ func (s *Store) scrub(ctx context.Context, keys [][]byte) (held string, err erro
 		}
 		select {
 		case <-deadline.C:
-			return "a merge of tables that goes on", nil
+			return "a merge of tables in progress", nil
 		default:
 		}
 	}
@@ -66,10 +66,10 @@ func (s *Store) scrub(ctx context.Context, keys [][]byte) (held string, err erro
 	return "", err
 }
 
-// scrubLogs takes the keys out of the log, as deletions, and out of its files. The
+// scrubLogs removes the keys from the log, by deleting them, and from its files. The
 // first round leaves only logs of zeros to be used again, and the second begins one.
-// Between them the keys are deleted once more: so the deletions are in two tables, which
-// are merged, where one alone would be moved as it is.
+// Between the rounds the keys are deleted once more, so that the deletions are in two
+// tables, which Pebble merges; it would move a single table unchanged.
 func (s *Store) scrubLogs(keys [][]byte) error {
 	if err := s.emptyLogs(); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (s *Store) scrubLogs(keys [][]byte) error {
 	return s.emptyLogs()
 }
 
-// emptyLogs makes tables of all that the logs hold, and overwrites all but the one that
-// is begun then.
+// emptyLogs makes tables of all that the logs hold, and overwrites every log except the
+// one that is then begun.
 func (s *Store) emptyLogs() error {
 	for begun := 2; begun > 1; { // while others fill logs as well
 		before, err := s.files(".log")
@@ -105,11 +105,11 @@ func (s *Store) emptyLogs() error {
 	return nil
 }
 
-// againAtOnce is how many keys are looked up while no commit comes in between.
+// againAtOnce is how many keys are looked up while commits are blocked.
 const againAtOnce = 64
 
-// deleteAgain deletes the keys that aren't there. To readers that changes
-// nothing, so it is no commit.
+// deleteAgain deletes the keys that don't exist. Readers see no change, so it doesn't
+// count as a commit.
 func (s *Store) deleteAgain(keys [][]byte) error {
 	for some := range slices.Chunk(keys, againAtOnce) {
 		durable, err := s.deleteAbsent(some)
@@ -138,8 +138,8 @@ func (s *Store) deleteAbsent(keys [][]byte) (durable func() error, err error) {
 	})
 }
 
-// direct writes what no transaction sees, while no commit comes in between, and returns
-// how to wait for the disk.
+// direct writes a batch that no transaction sees, while commits are blocked, and returns
+// a function that waits for the disk.
 func (s *Store) direct(fill func(*pebble.Batch) error) (durable func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *Store) direct(fill func(*pebble.Batch) error) (durable func() error, er
 	return s.apply(batch), nil
 }
 
-// flush makes a table of all that the log holds, and begins another log.
+// flush makes a table of all that the log holds, and begins a new log.
 func (s *Store) flush() error {
 	flushed, err := s.db.AsyncFlush()
 	if err != nil {
@@ -166,15 +166,15 @@ func (s *Store) flush() error {
 	return s.fuse.err()
 }
 
-// overwrite fills a log that Pebble may use again with zeros. It takes none while
-// that goes on.
+// overwrite fills a log that Pebble may use again with zeros. Pebble takes no log
+// meanwhile.
 func (s *Store) overwrite(name string) error {
 	s.fuse.reuse.Lock()
 	defer s.fuse.reuse.Unlock()
 	path := s.fs.PathJoin(s.options.Dir, name)
 	info, err := s.fs.Stat(path)
 	if err != nil {
-		return nil // it is gone, or was used again: under another name
+		return nil // it is gone, or Pebble uses it again under another name
 	}
 	_ = s.fuse.do(func() error { return zero(s.fs, path, info.Size()) })
 	return s.fuse.err()
@@ -199,9 +199,9 @@ func zero(fs vfs.FS, path string, size int64) error {
 	return err
 }
 
-// scrubTables merges the tables that hold one of the keys, and returns the keys that are
-// left: where Pebble merged tables meanwhile on its own, it may have moved one of them past
-// the merge.
+// scrubTables merges the tables that hold one of the keys, and returns the keys that
+// remain: when Pebble merges tables on its own meanwhile, it may move a key past the
+// merge.
 func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (left [][]byte, err error) {
 	for _, key := range keys {
 		clean, err := s.isClean(ctx, key)
@@ -209,7 +209,7 @@ func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (left [][]byte, 
 			return nil, err
 		}
 		if clean {
-			continue // an earlier key's merge had it too
+			continue // the merge for an earlier key included it
 		}
 		if err := s.db.Compact(ctx, key, after(key), false); err != nil {
 			return nil, ioError("compact", err)
@@ -224,8 +224,8 @@ func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (left [][]byte, 
 	return left, s.fuse.err()
 }
 
-// isClean reports whether what a key is now is all that the tables and the memtable have
-// of it: no earlier value, and no deletion.
+// isClean reports whether the present state of a key is all that the tables and the
+// memtable have of it: no earlier value, and no deletion.
 func (s *Store) isClean(ctx context.Context, key []byte) (bool, error) {
 	stored, err := s.db.ScanStatistics(ctx, key, after(key), pebble.ScanStatisticsOptions{})
 	if err != nil {
@@ -255,14 +255,14 @@ func (s *Store) liveTables() (map[string]bool, error) {
 	return names, nil
 }
 
-// awaitReaders waits for the Views that began before.
+// awaitReaders waits for the Views that began before the scrub.
 func (s *Store) awaitReaders(ctx context.Context, deadline <-chan time.Time) (held string, err error) {
 	earlier := s.snapshots.renew()
 	return s.await(ctx, deadline, func() (string, error) { return s.snapshots.held(earlier), nil })
 }
 
-// awaitRemoval waits until the files of tables that were replaced are gone: a transaction
-// may still read one. What a merge is writing is of what is clean, so it isn't waited for.
+// awaitRemoval waits until the files of replaced tables are gone: a transaction may still
+// read one. It doesn't wait for a merge's output, which has clean data only.
 func (s *Store) awaitRemoval(ctx context.Context, deadline <-chan time.Time) (held string, err error) {
 	earlier, err := s.files(".sst")
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *Store) awaitRemoval(ctx context.Context, deadline <-chan time.Time) (he
 	})
 }
 
-// await calls held until it names nothing, or time is up.
+// await calls held until it returns "", or until the deadline.
 func (s *Store) await(ctx context.Context, deadline <-chan time.Time, held func() (string, error)) (string, error) {
 	for {
 		by, err := held()
@@ -306,7 +306,7 @@ func (s *Store) await(ctx context.Context, deadline <-chan time.Time, held func(
 	}
 }
 
-// files are the names of the store's files with an ending.
+// files lists the names of the store's files with an ending.
 func (s *Store) files(ending string) ([]string, error) {
 	names, err := s.fs.List(s.options.Dir)
 	if err != nil {

@@ -11,33 +11,32 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// snapshots hands out snapshots of the newest state. While nothing is committed all
-// readers share one: to close a snapshot has Pebble look for something to compact,
-// behind the lock that it holds while it records new files. A get would take a
-// quarter longer for it, and wait for the disk now and then.
+// snapshots gives out snapshots of the newest state. While nothing is committed all
+// readers share one: closing a snapshot makes Pebble look for something to compact,
+// behind the lock that it holds while it records new files. That would make a get a
+// quarter slower, and it would sometimes wait for the disk.
 type snapshots struct {
 	db *pebble.DB
-	// commits counts what is visible.
+	// commits counts the visible commits.
 	commits func() uint64
 	clock   core.Clock
 
 	mu      sync.Mutex
 	current *snapshot
-	// open are all that aren't closed, by when they were taken.
+	// open are all snapshots that aren't closed, with the time when they were taken.
 	open map[*snapshot]time.Time
 }
 
-// snapshot is one that may be shared.
+// snapshot is a snapshot that may be shared.
 type snapshot struct {
 	*pebble.Snapshot
-	// commits are those that it holds; it may hold newer ones.
+	// commits are the commits that it certainly has; it may have newer ones.
 	commits uint64
-	// users is guarded by the mutex of its snapshots. The current one counts as used.
+	// users is guarded by the mutex of snapshots. The current one counts as used.
 	users int
 }
 
-// take returns a snapshot that holds all commits that were counted. It must be
-// given back.
+// take returns a snapshot with all counted commits. It must be given back.
 func (s *snapshots) take() *snapshot {
 	s.mu.Lock()
 	commits := s.commits()
@@ -55,7 +54,7 @@ func (s *snapshots) take() *snapshot {
 	return taken
 }
 
-// give gives a snapshot back; nil is none. The last to do so closes it.
+// give gives a snapshot back; nil is none. The last user's call closes it.
 func (s *snapshots) give(back *snapshot) {
 	if back == nil {
 		return
@@ -72,7 +71,7 @@ func (s *snapshots) give(back *snapshot) {
 	}
 }
 
-// renew gives the current one up, and returns those that are read still.
+// renew drops the current snapshot, and returns those that are still being read.
 func (s *snapshots) renew() map[*snapshot]time.Time {
 	s.mu.Lock()
 	last := s.current

@@ -23,36 +23,35 @@ type Store struct {
 	// keepsLock is whether Close leaves the lock to the part that set it.
 	keepsLock bool
 	db        *pebble.DB
-	// compactions tells whether Pebble's can go on.
+	// compactions records whether Pebble's compactions make progress.
 	compactions *compactions
 	snapshots   *snapshots
 	retries     *store.Retries
 
-	// gate guards closed, after which users only falls.
+	// gate guards closed; once that is set, users only falls.
 	gate   sync.Mutex
 	closed bool
 	users  sync.WaitGroup
 	closer sync.Once
 
-	// mu orders commits: Pebble has them in the order of the history.
+	// mu orders commits: Pebble gets them in the order of the history.
 	mu      sync.Mutex
 	history *history
-	// unchecked is how many bytes were written since holdBack looked.
+	// unchecked is how many bytes were written since holdBack last checked.
 	unchecked atomic.Int64
 	// newest is the newest group of commits, which may be visible and not yet
 	// durable. It is changed under mu, except for a group that failed.
 	newest atomic.Pointer[group]
 
-	// scrubbing lets one scrub at a time, and guards whether Close has to write the
+	// scrubbing allows one scrub at a time, and guards whether Close has to write the
 	// list of tables again.
 	scrubbing sync.Mutex
 	relist    bool
 }
 
-// Open opens the store in a directory, or creates it, and brings its format up
-// to date. A directory that another program keeps open for longer than
-// [Options.LockWait] is sdk.Conflict, reason "store_locked"; one of a newer format
-// is sdk.Incompatible.
+// Open opens the store in a folder, or creates it, and migrates its format. If another
+// program keeps the folder open for longer than [Options.LockWait], the error is
+// sdk.Conflict, reason "store_locked"; if its format is newer, sdk.Incompatible.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, vfs.Default)
 }
@@ -70,7 +69,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 	return openLocked(ctx, o, fs, lock)
 }
 
-// openLocked opens a store whose directory is locked.
+// openLocked opens a store whose folder is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse(o.Durability)
 	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: &compactions{}, retries: store.NewRetries(), history: newHistory()}
@@ -84,7 +83,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	}
 	s.snapshots = &snapshots{db: s.db, commits: s.Commits, clock: o.Clock, open: map[*snapshot]time.Time{}}
 	f.serving.Store(true)
-	// Pebble doesn't see what could not be written meanwhile.
+	// Pebble doesn't notice writes that failed meanwhile.
 	if err = f.err(); err == nil {
 		f.leftovers.opened()
 		err = store.Prepare(ctx, s)
@@ -93,17 +92,16 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		_ = s.Close()
 		return nil, sdk.Wrap("open "+o.Dir, err)
 	}
-	// What a purge left that was killed. Where it fails its marks stay, and what is
-	// stored can be read all the same.
+	// Finishes a purge that was killed. If that fails, its marks stay, and the store can
+	// be read all the same.
 	_, _ = s.scrubMarked(ctx)
 	return s, nil
 }
 
-// Durability is when commits are acknowledged, for statuses.
+// Durability is when commits are acknowledged.
 func (s *Store) Durability() Durability { return s.options.Durability }
 
-// Err is why the store takes no more writes, such as a full disk; nil while it
-// does.
+// Err is why the store accepts no more writes, such as a full disk; nil if it does.
 func (s *Store) Err() error { return s.fuse.err() }
 
 // View implements [core.Store].
@@ -116,12 +114,12 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 	defer s.snapshots.give(snap)
 	t := &tx{store: s, snap: snap.Snapshot}
 	defer t.end()
-	last := s.newest.Load() // after the snapshot: it covers all that is visible
+	last := s.newest.Load() // after the snapshot, so that it covers everything visible
 	err := fn(reader{t})
 	if failed := last.wait(); err == nil {
 		return failed
 	}
-	return err // it too may tell of what was read
+	return err // the error may depend on what was read
 }
 
 // Update implements [core.Store].
@@ -141,9 +139,9 @@ func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return durable()
 }
 
-// Close waits for running transactions and closes the files. It is idempotent. Its
-// error tells that what was acknowledged isn't on disk, as may be when relaxed, or that
-// the files can't be closed.
+// Close waits for running transactions and closes the files. It is idempotent. Its error
+// says that acknowledged commits aren't on disk, which is possible with relaxed
+// durability, or that the files can't be closed.
 func (s *Store) Close() (err error) {
 	s.closer.Do(func() { err = s.close() })
 	return err
@@ -155,11 +153,11 @@ func (s *Store) close() error {
 	s.gate.Unlock()
 	s.users.Wait()
 	if s.fuse.err() == nil {
-		_, _ = s.scrubMarked(context.Background()) // its marks stay where it fails; the fuse tells of the disk
+		_, _ = s.scrubMarked(context.Background()) // if it fails, its marks stay; the fuse reports disk errors
 	}
 	s.snapshots.renew()
-	// The call that met a failure reported it, and lost nothing but its own commit;
-	// Relaxed lost what it had acknowledged.
+	// With Full, the call that failed has reported it, and only its own commit is lost;
+	// with Relaxed, acknowledged commits are lost.
 	reported := s.options.Durability == Full && s.fuse.err() != nil
 	s.fuse.close()
 	err := s.db.Close()
@@ -178,8 +176,8 @@ func (s *Store) close() error {
 	return s.fuse.err()
 }
 
-// unlock gives the directory up. Failing only means that the process must end
-// first, or that a stale holder file stays.
+// unlock releases the folder. If that fails, it is only released when the process ends,
+// or a stale holder file stays.
 func (s *Store) unlock() {
 	if s.keepsLock {
 		return
@@ -202,8 +200,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// try runs a transaction once. Before it is acknowledged, durable must have
-// returned nil.
+// try runs a transaction once. durable must have returned nil before the transaction is
+// acknowledged.
 func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func() error, conflict bool, err error) {
 	if err := s.holdBack(ctx); err != nil {
 		return nil, false, err
@@ -219,7 +217,7 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 	if err = fn(t); err == nil {
 		err = ctx.Err()
 	}
-	last := s.newest.Load() // after the last read: it covers all that was visible
+	last := s.newest.Load() // after the last read, so that it covers everything that was visible
 	switch {
 	case t.conflict:
 		return nil, true, ctx.Err()
@@ -256,17 +254,17 @@ func (s *Store) commit(t *tx) (durable func() error, conflict bool, err error) {
 	return s.apply(batch), false, nil
 }
 
-// apply hands a batch to Pebble's log and memtable, and returns how to wait for
-// the disk. Its caller holds s.mu.
+// apply passes a batch to Pebble's log and memtable, and returns a function that waits
+// for the disk. The caller holds s.mu.
 func (s *Store) apply(batch *pebble.Batch) (durable func() error) {
 	durable = s.fuse.err
 	if s.options.Durability == Full {
-		durable = s.join() // before it is visible, so that no view misses the group
+		durable = s.join() // before the commit is visible, so that no view misses the group
 	}
 	if err := s.db.Apply(batch, pebble.NoSync); err != nil {
 		s.fuse.blow(err)
 	}
-	if s.fuse.err() != nil { // Pebble tells its logger alone of what is fatal
+	if s.fuse.err() != nil { // Pebble reports fatal errors only to its logger
 		s.history.lose()
 		return durable
 	}

@@ -13,18 +13,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// tx is a view, which reads a snapshot, or a transaction, which collects writes.
-// A transaction reads what is newest and makes sure that it is as of its moment: a
-// snapshot of its own would cost more than all that it reads, since Pebble looks for
-// compactions whenever one ends.
+// tx is a view, which reads a snapshot, or a transaction, which collects writes. A
+// transaction reads the newest values and makes sure that they belong to its moment: a
+// snapshot of its own would cost more than everything that it reads, since Pebble looks
+// for compactions whenever one is closed.
 type tx struct {
 	store *Store
-	// snap is a view's.
+	// snap is the snapshot of a view.
 	snap *pebble.Snapshot
-	// begun is a transaction's place in the history.
+	// begun is a transaction's entry in the history.
 	begun *list.Element
 	reads readSet
-	// conflict is whether what was read isn't as of one moment.
+	// conflict is whether the values read don't belong to one moment.
 	conflict bool
 	writes   writeSet
 	size     int
@@ -34,7 +34,7 @@ type tx struct {
 // reader hides a transaction's writes from a View.
 type reader struct{ core.Reader }
 
-// end keeps the transaction from being used any more.
+// end prevents any further use of the transaction.
 func (t *tx) end() { t.ended.Store(true) }
 
 // Get implements [core.Reader].
@@ -72,16 +72,16 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	}
 }
 
-// move gives the transaction a newer moment, since something is newer than the one it
-// has. If what it read before doesn't hold there it has to start afresh, whatever it
-// makes of the error.
+// move advances the transaction to a newer moment, because a value is newer than its
+// moment. If what it read before has changed since, it has to start again, whatever it
+// does with the error.
 func (t *tx) move(before *readSet) error {
 	if !t.conflict && t.store.history.move(t.begun, before) {
 		return nil
 	}
 	t.conflict = true
 	return sdk.Errorf(sdk.Conflict, "tx_conflict", "what the transaction read was written meanwhile").
-		WithHint("it is run again")
+		WithHint("the transaction is run again")
 }
 
 // get reads a key.
@@ -100,7 +100,7 @@ func get(r pebble.Reader, key []byte) ([]byte, bool, error) {
 	return value, true, nil
 }
 
-// cloned copies a value; one that is there is never nil.
+// cloned copies a value; the copy of an existing value is never nil.
 func cloned(value []byte, found bool) []byte {
 	if !found {
 		return nil
@@ -118,7 +118,7 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 		return nil
 	}
 	at := len(t.reads.spans)
-	if t.snap == nil { // until it stops, it has read all of the range
+	if t.snap == nil { // until it stops early, it counts as reading the whole range
 		t.reads.spans = append(t.reads.spans, span{string(from), string(to)})
 	}
 	m, err := t.merge(from, to)
@@ -156,8 +156,8 @@ func (t *tx) merge(from, to []byte) (*merge, error) {
 	return m, nil
 }
 
-// iterate returns an iterator of a range, the newest that is noted, as of the
-// transaction's moment.
+// iterate returns an iterator of a range, at the newest moment, which becomes the
+// transaction's.
 func (t *tx) iterate(o *pebble.IterOptions) (*pebble.Iterator, error) {
 	if t.snap != nil {
 		it, err := t.snap.NewIter(o)
@@ -190,13 +190,13 @@ func nonEmpty(b []byte) []byte {
 	return bytes.Clone(b)
 }
 
-// merge is a scan under way.
+// merge is a scan in progress.
 type merge struct {
 	stored *pebble.Iterator
-	// advance is whether the stored pair was handed out, so that the next call
-	// moves on: its bytes are valid until then.
+	// advance is whether the stored pair was returned, so that the next call moves on:
+	// its bytes are valid until then.
 	advance bool
-	own     []write // of the transaction itself, in order
+	own     []write // the transaction's own writes, in order
 }
 
 func (m *merge) next() (key, value []byte, ok bool, err error) {
@@ -233,7 +233,7 @@ func (m *merge) next() (key, value []byte, ok bool, err error) {
 	}
 }
 
-// compare orders a key of ours and one of Pebble, without copying either.
+// compare orders a key of ours and a key of Pebble, without copying either.
 func compare(a string, b []byte) int {
 	switch {
 	case a < string(b):

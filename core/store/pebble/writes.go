@@ -14,18 +14,18 @@ type write struct {
 	deleted bool
 }
 
-// fewWrites is up to how many writes are looked through one by one: most
-// transactions have a dozen, for which a map takes longer.
+// fewWrites is up to how many writes are searched one by one: most transactions have a
+// dozen, for which a map is slower.
 const fewWrites = 16
 
 // writeSet is what a transaction writes: the last write of each key.
 type writeSet struct {
 	list []write
-	// places finds the writes in the list once they are many.
+	// places finds the writes in the list once there are many.
 	places map[string]int
 }
 
-// place is where the list has a key; -1 for nowhere.
+// place is the index of a key in the list; -1 if it isn't there.
 func (w *writeSet) place(key string) int {
 	if w.places != nil {
 		if i, ok := w.places[key]; ok {
@@ -83,8 +83,8 @@ func (w *writeSet) between(from, to []byte) []write {
 
 func byKey(a, b write) int { return strings.Compare(a.key, b.key) }
 
-// sorted returns the keys in order. The list is so then, too, and mustn't be asked
-// for one any more.
+// sorted returns the keys in order. The list is then sorted too, and place mustn't be
+// called any more.
 func (w *writeSet) sorted() []string {
 	slices.SortFunc(w.list, byKey)
 	w.places = nil
@@ -95,9 +95,9 @@ func (w *writeSet) sorted() []string {
 	return keys
 }
 
-// batch returns the writes as Pebble takes them.
+// batch converts the writes to a Pebble batch.
 func (s *Store) batch(w *writeSet, size int) (*pebble.Batch, error) {
-	// Besides its bytes each write takes its kind and two lengths.
+	// In addition to its bytes, each write takes its kind and two lengths.
 	const perWrite, header = 1 + 2*5, 12
 	b := s.db.NewBatchWithSize(header + size + perWrite*len(w.list))
 	for i := range w.list {

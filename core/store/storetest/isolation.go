@@ -62,7 +62,7 @@ func lostUpdate(t *testing.T, s *suite) {
 	}
 }
 
-// writeSkew: of two on call one may leave, and each leaves on seeing the other.
+// writeSkew: of two doctors on call one may leave, and each leaves if the other is there.
 func writeSkew(t *testing.T, s *suite) {
 	s.put("ann", "on", "bob", "on")
 	leave := func(me, other string, meanwhile func()) func(core.Tx) error {

@@ -20,9 +20,9 @@ const StressEnv = "REFLECTORY_STRESS"
 // modelOps is how many operations a model test runs.
 const modelOps = 1000
 
-// Model runs the same random operations on a reference and on an engine, and
-// compares everything that they return. Both must be empty except for "meta/" keys.
-// Reopen, where not nil, closes the engine and opens it again now and then.
+// Model runs the same random operations on a reference and on an engine, and compares all
+// results. Both must be empty except for "meta/" keys. reopen, unless nil, closes the
+// engine and opens it again now and then.
 func Model(t *testing.T, reference, engine core.Store, reopen func(core.Store) core.Store) {
 	ops := modelOps
 	if os.Getenv(StressEnv) == "1" {
@@ -54,7 +54,7 @@ type modelTx struct {
 	ReadIn bool // in a View
 }
 
-// modelOp is one operation. Keys are few, so that operations meet.
+// modelOp is one operation. There are few keys, so that operations conflict.
 type modelOp struct {
 	Kind  string
 	Key   string
@@ -83,7 +83,7 @@ func transaction() *rapid.Generator[modelTx] {
 	})
 }
 
-// step runs a transaction on both and returns how their answers differ.
+// step runs a transaction on both and returns how their results differ.
 func (m *model) step(ctx context.Context, tx modelTx) string {
 	m.ops += len(tx.Ops)
 	return cmp.Diff(runModel(ctx, m.reference, tx), runModel(ctx, m.engine, tx))
@@ -91,7 +91,7 @@ func (m *model) step(ctx context.Context, tx modelTx) string {
 
 var errAbort = errors.New("abort")
 
-// runModel runs a transaction, then reads everything, and returns all answers.
+// runModel runs a transaction, then reads everything, and returns all results.
 func runModel(ctx context.Context, s core.Store, tx modelTx) []string {
 	var answers []string
 	var err error

@@ -9,19 +9,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Actions runs the actions of workflow nodes: what asks plugins on Plugins, and memory.*
-// on Memories. It implements workflow.Actions and is safe for concurrent use.
+// Actions runs the actions of workflow nodes: those that call plugins with Plugins, and
+// memory.* with Memories. It implements workflow.Actions and is safe for concurrent use.
 type Actions struct {
 	Plugins core.Plugins
-	// Memories is what memory.* actions work on; nil refuses them.
+	// Memories is used by memory.* actions; nil refuses them.
 	Memories core.Memories
-	// Replies keeps what models said for calls with cache: true; nil keeps nothing.
+	// Replies stores models' replies for calls with cache: true; nil stores nothing.
 	Replies core.Replies
 	// Events receives what happens in loops; nil receives nothing.
 	Events func(core.Event)
 	// Observer follows the iterations of loops; nil follows nothing.
 	Observer core.Observer
-	// Pieces sends Events the pieces of outputs too: see [loop.Options].
+	// Pieces includes the pieces of outputs in Events: see [loop.Options].
 	Pieces bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
@@ -73,7 +73,7 @@ func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, err
 	if result == nil {
 		return nil, err
 	}
-	return result, nil // its error, if there is one, is in it
+	return result, nil // the result has the error, if there is one
 }
 
 // noteDone notes the calls that made and judged the attempts of an interrupted run.
@@ -157,7 +157,7 @@ func (a *Actions) call(ctx context.Context, req *Request, s *CallSpec) (any, err
 		return nil, err
 	}
 	call := &sdk.GenerateRequest{Call: callOf(req, sdk.RoleGenerate), State: req.State}
-	if a.Events != nil && a.Pieces { // nil else: a reply that nobody watches comes whole
+	if a.Events != nil && a.Pieces { // otherwise nil: a reply that nobody watches isn't streamed
 		call.Emit = func(chunk string) { a.Events(core.OutputChunk{Node: req.Node, Iteration: 1, Text: chunk}) }
 	}
 	resp, err := gen.Generate(ctx, call)
@@ -171,8 +171,8 @@ func (a *Actions) call(ctx context.Context, req *Request, s *CallSpec) (any, err
 	return result, nil
 }
 
-// reported is what a call took, nil if its plugin reported nothing. The run
-// counts it from the result.
+// reported is the usage of a call; nil if its plugin reported none. The run counts it
+// from the result.
 func reported(u sdk.Usage) *sdk.Usage {
 	if u == (sdk.Usage{}) {
 		return nil
@@ -180,7 +180,7 @@ func reported(u sdk.Usage) *sdk.Usage {
 	return &u
 }
 
-// callOf names a call outside a loop: it counts as iteration 1 of its visit.
+// callOf identifies a call outside a loop: it counts as iteration 1 of its visit.
 func callOf(req *Request, role sdk.Role) sdk.Call {
 	return loop.Call(req.RunID, req.Visit, req.Node, 1, role)
 }

@@ -295,7 +295,7 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 	want := []string{
 		`generator: generator echo {"output":1}`,
 		`evaluator a: evaluator echo {}`,
-		`evaluator b: plugin other is no evaluator; it is [generator]`,
+		`evaluator b: plugin other doesn't have the kind evaluator, only [generator]`,
 		`corrector: corrector echo {"output":3}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

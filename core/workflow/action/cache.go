@@ -7,12 +7,12 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A step with cache: true gives a model's reply again where the model would be asked
-// the same. What it would be asked is its rendered config: endpoint, model, messages and
-// all that shapes the reply. The iteration is part of it too, since a loop without a
-// corrector asks the same again for another try, and would get its failed attempt back.
-// So is the namespace: a reply, or that there is one, tells what another namespace asked.
-// Failures are never kept.
+// A step with cache: true reuses a model's reply if the model would be asked exactly the
+// same. That is its rendered config: endpoint, model, messages and everything that
+// affects the reply. The iteration is included, because a loop without a corrector
+// repeats the same request to get another attempt, and would otherwise get its failed
+// attempt again. So is the namespace: a reply, or that there is one, tells what another namespace asked.
+// Failures are never cached.
 
 // step makes a workflow's step callable for one action.
 func (a *Actions) step(req *Request, s Step) (*step, error) {
@@ -23,8 +23,8 @@ func (a *Actions) step(req *Request, s Step) (*step, error) {
 	return st, err
 }
 
-// cached is the reply that is kept for a call, nil where none is. A store that fails
-// doesn't fail the call: the record of the attempt does that.
+// cached is the cached reply for a call; nil if there is none. A store that fails doesn't
+// fail the call: recording the attempt will.
 func (s *step) cached(ctx context.Context, target core.Target, iteration int) *core.Reply {
 	if s.replies == nil {
 		return nil
@@ -36,7 +36,8 @@ func (s *step) cached(ctx context.Context, target core.Target, iteration int) *c
 	return known
 }
 
-// keep keeps a reply. It is paid for, so a failure to keep it loses nothing.
+// keep caches a reply. The reply has already been paid for, so a failure to cache it
+// loses nothing.
 func (s *step) keep(ctx context.Context, target core.Target, iteration int, r *core.Reply) {
 	if s.replies == nil || !json.Valid(r.Output) {
 		return
@@ -44,7 +45,7 @@ func (s *step) keep(ctx context.Context, target core.Target, iteration int, r *c
 	_ = s.replies.KeepReply(ctx, s.replyDigest(target, iteration), r, s.memories)
 }
 
-// replyDigest names a call by all that its reply depends on.
+// replyDigest identifies a call by everything that its reply depends on.
 func (s *step) replyDigest(target core.Target, iteration int) string {
 	return core.Digest(core.MustJSON([]any{s.namespace, target.Plugin, target.WithDigest().Digest, iteration}))
 }

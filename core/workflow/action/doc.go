@@ -3,8 +3,8 @@
 //
 // A node's action is data ([LoopSpec], [EvaluateSpec], [CorrectSpec], [CallSpec],
 // [MemorySpec]). Its [Step]s name plugins and their configs, with templates as [Value]s;
-// [Actions] makes an sdk.Generator, sdk.Evaluator or sdk.Corrector of each step, renders
-// its config for every call, and runs the node: a loop by core/loop, all else here. The
-// runner of core/workflow decides which node is next and keeps its result; it knows no
-// plugin.
+// [Actions] makes an sdk.Generator, sdk.Evaluator or sdk.Corrector from each step,
+// renders its config for every call, and runs the node: a loop with core/loop, everything
+// else here. The runner of core/workflow decides which node is next and keeps its result;
+// it knows no plugins.
 package action

@@ -11,13 +11,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// remember runs a memory.* action. One that writes is repeated by a run that was
-// killed before it could record the visit, so it bears a key that makes the
-// repetition return what the first one did. A request without a namespace is for
-// the run's namespace; a reflection is for the namespace of its first source.
+// remember runs a memory.* action. A run that was killed before it could record the visit
+// repeats an action that writes, so the request has a key that makes the repetition
+// return the first result. A request without a namespace uses the run's namespace; a
+// reflection uses the namespace of its first source.
 func (a *Actions) remember(ctx context.Context, req *Request, s *MemorySpec) (any, error) {
 	if a.Memories == nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
+		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host has no memories", s.Verb).
 			WithHint("run the workflow where a memory is open").WithAction("run", "workflow", nil)
 	}
 	text, err := s.Request.Render(Variables{State: req.State})
@@ -57,8 +57,8 @@ func (a *Actions) remember(ctx context.Context, req *Request, s *MemorySpec) (an
 	panic(fmt.Sprintf("action: no memory verb %q", s.Verb))
 }
 
-// feedback ends a turn, by default the run's newest, or names the memories that were
-// used in it and leaves the outcome to the run's end.
+// feedback ends a turn, by default the run's newest. Without an outcome it only names the
+// memories that were used, and the run's end decides the outcome.
 func (a *Actions) feedback(ctx context.Context, req *Request, r *core.FeedbackRequest) (any, error) {
 	if r.Session == "" && r.Turn == 0 {
 		r.Session, r.Turn = req.Turn.Session, req.Turn.Turn
@@ -73,15 +73,15 @@ func (a *Actions) feedback(ctx context.Context, req *Request, r *core.FeedbackRe
 	return a.Memories.Feedback(ctx, r)
 }
 
-// memoryRequest decodes a rendered request. The loader knows its keys; what
-// templates made of the values is seen only here.
+// memoryRequest decodes a rendered request. The loader checked its keys; the values that
+// templates produced are only checked here.
 func memoryRequest[R any](text json.RawMessage) (*R, error) {
 	r := new(R)
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "memory_request_invalid", "the request can't be read: %w", err).
-			WithHint("look at what the templates under with: give")
+			WithHint("check what the templates under with: produce")
 	}
 	return r, nil
 }

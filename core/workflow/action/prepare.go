@@ -8,13 +8,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Prepare has every plugin of an action check its config, so that a wrong one is
-// refused before the first attempt. Templates that give texts don't keep the rest of
-// a config from being checked; a config with others is checked when it is rendered.
-// Problems come back in the order of the action's parts. Those in refused are wrong
-// with what was asked for: an unknown plugin, one that may not run, a config that its
-// plugin refuses. Those in broken are a plugin's own: it doesn't start, or it went
-// away while it was asked.
+// Prepare has every plugin of an action check its config, so that a wrong config is
+// refused before the first attempt. Templates that produce text don't prevent the check
+// of the rest of a config; a config with other templates is checked when it is rendered.
+// Problems are in the order of the action's parts. refused holds mistakes in the request:
+// an unknown plugin, one that may not run, a config that its plugin rejects. broken holds
+// failures of plugins: one doesn't start, or ended during the check.
 func (a *Actions) Prepare(ctx context.Context, s Spec) (refused, broken []error) {
 	var wg sync.WaitGroup
 	uses := usesOf(s)
@@ -36,9 +35,9 @@ func (a *Actions) Prepare(ctx context.Context, s Spec) (refused, broken []error)
 	return refused, broken
 }
 
-// isBroken reports whether an error of this class is a plugin's failure. One that isn't
-// there, may not run, or isn't waited for any more didn't fail. One that runs speaks of
-// the config, unless it gave no answer.
+// isBroken reports whether an error of this class is a plugin's failure. A plugin that
+// isn't installed, may not run, or is no longer waited for didn't fail. An error from a
+// plugin that started is about the config, unless the plugin gave no answer.
 func isBroken(started bool, code sdk.Code) bool {
 	if !started {
 		return code != sdk.NotFound && code != sdk.Denied && code != sdk.Cancelled
@@ -46,7 +45,7 @@ func isBroken(started bool, code sdk.Code) bool {
 	return code == sdk.Unavailable || code == sdk.Timeout || code == sdk.Exhausted
 }
 
-// prepare has one plugin check its config, and reports whether it runs at all.
+// prepare has one plugin check its config, and reports whether the plugin started at all.
 func (a *Actions) prepare(ctx context.Context, u use) (started bool, err error) {
 	s, err := newStep(a.Plugins, u.step, nil)
 	if err != nil {
@@ -60,7 +59,7 @@ func (a *Actions) prepare(ctx context.Context, u use) (started bool, err error) 
 		return true, a.Plugins.Prepare(ctx, u.kind, s.target)
 	}
 	if !m.Has(u.kind) {
-		return true, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s; it is %v", m.Name, u.kind, m.Kinds)
+		return true, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s doesn't have the kind %s, only %v", m.Name, u.kind, m.Kinds)
 	}
 	if sampler, ok := s.config.(Sampler); ok {
 		if sample := sampler.Sample(); sample != nil {
@@ -72,7 +71,7 @@ func (a *Actions) prepare(ctx context.Context, u use) (started bool, err error) 
 	return true, nil
 }
 
-// use is one plugin that an action needs, and for what.
+// use is one plugin that an action needs, and its role.
 type use struct {
 	what string
 	kind sdk.Kind

@@ -12,11 +12,11 @@ type EvaluateResult struct {
 	Score    float64       `json:"score"`
 	Errors   []sdk.Finding `json:"errors"`
 	Feedback string        `json:"feedback"`
-	// Output is the parsed or coerced value, where the verdict carries one.
+	// Output is the parsed or coerced value, if the verdict has one.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Children are the verdicts of a composite's children, by name.
 	Children map[string]sdk.Verdict `json:"children,omitempty"`
-	// Usage is what judging took; nil if nothing was reported.
+	// Usage is the usage of judging; nil if none was reported.
 	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
@@ -25,19 +25,19 @@ type CorrectResult struct {
 	Output json.RawMessage `json:"output"`
 	// Changed is whether Output differs from the data that was given.
 	Changed bool `json:"changed"`
-	// Usage is what correcting took; nil if nothing was reported.
+	// Usage is the usage of correcting; nil if none was reported.
 	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
 // CallResult is what llm.call, lua.run and plugin.call return.
 type CallResult struct {
 	Output json.RawMessage `json:"output"`
-	// Usage is what the call took. Where the action doesn't promise it, it is nil
-	// if nothing was reported.
+	// Usage is the usage of the call. For an action that doesn't promise it, it is nil if
+	// none was reported.
 	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
-// UsesNamed is what memory.feedback without an outcome leaves for the run's end: the
+// UsesNamed is what memory.feedback without an outcome stores for the run's end: the
 // memories of a turn that were used.
 type UsesNamed struct {
 	Session string   `json:"session"`

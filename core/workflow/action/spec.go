@@ -10,31 +10,31 @@ import (
 
 // What a node does is data: the loader fills one of the specs below, and [Actions] runs
 // it. So a workflow can be checked, shown and stored without a plugin, and a run that is
-// resumed on another day builds the same calls from the same file.
+// resumed on another day makes the same calls from the same file.
 
 // Step is one call that a workflow makes: a plugin with a config, or a
 // composite of evaluators.
 type Step struct {
 	// Name names a child of a composite.
 	Name string
-	// Plugin is the installed plugin that serves it, such as "schema-eval".
+	// Plugin is the installed plugin that does it, such as "schema-eval".
 	Plugin string
 	// Config is the plugin's config: a JSON object, perhaps with templates.
 	Config Value
 	// Timeout is the deadline of each call; 0 means the plugin's own.
 	Timeout time.Duration
-	// Refers are the names that its config reads of the state, sorted. [RefersToAll]
-	// alone is a plugin that is given the state and names nothing of it.
+	// Refers are the names that its config reads from the state, sorted. [RefersToAll]
+	// alone means a plugin that gets the state and names none of it.
 	Refers []string
 	// Parse makes an evaluator judge the JSON value in a text instead of the text.
 	Parse bool
-	// Cache reuses the reply of an earlier call that asked the same.
+	// Cache reuses the reply of an earlier identical call.
 	Cache bool
-	// Composite, where not nil, makes the step a composite, and Plugin empty.
+	// Composite, if not nil, makes the step a composite, and Plugin empty.
 	Composite *Composite
 }
 
-// RefersToAll is what a step refers to that may read anything of the state.
+// RefersToAll is the reference of a step that may read anything in the state.
 const RefersToAll = "*"
 
 // Composite combines named evaluators.
@@ -43,7 +43,7 @@ type Composite struct {
 	Children []Step
 	// Weights has a weight for each child, in a weighted composite.
 	Weights []float64
-	// Threshold is the score from which a weighted composite is valid.
+	// Threshold is the lowest score at which a weighted composite is valid.
 	Threshold float64
 	// FailFast runs the children in list order and stops at the first that
 	// isn't valid. Otherwise they run in parallel.
@@ -63,10 +63,10 @@ type LoopSpec struct {
 	Parse bool
 }
 
-// Judge is the loop's evaluator, with what the loop says of it.
+// Judge is the loop's evaluator, with the settings that the loop adds.
 func (s *LoopSpec) Judge() Step { return s.JudgeBy(s.Evaluator) }
 
-// JudgeBy is another evaluator that judges the loop's attempts instead of its own.
+// JudgeBy is another evaluator, to judge the loop's attempts instead of its own.
 func (s *LoopSpec) JudgeBy(evaluator Step) Step {
 	evaluator.Parse = evaluator.Parse || s.Parse
 	return evaluator
@@ -83,7 +83,7 @@ type EvaluateSpec struct {
 // CorrectSpec is a reflection.correct.
 type CorrectSpec struct {
 	Corrector Step
-	// Data is what is repaired, with the default of [EvaluateSpec].
+	// Data is what is repaired, with the same default as in [EvaluateSpec].
 	Data Value
 	// Errors is a list of findings or strings; nil means none.
 	Errors Value
@@ -130,7 +130,7 @@ type Request struct {
 	Visit  int
 	Node   string
 	Action Spec
-	// State is the state as the node finds it: a JSON object.
+	// State is the state before the node: a JSON object.
 	State json.RawMessage
 	// Done are the attempts of this visit that an interrupted run recorded.
 	Done []core.Attempt
@@ -138,13 +138,14 @@ type Request struct {
 	Used core.RunUsage
 	// Attempts records each attempt; nil records nothing.
 	Attempts core.AttemptRecorder
-	// Session is the session that a recall is a turn of; "" records no turn.
+	// Session is the session of the run's recalls; "" records no turn.
 	Session string
-	// Turn is the run's newest turn without a feedback; zero where there is none.
+	// Turn is the run's newest turn without feedback; zero if there is none.
 	Turn core.TurnRef
-	// Memories are the ids of those whose content the run was given so far, sorted.
+	// Memories are the ids of the memories whose content the run was given so far,
+	// sorted.
 	Memories []string
-	// Note takes what a call referred to in the state (see [Step]) and the memories
-	// that its plugin said it used. It is safe for concurrent use; nil takes nothing.
+	// Note is called with what a call read from the state (see [Step]) and the memories
+	// that its plugin said it used. It is safe for concurrent use; nil drops this.
 	Note func(refers, used []string)
 }

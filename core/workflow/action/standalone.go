@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// dataOf is what an evaluation or correction outside a loop works on: what its spec
-// says, else the output that a recorded state or the node before left in the state.
+// dataOf is the data for an evaluation or correction outside a loop: from its spec, else
+// the output that a recorded state or the previous node left in the state.
 func dataOf(value Value, state json.RawMessage) (json.RawMessage, error) {
 	if value != nil {
 		return value.Render(Variables{State: state})
@@ -56,8 +56,8 @@ func parseFindings(raw json.RawMessage) ([]sdk.Finding, error) {
 	return findings, nil
 }
 
-// firstMember returns an object's first member of the given names, nil if it
-// has none.
+// firstMember returns the first of the named members that an object has; nil if it has
+// none.
 func firstMember(object json.RawMessage, names ...string) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if len(object) > 0 {

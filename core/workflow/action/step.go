@@ -15,18 +15,18 @@ type step struct {
 	plugins core.Plugins
 	target  core.Target
 	config  Value
-	// refers is what the config reads of the state; the recorder notes it.
+	// refers is what the config reads from the state; the recorder notes it.
 	refers []string
 	note   note
-	// replies, where not nil, gives a reply again to a call that would ask the same in the
-	// namespace; memories are those that the run was given before it.
+	// replies, unless nil, reuses the replies of identical calls in the namespace; memories are those that
+	// the run was given before.
 	replies   core.Replies
 	namespace string
 	memories  []string
 }
 
-// note takes what a call read of the state, and the memories that it used; nil takes
-// nothing.
+// note is called with what a call read from the state, and the memories that it used; nil
+// drops this.
 type note func(refers, used []string)
 
 // called notes a call.
@@ -64,7 +64,7 @@ func (s *step) render(seen Variables) (core.Target, error) {
 	}
 	config, err := s.config.Render(seen)
 	if err != nil {
-		// The template is wrong, or the state lacks what it names.
+		// The template is wrong, or the state doesn't have what it names.
 		return core.Target{}, sdk.AsPermanent(sdk.Wrap("render the config of "+s.target.Plugin, err))
 	}
 	target := s.target
@@ -124,7 +124,7 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 	return resp, nil
 }
 
-// NewEvaluator makes a workflow's step an evaluator: of a plugin, or of a
+// NewEvaluator makes an evaluator from a workflow's step: from a plugin, or from a
 // composite's children.
 func NewEvaluator(plugins core.Plugins, s Step) (sdk.Evaluator, error) {
 	return newEvaluator(plugins, s, nil)
@@ -138,7 +138,7 @@ func newEvaluator(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
 	return ev, err
 }
 
-// unparsed is an evaluator of the attempts as they are.
+// unparsed is an evaluator of attempts that aren't parsed first.
 func unparsed(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
 	if s.Composite == nil {
 		return newStep(plugins, s, n)

@@ -4,22 +4,23 @@ import "encoding/json"
 
 // Value is a value of a workflow that may hold templates.
 type Value interface {
-	// Render returns the value as JSON for what its templates see. A value without templates
-	// returns the same bytes each time; the caller mustn't change them.
+	// Render returns the value as JSON, with the given variables for its templates. A
+	// value without templates returns the same bytes each time; the caller mustn't change
+	// them.
 	Render(v Variables) (json.RawMessage, error)
-	// Constant reports whether the value is the same whatever they see.
+	// Constant reports whether the value doesn't depend on the variables.
 	Constant() bool
 }
 
-// Sampler is a [Value] with templates of which it is known that each gives a text.
+// Sampler is a [Value] with templates that are known to produce text.
 type Sampler interface {
-	// Sample returns the value with some text in the place of each template, so
-	// that the rest of a config can be checked before there are variables; nil where a
-	// template may give anything.
+	// Sample returns the value with some text in place of each template, so that the rest
+	// of a config can be checked before there are variables; nil if a template may
+	// produce anything.
 	Sample() json.RawMessage
 }
 
-// Variables are what templates see. Each is JSON; nil is null.
+// Variables are the variables of templates. Each is JSON; nil is null.
 type Variables struct {
 	State   json.RawMessage
 	Output  json.RawMessage

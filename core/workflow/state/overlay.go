@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// MaxInput bounds each part of an [Overlay], in bytes of JSON: 8 MiB, as much as a
-	// message to a plugin holds, in each of which the state travels.
+	// MaxInput bounds each part of an [Overlay], in bytes of JSON: 8 MiB, the limit of a
+	// message to a plugin, each of which contains the state.
 	MaxInput = 8 << 20
 	// MaxSet bounds how many single values an [Overlay] sets.
 	MaxSet = 1000
 )
 
-// Overlay is what the initial state of a run has besides the workflow's own. Its parts are
-// laid over that in their order here.
+// Overlay is the part of a run's initial state that comes from its caller. Its parts
+// override the workflow's own state, in their order here.
 type Overlay struct {
-	// State is a JSON object, whose members take the place of the ones of their names.
+	// State is a JSON object, whose members replace those with the same names.
 	State json.RawMessage `json:"state,omitempty"`
 	// Input becomes state.input.
 	Input json.RawMessage `json:"input,omitempty"`
@@ -26,14 +26,14 @@ type Overlay struct {
 	Set []Value `json:"set,omitempty"`
 }
 
-// Value is a value at a place in the state.
+// Value is a value at a path in the state.
 type Value struct {
-	// Path is the keys to it, the outermost first, with dots between them.
+	// Path is the keys to it, the outermost first, separated by dots.
 	Path  string          `json:"path"`
 	Value json.RawMessage `json:"value"`
 }
 
-// Apply lays the overlay over a state. An error has the part that is wrong as its detail
+// Apply applies the overlay to a state. An error has the part that is wrong as its detail
 // "field".
 func (o *Overlay) Apply(state json.RawMessage) (json.RawMessage, error) {
 	var err error
@@ -69,7 +69,7 @@ func (o *Overlay) Apply(state json.RawMessage) (json.RawMessage, error) {
 	return state, nil
 }
 
-// CheckInput refuses a value for a state, or one that is judged, that is larger than
+// CheckInput refuses a value for a state, or to be judged, that is larger than
 // [MaxInput]: sdk.Exhausted, reason "input_too_large".
 func CheckInput(what string, value json.RawMessage) error {
 	if len(value) > MaxInput {

@@ -13,15 +13,14 @@ import (
 // maxStatePath bounds a dotted path, in keys.
 const maxStatePath = 32
 
-// Set returns a state, a JSON object (nil is {}), with the value at a
-// dotted path such as "user.name" set. Objects on the way are made where they
-// are missing. Anything else on the way, an empty key, and a reserved one at
-// the top are refused, reason "state_key_invalid".
+// Set returns a state, a JSON object (nil is {}), with the value at a dotted path such as
+// "user.name" set. Missing objects on the way are created. Anything else on the way, an
+// empty key, and a reserved key at the top are refused, reason "state_key_invalid".
 func Set(state json.RawMessage, path string, value json.RawMessage) (json.RawMessage, error) {
 	keys := strings.Split(path, ".")
 	if len(keys) > maxStatePath || slices.Contains(keys, "") {
 		return nil, sdk.Errorf(sdk.Invalid, "state_key_invalid", "%q isn't a path into the state", core.Cut(path)).
-			WithHint("write keys with dots between them, at most %d, such as user.name", maxStatePath)
+			WithHint("write keys separated by dots, at most %d, such as user.name", maxStatePath)
 	}
 	if err := checkKey(keys[0]); err != nil {
 		return nil, err
@@ -48,9 +47,8 @@ func setPath(object json.RawMessage, keys []string, depth int, value json.RawMes
 	return encodeObject(members), nil
 }
 
-// Merge returns a state with the keys of patch, a JSON object, laid over
-// it: a key that is in both takes the patch's value as a whole. Reserved keys
-// are refused, reason "state_key_invalid".
+// Merge returns a state with the members of patch, a JSON object: a key that is in both
+// gets the patch's whole value. Reserved keys are refused, reason "state_key_invalid".
 func Merge(state, patch json.RawMessage) (json.RawMessage, error) {
 	base, err := decodeObject(state)
 	if err != nil {

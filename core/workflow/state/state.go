@@ -1,5 +1,5 @@
-// Package state is the state of a run: a JSON object that starts as the workflow says, is
-// laid over by what the caller brings ([Overlay]), and takes in the result of each node
+// Package state is the state of a run: a JSON object that begins with the workflow's own
+// values, which the caller's may override ([Overlay]), and gets the result of each node
 // under the node's name.
 package state
 
@@ -12,18 +12,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// State is a run's state. It keeps its encoded form, which each call of a plugin is sent,
-// and its decoded form, which conditions read: a state grows to megabytes, and a node that
-// has ten ways to leave it would decode it ten times. Both are made when they are first
-// asked for, and dropped when a key changes. It is for one goroutine.
+// State is a run's state. It keeps its encoded form, which is sent with each call of a
+// plugin, and its decoded form, which conditions read: a state grows to megabytes, and a
+// node with ten gotos would decode it ten times. Both are made when they are first
+// needed, and dropped when a key changes. It is for one goroutine.
 type State struct {
 	members map[string]json.RawMessage
 	encoded json.RawMessage
 	vars    map[string]any
 }
 
-// New makes a state of a JSON object; nil and null are an empty one. Reserved keys are
-// refused, reason "state_key_invalid": loops alone write them.
+// New makes a state from a JSON object; nil and null are an empty one. Reserved keys are
+// refused, reason "state_key_invalid": only loops write them.
 func New(object json.RawMessage) (*State, error) {
 	members, err := decodeObject(object)
 	if err != nil {
@@ -37,7 +37,7 @@ func New(object json.RawMessage) (*State, error) {
 	return &State{members: members}, nil
 }
 
-// Set gives a key a value, which has to be JSON. The state keeps the value's bytes.
+// Set sets the value of a key, which must be JSON. The state keeps the value's bytes.
 func (s *State) Set(key string, value json.RawMessage) {
 	s.members[key] = value
 	s.encoded, s.vars = nil, nil

@@ -33,8 +33,8 @@ func (r *render) item(n *nodes.GetItem) (any, error) {
 	return nil, failed("%s: an index must be text or an integer, not %s", name(), typeName(key))
 }
 
-// get looks into a value. What isn't there is undefined, by its own name or by
-// the one of the outermost part that isn't.
+// get looks up a key in a value. A missing value is undefined, with its own name or the
+// name of the outermost missing part.
 func get(of, key any, name func() string) any {
 	switch of := of.(type) {
 	case undefined:

@@ -12,10 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// check finds what a template uses that isn't there: names, filters, tests,
-// functions, methods and macros, and returns the macros. A name that a tag binds
-// counts as there in the whole template; where it isn't bound yet, rendering says
-// so.
+// check finds names, filters, tests, functions, methods and macros that a template uses
+// but that don't exist, and returns the macros. A name that a tag binds counts as defined
+// in the whole template; if it isn't bound yet, rendering reports it.
 func check(tree []nodes.Node, names []string) (map[string]*macroTag, []Problem) {
 	c := &checker{names: map[string]bool{}, macros: map[string]*macroTag{}}
 	for _, name := range names {
@@ -62,7 +61,7 @@ func macroOf(n nodes.Node) *macroTag {
 type checker struct {
 	names    map[string]bool
 	macros   map[string]*macroTag
-	within   *macroTag // what is checked is in it; nil outside of macros
+	within   *macroTag // the macro being checked; nil outside of macros
 	problems []Problem
 }
 
@@ -133,7 +132,7 @@ func (c *checker) add(at *tokens.Token, message, hint string) {
 	c.problems = append(c.problems, p)
 }
 
-// malformed stands for an expression that the parser left out without saying so.
+// malformed replaces an expression that the parser left out without an error.
 type malformed struct{ nodes.Node }
 
 // walk calls visit for each node and everything below it.
@@ -158,7 +157,7 @@ func isNil(n nodes.Node) bool {
 	return false
 }
 
-// children are the nodes right below one.
+// children are the direct children of a node.
 func children(n nodes.Node) []nodes.Node {
 	switch n := n.(type) {
 	case *nodes.Output:

@@ -126,8 +126,8 @@ func (r *render) filter(call *nodes.FilterCall, in any) (any, error) {
 	return r.apply(call.Name, f, in, args)
 }
 
-// arguments evaluates the arguments of a filter or method: the named ones in their
-// order, then what comes beyond them.
+// arguments evaluates the arguments of a filter or method: the named parameters in their
+// order, then any further arguments.
 func (r *render) arguments(f filter, list []nodes.Expression, named map[string]nodes.Expression) ([]any, error) {
 	args := make([]any, len(f.params), len(f.params)+len(list))
 	for i, n := range list {
@@ -152,7 +152,7 @@ func (r *render) arguments(f filter, list []nodes.Expression, named map[string]n
 	return args, nil
 }
 
-// apply runs a filter, and counts what it reads and makes.
+// apply runs a filter, and counts what it reads and produces.
 func (r *render) apply(name string, f filter, in any, args []any) (any, error) {
 	if u, ok := in.(undefined); ok && name != "default" && name != "d" {
 		return nil, u.err()
@@ -186,7 +186,7 @@ func (r *render) test(n *nodes.TestExpression) (any, error) {
 	return r.passes(n.Test.Name, tests[n.Test.Name], v, args)
 }
 
-// passes runs a test. Only two of them take what is undefined.
+// passes runs a test. Only two tests accept undefined values.
 func (r *render) passes(name string, t test, v any, args []any) (bool, error) {
 	if u, ok := v.(undefined); ok && !strings.HasSuffix(name, "defined") {
 		return false, u.err()

@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// filter is what stands behind a pipe. Absent arguments are nil.
+// filter is the implementation of a filter. Missing arguments are nil.
 type filter struct {
 	// doc is what it gives.
 	doc      string
 	params   []string
 	required int
-	// rest makes params those that are given by name only, and takes any number
-	// of others, which come after them.
+	// rest means that params can only be given by name, and that any number of other
+	// arguments may be given, which come after them.
 	rest  bool
 	apply func(r *render, in any, args []any) (any, error)
 }
@@ -112,7 +112,7 @@ func fallback(_ *render, in any, args []any) (any, error) {
 	return in, nil
 }
 
-// maxIndent bounds what one level is indented by, in spaces.
+// maxIndent bounds the indentation of one level, in spaces.
 const maxIndent = 64
 
 func toJSON(r *render, in any, args []any) (any, error) {
@@ -127,8 +127,8 @@ func toJSON(r *render, in any, args []any) (any, error) {
 	return pretty(data, width)
 }
 
-// pretty sets compact JSON out over lines, as json.dumps does. It stops where
-// the text grows too long: a deep value may grow a hundredfold.
+// pretty formats compact JSON over several lines, as json.dumps does. It stops if the
+// text becomes too long: a deep value may grow a hundredfold.
 func pretty(data []byte, width int) (string, error) {
 	var out []byte
 	depth, quoted := 0, false

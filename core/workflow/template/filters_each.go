@@ -18,8 +18,8 @@ func keyText(v any) any {
 	return v
 }
 
-// lookUp finds an attribute of a value, which may be a path: a.b.0. What isn't
-// there is undefined.
+// lookUp finds an attribute of a value, which may be a path: a.b.0. A missing attribute
+// is undefined.
 func (r *render) lookUp(of any, path string) (any, error) {
 	if err := r.spend(1 + len(path)/8); err != nil {
 		return nil, err
@@ -44,10 +44,10 @@ func (r *render) lookUp(of any, path string) (any, error) {
 
 func cutPath(path string) string { return path[:min(len(path), 100)] }
 
-// member is lookUp for what must be there.
+// member is lookUp for a required attribute.
 func (r *render) member(of any, path string) (any, error) { return r.memberOr(of, path, nil) }
 
-// memberOr is member with a value for what isn't there.
+// memberOr is member with a value to use if the attribute is missing.
 func (r *render) memberOr(of, path, absent any) (any, error) {
 	name, err := textArg(path, "")
 	if err != nil {
@@ -104,9 +104,8 @@ func mapped(r *render, in any, args []any) (any, error) {
 	return out, nil
 }
 
-// selected is select, reject, selectattr or rejectattr: the elements that pass a
-// test or don't, by themselves or by an attribute. Without a test, what is true
-// passes.
+// selected is select, reject, selectattr or rejectattr: the elements that pass a test or
+// don't, by themselves or by an attribute. Without a test, true values pass.
 func selected(byAttribute, keep bool) func(*render, any, []any) (any, error) {
 	return func(r *render, in any, args []any) (any, error) {
 		list, err := aList(r, in)

@@ -43,7 +43,7 @@ func reverse(r *render, in any, _ []any) (any, error) {
 	return list, err
 }
 
-// toList makes a list of a text's characters, an object's keys, or a list.
+// toList makes a list from a text's characters, an object's keys, or a list.
 func toList(r *render, in any, _ []any) (any, error) {
 	switch in := in.(type) {
 	case string:
@@ -62,7 +62,7 @@ func toList(r *render, in any, _ []any) (any, error) {
 	return slices.Clone(list), err
 }
 
-// batch cuts a list into lists of the same length, and fills up the last one.
+// batch splits a list into lists of equal length, and fills up the last one.
 func batch(r *render, in any, args []any) (any, error) {
 	list, err := aList(r, in)
 	if err != nil {

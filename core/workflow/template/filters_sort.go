@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// keyed is an element with what it is sorted by.
+// keyed is an element with its sort key.
 type keyed struct{ key, value any }
 
-// sortKeyed sorts stably, texts without regard to case unless exactly is set. A
-// text counts for as often as it may be compared.
+// sortKeyed sorts stably; texts are compared without case unless exactly is set. The work
+// for a text is counted as often as it may be compared.
 func (r *render) sortKeyed(list []keyed, exactly, backwards bool) error {
 	for i, e := range list {
 		work := 16 // some n log n comparisons
@@ -43,8 +43,8 @@ func valuesOf(list []keyed) []any {
 	return out
 }
 
-// sorted sorts a list by its elements, or by an attribute of them: of several,
-// separated by commas, the first that differs decides.
+// sorted sorts a list by its elements, or by an attribute of them: with several
+// attributes, separated by commas, the first that differs decides.
 func sorted(r *render, in any, args []any) (any, error) {
 	list, err := aList(r, in)
 	if err != nil {
@@ -101,8 +101,8 @@ func dictSort(r *render, in any, args []any) (any, error) {
 	return valuesOf(pairs), nil
 }
 
-// groupBy gathers a list's elements by an attribute: {grouper, list}, in the
-// order of grouper. A for tag with two names takes them apart.
+// groupBy groups a list's elements by an attribute: {grouper, list}, in the order of
+// grouper. A for tag with two names separates the two.
 func groupBy(r *render, in any, args []any) (any, error) {
 	list, err := aList(r, in)
 	if err != nil {
@@ -137,7 +137,7 @@ func groupBy(r *render, in any, args []any) (any, error) {
 	return groups, nil
 }
 
-// isGroup reports whether a value is one of groupby's.
+// isGroup reports whether a value was made by groupby.
 func isGroup(v any) bool {
 	group, _ := v.(map[string]any)
 	if len(group) != 2 || group["grouper"] == nil {

@@ -34,14 +34,14 @@ func textArg(arg any, absent string) (string, error) {
 
 func titled(r *render, in any, args []any) (any, error) {
 	if text, ok := in.(string); ok {
-		if err := r.spend(len(text) / 8); err != nil { // each character is looked at closely
+		if err := r.spend(len(text) / 8); err != nil { // each character is examined
 			return nil, err
 		}
 	}
 	return onText(title)(r, in, args)
 }
 
-// title begins each word with a capital, and writes the rest of it small.
+// title capitalizes each word, and makes the rest of it lower case.
 func title(s string) string {
 	before := ' '
 	return strings.Map(func(c rune) rune {

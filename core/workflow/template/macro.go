@@ -10,20 +10,20 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// What can be called: range, a method of a value, which is the filter of that
-// name or of another, and a macro. A macro may call those that are defined before
-// it, so none can call itself, and every chain of calls ends.
+// These can be called: range, a method of a value, which is the filter of that name or of
+// another, and a macro. A macro may call macros that are defined before it, so none can
+// call itself, and every chain of calls ends.
 
 const rangeName = "range"
 
-// methods are the names that a value's method may have, with their filters.
+// methods are the names of methods of values, with their filters.
 var methods = map[string]string{
 	"items": "items", "keys": "keys", "values": "values", "get": "get",
 	"split": "split", "strip": "trim", "upper": "upper", "lower": "lower", "title": "title",
 	"capitalize": "capitalize", "replace": "replace",
 }
 
-// getMember is the method get, which is no filter.
+// getMember is the method get, which isn't a filter.
 var getMember = filter{params: []string{"key", "default"}, required: 1, apply: func(_ *render, in any, args []any) (any, error) {
 	object, ok := in.(map[string]any)
 	key, isText := args[0].(string)
@@ -89,7 +89,7 @@ func (t *macroTag) parameter(args *parser.Parser) error {
 	return nil
 }
 
-// call runs what check has found to be there.
+// call runs a call that check has accepted.
 func (r *render) call(n *nodes.Call) (any, error) {
 	switch f := n.Func.(type) {
 	case *nodes.Name:

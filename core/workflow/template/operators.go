@@ -149,7 +149,7 @@ func arithmetic(operator *tokens.Token, left, right any) (any, error) {
 	return v, nil
 }
 
-// integers works on two integers, or leaves it to floats. Division rounds down,
+// integers calculates with two integers, or leaves it to floats. Division rounds down,
 // and the remainder has the divisor's sign, as in Jinja.
 func integers(operator tokens.Type, a, b int64) (v any, done bool, err error) {
 	x, y, z := big.NewInt(a), big.NewInt(b), new(big.Int)

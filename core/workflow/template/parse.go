@@ -110,7 +110,7 @@ func syntaxProblem(source string, err error) *Problem {
 	return p
 }
 
-// offset finds a line and column, both from 1; 0 is unknown and gives the end.
+// offset converts a line and column, both from 1; 0 means unknown and gives the end.
 func offset(source string, line, column int) int {
 	if line < 1 {
 		return len(source)
@@ -129,8 +129,8 @@ func offset(source string, line, column int) int {
 // structures are the tags that a template may use.
 type structures struct{}
 
-// Get returns a tag's parser. An unknown tag gets one that reports it, since
-// gonja's own words name its types.
+// Get returns a tag's parser. For an unknown tag it returns one that reports it, because
+// gonja's own message names its types.
 func (structures) Get(name string) (parser.ControlStructureParser, bool) {
 	switch name {
 	case "if":

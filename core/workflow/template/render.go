@@ -9,31 +9,30 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// gonja's own evaluator isn't used, since it calls methods of Go values, reads files and
-// has no bound: a template of 40 bytes can multiply a text until memory is gone. This one
-// counts a step for each node that it evaluates, and for each element and piece of text
-// that a filter touches, and stops at a bound (maxWork). A clock would do as little: the same
-// template would pass on one machine and fail on another, and a resumed run has to render
-// what the first one did.
+// gonja's own evaluator isn't used, because it calls methods of Go values, reads files
+// and has no limit: a template of 40 bytes can multiply a text until memory is exhausted.
+// This one counts a step for each node that it evaluates, and for each element and piece
+// of text that a filter processes, and stops at a limit (maxWork). A time limit wouldn't
+// do: the same template would pass on one machine and fail on another, but a resumed run
+// has to render the same text as the first one.
 
-// render is one rendering: the names in reach, what is written, and what has
-// been spent.
+// render is one rendering: the names in scope, the output, and the work done so far.
 type render struct {
 	given  map[string]any // the template's variables
-	vars   map[string]any // those, and what tags bound
+	vars   map[string]any // given, and the names that tags bound
 	macros map[string]*macroTag
 	out    strings.Builder
 	spent  int
-	// filters is the whole set again, which map looks into by name.
+	// filters is the full set of filters, in which map looks up a name.
 	filters map[string]filter
 }
 
-// undefined is the value of a name that isn't there. Using it is an error, whose
-// words are only looked for then: templates ask for much that may be missing.
+// undefined is the value of a name that doesn't exist. Using it is an error. The message
+// is only composed then, since templates often test names that may be missing.
 type undefined struct {
 	name  func() string
 	key   string
-	among map[string]any // what is there in its place, if anything is
+	among map[string]any // the names that do exist there
 }
 
 func (u undefined) err() error {
@@ -43,17 +42,17 @@ func (u undefined) err() error {
 		WithHint("%s", sdk.DidYouMean(u.key, sortedKeys(u.among), fallback))
 }
 
-// spend counts work and stops a template that takes too much.
+// spend counts work, and stops a template that does too much.
 func (r *render) spend(work int) error {
 	r.spent += work
 	if r.spent > maxWork {
 		return sdk.Errorf(sdk.Exhausted, "template_too_large", "the template takes more than %d steps", maxWork).
-			WithHint("loop over less")
+			WithHint("loop over fewer elements")
 	}
 	return nil
 }
 
-// text counts a text that a template makes.
+// text counts the bytes of a text that a template makes.
 func (r *render) text(s string) (string, error) {
 	if len(s) > MaxOutput {
 		return "", tooLong()
@@ -61,7 +60,7 @@ func (r *render) text(s string) (string, error) {
 	return s, r.spend(1 + len(s)/64)
 }
 
-// read counts a text that a template looks through.
+// read counts a text that a template searches.
 func (r *render) read(v any) error {
 	text, _ := v.(string)
 	return r.spend(len(text) / 64)
@@ -69,7 +68,7 @@ func (r *render) read(v any) error {
 
 func tooLong() error {
 	return sdk.Errorf(sdk.Exhausted, "template_too_large", "the template makes more than %d bytes of text", MaxOutput).
-		WithHint("put less of the state into it")
+		WithHint("put less of the state into the template")
 }
 
 func (r *render) write(s string) error {
@@ -128,7 +127,7 @@ func trimmed(n *nodes.Data) string {
 	return text
 }
 
-// output is the value of {{ a if b else c }}, null where b says no and there is no c.
+// output is the value of {{ a if b else c }}: null if b is false and there is no c.
 func (r *render) output(n *nodes.Output) (any, error) {
 	chosen := n.Expression
 	if n.Condition != nil {
@@ -174,8 +173,8 @@ func (r *render) tag(n nodes.Node) error {
 	return nil
 }
 
-// bind adds names to a copy of those in reach, so that a holder of the outer
-// ones gets them back unchanged.
+// bind adds names to a copy of those in scope, so that the outer names are unchanged for
+// their holder.
 func (r *render) bind(names map[string]any) {
 	vars := make(map[string]any, len(r.vars)+len(names))
 	for k, v := range r.vars {
@@ -218,7 +217,7 @@ func (r *render) loop(n *forTag) error {
 	return nil
 }
 
-// rounds are the names that a loop binds, round by round.
+// rounds are the names that a for tag binds, one set per round.
 func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
 	var all []map[string]any
 	switch over := over.(type) {
@@ -254,7 +253,7 @@ func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
 	return r.those(n.condition, all)
 }
 
-// those are the rounds in which a condition holds.
+// those returns the rounds in which a condition holds.
 func (r *render) those(condition nodes.Node, all []map[string]any) ([]map[string]any, error) {
 	outer := r.vars
 	defer func() { r.vars = outer }()

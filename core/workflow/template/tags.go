@@ -6,7 +6,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// tag is what the tags below share: where they stand.
+// tag is what the tags below share: their position.
 type tag struct{ at *tokens.Token }
 
 func (t tag) Position() *tokens.Token { return t.at }
@@ -19,7 +19,7 @@ type ifTag struct {
 	bodies     [][]nodes.Node
 }
 
-// forTag walks a list's elements, or an object's keys, sorted, and values.
+// forTag iterates over a list's elements, or over an object's keys, sorted, and values.
 type forTag struct {
 	tag
 	key, value string // value is "" where only one name is given
@@ -29,21 +29,20 @@ type forTag struct {
 	empty      []nodes.Node
 }
 
-// setTag binds a name for what follows in the same body.
+// setTag binds a name for the rest of the same body.
 type setTag struct {
 	tag
 	name  string
 	value nodes.Expression
 }
 
-// rawTag is text as it stands.
+// rawTag is text that is written unchanged.
 type rawTag struct {
 	tag
 	text string
 }
 
-// macroTag is a text with parameters. A default is nil for a parameter that must
-// be given.
+// macroTag is a text with parameters. The default of a required parameter is nil.
 type macroTag struct {
 	tag
 	name     string
@@ -156,7 +155,7 @@ func parseRaw(p, args *parser.Parser) (nodes.ControlStructure, error) {
 	return t, nil
 }
 
-// expression parses all that is left of a tag.
+// expression parses the rest of a tag.
 func expression(args *parser.Parser, what string) (nodes.Expression, error) {
 	at := args.Current()
 	e, err := args.ParseExpression()

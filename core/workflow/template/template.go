@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of a template and its rendering.
+// Limits of a template and its rendering.
 const (
 	// MaxSource bounds a template's text: 256 KiB holds a long prompt with its
 	// examples.
@@ -28,7 +28,7 @@ const (
 	maxValueDepth = 256
 )
 
-// Is reports whether a text has anything of a template in it.
+// Is reports whether a text contains template syntax.
 func Is(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
 }
@@ -50,8 +50,8 @@ type Problem struct {
 	Hint string
 }
 
-// Compile parses and checks a template. The names are the ones of the variables
-// that it may use. It returns all problems that it finds, or none.
+// Compile parses and checks a template. names are the variables that it may use. It
+// returns all problems that it finds, or none.
 func Compile(source string, names []string) (*Template, []Problem) {
 	if len(source) > MaxSource {
 		return nil, []Problem{{Message: fmt.Sprintf("the template has %d bytes, more than %d", len(source), MaxSource)}}
@@ -71,10 +71,10 @@ func Compile(source string, names []string) (*Template, []Problem) {
 	return t, nil
 }
 
-// withRaw adds to the problems of what may not be meant as a template, such as
+// withRaw adds to the problems of a text that may not be meant as a template, such as
 // JSON or a set in braces, how to write it as text.
 func withRaw(source string, problems []Problem) []Problem {
-	const raw = "text that has {{ or {# in it goes between {% raw %} and {% endraw %}"
+	const raw = "put text that has {{ or {# in it between {% raw %} and {% endraw %}"
 	for i, p := range problems {
 		before := source[:min(p.Offset+1, len(source))]
 		begin := max(strings.LastIndex(before, "{{"), strings.LastIndex(before, "{#"))

@@ -8,7 +8,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// test is what stands behind "is", and in.
+// test is the implementation of a test, which is written after "is".
 type test struct {
 	// doc says when it holds.
 	doc   string

@@ -39,7 +39,7 @@ func literal(key any) string {
 	return "…"
 }
 
-// truthy is false for null, false, 0, and what is empty.
+// truthy is false for null, false, 0, and empty values.
 func truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -57,8 +57,8 @@ func truthy(v any) bool {
 	return !ok || n.Sign() != 0
 }
 
-// number returns a number exactly. NaN and infinities don't occur in JSON, nor
-// does arithmetic make them.
+// number returns a number exactly. NaN and infinities don't occur in JSON, and arithmetic
+// doesn't produce them.
 func number(v any) (*big.Float, bool) {
 	const bits = 128 // holds every int64, uint64 and float64 that compare unequal
 	switch v := v.(type) {
@@ -147,7 +147,7 @@ func (r *render) equalObjects(a, b map[string]any, depth int) (bool, error) {
 	return true, nil
 }
 
-// show writes a value into text: a string as it stands, anything else as JSON.
+// show writes a value as text: a string unchanged, anything else as JSON.
 func (r *render) show(v any) (string, error) {
 	if text, ok := v.(string); ok {
 		return text, nil

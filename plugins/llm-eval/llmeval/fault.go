@@ -16,8 +16,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/httpfault"
 )
 
-// fault is why one exchange gave no reply: the answer is a refusal (status is set), or
-// the exchange failed (err is set).
+// fault is why one exchange gave no reply: either the endpoint refused it (status is
+// set), or the exchange failed (err is set).
 type fault struct {
 	status int
 	// code, param and text come from the endpoint's refusal, without the key.
@@ -45,7 +45,7 @@ func (f *fault) Error() string {
 func (f *fault) class() sdk.Code { return httpfault.Code(f.status, f.err) }
 
 // broken makes a fault of an error from the transport. It leaves out the URL that
-// net/http adds, since messages name the endpoint already.
+// net/http adds, because messages name the endpoint already.
 func broken(err error) *fault {
 	var located *url.Error
 	if errors.As(err, &located) {
@@ -54,8 +54,8 @@ func broken(err error) *fault {
 	return &fault{err: err}
 }
 
-// refusal reads a fault from the body of an answer that isn't 200. The protocol's form
-// is {"error": {message, code, param}}; anything else is quoted.
+// refusal reads a fault from the body of an answer whose status isn't 200. The protocol's
+// form is {"error": {message, code, param}}; any other body is quoted.
 func refusal(status int, body []byte, key secret) *fault {
 	f := &fault{status: status}
 	var answer struct {
@@ -71,7 +71,8 @@ func refusal(status int, body []byte, key secret) *fault {
 	}
 	if json.Unmarshal(body, &details) == nil && details.Message != "" {
 		code, _ := details.Code.(string)
-		// Gateways put the upstream's status here once they have sent their own.
+		// Some gateways have already sent status 200 when the upstream fails, and report
+		// its status here.
 		if upstream, ok := details.Code.(float64); ok && status < 400 && upstream >= 400 && upstream < 600 {
 			f.status = int(upstream)
 		}
@@ -82,7 +83,7 @@ func refusal(status int, body []byte, key secret) *fault {
 	return f
 }
 
-// plain decodes JSON's escapes, so that a key can't hide in them.
+// plain decodes JSON's escapes, so that the key can't be hidden in them.
 func plain(body []byte) string {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
@@ -129,7 +130,7 @@ func cut(text string, runes int) string {
 	return text
 }
 
-// explain turns the reason why a question failed into the error that callers see.
+// explain turns the reason why a request failed into the error that callers see.
 func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
 	if ctx.Err() != nil {
 		return e.stopped(ctx, err, tries)
@@ -187,5 +188,5 @@ func (e *endpoint) unavailable(f *fault, tries int) error {
 	if f.status != 0 {
 		return err.WithDetail("status", f.status)
 	}
-	return err.WithHint("check that the endpoint is running and that llm.base_url is right")
+	return err.WithHint("check that the endpoint is running, and that llm.base_url is right")
 }

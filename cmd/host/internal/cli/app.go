@@ -13,34 +13,34 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// App is the program: its surroundings, and the parts that a command needs of
-// it. End-to-end tests build the same App.
+// App is the program: its environment, and the parts of it that a command needs.
+// End-to-end tests build the same App.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	// Base is what samples and tests change of the host.
+	// Base has the host settings that samples and tests change.
 	Base host.Config
 
-	// folder is where reflectory.yaml is looked for; "" is the working folder.
+	// folder is where the search for reflectory.yaml starts; "" is the working folder.
 	folder string
 
-	// completionTime is how long the store is read for a completion's offers; 0 is the default.
+	// completionTime is how long the store is read for a completion; 0 means the default.
 	completionTime time.Duration
 
 	flags  flags
 	config *config.Config
 	host   *host.Host // nil until the command needs it
-	// server is the one that has the store; nil where the command opens it. serving is how
-	// this program is reached where it is that server.
+	// server is the server that has the store; nil if the command opens the store.
+	// serving is how this program is reached where it is that server.
 	server   connection
 	serving  *host.Server
 	observed observed
 	out      *output // nil until there is a command tree
 	input    inputs
-	// understood is whether the command line was: a command has begun.
+	// understood is whether the command line was valid, so that a command has begun.
 	understood bool
-	// asksJSON is whether the command line, understood or not, has --json.
+	// asksJSON is whether the command line, valid or not, has --json.
 	asksJSON bool
 }
 
@@ -50,7 +50,7 @@ type connection interface {
 	io.Closer
 }
 
-// flags are what every command takes.
+// flags are the flags that every command takes.
 type flags struct {
 	dataDir   string
 	pluginDir string
@@ -105,8 +105,7 @@ func (a *App) load() error {
 	return a.loadConfig()
 }
 
-// closing closes c at the end of a function, and keeps its error if there is no
-// other.
+// closing closes c at the end of a function, and returns its error if there is no other.
 func closing(err *error, c interface{ Close() error }) {
 	if closeErr := c.Close(); *err == nil {
 		*err = closeErr

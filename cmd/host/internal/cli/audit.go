@@ -14,15 +14,15 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 )
 
-// maxHeadBytes bounds a file with a head.
+// maxHeadBytes bounds a file that contains a head.
 const maxHeadBytes = 1 << 10
 
 func auditCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "audit", Short: "Prove that the journal is as it was written, and read it",
 		Long: `Prove that the journal is as it was written, and read it. Events are in streams,
-one for each run and each namespace, in which each entry holds the hash of the one
-before. The stream root records the heads of all others.`,
+one for each run and each namespace, in which each entry holds the hash of the previous
+one. The stream root records the heads of all others.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(auditHeadCommand(a), auditVerifyCommand(a), auditShowCommand(a))
@@ -31,9 +31,9 @@ before. The stream root records the heads of all others.`,
 
 func auditHeadCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "head", Short: "Print the head of the root, to be kept elsewhere",
-		Long: `Print the head of the root, which stands for every event so far. Kept where
-nobody who writes the data folder can write, it proves later that nothing was changed
+		Use: "head", Short: "Print the head of the root, to keep elsewhere",
+		Long: `Print the head of the root, which covers every event so far. If it is kept where
+nobody who can write to the data folder can change it, it proves later that nothing was changed
 or cut off.`,
 		Example: "  reflectory audit head > head.txt",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -50,11 +50,11 @@ or cut off.`,
 // auditDone is what verify prints.
 type auditDone struct {
 	*operation.Audited
-	// Files are the files of --segment that hold.
+	// Files are the files of --segment, all of which are valid.
 	Files []auditedFile `json:"segment_files,omitempty"`
 }
 
-// auditedFile is a file of segments that holds.
+// auditedFile is a valid file of segments.
 type auditedFile struct {
 	File string `json:"file"`
 	store.CheckedSegments
@@ -65,18 +65,18 @@ func auditVerifyCommand(a *App) *cobra.Command {
 	var segments []string
 	c := &cobra.Command{
 		Use: "verify", Short: "Find any entry that was edited, dropped or moved",
-		Long: `Check every stream from its first entry to its head, and that what the root recorded is
-still there. The first entry at fault is named. With a head that was kept elsewhere,
-it also finds what was cut off or rewritten together with the root. Where the beginning
-of a stream was pruned, the rest must follow from its seal; --segment proves the files
-that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
+		Long: `Check every stream from its first entry to its head, and that everything that the root recorded
+still exists. The first entry at fault is named. With a head that was kept elsewhere,
+it also finds entries that were cut off or rewritten together with the root. If the beginning
+of a stream was pruned, the rest must continue from its seal; --segment checks the files
+with the pruned part. Exit codes: 0 the journal is intact, 3 it isn't.`,
 		Example: "  reflectory audit verify\n  reflectory audit verify --head @head.txt",
 	}
 	c.Flags().StringArrayVar(&segments, "segment", nil, "a `file` that store prune wrote (may be repeated)")
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		in := &operation.AuditVerify{}
-		if c.Flags().Changed("head") { // an empty one is refused: it proves nothing
+		if c.Flags().Changed("head") { // an empty head is refused: it proves nothing
 			text, err := headText(kept)
 			if err != nil {
 				return err
@@ -90,7 +90,7 @@ that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
 	return c
 }
 
-// headText is a head as a text, from a file if its name follows an @.
+// headText is a head given as text, or read from a file if the text is @ and its name.
 func headText(text string) (string, error) {
 	path, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -117,7 +117,7 @@ func verifyJournal(ctx context.Context, a *App, in *operation.AuditVerify, segme
 	return exitNotValidUnless(done.Valid, printAudited(a.out, done))
 }
 
-// verifySegment proves a file that a pruning wrote.
+// verifySegment checks a file that a pruning wrote.
 func verifySegment(ctx context.Context, a *App, path string, done *auditDone) error {
 	in, err := a.input.open(path)
 	if err != nil {
@@ -139,7 +139,7 @@ func printAudited(out *output, done auditDone) error {
 		return out.printJSON(done)
 	}
 	if done.Valid {
-		out.term.Line("%s", out.term.Good("the journal is whole"))
+		out.term.Line("%s", out.term.Good("the journal is intact"))
 		pruned := ""
 		if done.Segments > 0 {
 			pruned = fmt.Sprintf(", %d pruned behind %s", done.Pruned, plural(int(done.Segments), "seal", "seals"))
@@ -150,7 +150,7 @@ func printAudited(out *output, done auditDone) error {
 		}
 		return nil
 	}
-	out.term.Line("%s", out.term.Bad("the journal isn't whole"))
+	out.term.Line("%s", out.term.Bad("the journal isn't intact"))
 	out.lines("  ", "%s\n%s", term.Lines(done.Problem.Message), term.Clean(out.hint(done.Problem)))
 	return nil
 }
@@ -162,7 +162,7 @@ func auditShowCommand(a *App) *cobra.Command {
 		Use: "show [STREAM]", Short: "List the streams, or the entries of one",
 		Long: `List the streams with their heads, or the newest entries of one, the oldest first. Streams
 are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, never content.
---page-token goes on with older entries, or with newer ones where --from is given.`,
+--page-token continues with older entries, or with newer ones if --from is given.`,
 		Example: "  reflectory audit show\n  reflectory audit show root --limit 3\n  reflectory audit show --types",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -212,7 +212,7 @@ func showEntries(ctx context.Context, a *App, in *operation.AuditEntries) error 
 		return a.out.printJSON(shown)
 	}
 	if seal := shown.Pruned; seal != nil && (len(shown.Items) == 0 || shown.Items[0].Seq == seal.Last+1) {
-		a.out.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
+		a.out.term.Line("the first %s were moved to files: entry %d of %s names the last one, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
 	}
 	rows := make([][]string, len(shown.Items))
 	for i, e := range shown.Items {

@@ -12,11 +12,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// absolutePath is a path of the terminal's folder for a host that may be in another one.
+// absolutePath makes a path absolute, since the host may run in another folder than the
+// terminal.
 func absolutePath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", sdk.Errorf(sdk.Unavailable, "folder_unknown", "the folder that %s is in can't be found: %w", path, err)
+		return "", sdk.Errorf(sdk.Unavailable, "folder_unknown", "the folder of %s can't be found: %w", path, err)
 	}
 	return abs, nil
 }
@@ -25,14 +26,14 @@ func storeBackupCommand(a *App) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
-		Long: `Copy the store, as it is now, to a new folder, which appears once it is complete. Files
-that never change are linked where the folder is on the same disk.
---all takes the policies, the lock, the trust file and the copied packages as well.
+		Long: `Copy the store, as it is now, to a new folder, which appears when it is complete. Files
+that never change are linked if the folder is on the same disk.
+--all includes the policies, the lock, the trust file and the copied packages.
 What is left out is named.`,
 		Example: "  reflectory store backup backups/monday --all",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().BoolVar(&all, "all", false, "take policies, lock, trust file and packages as well")
+	c.Flags().BoolVar(&all, "all", false, "include policies, lock, trust file and packages")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dir, err := absolutePath(args[0])
 		if err != nil {
@@ -67,9 +68,9 @@ func printBackup(out *output, done *operation.Backup) error {
 func storeRestoreCommand(a *App) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
-		Use: "restore DIR", Short: "Put a backup in the place of the store",
-		Long: `Put a backup in the place of the store, as a whole or not at all. The store must be
-empty, or be meant to be replaced. The same holds for what else a backup of --all has:
+		Use: "restore DIR", Short: "Replace the store with a backup",
+		Long: `Replace the store with a backup, completely or not at all. The store must be
+empty, unless --replace is given. The same applies to the other parts of a backup with --all:
 policies, lock, trust file and packages are put where the settings say.`,
 		Example: "  reflectory store restore backups/monday --data-dir restored",
 		Args:    cobra.ExactArgs(1),
@@ -78,7 +79,7 @@ policies, lock, trust file and packages are put where the settings say.`,
 			if err := host.Restore(c.Context(), a.config, args[0], replace); err != nil {
 				return err
 			}
-			return a.out.printDone(map[string]any{"folder": host.StoreDir(a.config)}, "the store in %s is the one of %s", host.StoreDir(a.config), args[0])
+			return a.out.printDone(map[string]any{"folder": host.StoreDir(a.config)}, "the store in %s is restored from %s", host.StoreDir(a.config), args[0])
 		},
 	}
 	replaceFlag(c, &replace)

@@ -15,30 +15,30 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Completion offers what exists at every position of a command line. A key press must
-// cost nothing: it makes no store, waits for no lock, says nothing of what is wrong, and
-// offers a bounded list. The table of what is offered where is in complete_table.go.
+// Completion offers the existing values at every position of a command line. A key press
+// must be cheap: it creates no store, waits for no lock, reports no errors, and offers a
+// bounded list. complete_table.go has the table of offers.
 
 const (
-	// maxOffers is how many values are offered: more than a person reads.
+	// maxOffers is how many values are offered: more than anybody reads.
 	maxOffers = 100
-	// maxLooked is how many things of a kind are looked at for the ones that fit.
+	// maxLooked is how many items of a kind are checked for a match.
 	maxLooked = 1000
 	// completionTime is how long the store is read for offers by default.
 	completionTime = 100 * time.Millisecond
 )
 
-// offer is what can be at a position of a command line: one of its fields.
+// offer is what may be at a position of a command line: one of its fields is set.
 type offer struct {
-	// values are what exists, each perhaps with a tab and a description.
+	// values are the existing values, each optionally with a tab and a description.
 	values func(ctx context.Context, a *App) []string
-	// files are the extensions of the files that are meant there; "*" is any.
+	// files are the extensions of files that may be given; "*" is any.
 	files []string
-	// folder is whether a folder is meant.
+	// folder is whether a folder may be given.
 	folder bool
 	// free says why nothing can be offered.
 	free string
-	// open is whether more of the same word follows a value, such as =.
+	// open is whether the word continues after a value, such as with =.
 	open bool
 }
 
@@ -73,10 +73,10 @@ func (a *App) completes(c *cobra.Command) {
 	}
 }
 
-// repeats reports whether a command takes its last argument several times.
+// repeats reports whether a command accepts its last argument several times.
 func repeats(c *cobra.Command) bool { return strings.Contains(c.Use, "…") }
 
-// flagOffer is what a flag takes: what the table says for it at a command, or everywhere.
+// flagOffer is the offer for a flag: from the table, for the command or for all commands.
 func flagOffer(path, flag string) offer {
 	if o, is := flagOffers[path+" --"+flag]; is {
 		return o
@@ -84,7 +84,7 @@ func flagOffer(path, flag string) offer {
 	return flagOffers[flag]
 }
 
-// offers are the values that a word which was begun may become.
+// offers are the values that begin with the word being typed.
 func (a *App) offers(ctx context.Context, o offer, begun string, given []string) ([]string, cobra.ShellCompDirective) {
 	switch {
 	case o.folder:
@@ -119,15 +119,15 @@ func (a *App) offers(ctx context.Context, o offer, begun string, given []string)
 	return fit, directive
 }
 
-// silent reads the configuration for a completion, which says nothing: what is wrong is
-// reported once the command runs.
+// silent reads the configuration for a completion, without reporting errors: the command
+// itself reports them.
 func (a *App) silent() bool {
 	a.out.term = term.New(io.Discard)
 	a.out.Stderr = io.Discard
 	return a.loadConfig() == nil
 }
 
-// described is a value with what it is.
+// described is a value with its description.
 func described(value, what string) string {
 	return term.Clean(value) + "\t" + term.Cut(strings.TrimSpace(what), 60)
 }

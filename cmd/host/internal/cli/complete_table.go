@@ -1,6 +1,6 @@
 package cli
 
-// anyFile, folder and the files of a form are where a file or a folder is meant.
+// anyFile, folder and the others are positions that take a file or a folder.
 var (
 	anyFile   = offer{files: []string{"*"}}
 	folder    = offer{folder: true}
@@ -14,13 +14,13 @@ var (
 	freeText   = offer{free: "a text of the user's"}
 	freeNumber = offer{free: "a number"}
 	freeTime   = offer{free: "a time"}
-	freeNew    = offer{free: "a name for what isn't there yet"}
-	freeCursor = offer{free: "what an earlier answer ended with"}
+	freeNew    = offer{free: "a name for something new"}
+	freeCursor = offer{free: "the token of an earlier page"}
 	freeQuery  = offer{free: "a query"}
 )
 
-// argumentOffers say what is offered for the arguments of a command, by its path. The
-// last is for all that follow where a command takes several.
+// argumentOffers are the offers for the arguments of a command, by its path. If a command
+// takes more arguments, the last offer is for all of them.
 var argumentOffers = map[string][]offer{
 	"init":                {folder},
 	"run":                 {yamlFile},
@@ -81,8 +81,8 @@ var argumentOffers = map[string][]offer{
 	"token revoke":        {tokenIDs},
 }
 
-// flagOffers say what is offered for the values of flags, by their names, with the path of
-// the command before where it differs.
+// flagOffers are the offers for the values of flags, by their names, preceded by the
+// command's path if it differs between commands.
 var flagOffers = map[string]offer{
 	"agent":      freeText,
 	"data-dir":   folder,

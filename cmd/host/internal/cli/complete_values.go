@@ -15,10 +15,10 @@ import (
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
-// What is offered of the store, the plugins and the program itself.
+// Offers from the store, the plugins and the program itself.
 var (
 	runIDs         = offer{values: fromStore(offerRuns)}
-	jobIDs       = offer{values: fromStore(offerJobs)}
+	jobIDs         = offer{values: fromStore(offerJobs)}
 	workflows      = offer{values: fromStore(offerWorkflows)}
 	memoryIDs      = offer{values: fromStore(offerMemories)}
 	pendingIDs     = offer{values: fromStore(offerPending)}
@@ -38,8 +38,8 @@ var (
 		core.RelationDerivedFrom, core.RelationConsolidatedFrom, core.RelationRelatedTo)
 )
 
-// fromStore offers what operations list that read the store: nothing where there is none,
-// or where another program has it open.
+// fromStore offers results of operations that read the store: none if there is no store,
+// or another program has it open.
 func fromStore(list func(ctx context.Context, a *App) []string) func(context.Context, *App) []string {
 	return func(ctx context.Context, a *App) []string {
 		if a.remote() {
@@ -52,8 +52,8 @@ func fromStore(list func(ctx context.Context, a *App) []string) func(context.Con
 	}
 }
 
-// paged are the values of what an operation lists, from the first pages up to maxLooked:
-// the ones so far where one can't be had.
+// paged are the values that an operation lists, from the first pages up to maxLooked. If
+// a page fails, it returns the values so far.
 func paged[T any](value func(T) string, page func(operation.Paging) ([]T, string, error)) (values []string) {
 	paging := operation.Paging{Limit: operation.MaxLimit}
 	for len(values) < maxLooked {
@@ -71,7 +71,7 @@ func paged[T any](value func(T) string, page func(operation.Paging) ([]T, string
 	return values
 }
 
-// pageItems are a page's items and what follows.
+// pageItems are a page's items and the token of the next page.
 func pageItems[T any](p *operation.Page[T], err error) ([]T, string, error) {
 	if err != nil {
 		return nil, "", err
@@ -79,7 +79,7 @@ func pageItems[T any](p *operation.Page[T], err error) ([]T, string, error) {
 	return p.Items, p.NextPageToken, nil
 }
 
-// runValues offers something of runs, the newest first.
+// runValues offers a value of each run, the newest first.
 func runValues(ctx context.Context, a *App, value func(operation.RunSummary) string) []string {
 	return paged(value, func(p operation.Paging) ([]operation.RunSummary, string, error) {
 		return pageItems(do[operation.Page[operation.RunSummary]](ctx, a, "run_list", &operation.RunList{Paging: p}))
@@ -161,7 +161,7 @@ func offerNamespaces(ctx context.Context, a *App) (all []string) {
 	return all
 }
 
-// offerSessions asks the host: no operation lists sessions.
+// offerSessions asks the host, because no operation lists sessions.
 func offerSessions(ctx context.Context, a *App) []string {
 	h, err := a.openHost(ctx)
 	if err != nil {
@@ -195,7 +195,7 @@ func offerPoints(context.Context, *App) []string {
 	return all
 }
 
-// offerFields are the settings of namespaces, each with what follows its name.
+// offerFields are the settings of namespaces, each followed by after.
 func offerFields(after string) []string {
 	var all []string
 	for _, f := range governance.Fields() {
@@ -204,7 +204,7 @@ func offerFields(after string) []string {
 	return append(all, "locked"+after)
 }
 
-// languageNames are what plugins can be begun in.
+// languageNames are the languages of plugin templates.
 func languageNames() []string {
 	var all []string
 	for _, l := range scaffold.Languages() {

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// given are the settings that the command line has, by their flags' names.
+// given are the settings on the command line, by their flags' names.
 func (f *flags) given() map[string]string {
 	return map[string]string{
 		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir,
@@ -17,8 +17,8 @@ func (f *flags) given() map[string]string {
 	}
 }
 
-// loadConfig reads the settings of this command line. A wrong flag or variable is an error
-// of usage, a wrong file isn't.
+// loadConfig reads the settings of this command line. A wrong flag or variable is a usage
+// error, but a wrong file isn't.
 func (a *App) loadConfig() error {
 	c, err := config.Load(config.Sources{Flags: a.flags.given(), Getenv: a.Getenv, Folder: a.folder})
 	if config.OutsideFile(err) {
@@ -31,7 +31,7 @@ func (a *App) loadConfig() error {
 }
 
 func configCommand(a *App) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Show the settings, and what they may be", RunE: needsCommand}
+	c := &cobra.Command{Use: "config", Short: "Show the settings, and their schema", RunE: needsCommand}
 	c.AddCommand(configShowCommand(a), configSchemaCommand(a.out))
 	return c
 }
@@ -59,10 +59,10 @@ reflectory.yaml upwards, which beats the default.`,
 func configSchemaCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of reflectory.yaml, for editors",
-		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and have the file
+		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and let the file
 begin with: # yaml-language-server: $schema=reflectory.schema.json`,
 		Example: "  reflectory config schema > reflectory.schema.json",
-		// It is printed whatever is wrong with the settings: it helps to fix them.
+		// It is printed even if the settings are wrong: it helps to fix them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE:              func(*cobra.Command, []string) error { return out.printJSON(config.Schema()) },
 	}

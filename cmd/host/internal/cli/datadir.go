@@ -6,9 +6,8 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// checkDataDir refuses a data folder that can't be one before a command meets it by
-// one of the files in it, and takes it for something else that is wrong. Commands that
-// only speak of the settings do without.
+// checkDataDir refuses an unusable data folder, before a command fails with a misleading
+// error about one of the files in it. Commands that only read settings don't call it.
 func (a *App) checkDataDir(c *cobra.Command) error {
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()

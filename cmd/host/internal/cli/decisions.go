@@ -17,8 +17,8 @@ import (
 func decisionsCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "decisions", Short: "Look at what policies decided", RunE: needsCommand,
-		Long: `Look at what policies decided, and why. Refusals and what changed something are always
-recorded, others now and then.`,
+		Long: `Look at what policies decided, and why. Refusals and decisions that changed something are always
+recorded, others are sampled.`,
 	}
 	c.AddCommand(decisionsListCommand(a), decisionsShowCommand(a))
 	return c
@@ -33,7 +33,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if since != "" {
 				if in.Since, err = time.Parse(time.RFC3339, since); err != nil {
-					return usageError{sdk.Errorf(sdk.Invalid, "since_invalid", "--since %q is no time", core.Cut(since)).WithHint("write it like 2026-01-31T12:00:00Z")}
+					return usageError{sdk.Errorf(sdk.Invalid, "since_invalid", "--since %q isn't a time", core.Cut(since)).WithHint("write it like 2026-01-31T12:00:00Z")}
 				}
 			}
 			page, err := do[operation.Page[operation.Decided]](c.Context(), a, "decision_list", in)
@@ -54,7 +54,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 	c.Flags().StringVar((*string)(&in.Point), "point", "", "the policy point")
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: all)")
 	c.Flags().BoolVar(&in.Subtree, "subtree", false, "look in the namespaces below as well")
-	c.Flags().StringVar(&since, "since", "", "leave out those before this `time`")
+	c.Flags().StringVar(&since, "since", "", "leave out decisions before this `time`")
 	c.Flags().StringVar(&in.Outcome, "outcome", "", "a `field=value` of the outcome, such as allow=false")
 	pagingFlags(c, &in.Paging)
 	return c

@@ -46,7 +46,7 @@ func TestEmptyList_SaysWhereItLooked(t *testing.T) {
 func TestALineSaysEachThingOnce(t *testing.T) {
 	w := newPlainWorld(t)
 	for stdin, want := range map[string]string{
-		`{"content": "a", "content": "b"}`:      `nothing is stored: standard input: line 1: the key "content" is there twice`,
+		`{"content": "a", "content": "b"}`:      `nothing was stored: standard input: line 1: the key "content" is there twice`,
 		`{"content": "a", "Content": "b"}`:      `the key "Content" is there twice`,
 		`{"content": "a", "tags": [1]}`:         "line 1: tags has a number where a text must be",
 		`{"content": "a", "state": "promoted"}`: `line 1: unknown field "state"`,
@@ -101,9 +101,9 @@ func TestRepeatedLinesAreCountedApart(t *testing.T) {
 	const lines = `{"content": "a", "idempotency_key": "k1"}` + "\n" + `{"content": "b", "idempotency_key": "k2"}` + "\n" +
 		`{"content": "c", "idempotency_key": "k1"}`
 	_, stderr := w.line(exitPassed, lines, "memory observe --namespace n --file -")
-	wantIn(t, stderr, "2 memories stored, 1 were there before")
+	wantIn(t, stderr, "2 memories stored, 1 were already stored")
 	stdout, _ := w.line(exitPassed, lines, "memory observe --namespace n --file - --json")
 	wantIn(t, stdout, `"observed": 0`, `"repeated": 3`)
 	_, stderr = w.line(exitFailure, lines+"\n{", "memory observe --namespace n --file -")
-	wantIn(t, stderr, "nothing is stored: standard input: line 4: ")
+	wantIn(t, stderr, "nothing was stored: standard input: line 4: ")
 }

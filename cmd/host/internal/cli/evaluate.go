@@ -18,9 +18,9 @@ func evaluateCommand(a *App) *cobra.Command {
 	var evaluator, stateFile string
 	c := &cobra.Command{
 		Use: "evaluate --evaluator FILE [OUTPUT]", Short: "Judge one output",
-		Long: `Judge one output with an evaluator. The evaluator's file holds what is under
-evaluator: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
-parses, else text. Without OUTPUT the state's reflection_output is judged, else its
+		Long: `Judge one output with an evaluator. The evaluator's file holds the part of a workflow under
+evaluator:. OUTPUT is a file, or - for standard input: JSON if it
+can be parsed, else text. Without OUTPUT the state's reflection_output is judged, else its
 output. Exit codes: 0 valid, 3 not valid.`,
 		Example: `  reflectory evaluate --evaluator examples/extract-contact/evaluator.yaml examples/extract-contact/contact.json`,
 		Args:    cobra.MaximumNArgs(1),
@@ -79,8 +79,8 @@ func correctCommand(a *App) *cobra.Command {
 	var corrector, errorsFile string
 	c := &cobra.Command{
 		Use: "correct --corrector FILE OUTPUT", Short: "Repair one output",
-		Long: `Repair one output with a corrector. The corrector's file holds what is under
-corrector: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
+		Long: `Repair one output with a corrector. The corrector's file holds the part of a workflow under
+corrector:. OUTPUT is a file, or - for standard input: JSON if it
 parses, else text. The errors are a JSON list of texts or of findings, or a
 verdict that holds one, as evaluate --json prints it.`,
 		Example: `  reflectory evaluate --json --evaluator examples/extract-contact/evaluator.yaml draft.json > verdict.json
@@ -93,7 +93,7 @@ verdict that holds one, as evaluate --json prints it.`,
 	}
 	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&corrector, "corrector", "", "YAML `file` of the corrector (required)")
-	c.Flags().StringVar(&errorsFile, "errors", "", "JSON `file` of what is wrong")
+	c.Flags().StringVar(&errorsFile, "errors", "", "JSON `file` of the errors")
 	required(c, "corrector")
 	return c
 }

@@ -16,8 +16,8 @@ import (
 func evidenceCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "evidence", Short: "Record evidence of what memories are worth",
-		Long: `Record evidence of what memories are worth, which the gate decides by: outcomes
-of tool calls, the graphs of workflows, and what else is known of a memory. It holds
+		Long: `Record evidence of what memories are worth, which the gate uses: outcomes
+of tool calls, the graphs of workflows, and other factors of a memory. It holds
 names, numbers and references, never content.`,
 		RunE: needsCommand,
 	}
@@ -28,9 +28,9 @@ names, numbers and references, never content.`,
 func evidenceToolCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "tool", Short: "Record outcomes of tool calls that memories had to do with",
-		Long: `Record outcomes of tool calls that memories had to do with: a JSON object, a list
-of them, or one a line, of
+		Use: "tool", Short: "Record outcomes of tool calls that involved memories",
+		Long: `Record outcomes of tool calls that involved memories: a JSON object, a list
+of objects, or one object per line, with the fields
 {memory_id, session, turn, tool, ok, recovered?, ref?}. An outcome counts once per
 memory, session, turn, tool and ref, so a file may be recorded again.`,
 		Example: "  reflectory evidence tool --file outcomes.jsonl",
@@ -53,13 +53,13 @@ func evidenceTool(ctx context.Context, a *App, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.out.printResult(done, "recorded %d outcomes, %d were there before", done.Recorded, done.Duplicates)
+	return a.out.printResult(done, "recorded %d outcomes, %d were already recorded", done.Recorded, done.Duplicates)
 }
 
 // readEvidence reads a file of evidence.
 func readEvidence[E any](a *App, file string, read func([]byte) (E, error)) (evidence E, err error) {
 	if file == "" {
-		return evidence, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
+		return evidence, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("give a JSON file, or - for standard input")}
 	}
 	data, err := a.input.read(file, gate.MaxEvidenceBytes)
 	if err != nil {
@@ -74,7 +74,7 @@ func evidenceDAGCommand(a *App) *cobra.Command {
 		Use: "dag", Short: "Record a workflow's graph, and where memories are in it",
 		Long: `Record a workflow's graph, and where memories are in it: a JSON object of
 {workflow, entry: [node], exits: [node], edges: [[from, to]], memories: {id: [node]}}.
-It takes the place of the workflow's graph before. One with a cycle is refused.`,
+It replaces the workflow's previous graph. A graph with a cycle is refused.`,
 		Example: "  reflectory evidence dag --file graph.json",
 		RunE:    func(c *cobra.Command, _ []string) error { return evidenceDAG(c.Context(), a, file) },
 	}
@@ -101,11 +101,11 @@ func evidenceDAG(ctx context.Context, a *App, file string) error {
 func evidenceOmegaCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "omega", Short: "Record what else is known of a memory",
-		Long: `Record what else is known of a memory, each from 0 to 1: how well it is upstream,
-whether the code bears it out, and whether it is of more and more use: a JSON object of
+		Use: "omega", Short: "Record further factors of a memory",
+		Long: `Record further factors of a memory, each from 0 to 1: the health of its upstream,
+whether the code confirms it, and whether its use is growing: a JSON object with
 {memory_id, upstream_status?, codebase_verification?, runtime_utility_trend?, note?}. It
-takes the place of all that was recorded of the memory before.`,
+replaces all factors that were recorded before.`,
 		Example: "  reflectory evidence omega --file known.json",
 		RunE:    func(c *cobra.Command, _ []string) error { return evidenceOmega(c.Context(), a, file) },
 	}
@@ -122,7 +122,7 @@ func evidenceOmega(ctx context.Context, a *App, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.out.printResult(done, "recorded what is known of %s (number %d)", done.MemoryID, done.Seq)
+	return a.out.printResult(done, "recorded the factors of %s (number %d)", done.MemoryID, done.Seq)
 }
 
 func showDAG(out *output, done *gate.DAGRecorded) {
@@ -133,7 +133,7 @@ func showDAG(out *output, done *gate.DAGRecorded) {
 	fmt.Fprintf(out.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
 		word, term.Clean(done.Workflow), done.Nodes, done.Edges, done.Memories, done.Digest)
 	if len(done.Unknown) > 0 {
-		out.term.Line("warn: there is no memory %s: a graph names them by their whole ids", strings.Join(done.Unknown, ", "))
+		out.term.Line("warn: there is no memory %s: a graph must have full ids", strings.Join(done.Unknown, ", "))
 	}
 	if len(done.Unreachable) > 0 {
 		out.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))

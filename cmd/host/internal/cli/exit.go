@@ -23,8 +23,8 @@ const (
 	exitCancelled = 130
 )
 
-// statusError ends a command whose result has been printed, with an exit code
-// that says how it went.
+// statusError ends a command whose result has been printed, with the exit code for that
+// result.
 type statusError struct{ code int }
 
 func (e statusError) Error() string { return fmt.Sprintf("exit %d", e.code) }
@@ -45,7 +45,7 @@ func statusExit(s core.Status) error {
 }
 
 // exitNotValidUnless ends a command that has printed its result: with the error of
-// the printing, or else with exit code 3, unless the result is valid.
+// printing, or with exit code 3 if the result isn't valid.
 func exitNotValidUnless(valid bool, printed error) error {
 	if printed == nil && !valid {
 		return statusError{exitNotValid}
@@ -53,13 +53,13 @@ func exitNotValidUnless(valid bool, printed error) error {
 	return printed
 }
 
-// usageError is a command line that can't be understood.
+// usageError is an invalid command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// exit prints the result that waits for the command's end, reports its error, if there is
-// one left to report, and returns the exit code.
+// exit prints the result that was kept for the command's end, reports the command's
+// error, unless it was reported, and returns the exit code.
 func (a *App) exit(c *cobra.Command, err error) int {
 	var status statusError
 	if err == nil || errors.As(err, &status) {
@@ -69,7 +69,7 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	}
 	var known *sdk.Error
 	if !a.understood && !errors.As(err, &known) {
-		err = usageError{err} // the command library's own words
+		err = usageError{err} // an error of the command library
 	}
 	aboutFlags := a.report(c, err)
 	var usage usageError
@@ -84,9 +84,10 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	return exitFailure
 }
 
-// report prints an error: as JSON on standard output, with the members of the result that
-// there is all the same, or, also where that can't be written, as a line of cause and a
-// line of hint. It reports whether all that is wrong is the values of flags.
+// report prints an error: as JSON on standard output, together with the members of a
+// result that exists in spite of it; or, also if that can't be written, as a line with
+// the cause and a line with the hint. It reports whether all problems are about the
+// values of flags.
 func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	info := core.NewErrorInfo(err)
 	message, aboutFlags := a.inFlags(c, info)
@@ -99,7 +100,7 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	}
 	if a.out.json || a.asksJSON && !a.understood {
 		shown := map[string]any{}
-		_ = json.Unmarshal(a.out.result, &shown) // a result that is no object isn't shown
+		_ = json.Unmarshal(a.out.result, &shown) // a result that isn't an object isn't shown
 		shown["error"] = info
 		if a.out.printJSON(shown) == nil && a.out.flush() == nil {
 			return aboutFlags

@@ -78,7 +78,7 @@ func TestACancelledRunGoesOnWhereItWas(t *testing.T) {
 	}
 	cancel()
 	<-done
-	if code != exitCancelled || !strings.Contains(errs, "hint: go on with: reflectory resume ") {
+	if code != exitCancelled || !strings.Contains(errs, "hint: resume with: reflectory resume ") {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	_, id, _ := strings.Cut(errs, "reflectory resume ")

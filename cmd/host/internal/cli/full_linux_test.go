@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// fullWorld is a state folder on a small disk of its own.
+// fullWorld is a data folder on a small disk of its own.
 type fullWorld struct {
 	t    *testing.T
 	dir  string

@@ -17,7 +17,7 @@ import (
 func gateCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "gate", Short: "Decide whether memories are kept, purged or promoted",
-		Long: `Decide whether memories are kept, purged or promoted to knowledge, by evidence of
+		Long: `Decide whether memories are kept, purged or promoted to knowledge, with evidence from
 tool calls and workflows, and by policy.`,
 		RunE: needsCommand,
 	}
@@ -25,21 +25,20 @@ tool calls and workflows, and by policy.`,
 	return c
 }
 
-// factorFlags are the factors of omega that the caller knows, above the recorded ones.
+// factorFlags are factors of omega that the caller gives instead of the recorded ones.
 type factorFlags struct {
 	upstream, codebase, trend float64
 	notes                     []string
 }
 
 func (f *factorFlags) add(c *cobra.Command) {
-	c.Flags().Float64Var(&f.upstream, "upstream-status", 0, "`factor` from 0 to 1: how well is it upstream (absent: 0.5)")
-	c.Flags().Float64Var(&f.codebase, "codebase-verification", 0, "`factor` from 0 to 1: does the code bear it out (absent: 0.5)")
-	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: is it of more and more use (absent: its utility)")
+	c.Flags().Float64Var(&f.upstream, "upstream-status", 0, "`factor` from 0 to 1: the health of its upstream (absent: 0.5)")
+	c.Flags().Float64Var(&f.codebase, "codebase-verification", 0, "`factor` from 0 to 1: does the code confirm it (absent: 0.5)")
+	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: is its use growing (absent: its utility)")
 	c.Flags().StringArrayVar(&f.notes, "note", nil, "a line that is recorded with the decision; may be repeated")
 }
 
-// factors are what the flags tell the gate; a flag that isn't there is an absent
-// factor.
+// factors are the factors in the flags; a flag that isn't given is an absent factor.
 func (f *factorFlags) factors(c *cobra.Command) core.OmegaFactors {
 	return core.OmegaFactors{
 		UpstreamStatus:       given(c, "upstream-status", f.upstream),
@@ -54,8 +53,8 @@ func gateRunCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run MEMORY", Short: "Have the gate decide on a memory that waits for it",
 		Long: `Have the gate decide on a memory that is revalidate_pending, record the decision,
-and do what follows: retain it, purge it, or promote it to knowledge. With --dry-run
-it decides and writes nothing.`,
+and carry it out: retain it, purge it, or promote it to knowledge. With --dry-run
+it only decides, and writes nothing.`,
 		Example: `  reflectory gate run deploy-notes --dry-run
   reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
 		Args: cobra.ExactArgs(1),
@@ -85,11 +84,11 @@ func gateRun(ctx context.Context, a *App, in *operation.GateRun) error {
 	})
 }
 
-// maxGiven is how many runs, and how many reflections, are named for people. With
-// --json all are.
+// maxGiven is how many runs, and how many reflections, are listed for people. --json
+// lists all.
 const maxGiven = 10
 
-// showGivenTo says for people who was given a memory that was purged; nil is none.
+// showGivenTo says who was given a purged memory; nil is none.
 func showGivenTo(out *output, given *core.GivenTo) {
 	if given == nil || out.json {
 		return
@@ -103,7 +102,7 @@ func showGivenTo(out *output, given *core.GivenTo) {
 			if len(to.ids) > maxGiven {
 				more = ", …"
 			}
-			out.term.Line("%s was given to %d %s, whose own words may repeat it: %s%s", given.MemoryID,
+			out.term.Line("%s was given to %d %s, whose own text may repeat it: %s%s", given.MemoryID,
 				len(to.ids), to.what, strings.Join(to.ids[:min(maxGiven, len(to.ids))], ", "), more)
 		}
 	}
@@ -114,9 +113,9 @@ func gateExplainCommand(a *App) *cobra.Command {
 	var now bool
 	c := &cobra.Command{
 		Use: "explain MEMORY", Short: "Show the numbers and the rule behind the gate's decision on a memory",
-		Long: `Show the numbers of every lane, the rule that fired and the conditions behind the
-gate's last decision on a memory, or, where there is none, with --now or with a factor,
-behind what it would decide now. Nothing is written.`,
+		Long: `Show the numbers of every lane, the rule that matched and the conditions behind the
+gate's last decision on a memory, or, if there is none, with --now or with a factor,
+behind the decision that it would make now. Nothing is written.`,
 		Example: `  reflectory gate explain deploy-notes
   reflectory gate explain deploy-notes --upstream-status 0.9`,
 		Args: cobra.ExactArgs(1),
@@ -153,24 +152,24 @@ func gateRequestCommand(a *App) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use: "request MEMORY", Short: "Ask the gate to erase a memory",
-		Long: `Ask the gate to erase a memory, such as for a person's right to be forgotten, or
-since it is wrong: the request is evidence enough, whatever state the memory is in. What
-became knowledge goes with it. The decision is recorded with the reason, and the memory is
-purged like any other: its content leaves what runs recalled as well, where [purged] is
-shown instead. What a model wrote from it isn't found: the answer names the runs and the
-reflections that were given it. Where files can't be rid of it at once, the exit code is 1,
-the error says why, and the next command that opens the store goes on.`,
+		Long: `Ask the gate to erase a memory, for example because of a person's right to be forgotten, or
+because it is wrong: the request is sufficient evidence, whatever state the memory is in.
+Knowledge that it became is purged too. The decision is recorded with the reason, and the memory is
+purged like any other: its content also disappears from recorded runs, where [purged] is
+shown instead. Text that a model wrote from it isn't found: the answer names the runs and the
+reflections that were given it. If files can't be cleaned at once, the exit code is 1,
+the error says why, and the next command that opens the store continues.`,
 		Example: "  reflectory gate request old-notes --erase --reason 'it names a person'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !erase {
-				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--erase is missing").WithHint("nothing else can be requested of the gate yet")}
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--erase is missing").WithHint("nothing else can be requested from the gate yet")}
 			}
 			return gateErase(c.Context(), a, &operation.GateRequest{ID: args[0], Erase: true, Reason: reason})
 		},
 	}
 	c.Flags().BoolVar(&erase, "erase", false, "erase the memory")
-	c.Flags().StringVar(&reason, "reason", "", "why, in a line that the decision keeps")
+	c.Flags().StringVar(&reason, "reason", "", "the reason, in a line that is stored with the decision")
 	required(c, "reason")
 	return c
 }

@@ -254,7 +254,7 @@ func TestASweepTellsWhatCameOfIt(t *testing.T) {
 		}
 	})
 	_, stderr := w.line(exitPassed, "", "memory sweep team/a")
-	wantIn(t, stderr, "1 memory looked at, 1 scored again, at turn 3", "gate: retain of 1")
+	wantIn(t, stderr, "1 memory evaluated, 1 changed, at turn 3", "gate: retain of 1")
 	out, _ := w.line(exitPassed, "", "memory sweep team/a --json")
 	wantIn(t, out, `"namespace": "team/a"`, `"turn": 3`, `"evaluated": 2`, `"changed": 0`, `"transitions": {}`, `"gated": {}`)
 	_, stderr = w.line(exitFailure, "", "memory sweep team//a")

@@ -56,7 +56,7 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	seedMemory(t, "data", "old-steps", 3)
 
 	out, _ := w.line(exitPassed, failuresOf("old-steps"), "evidence tool --file -")
-	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
+	wantIn(t, out, "recorded 3 outcomes, 0 were already recorded")
 	out, _ = w.line(exitPassed, failuresOf("old-steps"), "evidence tool --file - --json")
 	wantIn(t, out, `"recorded": 0`, `"duplicates": 3`)
 	out, warned := w.line(exitPassed, pathOfOldSteps, "evidence dag --file -")

@@ -13,9 +13,9 @@ import (
 
 func governanceCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "governance", Short: "Set and explain what holds in a namespace",
-		Long: `Set and explain what holds in a namespace. Settings are at levels: '*' for all
-namespaces, then a, a/b and so on. Each field holds by itself, from the most
+		Use: "governance", Short: "Set and explain the settings of a namespace",
+		Long: `Set and explain the settings of a namespace. Settings have levels: '*' for all
+namespaces, then a, a/b and so on. Each field is resolved separately, from the most
 specific level that sets it. A field that a level locks can't be set below it.`,
 		RunE: needsCommand,
 	}
@@ -31,7 +31,7 @@ func governanceSetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
 		Long: "Set fields of a namespace, or of '*' for all. All problems are reported together, and then\nnothing is changed. The fields:\n\n" +
-			fields.String() + "  locked                          fields, or groups such as retention, with commas between them, that no level below sets",
+			fields.String() + "  locked                          fields, or groups such as retention, separated by commas, that no level below may set",
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),
@@ -48,8 +48,8 @@ func governanceSetCommand(a *App) *cobra.Command {
 func governanceUnsetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "unset NAMESPACE [FIELD…]", Short: "Leave fields of a namespace, or all, to the levels above",
-		Long: `Leave fields of a namespace to the levels above. Without fields, all that the
-level sets is dropped, also where it can't be read.`,
+		Long: `Leave fields of a namespace to the levels above. Without fields, everything that the
+level sets is dropped, even if it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ func printSettings(out *output, record *governance.Record) error {
 	}
 	values := record.Values()
 	if len(values) == 0 && len(record.Locked) == 0 {
-		out.term.Line("%s sets nothing itself: governance explain shows what holds", term.Clean(record.Namespace))
+		out.term.Line("%s sets nothing itself: governance explain shows the settings in force", term.Clean(record.Namespace))
 		return nil
 	}
 	var rows [][]string
@@ -99,9 +99,9 @@ func printSettings(out *output, record *governance.Record) error {
 
 func governanceExplainCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "explain NAMESPACE", Short: "Print what holds in a namespace, and which level gave it",
-		Long: `Print each field, its value and the level that gave it. Settings that can't be read
-fail closed: nothing is then reflected on or changes its state, and the exit code is 3.`,
+		Use: "explain NAMESPACE", Short: "Print the settings in force in a namespace, and their levels",
+		Long: `Print each field, its value and the level that sets it. If settings can't be read,
+no memory is reflected on or changes its state, and the exit code is 3.`,
 		Example: "  reflectory governance explain team/a/b",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -131,23 +131,23 @@ func printExplanation(out *output, e *governance.Explanation) error {
 	return nil
 }
 
-// notes say what else there is to a value.
+// notes are remarks about a value.
 func notes(v governance.Value) string {
 	var list []string
 	if v.LockedBy != "" {
 		list = append(list, "locked by "+v.LockedBy)
 	}
 	for _, o := range v.Overridden {
-		note := fmt.Sprintf("over %s of %s", setting(&o.Value), o.Level)
+		note := fmt.Sprintf("overrides %s of %s", setting(&o.Value), o.Level)
 		if o.Locked {
-			note = fmt.Sprintf("%s of %s doesn't count", setting(&o.Value), o.Level)
+			note = fmt.Sprintf("%s of %s is ignored", setting(&o.Value), o.Level)
 		}
 		list = append(list, note)
 	}
 	return strings.Join(list, "; ")
 }
 
-// setting renders a value; nil is none.
+// setting formats a value; nil is none.
 func setting(v *governance.Scalar) string {
 	if v == nil {
 		return "none"

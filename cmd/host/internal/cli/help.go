@@ -12,13 +12,13 @@ import (
 )
 
 // A help page has what its command needs and no more: the flags that every command takes
-// are on a page of their own, and commands are grouped by what they are for. Pages have at
-// most 80 columns, which fit a terminal, a mail and half a screen.
+// are on a page of their own, and commands are grouped by purpose. Pages have at most 80
+// columns, which fit a terminal, a mail and half a screen.
 
 // helpWidth is the most columns of a page.
 const helpWidth = 80
 
-// groups are what the commands are for, in the order in which a newcomer meets them.
+// groups are the purposes of commands, in the order in which a newcomer meets them.
 var groups = []struct {
 	id, title string
 	commands  []string
@@ -34,7 +34,7 @@ var groups = []struct {
 func flagsTopic() *cobra.Command {
 	return &cobra.Command{
 		Use: "flags", Short: "The flags that every command takes",
-		Long: "These flags go with every command, before or after its name. Most have a\nsetting in reflectory.yaml and a variable of the environment too:\nreflectory config show prints each with its value and its origin.",
+		Long: "These flags can be given to every command, before or after its name. Most have a\nsetting in reflectory.yaml and a variable of the environment too:\nreflectory config show prints each with its value and its origin.",
 	}
 }
 
@@ -95,7 +95,7 @@ func (p page) title(text string) {
 	fmt.Fprintf(p.w, "\n%s\n", text)
 }
 
-// paragraphs writes a text whose lines are broken again, except indented ones.
+// paragraphs wraps a text again, except indented lines.
 func (p page) paragraphs(text string) {
 	var block, indent string
 	flush := func() {
@@ -113,7 +113,7 @@ func (p page) paragraphs(text string) {
 		case strings.HasPrefix(line, "\t"): // a command of the library's pages
 			flush()
 			p.command(strings.TrimSpace(line))
-		case block != "" && lead == len(indent) && (lead == 0 || block[:lead] != indent): // it goes on
+		case block != "" && lead == len(indent) && (lead == 0 || block[:lead] != indent): // it continues
 			block += " " + strings.TrimSpace(line)
 		default:
 			flush()
@@ -123,8 +123,8 @@ func (p page) paragraphs(text string) {
 	flush()
 }
 
-// block writes a paragraph, or a name and what it is, which begins after as many columns
-// as indent has. A name that fills more than half a line isn't one.
+// block writes a paragraph, or a name and its description, which is indented by the width
+// of indent. A name that fills more than half a line isn't treated as one.
 func (p page) block(text, indent string) {
 	if len(indent) > p.width/2 {
 		fmt.Fprintln(p.w, term.Wrap(text, p.width, "    "))
@@ -151,7 +151,7 @@ func column(line string) int {
 	return lead
 }
 
-// usage writes how a command is written.
+// usage writes the usage of a command.
 func (p page) usage(c *cobra.Command) {
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(p.w, "  %s COMMAND\n", c.CommandPath())
@@ -160,8 +160,8 @@ func (p page) usage(c *cobra.Command) {
 	p.command(c.UseLine())
 }
 
-// command writes a command line: one that is too long goes on in the next line, as a
-// shell takes it.
+// command writes a command line. A long one continues on the next line, in the syntax of
+// a shell.
 func (p page) command(line string) {
 	words := quotedWords(line)
 	const lead, more = "  ", "      "
@@ -209,7 +209,7 @@ func quotedWords(line string) (words []string) {
 	return words
 }
 
-// commands lists what is below a command.
+// commands lists the children of a command.
 func (p page) commands(c *cobra.Command) {
 	listed := map[string]*cobra.Command{}
 	longest := 0
@@ -241,7 +241,7 @@ func (p page) commands(c *cobra.Command) {
 	}
 }
 
-// entry writes a name and what it is.
+// entry writes a name and its description.
 func (p page) entry(name, what string, longest int) {
 	indent := strings.Repeat(" ", longest+4)
 	what = term.Wrap(what, p.width-len(indent), "")

@@ -8,13 +8,13 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// surroundings are the variables that the program reads and that are no settings.
+// surroundings are the variables that the program reads and that aren't settings.
 func surroundings() [][2]string {
 	return [][2]string{
 		{tokenVariable, "The token that is sent to the server of REFLECTORY_SERVER or --server. No flag takes one: every user of a machine sees the arguments of programs"},
-		{"XDG_DATA_HOME, HOME", "Where the user's data home is: $XDG_DATA_HOME, else $HOME/.local/share"},
-		{"NO_COLOR", "Set to anything, it makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
-		{"TERM", "The value dumb does the same"},
+		{"XDG_DATA_HOME, HOME", "The user's data home: $XDG_DATA_HOME, else $HOME/.local/share"},
+		{"NO_COLOR", "Any value makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
+		{"TERM", "The value dumb has the same effect"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "Where traces are sent by OpenTelemetry's protocol over HTTP, such as http://127.0.0.1:4318; without it none are made. Its other variables, such as OTEL_EXPORTER_OTLP_HEADERS, hold too"},
 		{"TMPDIR", "Folder of temporary files, such as the copies of plugins that run"},
 	}
@@ -29,7 +29,7 @@ func environmentTopic() *cobra.Command {
 func environmentHelp() string {
 	var page strings.Builder
 	paragraph := func(indent, text string) { page.WriteString(wrapped(text, indent, helpWidth)) }
-	paragraph("", "A variable beats its key in reflectory.yaml, and its flag beats it. One that is empty isn't set. reflectory config show prints each value and what set it.")
+	paragraph("", "A variable overrides its key in reflectory.yaml, and its flag overrides the variable. An empty variable counts as not set. reflectory config show prints each value and its origin.")
 	for _, d := range config.Definitions() {
 		if d.Variable == "" {
 			continue
@@ -46,7 +46,7 @@ func environmentHelp() string {
 	return strings.TrimSuffix(page.String(), "\n")
 }
 
-// settingHelp says what a setting is, where else it is set, and its default.
+// settingHelp says what a setting is, where else it can be set, and its default.
 func settingHelp(d config.Definition) string {
 	text := strings.ToUpper(d.Doc[:1]) + d.Doc[1:] + "."
 	flag := ""
@@ -61,8 +61,8 @@ func settingHelp(d config.Definition) string {
 	return text
 }
 
-// wrapped breaks a text into lines of up to width characters, indent included. A word
-// that is longer has a line of its own.
+// wrapped wraps a text to lines of up to width characters, including the indent. A longer
+// word has a line of its own.
 func wrapped(text, indent string, width int) string {
 	var out strings.Builder
 	line := indent

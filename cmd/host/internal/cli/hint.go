@@ -12,13 +12,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// hint is what an error says to do, with the command that does it; "" where there is none.
+// hint is an error's hint, with the command that does it; "" if there is none.
 func (out *output) hint(info *core.ErrorInfo) string {
 	return hintLine(out.commands, info.Hint, info.Try)
 }
 
-// hintLine puts the command of an action behind a hint. root is the program's command; nil
-// is taken for one that has no such command.
+// hintLine appends the command of an action to a hint. root is the program's command; nil
+// is a program without commands.
 func hintLine(root *cobra.Command, hint string, try *sdk.Action) string {
 	switch {
 	case try == nil:
@@ -29,9 +29,9 @@ func hintLine(root *cobra.Command, hint string, try *sdk.Action) string {
 	return hint + ": " + commandLine(root, try)
 }
 
-// commandLine spells an action as a command for a POSIX shell, its arguments in the order
-// in which the action has them. What has yet to be chosen is a word in capitals. An
-// argument that the command doesn't know, since another version of the program stored the
+// commandLine writes an action as a command for a POSIX shell, with the arguments in the
+// action's order. A value that the user has to choose is a word in capitals. An argument
+// that the command doesn't have, because another version of the program stored the
 // action, is written as a flag.
 func commandLine(root *cobra.Command, try *sdk.Action) string {
 	words := []string{"reflectory", try.Verb}
@@ -72,7 +72,7 @@ func commandOf(root *cobra.Command, verb string) *cobra.Command {
 	return c
 }
 
-// flagFor is the flag of a command that an argument is the value of, or nil.
+// flagFor is the flag of a command that takes an argument's value, or nil.
 func flagFor(c *cobra.Command, name string) *pflag.Flag {
 	if c == nil {
 		return nil
@@ -80,8 +80,8 @@ func flagFor(c *cobra.Command, name string) *pflag.Flag {
 	return flagOf(c, name)
 }
 
-// positional is the word of a command's usage that an argument takes the place of, such as
-// WORKFLOW of "run WORKFLOW", or "".
+// positional is the word in a command's usage that an argument replaces, such as WORKFLOW
+// of "run WORKFLOW", or "".
 func positional(c *cobra.Command, name string) string {
 	if c == nil {
 		return ""
@@ -96,8 +96,8 @@ func positional(c *cobra.Command, name string) string {
 	return ""
 }
 
-// operands are the words of a command's usage that are no flags and no values of flags,
-// as they are written there: [STREAM] needn't be given.
+// operands are the words of a command's usage that are neither flags nor values of flags,
+// as they are written there: [STREAM] is optional.
 func operands(c *cobra.Command) []string {
 	var words []string
 	flag := false
@@ -110,7 +110,7 @@ func operands(c *cobra.Command) []string {
 	return words
 }
 
-// wordOf is a value as a shell takes it, or the word in capitals for one that isn't known.
+// wordOf is a value as a shell word, or the word in capitals if the value isn't known.
 func wordOf(value any, unknown string) string {
 	if value == nil {
 		return unknown

@@ -44,7 +44,7 @@ func do[Out any](ctx context.Context, a *App, name string, in any) (*Out, error)
 	return doCall[Out](ctx, a, operation.Call{}, name, in)
 }
 
-// doCall is do with what a call has besides its request, such as a file.
+// doCall is do with the parts of a call besides its request, such as a file.
 func doCall[Out any](ctx context.Context, a *App, call operation.Call, name string, in any) (*Out, error) {
 	if call.Progress == nil {
 		call.Progress = a.progress
@@ -80,7 +80,7 @@ func (a *App) closeHost() error {
 	return a.host.Close()
 }
 
-// notice shows what no call returns.
+// notice shows a notice of the host.
 func (a *App) notice(n host.Notice) {
 	if n.Level == "info" {
 		a.out.term.Line("%s", term.Lines(n.Message))
@@ -109,7 +109,7 @@ func (a *App) activity(what host.Activity) {
 	}
 }
 
-// subscribers hear of events: the terminal, from --log-level info on.
+// subscribers receive events: the terminal does, from --log-level info on.
 func (a *App) subscribers() []journal.Subscriber {
 	if !a.shows("info") {
 		return nil
@@ -123,18 +123,18 @@ func (a *App) subscribers() []journal.Subscriber {
 	})}
 }
 
-// namespaceFlag adds the flag that says where a command's work is.
+// namespaceFlag adds the flag for the namespace of a command.
 func namespaceFlag(c *cobra.Command, namespace *string) {
-	c.Flags().StringVar(namespace, "namespace", "", "where this is done, such as team/project: policies decide by it (default \"default\")")
+	c.Flags().StringVar(namespace, "namespace", "", "the namespace, such as team/project, which policies depend on (default \"default\")")
 }
 
-// noteNewStore says that there is no store yet, for commands that are of no use on a new
-// one: the folder may be misspelt.
+// noteNewStore says that there is no store yet, for commands that can't do anything with
+// a new one: the folder may be misspelt.
 func (a *App) noteNewStore() {
 	if a.remote() {
 		return
 	}
-	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // what is wrong, the open reports
+	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // opening the store reports errors
 		a.out.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
 	}
 }

@@ -20,10 +20,10 @@ import (
 func initCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "init [DIR]", Short: "Begin a project that works offline",
-		Long: `Begin a project: write a workflow, settings, a plugin and what else the examples
+		Long: `Begin a project: write a workflow, settings, a plugin and whatever else the examples
 of the help name into a new folder DIR, or into the working one, and a few runs
 and memories into its data folder. Every example of every command's help works
-there. Nothing that is there already is overwritten.`,
+there. Existing files aren't overwritten.`,
 		Example: "  reflectory init hello",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -58,17 +58,19 @@ func beginProject(ctx context.Context, a *App, dir string) error {
 	return nil
 }
 
-// sample is a command line whose results the help's examples name. Its ids begin with
-// 01939f2c, and each next sample's with one more, so that a prefix names one thing.
+// sample is a command line whose results the help's examples name. The ids of the first
+// sample begin with 01939f2c, and each next sample's prefix is one higher, so that a
+// prefix names one thing.
 type sample struct {
 	line string
-	// cancelled is whether the run is cut off after its first attempt, to be resumed.
+	// cancelled is whether the run is cancelled after its first attempt, so that it can
+	// be resumed.
 	cancelled bool
-	// waits is whether what comes before the gate waits there for gate run.
+	// waits is whether memories that come before the gate wait there for gate run.
 	waits bool
 }
 
-// samples make what the help's examples name.
+// samples create what the help's examples name.
 func samples() []sample {
 	return []sample{
 		{line: "run workflow.yaml"},
@@ -146,15 +148,15 @@ type writerFunc func([]byte) (int, error)
 // Write implements [io.Writer].
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// firstSample is what the ids of the first sample begin with, as a number: 01939f2c in
+// firstSample is the prefix of the first sample's ids, as a number: 01939f2c in
 // hexadecimal, a time in December 2024 in the form of UUIDv7.
 const firstSample = 0x01939f2c
 
-// sampleIDs makes the ids of samples: the ids of one sample begin alike. It is safe for
-// concurrent use.
+// sampleIDs makes the ids of samples: all ids of one sample have the same prefix. It is
+// safe for concurrent use.
 type sampleIDs struct{ next atomic.Uint64 }
 
-// begin makes the next ids a sample's.
+// begin makes the next ids those of a sample.
 func (s *sampleIDs) begin(sample int) { s.next.Store(uint64(firstSample+sample) << 16) }
 
 // NewID implements [core.IDs].

@@ -21,7 +21,7 @@ type stateFlags struct {
 	input string
 }
 
-// overlay reads what the flags lay over a workflow's own state.
+// overlay reads the values that the flags put over a workflow's own state.
 func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 	if f.file != "" {
 		if o.State, err = in.read(f.file, maxInputBytes); err != nil {
@@ -37,7 +37,7 @@ func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 		path, text, found := strings.Cut(kv, "=")
 		if !found {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
-				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it parses, else text")}
+				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it can be parsed, else text")}
 		}
 		if !utf8.ValidString(kv) {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
@@ -47,7 +47,7 @@ func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 	return o, nil
 }
 
-// jsonOrText takes data as JSON if it parses, else as a text.
+// jsonOrText takes data as JSON if it can be parsed, else as a text.
 func jsonOrText(data []byte) json.RawMessage {
 	if json.Valid(data) {
 		return bytes.TrimSpace(data) // a file ends in a line break, a value doesn't
@@ -56,14 +56,14 @@ func jsonOrText(data []byte) json.RawMessage {
 	return text
 }
 
-// value reads an input as a JSON value: parsed
-// when it is a *.json file or guess is set and it parses, else a text.
+// value reads an input as a JSON value. A *.json file is parsed, and with guess any input
+// that can be parsed; anything else is a text.
 func (in inputs) value(path string, guess bool) (json.RawMessage, error) {
 	data, err := in.read(path, maxInputBytes)
 	if err != nil {
 		return nil, err
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with it
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors put it at the start of a file
 	if !utf8.Valid(data) {
 		return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s is not UTF-8 text", path).
 			WithHint("convert it first, for example: iconv -f LATIN1 -t UTF-8 FILE | reflectory … --input -")

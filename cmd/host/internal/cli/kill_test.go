@@ -20,7 +20,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// killWorld is a folder with a workflow, plugins and a state folder.
+// killWorld is a folder with a workflow, plugins and a data folder.
 type killWorld struct {
 	t         *testing.T
 	dir, self string

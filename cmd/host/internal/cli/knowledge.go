@@ -14,8 +14,8 @@ import (
 func knowledgeCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "knowledge", Short: "Look at what the gate promoted", RunE: needsCommand,
-		Long: `Look at what the gate promoted. Knowledge is long-term: an entry comes into being
-only by a decision of the gate on a memory, and doesn't change, but a later one may
+		Long: `Look at what the gate promoted. Knowledge is long-term: an entry is created
+only by a decision of the gate on a memory, and never changes, but a later entry may
 supersede it.`,
 	}
 	c.AddCommand(knowledgeListCommand(a), knowledgeGetCommand(a), knowledgeRecallCommand(a), knowledgeSupersedeCommand(a))
@@ -63,7 +63,7 @@ func printKnowledge(out *output, page *operation.Page[*core.Knowledge], namespac
 
 func knowledgeGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Show an entry whole",
+		Use: "get ID", Short: "Show a whole entry",
 		Example: "  reflectory knowledge get 01939f2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ func knowledgeGetCommand(a *App) *cobra.Command {
 func knowledgeRecallCommand(a *App) *cobra.Command {
 	q := &memory.KnowledgeQuery{}
 	c := &cobra.Command{
-		Use: "recall QUERY", Short: "Find the knowledge that fits a text best",
+		Use: "recall QUERY", Short: "Find the knowledge that matches a text best",
 		Example: `  reflectory knowledge recall --namespace team/mail "whose name comes first?"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -9,8 +9,8 @@ import (
 
 func knowledgeSupersedeCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "supersede ID BY", Short: "Have an entry take the place of another",
-		Long: `Have an entry, BY, take the place of another of its namespace. The other one stays, and
+		Use: "supersede ID BY", Short: "Replace an entry with another",
+		Long: `Mark the entry ID as superseded by the entry BY of the same namespace. ID stays, but
 lists and recalls leave it out.`,
 		Example: "  reflectory knowledge supersede 01939f2c 01939f3d",
 		Args:    cobra.ExactArgs(2),

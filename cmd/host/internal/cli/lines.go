@@ -14,23 +14,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxLineBytes bounds a line of JSON Lines: content and metadata of 64 KiB each,
-// escaped at worst sixfold.
+// maxLineBytes bounds a line of JSON Lines: content and metadata of 64 KiB each, which
+// escapes make up to six times as long.
 const maxLineBytes = 1 << 20
 
 // jsonLine is a line of JSON Lines.
 type jsonLine struct {
 	source string
 	number int
-	// text holds until the next line is read.
+	// text is valid until the next line is read.
 	text []byte
 }
 
 // String names the line.
 func (l jsonLine) String() string { return fmt.Sprintf("%s: line %d", l.source, l.number) }
 
-// jsonLines yields the lines of a file, or of standard input for "-", that aren't
-// blank, and at most one error, last.
+// jsonLines yields the non-blank lines of a file, or of standard input for "-", and at
+// most one error, last.
 func (in inputs) jsonLines(path string) iter.Seq2[jsonLine, error] {
 	return func(yield func(jsonLine, error) bool) {
 		file, err := in.open(path)
@@ -46,7 +46,7 @@ func (in inputs) jsonLines(path string) iter.Seq2[jsonLine, error] {
 			line.number++
 			line.text = bytes.TrimSpace(lines.Bytes())
 			if line.number == 1 {
-				line.text = bytes.TrimPrefix(line.text, []byte("\ufeff")) // some editors begin a file with it
+				line.text = bytes.TrimPrefix(line.text, []byte("\ufeff")) // some editors put it at the start of a file
 			}
 			if len(line.text) > 0 && !yield(line, nil) {
 				return
@@ -81,11 +81,11 @@ func (l jsonLine) decode(into any) error {
 		return l.invalid("%w", core.JSONProblem(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return l.invalid("there is more on it than one JSON object")
+		return l.invalid("it has more than one JSON object")
 	}
 	return nil
 }
 
 func (l jsonLine) invalid(format string, args ...any) error {
-	return sdk.Wrap(l.String(), sdk.Errorf(sdk.Invalid, "line_invalid", format, args...).WithHint("write one JSON object a line; see --help"))
+	return sdk.Wrap(l.String(), sdk.Errorf(sdk.Invalid, "line_invalid", format, args...).WithHint("write one JSON object per line; see --help"))
 }

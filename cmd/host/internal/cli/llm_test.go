@@ -133,7 +133,7 @@ func TestAModelJudgesAndItsKeyStaysSecret(t *testing.T) {
 	w.absent(key)
 }
 
-// absent checks that no file of the state folder holds a text.
+// absent checks that no file of the data folder holds a text.
 func (w *world) absent(text string) {
 	w.t.Helper()
 	files := 0

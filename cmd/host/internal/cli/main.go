@@ -16,8 +16,8 @@ func Main() int {
 	return app.Run(ctx, os.Args[1:])
 }
 
-// endings are the signals that cancel a command. A closed terminal is among them, unless
-// the program was started to outlive it, as nohup does.
+// endings are the signals that cancel a command. A closed terminal is one of them, unless
+// the program was started to outlive it, as with nohup.
 func endings() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -13,9 +13,9 @@ func memoryCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "memory", Short: "Write, recall and govern memories", RunE: needsCommand,
 		Long: `Write, recall and govern memories. A memory belongs to a namespace, whose settings
-bound what may be reflected there (see: reflectory governance). It lives by use:
-recall offers it, feedback says how it went, and the gate decides what is purged or
-becomes knowledge. An ID is a memory's, or at least its first 8 characters.`,
+limit what may be reflected there (see: reflectory governance). Its use decides its life:
+recall returns it, feedback says how that went, and the gate decides whether it is purged or
+becomes knowledge. An ID is a memory's id, or at least its first 8 characters.`,
 	}
 	c.AddCommand(
 		memoryObserveCommand(a), memoryReflectCommand(a), memoryRecallCommand(a), memoryFeedbackCommand(a),
@@ -39,17 +39,17 @@ type memoryFlags struct {
 func (f *memoryFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.title, "title", "", "one line")
 	c.Flags().StringVar(&f.content, "content", "", "the text, or - for standard input")
-	c.Flags().StringVar(&f.kind, "kind", "", "what it is: observation, semantic, procedural, notification; reflection for what has sources")
+	c.Flags().StringVar(&f.kind, "kind", "", "what it is: observation, semantic, procedural, notification; reflection if it has sources")
 	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a `tag`; may be repeated")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 10 (default 5)")
 	c.Flags().Float64Var(&f.importance, "importance", 0, "0 to 1 (default 0.5)")
-	c.Flags().StringVar(&f.occurred, "occurred-at", "", "when what it describes happened, such as 2026-03-01T09:30:00+01:00")
+	c.Flags().StringVar(&f.occurred, "occurred-at", "", "the time of what it describes, such as 2026-03-01T09:30:00+01:00")
 	c.Flags().Float64Var(&f.confidence, "confidence", 0, "0 to 1 (default 1)")
 	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
 }
 
-// emptyNamespace refuses a namespace that is given and empty, as where a variable of a
-// script isn't set: only with --subtree that is one, all there are.
+// emptyNamespace refuses an empty namespace, such as from an unset variable of a script:
+// only with --subtree does it mean something, all namespaces.
 func emptyNamespace(c *cobra.Command) error {
 	given, subtree := c.Flags().Lookup("namespace"), c.Flags().Lookup("subtree")
 	if given == nil || !given.Changed || given.Value.String() != "" || subtree != nil && subtree.Value.String() == "true" {
@@ -59,7 +59,7 @@ func emptyNamespace(c *cobra.Command) error {
 		WithHint("write a namespace such as team/mail, or leave the flag out")}
 }
 
-// orConfigured is a command's namespace: its flag's, else the configured one.
+// orConfigured is a command's namespace: the flag's, else the configured one.
 func (a *App) orConfigured(c *cobra.Command, namespace string) string {
 	if c.Flags().Changed("namespace") {
 		return namespace
@@ -67,7 +67,7 @@ func (a *App) orConfigured(c *cobra.Command, namespace string) string {
 	return a.config.Namespace.Value
 }
 
-// refuseWith refuses flags that a command of many lines can't use.
+// refuseWith refuses flags that a command with one line per item can't use.
 func refuseWith(c *cobra.Command, bulk string, flags ...string) error {
 	for _, flag := range flags {
 		if c.Flags().Changed(flag) {
@@ -77,8 +77,8 @@ func refuseWith(c *cobra.Command, bulk string, flags ...string) error {
 	return nil
 }
 
-// read reads the content from standard input where that is asked, and the
-// metadata. Whether they fit is the memory's to say.
+// read reads the content from standard input if that was asked for, and the metadata. It
+// doesn't check their limits.
 func (f *memoryFlags) read(a *App) (content string, metadata json.RawMessage, err error) {
 	content = f.content
 	if content == "-" {
@@ -92,7 +92,7 @@ func (f *memoryFlags) read(a *App) (content string, metadata json.RawMessage, er
 	return content, metadata, err
 }
 
-// readMetadata takes a flag's text as JSON; "" is none.
+// readMetadata parses a flag's text as JSON; "" is none.
 func readMetadata(text string) (json.RawMessage, error) {
 	if text == "" {
 		return nil, nil
@@ -104,7 +104,7 @@ func readMetadata(text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// given is a flag's value where the flag was given, else nil.
+// given is a flag's value if the flag was given, else nil.
 func given[T any](c *cobra.Command, flag string, value T) *T {
 	if !c.Flags().Changed(flag) {
 		return nil
@@ -123,9 +123,9 @@ func (f *filterFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
 	c.Flags().BoolVar(&f.subtree, "subtree", false, "look in the namespaces below as well")
 	c.Flags().StringArrayVar(&f.kinds, "kind", nil, "only this `kind`; may be repeated")
-	c.Flags().StringArrayVar(&f.tags, "tag", nil, "only what has this `tag`; may be repeated")
-	c.Flags().StringArrayVar(&f.states, "state", nil, "only what is in this `state`; may be repeated")
-	c.Flags().StringVar(&f.agent, "by", "", "only what this `agent` wrote")
+	c.Flags().StringArrayVar(&f.tags, "tag", nil, "only memories with this `tag`; may be repeated")
+	c.Flags().StringArrayVar(&f.states, "state", nil, "only memories in this `state`; may be repeated")
+	c.Flags().StringVar(&f.agent, "by", "", "only memories that this `agent` wrote")
 }
 
 func (f *filterFlags) filter() core.RecallFilter {
@@ -135,7 +135,7 @@ func (f *filterFlags) filter() core.RecallFilter {
 	}
 }
 
-// as makes texts a named kind of text.
+// as converts texts to a named string type.
 func as[T ~string](list []string) []T {
 	var out []T
 	for _, s := range list {

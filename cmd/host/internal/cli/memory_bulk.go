@@ -14,8 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// observeFile stores a memory for each line of a file, a batch in a transaction.
-// What was stored before an error stays, and the error says how far it came.
+// observeFile stores a memory for each line of a file, one batch per transaction. Batches
+// that were stored before an error stay, and the error says up to which line.
 func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
 	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "occurred-at", "id", "idempotency-key"); err != nil {
 		return err
@@ -38,7 +38,7 @@ func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
 		return a.out.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
 	}
 	if in.repeated > 0 {
-		a.out.term.Line("%s stored, %d were there before", plural(in.stored, "memory", "memories"), in.repeated)
+		a.out.term.Line("%s stored, %d were already stored", plural(in.stored, "memory", "memories"), in.repeated)
 	} else {
 		a.out.term.Line("%s stored", plural(in.stored, "memory", "memories"))
 	}
@@ -50,14 +50,14 @@ func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
 type intake struct {
 	app   *App
 	batch []*core.ObserveRequest
-	// first and last are the lines of the batch, done the last one that is stored.
+	// first and last are the lines of the batch; done is the last line that is stored.
 	first, last, done jsonLine
-	// stored counts new memories, repeated the ones that were there before by their keys,
-	// and bare the ones that got no vector.
+	// stored counts new memories, repeated those whose keys were stored before, and bare
+	// those that got no vector.
 	stored, repeated, bare int
 }
 
-// add takes a line, and stores the batch that it completes.
+// add adds a line, and stores the batch if it is complete.
 func (in *intake) add(ctx context.Context, line jsonLine, f memoryFlags) error {
 	r := &core.ObserveRequest{Namespace: f.namespace, Tags: slices.Clone(f.tags)}
 	if err := line.decode(r); err != nil {
@@ -91,24 +91,24 @@ func (in *intake) flush(ctx context.Context) error {
 	return nil
 }
 
-// failed says how far the lines came before an error.
+// failed adds to an error which lines were stored before it.
 func (in *intake) failed(err error) error {
 	if in.done.number == 0 {
-		return sdk.Wrap("nothing is stored", err)
+		return sdk.Wrap("nothing was stored", err)
 	}
-	return sdk.Wrap(fmt.Sprintf("the lines up to %d are stored", in.done.number), err)
+	return sdk.Wrap(fmt.Sprintf("the lines up to %d were stored", in.done.number), err)
 }
 
-// warnVectors says how many memories are found by their words alone.
+// warnVectors says how many memories are only found by their words.
 func warnVectors(a *App, bare int) {
 	if bare > 0 {
-		a.out.term.Line("warn: no vector came from %s for %d of them: only words find those, until: reflectory memory reembed NAMESPACE",
+		a.out.term.Line("warn: %s made no vectors for %d of them: only their words find these, until: reflectory memory reembed NAMESPACE",
 			term.Clean(a.config.EmbeddingsModel.Value), bare)
 	}
 }
 
-// recallFile recalls for each line of a file, and prints a line for each. With --json
-// it prints all results as one value, before an error too: a turn that began isn't
+// recallFile recalls for each line of a file, and prints a line for each. With --json it
+// prints all results as one value, even before an error: a turn that has begun isn't
 // recalled again.
 func recallFile(a *App, c *cobra.Command, path string, common *core.RecallRequest) error {
 	ctx := c.Context()
@@ -141,7 +141,7 @@ func recallFile(a *App, c *cobra.Command, path string, common *core.RecallReques
 	return nil
 }
 
-// recallLine recalls for a line, which goes over what is common to all.
+// recallLine recalls for a line, whose fields override the common ones.
 func recallLine(ctx context.Context, a *App, line jsonLine, r core.RecallRequest) (*operation.Recalled, error) {
 	r.Kinds, r.Tags, r.States = slices.Clone(r.Kinds), slices.Clone(r.Tags), slices.Clone(r.States)
 	if err := line.decode(&r); err != nil {
@@ -156,17 +156,17 @@ func recallLine(ctx context.Context, a *App, line jsonLine, r core.RecallRequest
 
 func memoryReembedCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace again, with the model that is set",
-		Long: `Make the vectors of a namespace again, with the model that is set; config show names
-it. Vectors of different models are never compared: until a memory is moved, or where
-no vector could be made, it is found by its words alone. What has the model's vectors
-stays as it is, so this may be stopped and repeated.
+		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace again, with the configured model",
+		Long: `Make the vectors of a namespace again, with the configured model; config show names
+it. Vectors of different models are never compared: until a memory has a new vector, or if
+none could be made, it is found by its words alone. Memories with the model's vectors
+are skipped, so this may be stopped and repeated.
 
-A model of an OpenAI-compatible endpoint, such as Ollama's, is set in reflectory.yaml,
+A model of an OpenAI-compatible endpoint, such as Ollama's, is configured in reflectory.yaml,
 or by REFLECTORY_EMBEDDINGS_MODEL, _URL, _KEY_ENV and _DIMS:
   settings:
     embeddings: {model: nomic-embed-text, base_url: "http://127.0.0.1:11434/v1"}
-api_key_env names the environment variable with the key, where one is needed. Titles,
+api_key_env names the environment variable with the key, if one is needed. Titles,
 contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),

@@ -133,6 +133,6 @@ func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
 		last := out[at:]
 		wantIn(t, last, `"source": "`+said+`"`, `"session_id": "`+session+`"`, `"outcome": "partial"`)
 		_, errs := w.line(exitPassed, "", "memory feedback --turn 7 --outcome failure --session "+session)
-		wantIn(t, errs, "turn 7 of session "+session+" had its feedback before")
+		wantIn(t, errs, "turn 7 of session "+session+" already had its feedback")
 	}
 }

@@ -14,9 +14,9 @@ import (
 func memoryLineageCommand(a *App) *cobra.Command {
 	in := &operation.MemoryLineage{}
 	c := &cobra.Command{
-		Use: "lineage ID", Short: "Show what a memory comes from, and what came of it",
-		Long: `Show what a memory comes from, and what came of it, nearest first. A distance above 0 is
-towards its sources, below 0 towards what was made of it.`,
+		Use: "lineage ID", Short: "Show what a memory comes from, and what was made from it",
+		Long: `Show what a memory comes from, and what was made from it, nearest first. A distance above 0 leads
+to its sources, below 0 to what was made from it.`,
 		Example: "  reflectory memory lineage deploy-notes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -33,12 +33,12 @@ towards its sources, below 0 towards what was made of it.`,
 				return err
 			}
 			if l.Truncated {
-				a.out.term.Line("there is more than is shown: at most %d memories, %d links away", memory.MaxLineageNodes, memory.MaxLineageDepth)
+				a.out.term.Line("not everything is shown: at most %d memories, up to %d links away", memory.MaxLineageNodes, memory.MaxLineageDepth)
 			}
 			return nil
 		},
 	}
-	c.Flags().IntVar(&in.Depth, "depth", 0, fmt.Sprintf("how many links to go, 1 to %d (default %[1]d)", memory.MaxLineageDepth))
+	c.Flags().IntVar(&in.Depth, "depth", 0, fmt.Sprintf("how many links to follow, 1 to %d (default %[1]d)", memory.MaxLineageDepth))
 	return c
 }
 
@@ -46,7 +46,7 @@ func memoryHistoryCommand(a *App) *cobra.Command {
 	in := &operation.MemoryHistory{}
 	c := &cobra.Command{
 		Use: "history ID", Short: "List what happened to a memory, the oldest first",
-		Long:    "List the journal's entries about a memory, the oldest first, also of one that was purged.\nEntries hold digests, never content.",
+		Long:    "List the journal's entries about a memory, the oldest first, even if it was purged.\nEntries hold digests, never content.",
 		Example: "  reflectory memory history deploy-notes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -40,13 +40,13 @@ func memoryPendingCommand(a *App) *cobra.Command {
 		},
 	}
 	pagingFlags(c, &in.Paging)
-	c.Flags().StringVar(&in.Namespace, "namespace", "", "only what waits in this namespace")
+	c.Flags().StringVar(&in.Namespace, "namespace", "", "only reflections of this namespace")
 	return c
 }
 
 func memoryApproveCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "approve PENDING", Short: "Approve a reflection that waits: it is checked again, and written",
+		Use: "approve PENDING", Short: "Approve a pending reflection: it is checked again, and written",
 		Example: "  reflectory memory approve 01939f33",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ func memoryApproveCommand(a *App) *cobra.Command {
 func memoryRejectCommand(a *App) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use: "reject PENDING", Short: "Reject a reflection that waits",
+		Use: "reject PENDING", Short: "Reject a pending reflection",
 		Example: `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ import (
 
 func memoryGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Show a memory whole",
+		Use: "get ID", Short: "Show a whole memory",
 		Example: "  reflectory memory get deploy-notes --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ func printMemory(out *output, m *core.Memory, links []core.Link) error {
 		{"memory", m.ID}, {"namespace", m.Namespace}, {"kind", string(m.Kind)}, {"state", string(m.State)},
 		{"depth", fmt.Sprint(m.ReflectionDepth)}, {"agent", m.AgentID}, {"tags", strings.Join(m.Tags, ", ")},
 		{"occurred", occurred(m)}, {"created", term.Time(m.CreatedAt)},
-		{"uses", fmt.Sprintf("%d of %d offers: %d well, %d in part, %d failed", m.Signals.Uses(), m.Signals.RelevantTurns,
+		{"uses", fmt.Sprintf("%d of %d recalls: %d successes, %d partial, %d failures", m.Signals.Uses(), m.Signals.RelevantTurns,
 			m.Signals.Successes, m.Signals.Partials, m.Signals.Failures)},
 		{"ttl score", fmt.Sprintf("%.3f", m.Signals.TTLScore)}, {"title", m.Title},
 	}
@@ -53,7 +53,7 @@ func printMemory(out *output, m *core.Memory, links []core.Link) error {
 	return out.say("\n%s", term.Lines(m.Content))
 }
 
-// occurred is when what a memory describes happened, by the clock of all other times.
+// occurred is when what a memory describes happened, in the time zone of all other times.
 func occurred(m *core.Memory) string {
 	if m.OccurredAt == nil {
 		return ""
@@ -88,7 +88,7 @@ func memoryListCommand(a *App) *cobra.Command {
 // pagingFlags are the flags of every list.
 func pagingFlags(c *cobra.Command, p *operation.Paging) {
 	c.Flags().IntVar(&p.Limit, "limit", 0, fmt.Sprintf("how many at most, up to %d (default %d)", operation.MaxLimit, operation.DefaultLimit))
-	c.Flags().StringVar(&p.PageToken, "page-token", "", "go on after an earlier page: its `next_page_token`")
+	c.Flags().StringVar(&p.PageToken, "page-token", "", "continue after an earlier page: its `next_page_token`")
 }
 
 func printMemories(out *output, page *operation.Memories, sel core.RecallFilter) error {
@@ -113,14 +113,14 @@ func printMemories(out *output, page *operation.Memories, sel core.RecallFilter)
 	return nil
 }
 
-// hintNext says how to go on with a list that has more.
+// hintNext says how to get the next page of a list.
 func (out *output) hintNext(next string) {
 	if next != "" {
 		out.term.Line("hint: there are more: --page-token %s", next)
 	}
 }
 
-// nothingIn says that a namespace has nothing of what was looked for.
+// nothingIn says that nothing was found in a namespace.
 func (out *output) nothingIn(what, namespace string, subtree bool) {
 	switch {
 	case subtree && namespace == "":
@@ -139,15 +139,15 @@ func memoryRecallCommand(a *App) *cobra.Command {
 	var least float64
 	var superseded bool
 	c := &cobra.Command{
-		Use: "recall QUERY", Short: "Find the memories that fit a text best",
-		Long: `Find the memories that fit a text best, by meaning and by words, and by how well
-they did before: what failed sinks, what another memory supersedes is left out, and
-of identical contents the most used stands for all. With --session the recall begins
-the session's next turn, which it names, or is one more of the --turn given: it counts
-as an offer of each memory, and memory feedback says how the turn went. Without a
+		Use: "recall QUERY", Short: "Find the memories that match a text best",
+		Long: `Find the memories that match a text best, by meaning and by words, and by how well
+they did before: memories that failed rank lower, superseded memories are left out, and
+of identical contents only the most used is shown. With --session the recall begins
+the session's next turn, whose number it prints, or belongs to the given --turn: it counts
+as a use or a miss of each memory, and memory feedback says how the turn went. Without a
 session it only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
 "session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
-{"results"} as a whole, where an error may follow the results before it.`,
+one value, {"results"}, which may also have an error after the results so far.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
   reflectory memory recall --session mail --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
@@ -167,16 +167,16 @@ session it only reads. With --queries, one recall for each line of JSON: {"query
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&r.Session, "session", "", "the session that this is a turn of")
-	c.Flags().Int64Var(&r.Turn, "turn", 0, "the session's current turn or a later one (default its next)")
-	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default 5, as the session's bias has it)")
-	c.Flags().Float64Var(&least, "min-score", 0, "leave out what scores less")
-	c.Flags().BoolVar(&superseded, "include-superseded", false, "keep what another memory supersedes")
+	c.Flags().StringVar(&r.Session, "session", "", "the session of the turn")
+	c.Flags().Int64Var(&r.Turn, "turn", 0, "the session's current turn or a later one (default: the next)")
+	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default: about 5, depending on the session's bias)")
+	c.Flags().Float64Var(&least, "min-score", 0, "leave out memories with a lower score")
+	c.Flags().BoolVar(&superseded, "include-superseded", false, "include superseded memories")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
 }
 
-// checkRecallArgs refuses what doesn't name one query, or a file of them.
+// checkRecallArgs refuses a command line without exactly one query, or a file of queries.
 func checkRecallArgs(c *cobra.Command, args []string) error {
 	switch inFile := c.Flags().Changed("queries"); {
 	case inFile && len(args) > 0:
@@ -186,7 +186,7 @@ func checkRecallArgs(c *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
 	case c.Flags().Changed("turn") && !c.Flags().Changed("session"):
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a --turn needs the --session that it is of")}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--turn needs --session, the session of the turn")}
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func recallOne(ctx context.Context, a *App, r *core.RecallRequest) error {
 	return nil
 }
 
-// printRecalled prints a recalled memory and why it is there.
+// printRecalled prints a recalled memory and why it was found.
 func printRecalled(out *output, r *core.Recalled) {
 	fmt.Fprintf(out.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, out.preview(3, r.Title))
 	if r.Content != r.Title {

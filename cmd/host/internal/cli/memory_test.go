@@ -144,9 +144,9 @@ func TestHowReflectRefuses(t *testing.T) {
 		{"a source that isn't there", reflect + "--title T --source fact-1 --source nowhere-1", exitFailure, "source_not_found", "source_ids[1]: there is no memory nowhere-1", "source_id"},
 		{"no title", reflect + "--source fact-1", exitUsage, "title_invalid", "title is blank", "field"},
 		{"another depth", reflect + "--title T --source fact-1 --depth 2", exitFailure, "depth_mismatch", "depth is given as 2, but the sources make it 1", "asserted computed"},
-		{"a title that is taken", reflect + "--title Fact --source fact-1", exitFailure, "title_taken", `memory fact-1 of namespace team/a has that title: "Fact"`, "memory_id namespace"},
+		{"a title that is taken", reflect + "--title Fact --source fact-1", exitFailure, "title_taken", `memory fact-1 of namespace team/a already has the title "Fact"`, "memory_id namespace"},
 		{"an observation", reflect + "--title T --source fact-1 --kind observation", exitUsage, "kind_invalid", `kind is "observation", not reflection, semantic or procedural`, "field"},
-		{"a policy's veto", reflect + "--title T --source fact-1 --namespace vetoed", exitDenied, "policy_veto", "the reflect policy denies it: ", "code policy reason rule"},
+		{"a policy's veto", reflect + "--title T --source fact-1 --namespace vetoed", exitDenied, "policy_veto", "the reflect policy denies the reflection: ", "code policy reason rule"},
 	}
 	if err := os.MkdirAll("data/policies/reflect", 0o700); err != nil {
 		t.Fatal(err)

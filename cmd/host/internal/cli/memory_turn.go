@@ -17,11 +17,11 @@ func memoryFeedbackCommand(a *App) *cobra.Command {
 	var outcome string
 	c := &cobra.Command{
 		Use: "feedback", Short: "Say how a turn went, and which memories it used",
-		Long: `Say how a turn went that a recall with the same --session and --turn began, and
-which of the memories it returned were used. What was returned and not used counts as
+		Long: `Say how the turn went that a recall with the same --session and --turn began, and
+which of its memories were used. A memory that was returned but not used counts as
 a miss. A turn has one feedback: a second one changes nothing and shows the first,
-unless its source is better. A user's word is better than what tools show, and that is
-better than what a text says: then the turn's credit is taken back and given again.`,
+unless its source is better: user is better than tool, and tool is
+better than text. Then the turn's credit is taken back and given again.`,
 		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r.Outcome = core.Outcome(outcome)
@@ -32,7 +32,7 @@ better than what a text says: then the turn's credit is taken back and given aga
 	c.Flags().Int64Var(&r.Turn, "turn", 0, "the recall's turn")
 	c.Flags().StringVar(&outcome, "outcome", "", "success, failure or partial")
 	c.Flags().StringArrayVar(&r.Used, "used", nil, "the `ID` of a memory that was used; may be repeated")
-	c.Flags().StringVar(&r.Source, "source", "", "where the outcome is from: user, tool or text (default text)")
+	c.Flags().StringVar(&r.Source, "source", "", "the source of the outcome: user, tool or text (default text)")
 	required(c, "session")
 	required(c, "turn")
 	required(c, "outcome")
@@ -52,7 +52,7 @@ func showFeedback(out *output, result *core.FeedbackResult) error {
 		return out.printJSON(result)
 	}
 	if result.Duplicate {
-		out.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
+		out.term.Line("turn %d of session %s already had its feedback; this is what it did", result.Turn, term.Clean(result.Session))
 	}
 	rows := make([][]string, len(result.Items))
 	for i, item := range result.Items {
@@ -88,11 +88,11 @@ func memoryRestoreCommand(a *App) *cobra.Command {
 
 func memorySweepCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "sweep NAMESPACE", Short: "Have the retention policy look at every memory of a namespace",
+		Use: "sweep NAMESPACE", Short: "Have the retention policy evaluate every memory of a namespace",
 		Example: "  reflectory memory sweep team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.out.term.Status("looking at the memories …")
+			a.out.term.Status("evaluating the memories …")
 			result, err := do[memory.SweepResult](c.Context(), a, "memory_sweep", &operation.MemorySweep{Namespace: args[0]})
 			if result == nil {
 				return err
@@ -109,7 +109,7 @@ func memorySweepCommand(a *App) *cobra.Command {
 }
 
 func showSweep(out *output, result *memory.SweepResult) {
-	out.term.Line("%s looked at, %d scored again, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
+	out.term.Line("%s evaluated, %d changed, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
 	for _, state := range core.MemoryStates() {
 		if n := result.Transitions[state]; n > 0 {
 			out.term.Line("%d became %s", n, state)

@@ -17,8 +17,8 @@ func memoryObserveCommand(a *App) *cobra.Command {
 	var file, id, key string
 	c := &cobra.Command{
 		Use: "observe", Short: "Store a new memory",
-		Long: `Store a new memory. Without --title, the content's first 80 characters are it. A
-namespace that is at its limits refuses it (exit 4); see reflectory governance explain.
+		Long: `Store a new memory. Without --title, the first 80 characters of the content are its title. A
+namespace that has reached its limits refuses it (exit 4); see reflectory governance explain.
 With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
 "kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?,
 "occurred_at"?, "id"?, "agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that
@@ -44,8 +44,8 @@ stored before changes nothing, so a file with keys can be given again after a cr
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs, such as team/mail (default: the configured one; see config show)")
-	c.Flags().StringVar(&id, "id", "", "name it yourself")
+	c.Flags().StringVar(&f.namespace, "namespace", "", "its namespace, such as team/mail (default: the configured one; see config show)")
+	c.Flags().StringVar(&id, "id", "", "choose its id")
 	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first memory")
 	c.Flags().StringVar(&file, "file", "", "store the memories of a JSON Lines `file`, or - for standard input")
 	return c
@@ -60,7 +60,7 @@ func observeOne(ctx context.Context, a *App, r *core.ObserveRequest) error {
 		return a.out.printJSON(memory)
 	}
 	if memory.EmbeddingModel == "" {
-		a.out.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
+		a.out.term.Line("warn: %s made no vector: only its words find it, until: reflectory memory reembed %s",
 			term.Clean(a.config.EmbeddingsModel.Value), term.Clean(memory.Namespace))
 	}
 	return a.out.say("%s", memory.ID)
@@ -73,8 +73,8 @@ func memoryReflectCommand(a *App) *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "reflect", Short: "Store a memory that is derived from others",
-		Long: `Store a memory that is derived from others. Its depth is one more than its deepest
-source's, and may not exceed the namespace's max_reflection_depth (exit 4); see
+		Long: `Store a memory that is derived from others. Its depth is one more than the depth of its deepest
+source, and may not exceed the namespace's max_reflection_depth (exit 4); see
 reflectory governance explain. A reflection that needs an approval is stored as
 pending: reflectory memory pending.`,
 		Example: `  reflectory memory reflect --source deploy-notes --source build-notes --title "Pattern" --content "Both begin with a clean tree."`,
@@ -92,9 +92,9 @@ pending: reflectory memory pending.`,
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs (default: the first source's)")
+	c.Flags().StringVar(&f.namespace, "namespace", "", "its namespace (default: the namespace of the first source)")
 	c.Flags().StringArrayVar(&sources, "source", nil, "an `ID` that it is derived from; may be repeated")
-	c.Flags().IntVar(&depth, "depth", 0, "assert its depth: another one is refused")
+	c.Flags().IntVar(&depth, "depth", 0, "its expected depth: any other is refused")
 	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first outcome")
 	return c
 }
@@ -108,7 +108,7 @@ func reflectOn(ctx context.Context, a *App, r *core.ReflectRequest) error {
 	case a.out.json:
 		return a.out.printJSON(result)
 	case result.PendingID != "":
-		a.out.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
+		a.out.term.Line("the reflection needs an approval: reflectory memory approve %s", result.PendingID)
 		return a.out.say("%s", result.PendingID)
 	}
 	a.out.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)

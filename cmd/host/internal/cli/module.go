@@ -9,14 +9,14 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 )
 
-// moduleRows are the facts for people.
+// moduleRows are the facts about a module, for people.
 func moduleRows(out *output, m *host.Module) [][2]string {
 	if m.Problem != nil {
 		return [][2]string{{"file", m.File}, {"problem", m.Problem.Message}, {"hint", out.hint(m.Problem)}}
 	}
 	pure := "no: " + m.Impure
 	if m.Pure {
-		pure = "yes: equal calls get the same answer, which is kept"
+		pure = "yes: equal calls get the same answer, which is cached"
 	}
 	return [][2]string{
 		{"file", m.File}, {"kind", string(m.Kind)}, {"abi", m.ABI},
@@ -25,7 +25,7 @@ func moduleRows(out *output, m *host.Module) [][2]string {
 	}
 }
 
-// meteredText says whether fuel bounds a module, and if not why.
+// meteredText says whether fuel limits a module, and if not, why.
 func meteredText(info *wasm.Info) string {
 	if info.Metered {
 		return "yes"
@@ -33,10 +33,11 @@ func meteredText(info *wasm.Info) string {
 	return "no, so it has a deadline and no fuel: " + info.Unmetered
 }
 
-// wasi begins the names of functions that every host has, and most guests import.
+// wasi is the prefix of functions that every host has, and that most guests import.
 const wasi = "wasi_snapshot_preview1."
 
-// moduleImports lists what it wants of this host, and counts the rest.
+// moduleImports lists the functions of this host that a module imports, and counts the
+// rest.
 func moduleImports(m *host.Module) string {
 	own := slices.DeleteFunc(slices.Clone(m.Imports), func(name string) bool { return strings.HasPrefix(name, wasi) })
 	if n := len(m.Imports) - len(own); n > 0 {
@@ -45,7 +46,7 @@ func moduleImports(m *host.Module) string {
 	return orNothing(own)
 }
 
-// moduleState says what a call finds of those before it.
+// moduleState says what a call finds from earlier calls.
 func moduleState(m *host.Module) string {
 	switch {
 	case m.Stateful:

@@ -13,16 +13,16 @@ import (
 )
 
 // output is where a command's results and messages go, and how they are printed. It knows
-// no operation: a noun's file asks for a result, and gives it to a function that prints it.
+// no operations: a command gets a result, and passes it to a function that prints it.
 type output struct {
 	Stdout, Stderr io.Writer
-	// term is what people see while a command works; nil before its settings are read.
+	// term shows people progress and messages; nil before the settings are read.
 	term *term.Printer
-	// json is --json.
+	// json is whether --json is given.
 	json bool
-	// commands is the command tree that runs, which hints are spelled with.
+	// commands is the tree of the running command, with which hints are rendered.
 	commands *cobra.Command
-	// result is the command's as JSON, once there is one.
+	// result is the command's result as JSON, once there is one.
 	result []byte
 }
 
@@ -32,14 +32,14 @@ func (out *output) say(format string, args ...any) error {
 	return err
 }
 
-// lines prints a text of one or several lines, broken between words where the terminal is
-// too narrow, and whole elsewhere. What goes on in the next line begins with the indent.
+// lines prints a text of one or several lines, wrapped between words if the terminal is
+// too narrow. Continuation lines begin with indent.
 func (out *output) lines(indent, format string, args ...any) {
 	fmt.Fprintln(out.Stdout, term.Wrap(fmt.Sprintf(format, args...), term.Width(out.Stdout), indent))
 }
 
-// printJSON prints a command's result as indented JSON, once the command has ended: what
-// goes wrong until then, as when the store is closed, is in the same value.
+// printJSON prints a command's result as indented JSON when the command has ended, so
+// that an error until then, such as from closing the store, is in the same value.
 func (out *output) printJSON(v any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -59,7 +59,7 @@ func (out *output) flush() error {
 	return err
 }
 
-// printResult prints a result: as JSON, or a line of it.
+// printResult prints a result: as JSON, or as a line of text.
 func (out *output) printResult(result any, format string, args ...any) error {
 	if out.json {
 		return out.printJSON(result)
@@ -67,8 +67,8 @@ func (out *output) printResult(result any, format string, args ...any) error {
 	return out.say(format, args...)
 }
 
-// showWith shows a result that there is whether or not the command failed, such as a purge
-// that is done although files hold what it removed still.
+// showWith shows a result that exists even if the command failed, such as a purge that is
+// done although files still hold its data.
 func showWith(err error, show func() error) error {
 	if shown := show(); err == nil {
 		return shown
@@ -90,15 +90,15 @@ func (out *output) table(header []string, rows [][]string) error {
 	return term.Table(out.Stdout, header, rows)
 }
 
-// prose is table where the last column explains, and is broken rather than cut.
+// prose is table with explanations in the last column, which are wrapped rather than cut.
 func (out *output) prose(header []string, rows [][]string) error {
 	return term.Prose(out.Stdout, header, rows)
 }
 
-// cell makes a text from outside a cell of a table, which cuts it where it has to.
+// cell prepares an untrusted text for a cell of a table, which cuts it if necessary.
 func cell(text string) string { return strings.TrimSpace(term.Clean(text)) }
 
-// printSection shows a title and, below it, what there is under each name.
+// printSection shows a title and, below it, names with their texts.
 func (out *output) printSection(title string, rows [][2]string) {
 	fmt.Fprintln(out.Stdout, title)
 	const indent = "               " // the width of a name
@@ -110,8 +110,8 @@ func (out *output) printSection(title string, rows [][2]string) {
 	}
 }
 
-// preview is the beginning of a text that may be long, after so many columns: as much as
-// the terminal's line holds, or 200 characters elsewhere.
+// preview is the start of a text that may be long, which is printed after that many
+// columns: as much as fits on the terminal's line, or 200 characters elsewhere.
 func (out *output) preview(after int, text string) string {
 	if width := term.Width(out.Stdout); width > 0 {
 		return term.Fit(term.Clean(text), max(1, width-after))
@@ -119,7 +119,7 @@ func (out *output) preview(after int, text string) string {
 	return term.Cut(text, 200)
 }
 
-// oneLine makes a text from outside fit a line of progress.
+// oneLine makes an untrusted text fit on a line of progress.
 func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
 
 // plural is a count with its noun.

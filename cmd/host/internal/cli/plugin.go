@@ -18,11 +18,11 @@ import (
 func pluginCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "plugin", Short: "Add, look at and check plugins",
-		Long: `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It runs
-only as it was pinned: reflectory.lock holds the SHA-256 of each of its files, and
-what it was granted. The lock is next to the nearest reflectory.yaml upwards;
-without one, in the data folder. The shipped plugins have a lock of their own,
-next to the program; the first counts where both pin a name.`,
+		Long: `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It only runs
+as it was pinned: reflectory.lock holds the SHA-256 of each of its files, and
+its grants. The lock is next to the nearest reflectory.yaml in this folder or above;
+without one, it is in the data folder. The shipped plugins have a lock of their own,
+next to the program; if both pin a name, the first one is used.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
@@ -92,7 +92,7 @@ func pluginVerifyCommand(a *App) *cobra.Command {
 		Use: "verify [NAME…]", Short: "Compare plugins with their lock, byte by byte",
 		Long: `Compare every file of the installed plugins, or of those named, with what the
 lock pins, and check signatures and grants. Exit codes: 0 all are as pinned, 3 some
-are not, 1 that couldn't be found out.`,
+are not, 1 the check failed.`,
 		Example: "  reflectory plugin verify\n  reflectory plugin verify --json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ are not, 1 that couldn't be found out.`,
 	}
 }
 
-// choosePlugins returns the plugins named, or all that are locked.
+// choosePlugins returns the named plugins, or all that are locked.
 func choosePlugins(set *install.Set, names []string) ([]*install.Plugin, error) {
 	var chosen []*install.Plugin
 	for _, name := range names {
@@ -127,7 +127,7 @@ func choosePlugins(set *install.Set, names []string) ([]*install.Plugin, error) 
 	return chosen, nil
 }
 
-// verifiedPlugin is what became of a plugin's verification.
+// verifiedPlugin is the result of verifying a plugin.
 type verifiedPlugin struct {
 	Name        string               `json:"name"`
 	Version     string               `json:"version"`

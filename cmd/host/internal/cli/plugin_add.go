@@ -30,11 +30,11 @@ func pluginAddCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "add PATH", Short: "Install the plugin in a folder and pin it",
 		Long: `Install the plugin in a folder and pin it in reflectory.lock: the SHA-256 of every
-file, for all platforms, and the capabilities that it is granted. What it asks for
-is shown. On a terminal you are asked; elsewhere, --grant has to name exactly that.
-A module is compiled first, and one that can't be is refused. Its files are copied
-to the plugin folder, unless --in-place keeps them where they are, for plugins that
-belong to the lock's own folder. What it replaces is named, a downgrade too; that
+file, for all platforms, and the capabilities that it is granted. The capabilities that it asks for
+are shown. On a terminal you are asked; elsewhere, --grant must name exactly these.
+A module is compiled first, and refused if that fails. Its files are copied
+to the plugin folder, unless --in-place leaves them where they are, for plugins that
+belong to the lock's own folder. The version that it replaces is named, and a downgrade too; that
 version's copy stays, since other locks may pin it, unless --purge deletes it
 (plugin prune deletes every copy that no lock names).`,
 		Example: `  reflectory plugin add words`,
@@ -80,27 +80,27 @@ func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 	return nil
 }
 
-// addedPlugin is a plugin that was pinned, and what holds it.
+// addedPlugin is a plugin that was pinned, and its limits.
 type addedPlugin struct {
 	host.PluginSummary
 	Limits *host.PluginLimits `json:"limits"`
-	// Metered is whether fuel bounds a module; if not, Unmetered says why. A process
-	// has neither.
+	// Metered is whether fuel limits a module; if not, Unmetered says why. A process has
+	// neither.
 	Metered   *bool  `json:"metered,omitempty"`
 	Unmetered string `json:"unmetered,omitempty"`
-	// Replaced says how it differs from what was pinned under its name.
+	// Replaced says how it differs from the version that was pinned under its name.
 	Replaced []string `json:"replaced,omitempty"`
-	// Described is whether the plugin said of itself what its plugin.yaml says; false
-	// where it can't be started on this machine.
+	// Described is whether the plugin described itself exactly as in its plugin.yaml;
+	// false if it can't be started on this machine.
 	Described bool `json:"described"`
 
-	module      *wasm.Info // nil of a process
+	module      *wasm.Info // nil for a process
 	undescribed error      // why it can't be started
 	files       int
-	signer      string // "" where nobody signed it
+	signer      string // "" if nobody signed it
 }
 
-// tried notes what came of a trial.
+// tried notes the result of a trial.
 func (p *addedPlugin) tried(module *wasm.Info, undescribed error) {
 	p.module, p.undescribed, p.Described = module, undescribed, undescribed == nil
 	if module != nil {
@@ -118,7 +118,7 @@ func (p *addedPlugin) print(a *App) {
 		fmt.Fprintf(a.out.Stdout, "replaces %s\n", strings.Join(p.Replaced, "; "))
 	}
 	if p.undescribed != nil {
-		a.out.term.Line("note: it couldn't be asked what it is, so only its plugin.yaml is known: %v", p.undescribed)
+		a.out.term.Line("note: the plugin couldn't be started here, so only its plugin.yaml is known: %v", p.undescribed)
 	}
 	fmt.Fprintf(a.out.Stdout, "pinned in %s\n", p.Lock)
 	if p.signer != "" {
@@ -126,11 +126,11 @@ func (p *addedPlugin) print(a *App) {
 	}
 }
 
-// tryPlugin tries what is about to be pinned: a module is compiled, so that the first
-// start of it is quick, and one that can't be isn't pinned; and the plugin is asked what it
-// is, so that one that lies in its plugin.yaml isn't pinned either. A plugin that can't be
-// started here, for want of its interpreter perhaps, may be right elsewhere: undescribed
-// says why.
+// tryPlugin tries a plugin before it is pinned. A module is compiled, so that its first
+// start is quick, and isn't pinned if that fails. The plugin is also asked to describe
+// itself, so that one whose plugin.yaml is wrong isn't pinned either. A plugin that can't
+// be started here, perhaps because its interpreter is missing, may work elsewhere:
+// undescribed says why it can't.
 func tryPlugin(ctx context.Context, a *App, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
 	drivers, err := host.OpenDrivers(a.config, []plugin.Installed{{Runtime: p.Package.Runtime}}, host.DriverOptions{Log: func(plugin.LogLine) {}})
 	if err != nil {
@@ -152,7 +152,8 @@ func tryPlugin(ctx context.Context, a *App, p *install.Plugin) (module *wasm.Inf
 	return module, err, nil
 }
 
-// approvePlugin shows what a plugin asks for and finds out whether it is granted.
+// approvePlugin shows the capabilities that a plugin asks for, and asks whether they are
+// granted.
 func approvePlugin(ctx context.Context, a *App, r install.Request, grant []string) error {
 	names := r.Package.Capabilities.List()
 	if len(names) == 0 || len(grant) > 0 || !term.IsTerminal(a.Stdin) || a.out.json {
@@ -172,12 +173,12 @@ func approvePlugin(ctx context.Context, a *App, r install.Request, grant []strin
 		return err
 	}
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
-		return sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s was not granted what it asks for", r.Package.Name)
+		return sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s was not granted the capabilities that it asks for", r.Package.Name)
 	}
 	return nil
 }
 
-// readAnswer reads a line of a person, who may also give up.
+// readAnswer reads a line from a person, who may also interrupt.
 func readAnswer(ctx context.Context, a *App) (string, error) {
 	return await(ctx, "an answer", func() (string, error) {
 		text, _ := bufio.NewReader(a.Stdin).ReadString('\n')
@@ -188,8 +189,8 @@ func readAnswer(ctx context.Context, a *App) (string, error) {
 func pluginRemoveCommand(a *App) *cobra.Command {
 	var purge bool
 	c := &cobra.Command{
-		Use: "remove NAME", Short: "Take a plugin out of the lock",
-		Long: `Take a plugin out of the lock. Its copied files stay in the plugin folder, where
+		Use: "remove NAME", Short: "Remove a plugin from the lock",
+		Long: `Remove a plugin from the lock. Its copied files stay in the plugin folder, where
 other locks may pin them too, unless --purge deletes them.`,
 		Example: "  reflectory plugin remove acme/words",
 		Args:    cobra.ExactArgs(1),

@@ -19,11 +19,11 @@ import (
 
 func pluginInspectCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "inspect NAME|PATH", Short: "Show all that is known of a plugin",
-		Long: `Show all that is known of an installed plugin, or of one in a folder that isn't
-installed: what it is and asks for, what bounds it, and what the lock pins. Of a
-process, what its sandbox would hold on this system; of a module, how it is called,
-and whether fuel counts what it executes. Nothing of it is run.
+		Use: "inspect NAME|PATH", Short: "Show everything that is known about a plugin",
+		Long: `Show everything that is known about an installed plugin, or one in a folder that isn't
+installed: what it is and asks for, its limits, and what the lock pins. For a
+process, the protection that its sandbox would give on this system; for a module, how it is called,
+and whether fuel counts what it executes. The plugin isn't run.
 
 With --json:
   name version kinds runtime description from lock folder granted   as plugin list has them
@@ -57,8 +57,8 @@ With --json:
 	}
 }
 
-// inspectPlugin is what is known of the installed plugin of a name, or of the plugin in a folder
-// of this machine.
+// inspectPlugin inspects the installed plugin with a name, or the plugin in a folder of
+// this machine.
 func inspectPlugin(ctx context.Context, a *App, name string) (*host.Inspection, error) {
 	i, err := do[host.Inspection](ctx, a, "plugin_get", &operation.PluginGet{Name: name})
 	if sdk.ReasonOf(err) != "plugin_not_found" {

@@ -16,5 +16,5 @@ func limitsLine(l *host.PluginLimits) string {
 	if l.Fuel > 0 {
 		return text + fmt.Sprintf(", fuel %d", l.Fuel)
 	}
-	return text + fmt.Sprintf(", processes %d (with their threads %d)", l.Processes, l.Processes*sandbox.TasksPerProcess)
+	return text + fmt.Sprintf(", processes %d (%d with their threads)", l.Processes, l.Processes*sandbox.TasksPerProcess)
 }

@@ -24,9 +24,9 @@ func pluginLogsCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "logs NAME", Short: "Show what a plugin has logged",
 		Long: `Show what a plugin has logged in all runs, the newest line last. Lines are kept
-from level info on, or from --log-level where that is less, in
+from level info on, or from --log-level if that is lower, in
 <data-dir>/logs/plugins, some 16 MiB for each plugin. The values of environment
-variables that the plugin was granted are *** in them.`,
+variables that the plugin was granted are replaced by ***.`,
 		Example: `  reflectory plugin logs reflectory/schema-eval
   reflectory plugin logs reflectory/schema-eval --lines 500 --json`,
 		Args: cobra.ExactArgs(1),
@@ -40,7 +40,7 @@ variables that the plugin was granted are *** in them.`,
 		},
 	}
 	c.Flags().IntVar(&in.Lines, "lines", 0, fmt.Sprintf("how many lines at most (default %d)", operation.DefaultLogLines))
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with lines as they are written, until interrupted")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue with lines as they are written, until interrupted")
 	return c
 }
 
@@ -50,7 +50,7 @@ func pluginLogs(ctx context.Context, a *App, in *operation.PluginLogs, follow bo
 	}
 	asked := ctx
 	if follow {
-		asked = context.WithoutCancel(ctx) // interrupting ends the following, not what is there already
+		asked = context.WithoutCancel(ctx) // an interrupt ends only the waiting for new lines
 	}
 	tail, err := do[operation.PluginLog](asked, a, "plugin_logs", in)
 	if err != nil {
@@ -89,11 +89,10 @@ func printLogLine(out *output, l plugin.LogLine) error {
 	return err
 }
 
-// shortRunID is how much of a run's id is shown: what finds it again.
+// shortRunID is how much of a run's id is shown: enough to find the run.
 const shortRunID = 13
 
-// logText is a line's message and its fields. A name or value that could pass for
-// more than one is quoted.
+// logText is a line's message and its fields. An ambiguous name or value is quoted.
 func logText(l plugin.LogLine) string {
 	var text strings.Builder
 	text.WriteString(l.Message)
@@ -103,7 +102,7 @@ func logText(l plugin.LogLine) string {
 	return text.String()
 }
 
-// quoted is a text, in quotes where a space, a quote or an equals sign is in it.
+// quoted is a text, in quotes if it has a space, a quote or an equals sign.
 func quoted(text string) string {
 	if strings.ContainsAny(text, " \"=\n\t") {
 		return strconv.Quote(text)

@@ -14,7 +14,7 @@ func pluginNewCommand(out *output) *cobra.Command {
 	var o scaffold.Options
 	c := &cobra.Command{
 		Use: "new NAME --lang LANGUAGE", Short: "Begin a plugin that works",
-		Long: `Begin a plugin: write a project whose plugin works, with fixtures, and a README
+		Long: `Begin a plugin: write a project with a working plugin, fixtures, and a README
 that says how to build, test and add it. NAME is publisher/name; without a
 publisher it is local/name. The languages and their runtimes:
 
@@ -49,7 +49,7 @@ func languageTable() string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// newPlugin writes a new plugin and says what to do with it.
+// newPlugin writes a new plugin and says what to do next.
 func newPlugin(out *output, o scaffold.Options) error {
 	dir, files, err := scaffold.Write(o)
 	if err != nil {

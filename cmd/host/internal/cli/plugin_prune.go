@@ -45,6 +45,6 @@ func printPruned(out *output, pruned *install.Pruned, dryRun bool) error {
 	if dryRun {
 		did = "would delete"
 	}
-	out.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), term.Size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
+	out.term.Line("%s %s of %s; kept the copies that %s", did, plural(len(pruned.Removed), "copy", "copies"), term.Size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
 	return nil
 }

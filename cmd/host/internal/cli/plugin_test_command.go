@@ -17,12 +17,12 @@ import (
 func pluginTestCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "test DIR", Short: "Check a plugin against the contract",
-		Long: `Check a plugin, in any language and over either runtime, against the contract. DIR
+		Long: `Check a plugin, in any language and with either runtime, against the contract. DIR
 is a package: the folder with its plugin.yaml. It needn't be installed: it is run
-as it is there, and granted all that it asks for. Its fixtures, DIR/tests/*.json,
-each hold a config, a request and what is wanted of the answer.
+from there, and granted everything that it asks for. Its fixtures, DIR/tests/*.json,
+each hold a config, a request and the expected answer.
 
-Exit codes: 0 every case passed, 3 some failed, 1 that couldn't be found out.`,
+Exit codes: 0 every case passed, 3 some failed, 1 the check failed.`,
 		Example: "  reflectory plugin test words\n  reflectory plugin test words --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -104,5 +104,6 @@ func printConformance(out *output, name string, results []sdktest.Result) error 
 	return exitNotValidUnless(passed, nil)
 }
 
-// noVerdicts has a module asked each time: a kept verdict says nothing of it.
+// noVerdicts has a module asked each time: a cached verdict says nothing about the
+// module.
 const noVerdicts = -1

@@ -263,7 +263,7 @@ func TestARefusalOutsideARunIsRecorded(t *testing.T) {
 		t.Errorf("%d records", n)
 	}
 	code, _, errs := w.run(t.Context(), "evaluate", "--evaluator", evaluator, output) // the store is open here
-	if code != exitDenied || !strings.Contains(errs, "1 decisions of policies weren't recorded") {
+	if code != exitDenied || !strings.Contains(errs, "1 policy decisions weren't recorded") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	end()

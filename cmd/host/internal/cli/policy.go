@@ -18,8 +18,8 @@ import (
 
 func policyCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "policy", Short: "Check, test and compare policies, and tell how they decide",
-		Long: `Check, test and compare policies, and tell how they decide. A policy folder holds
+		Use: "policy", Short: "Check, test and compare policies, and show how they decide",
+		Long: `Check, test and compare policies, and show how they decide. A policy folder holds
 <point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. Where no
 file decides, the built-in default does: policy describe POINT prints it.`,
 		RunE: needsCommand,
@@ -31,8 +31,7 @@ file decides, the built-in default does: policy describe POINT prints it.`,
 	return c
 }
 
-// currentPolicies loads the folder that a flag names, else the folder of the
-// configuration.
+// currentPolicies loads the folder that a flag names, else the configured folder.
 func currentPolicies(a *App, points *policy.Points, dir string) (*policy.Set, error) {
 	if dir != "" {
 		return host.LoadPolicies(points, dir)
@@ -58,7 +57,7 @@ func policyCheckCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "check DIR", Short: "Say everything that is wrong with a policy folder",
 		Long: `Say everything that is wrong with a policy folder: syntax, names, types, branches
-that can't be reached, costs, and policies that hold at the same place. Exit
+that can't be reached, costs, and policies with the same point and namespace. Exit
 codes: 0 it can be used, 3 it can't.`,
 		Example: "  reflectory policy check examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
@@ -99,8 +98,8 @@ func printChecked(out *output, checked policyChecked) error {
 
 func policyListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the policies of the folder that decide now",
-		Long: `List the policies of the folder that decide now, by file. Where none does, the
+		Use: "list", Short: "List the policies of the folder that are in force",
+		Long: `List the policies of the folder that are in force, by file. Where there is none, the
 built-in defaults decide; see reflectory policy explain.`,
 		Example: "  reflectory policy list",
 		Args:    cobra.NoArgs,
@@ -113,7 +112,7 @@ built-in defaults decide; see reflectory policy explain.`,
 				return a.out.printJSON(found)
 			}
 			if len(found.Items) == 0 {
-				a.out.term.Line("no policy is in the folder: the built-in defaults decide")
+				a.out.term.Line("there is no policy in the folder: the built-in defaults decide")
 				return nil
 			}
 			return printPolicies(a.out, found.Items)
@@ -144,9 +143,9 @@ func policyTestCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "test DIR", Short: "Run the cases next to the policies of a folder",
 		Long: `Run the cases next to the policies of a folder. Each policy is tested alone; inputs
-that a case doesn't name are empty, and a case names the outputs that it cares
-for. Conditions that the cases saw only one way are listed. Exit codes: 0 every
-case passed, 3 one didn't.`,
+that a case doesn't name are empty, and a case names only the outputs that it
+checks. Conditions that were only ever true, or only ever false, are listed. Exit codes: 0 every
+case passed, 3 a case failed.`,
 		Example: "  reflectory policy test examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return policyTest(c.Context(), out, args[0]) },

@@ -74,12 +74,12 @@ func policyReplayCommand(a *App) *cobra.Command {
 	var log, since string
 	c := &cobra.Command{
 		Use: "replay NEW", Short: "Decide recorded decisions again under a candidate, and show what would change",
-		Long: `Decide recorded decisions again under a candidate policy folder, and show what
-would have come out differently, before it is rolled out: by name, after the
+		Long: `Decide recorded decisions again with a candidate policy folder, and show what
+would change, before it is rolled out: by name, after the
 host's own conditions, and separately what the candidate wants and the conditions
-refuse. The decisions come from the store, or with --log from a file that policy
-eval wrote. What was recorded without its inputs, since they are masked or too
-large, is counted and passed over.
+would refuse. The decisions come from the store, or with --log from a file that policy
+eval wrote. Decisions that were recorded without their inputs, because these are masked or too
+large, are counted and skipped.
 Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory policy replay examples/policy-folder/candidate --since 72h
   reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl --since 2026-11-02`,
@@ -118,7 +118,7 @@ func policyReplay(ctx context.Context, a *App, dir, log, since string) error {
 	return exitNotValidUnless(replayed.Changed == 0, err)
 }
 
-// counted shows how many records were taken.
+// counted shows how many records were processed.
 func counted(out *output, records iter.Seq2[*policy.Record, error]) iter.Seq2[*policy.Record, error] {
 	return func(yield func(*policy.Record, error) bool) {
 		taken := int64(0)
@@ -144,7 +144,7 @@ func replayLog(ctx context.Context, a *App, set *policy.Set, log string, since t
 	return &operation.PolicyReplayed{Replay: replay}, err
 }
 
-// replayStore has the host decide its own decisions again, by the files of a folder.
+// replayStore has the host decide its own decisions again, with the policies of a folder.
 func replayStore(ctx context.Context, a *App, points *policy.Points, dir string, since time.Time) (*operation.PolicyReplayed, error) {
 	folder, err := host.PolicyFolder(dir)
 	if err != nil {
@@ -189,7 +189,7 @@ func printPolicyReplay(out *output, r *policy.Replay) {
 	fmt.Fprintln(out.Stdout)
 }
 
-// parseSince reads a duration before now, a date or a time. "" is the beginning.
+// parseSince reads a duration before now, a date or a time. "" means from the start.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -202,6 +202,6 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, usageError{sdk.Errorf(sdk.Invalid, "usage", "--since %q is no time", text).
+	return time.Time{}, usageError{sdk.Errorf(sdk.Invalid, "usage", "--since %q isn't a time", text).
 		WithHint("write a duration such as 72h, a date such as 2026-11-21, or a time such as 2026-11-21T08:00:00Z")}
 }

@@ -14,9 +14,9 @@ import (
 func policyDescribeCommand(out *output) *cobra.Command {
 	var schema bool
 	c := &cobra.Command{
-		Use: "describe [POINT]", Short: "Print what a point's policies see and give, and its default",
-		Long: `Print what a point's policies see and give, the functions that they have, what
-happens where one fails, and the default. Without a point, list the points.
+		Use: "describe [POINT]", Short: "Print the inputs and outputs of a point's policies, and its default",
+		Long: `Print the inputs and outputs of a point's policies, the functions that they have, what
+happens if one fails, and the default. Without a point, list the points.
 --schema prints the JSON Schema of policy files, for editors.`,
 		Example: `  reflectory policy describe
   reflectory policy describe gate

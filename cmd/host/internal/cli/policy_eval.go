@@ -18,7 +18,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// policyFlags are what explain and eval take.
+// policyFlags are the flags of explain and eval.
 type policyFlags struct {
 	policies, namespace, input, log string
 }
@@ -26,10 +26,10 @@ type policyFlags struct {
 func policyExplainCommand(a *App) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
-		Use: "explain POINT", Short: "Say which policies hold in a namespace, and how they decide",
-		Long: `Say which policies hold in a namespace, the most specific first: each may leave
-a case open to the next. With --input, also how they decide: every condition that
-was asked, every variable, and what it cost.`,
+		Use: "explain POINT", Short: "Say which policies are in force in a namespace, and how they decide",
+		Long: `Say which policies are in force in a namespace, the most specific first: each may leave
+a case to the next. With --input, also how they decide: every condition that
+was evaluated, every variable, and the cost.`,
 		Example: `  reflectory policy explain gate --namespace finance/ledger --policies examples/policy-folder/policies
   reflectory policy explain gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		Args: cobra.ExactArgs(1),
@@ -95,7 +95,7 @@ func policyChain(out *output, set *policy.Set, point core.Point, namespace strin
 	return out.table([]string{"POLICY", "NAMESPACE", "WHY"}, rows)
 }
 
-// printEvaluation prints how one policy came to its answer.
+// printEvaluation prints how one policy decided.
 func printEvaluation(out *output, e *policy.Evaluation) {
 	fmt.Fprintf(out.Stdout, "%s\n", term.Clean(e.File))
 	for _, s := range e.Steps {
@@ -139,10 +139,10 @@ func outputLine(output map[string]any) string {
 func policyEvalCommand(a *App) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
-		Use: "eval POINT", Short: "Decide once, for inputs of a file",
-		Long: `Decide once, for inputs of a file: a JSON object by the names that policy describe
+		Use: "eval POINT", Short: "Decide once, for the inputs in a file",
+		Long: `Decide once, for the inputs in a file: a JSON object with the names that policy describe
 lists. Inputs that are absent are empty. --log appends the decision to a log
-that policy replay reads. Exit codes: 0 decided, 4 decided by a refusal.`,
+that policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 		Example: `  reflectory policy eval gate --input examples/policy-folder/memory.json
   reflectory policy eval gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		Args: cobra.ExactArgs(1),
@@ -234,12 +234,12 @@ func policyInputs(a *App, f policyFlags) (map[string]any, error) {
 			}
 			return inputs, nil
 		}
-		err = errors.New("it is no JSON object")
+		err = errors.New("it isn't a JSON object")
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		err = fmt.Errorf("at byte %d: %w", syntax.Offset, err)
 	}
 	return nil, sdk.Errorf(sdk.Invalid, "policy_input_invalid", "the inputs of %s can't be used: %w", f.input, err).
-		WithHint("write a JSON object by input names, as policy describe lists them")
+		WithHint("write a JSON object with the input names that policy describe lists")
 }

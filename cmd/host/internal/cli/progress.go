@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// runEvents shows a run as it goes; nil with --json.
+// runEvents shows a run while it runs; nil with --json.
 func runEvents(out *output) func(core.Event) {
 	if out.json {
 		return nil
@@ -20,7 +20,7 @@ func runEvents(out *output) func(core.Event) {
 	return func(e core.Event) { showEvent(out, e) }
 }
 
-// doing says what a role does, while it does it.
+// doing is what a role does, for the status.
 var doing = map[sdk.Role]string{sdk.RoleGenerate: "generating", sdk.RoleCorrect: "correcting", sdk.RoleEvaluate: "evaluating"}
 
 func showEvent(out *output, e core.Event) {
@@ -31,7 +31,7 @@ func showEvent(out *output, e core.Event) {
 	case core.NodeEnded:
 		out.term.Clear()
 		if e.Skipped {
-			out.term.Line("  skipped: its when said no")
+			out.term.Line("  skipped: its when condition is false")
 		}
 	case core.IterationStarted:
 		out.term.Status("  %d/%d  %s …", e.Iteration, e.Max, doing[e.Role])
@@ -44,7 +44,7 @@ func showEvent(out *output, e core.Event) {
 	case core.CorrectorFailed:
 		out.term.Note("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
 	case core.FeedbackFailed:
-		out.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
+		out.term.Line("warn: the memories couldn't learn from the run: %s", term.Clean(e.Err.Error()))
 	case core.LoopEnded:
 		out.term.Line("%s", loopLine(out, e.Result))
 	}
@@ -57,7 +57,7 @@ func attemptLine(out *output, e core.AttemptJudged) string {
 		colour = out.term.Good
 	}
 	switch {
-	case len(at.Errors) > 0 && at.Accepted: // of a child, perhaps: it passed all the same
+	case len(at.Errors) > 0 && at.Accepted: // perhaps from one evaluator of several: the attempt passed all the same
 		word += ": " + firstError(at.Errors)
 	case len(at.Errors) > 0:
 		word = firstError(at.Errors)
@@ -66,8 +66,8 @@ func attemptLine(out *output, e core.AttemptJudged) string {
 		word, out.term.Faint(term.Duration(e.Took)))
 }
 
-// wordFor says how a judged attempt fared: valid is the evaluator's word, and
-// accepted or refused the loop's own rule's, where that differs.
+// wordFor says how a judged attempt fared: valid by the evaluator, and accepted or
+// refused by the loop's own rule, if the two differ.
 func wordFor(at *core.Attempt) string {
 	switch {
 	case at.Valid && at.Accepted:
@@ -99,7 +99,7 @@ func loopLine(out *output, r *core.LoopResult) string {
 	return line
 }
 
-// firstError is the first finding on one line, and how many follow.
+// firstError is the first finding on one line, and how many more there are.
 func firstError(findings []sdk.Finding) string {
 	text := strings.TrimSpace(term.Clean(errorText(&findings[0])))
 	if more := len(findings) - 1; more > 0 {
@@ -108,7 +108,7 @@ func firstError(findings []sdk.Finding) string {
 	return text
 }
 
-// errorText is a finding with its place and its source.
+// errorText is a finding with its path and its source.
 func errorText(f *sdk.Finding) string {
 	text := f.Message
 	if f.Path != "" {
@@ -120,7 +120,7 @@ func errorText(f *sdk.Finding) string {
 	return text
 }
 
-// rank is the place of a level among them.
+// rank is the position of a level in the list of levels.
 func rank(level string) int { return slices.Index(config.LogLevels(), level) }
 
 // shows reports whether logs of a level are shown.
@@ -128,7 +128,7 @@ func (a *App) shows(level string) bool {
 	return rank(level) >= rank(a.config.LogLevel.Value)
 }
 
-// pluginLog shows a plugin's log line, from the configured level.
+// pluginLog shows a plugin's log line, if its level is at least the configured one.
 func (a *App) pluginLog(l plugin.LogLine) {
 	if !a.shows(l.Level) {
 		return

@@ -110,7 +110,7 @@ func TestProgress_ImportAndExportMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = feed.Close()
-	importing.until("rebuilding what follows from the records …", "checking …", "imported ")
+	importing.until("rebuilding derived data …", "checking …", "imported ")
 	importing.end()
 
 	w.watchFile("store import all.jsonl --data-dir another", "iB of ", "imported ")
@@ -141,9 +141,9 @@ func (w *world) watchFile(line string, texts ...string) {
 func TestProgress_ChecksCountWhatTheyRead(t *testing.T) {
 	w, _ := manyMemories(t)
 	w.watchFile("store check", "checking …", ",000 records", "everything agrees")
-	w.watchFile("store check --repair", "rebuilding what follows from the records …", ",000 records", "checking …", "everything agrees")
+	w.watchFile("store check --repair", "rebuilding derived data …", ",000 records", "checking …", "everything agrees")
 	w.watchFile("audit verify", "reading the journal …")
-	w.watchFile("memory sweep default", "looking at the memories …", "350 memories", "looked at")
+	w.watchFile("memory sweep default", "evaluating the memories …", "350 memories", "evaluated")
 	w.watchFile("memory reembed default", "making vectors …", "% ", " of 350 memories", "0 of 350 memories got")
 	if err := os.Mkdir("policies", 0o700); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func replayCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "replay RUN", Short: "Judge a stored run's attempts again, and show what would change",
 		Long: `Judge a stored run's attempts again: with the run's own evaluator, or another
-one, or another rule for passing. No generator and no corrector is called, and
+one, or another rule for passing. No generator or corrector is called, and
 nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory replay 01939f2c
   reflectory replay 01939f2c --evaluator stricter.yaml

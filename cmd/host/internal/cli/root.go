@@ -11,32 +11,32 @@ import (
 
 const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
 corrects it until it passes or a limit stops it. Generators, evaluators and
-correctors are plugins that run outside its trust. Every attempt is stored
-before the next step, so a killed run resumes where it was.
+correctors are plugins, which it doesn't trust. Every attempt is stored
+before the next step, so a killed run resumes where it stopped.
 
-Results go to standard output and all else to standard error. With --json,
+Results go to standard output and everything else to standard error. With --json,
 standard output is one JSON value, and an error is
 {"error": {"code", "message", "hint"?, "try"?, "details"?}}.
 
 Exit codes: 0 passed, 1 failure, 2 usage, 3 not valid, 4 refused, 5 raised,
 130 cancelled.`
 
-// root is the command tree, the one list of all commands.
+// root is the command tree: the one list of all commands.
 func (a *App) root() *cobra.Command {
 	a.begin()
 	root := &cobra.Command{
 		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
 		Example: "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
-		// --version and -v, which work with any configuration, also a broken one.
+		// --version and -v, which work with any configuration, even a broken one.
 		Version:       host.VersionOf(version).String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if c.Name() == "help" {
-				return nil // which helps to fix settings, too
+				return nil // which helps to fix settings
 			}
 			if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
-				return nil // it is silent about what is wrong
+				return nil // completion reports no errors
 			}
 			if err := a.load(); err != nil {
 				return err
@@ -56,14 +56,14 @@ func (a *App) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}")
 	f := root.PersistentFlags()
 	f.BoolVar(&a.out.json, "json", false, "print one JSON value on standard output")
-	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
+	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all data (default: in the user's data home)")
 	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder that added plugins are copied to (default: plugins in the data folder)")
 	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock next to reflectory.yaml, else in the data folder)")
-	f.StringVar(&a.flags.policyDir, "policy-dir", "", "folder of the policies (default: policies in the data folder, if it is there)")
+	f.StringVar(&a.flags.policyDir, "policy-dir", "", "folder of the policies (default: policies in the data folder, if it exists)")
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
-	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
-	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full, once it is on disk, or relaxed, sooner: a crash may then lose the newest (default full)")
-	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
+	f.StringVar(&a.flags.logLevel, "log-level", "", "lowest level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
+	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full, once it is on disk, or relaxed, earlier: a crash may then lose the newest changes (default full)")
+	f.StringVar(&a.flags.agent, "agent", "", "`name` of the agent, which events record (default: your user name)")
 	f.StringVar(&a.flags.server, "server", "", "`URL` of a server that is asked, with the token in REFLECTORY_TOKEN, instead of the store here")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
@@ -78,15 +78,15 @@ func (a *App) root() *cobra.Command {
 		a.marksStart(c)
 	}
 	a.completes(root)
-	// Else the library doesn't know them while it looks for the command, and takes what
-	// follows for their value.
+	// Otherwise the library doesn't know them while it looks for the command, and takes
+	// the next word as their value.
 	root.InitDefaultHelpFlag()
 	root.InitDefaultVersionFlag()
 	return root
 }
 
-// marksStart makes a command and its children note that their command line was
-// understood: an error before that is one of usage.
+// marksStart makes a command and its children note that their command line was valid: an
+// error before that is a usage error.
 func (a *App) marksStart(c *cobra.Command) {
 	allowed := c.Args
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func (a *App) marksStart(c *cobra.Command) {
 	}
 }
 
-// needsCommand is what a command that only groups others does.
+// needsCommand runs for a command that only groups others.
 func needsCommand(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(c, args[0])

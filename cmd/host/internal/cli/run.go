@@ -23,7 +23,7 @@ func runCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run WORKFLOW", Short: "Run a workflow",
 		Long: `Run a workflow. Its progress goes to standard error, its result to standard
-output. The workflow's own state is overlaid by --state-file, then --input, which
+output. --state-file overrides the workflow's own state, then --input, which
 becomes state.input, then each --state.
 
 Exit codes: 0 passed, 3 exhausted (the best or last attempt is still printed),
@@ -39,8 +39,8 @@ resumed.`,
 	}
 	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&in.Session, "session", "", "`name` of the session that the run's recalls are turns of (default the run's id)")
-	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it parses, else text")
-	c.Flags().StringVar(&flags.file, "state-file", "", "lay a JSON object `file` over the state")
+	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it can be parsed, else text")
+	c.Flags().StringVar(&flags.file, "state-file", "", "override the state with a JSON object `file`")
 	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
 	traceContentFlag(a, c)
 	return c
@@ -62,23 +62,23 @@ func runWorkflow(ctx context.Context, a *App, path string, in *operation.RunStar
 	return printRun(a.out, run)
 }
 
-// filesOf are the files of a source, for a request that has its text.
+// filesOf are the files of a source, for a request that contains its text.
 func filesOf(source core.Source) operation.SourceFiles {
 	return operation.SourceFiles{File: source.File, Files: source.Files}
 }
 
-// shownCall has a run shown as it goes.
+// shownCall is a call that shows a run while it runs.
 func shownCall(out *output) operation.Call {
 	return operation.Call{Events: runEvents(out), Pieces: out.term.Live() && !out.json}
 }
 
 func resumeCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a run that was killed, cancelled or failed",
-		Long: `Go on with a run that was killed, cancelled or failed, at the first step that it
+		Use: "resume RUN", Short: "Resume a run that was killed, cancelled or failed",
+		Long: `Resume a run that was killed, cancelled or failed, at the first step that it
 did not record. RUN is a run's id, or at least its first 8 characters. The
-workflow is the one that the run was started with, whatever became of its file.
-A run that is done is refused. The exit codes are the same as for run.`,
+workflow is the one that the run was started with, even if its file has changed.
+A finished run is refused. The exit codes are the same as for run.`,
 		Example: "  reflectory resume 01939f2d",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return resumeRun(c.Context(), a, args[0]) },
@@ -122,11 +122,11 @@ func printRun(out *output, run *operation.RunEnded) error {
 	return statusExit(run.Status)
 }
 
-// readsInput is how a template or a script reads what --input gives.
+// readsInput matches a template or a script that reads what --input gives.
 var readsInput = regexp.MustCompile(`\bstate(\.input\b|\[["']input["']\])`)
 
-// inputHint says that a run which failed lacks the input that its workflow reads, ""
-// where it doesn't.
+// inputHint says that a failed run lacks the input that its workflow reads; "" if it
+// doesn't.
 func inputHint(run *core.Run) string {
 	var state struct {
 		Input json.RawMessage `json:"input"`
@@ -134,21 +134,21 @@ func inputHint(run *core.Run) string {
 	if run.Error == nil || json.Unmarshal(run.State, &state) != nil || state.Input != nil || !readsInput.MatchString(run.Source.Text) {
 		return ""
 	}
-	return "the workflow reads state.input, and the run was given none: reflectory run " + run.Source.File + " --input FILE"
+	return "the workflow reads state.input, but the run was given none: reflectory run " + run.Source.File + " --input FILE"
 }
 
-// resumeHint says how to go on with a run, "" where that leads nowhere: the run
-// is done, or its steps are used up and would be again.
+// resumeHint says how to resume a run; "" if that doesn't help: the run is finished, or
+// its steps are used up and would be again.
 func resumeHint(run *core.Run) string {
 	if !run.Status.Resumable() || run.Error != nil && run.Error.Code == workflow.ReasonStepLimit {
 		return ""
 	}
-	return "go on with: reflectory resume " + run.ID
+	return "resume with: reflectory resume " + run.ID
 }
 
-// printOutput prints a result's output: a text as it is, except what would
-// steer a terminal, and anything else as JSON. A result without output is printed
-// whole, and so is an evaluation's: what it says of the output is the point of it.
+// printOutput prints a result's output: a text as it is, without control characters, and
+// anything else as JSON. A result without output is printed whole, and so is the result
+// of an evaluation, whose verdict is what matters.
 func printOutput(out *output, result json.RawMessage) error {
 	var r struct {
 		Output     json.RawMessage `json:"output"`

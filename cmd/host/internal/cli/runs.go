@@ -22,8 +22,8 @@ func runsListCommand(a *App) *cobra.Command {
 	f := &operation.RunList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
-		Long: `List runs, the newest first. One whose program was killed is interrupted: resume goes
-on with it.`,
+		Long: `List runs, the newest first. A run whose program was killed is shown as interrupted: resume
+continues it.`,
 		Example: "  reflectory runs list --status error --limit 10",
 		RunE: func(c *cobra.Command, _ []string) error {
 			page, err := do[operation.Page[operation.RunSummary]](c.Context(), a, "run_list", f)

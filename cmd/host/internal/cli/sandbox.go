@@ -11,16 +11,16 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 )
 
-// sandboxRows are the facts for people: each part, and what is missing.
+// sandboxRows are the facts about a sandbox, for people: each part, and what is missing.
 func sandboxRows(f host.Sandbox) [][2]string {
-	holds := "all that is essential"
+	holds := "everything essential"
 	switch {
 	case f.Mode == string(sandbox.Off):
 		holds = "nothing: it is off"
 	case f.Refuses:
 		holds = "too little: plugins that are processes are refused"
 	case !f.Essentials:
-		holds = "not all that is essential"
+		holds = "not everything essential"
 	}
 	landlock := yes(f.Landlock > 0)
 	if f.Landlock > 0 {
@@ -52,14 +52,14 @@ func yes(is bool) string {
 	return "no"
 }
 
-// confinementRows are the facts for people.
+// confinementRows are the facts about a plugin's confinement, for people.
 func confinementRows(c *host.Confinement) [][2]string {
 	reads := strings.Join(c.Reads, ", ")
 	if i := slices.Index(c.Reads, install.FSSystem); i >= 0 {
 		reads = strings.Join(slices.Replace(slices.Clone(c.Reads), i, i+1, "the system's folders"), ", ")
 	}
 	if c.Landlock == 0 {
-		reads = "all that its user may"
+		reads = "everything that its user may read"
 	}
 	reaches := orNothing(c.Reaches)
 	if !c.Seccomp {

@@ -11,7 +11,7 @@ import (
 func sessionCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "session", Short: "Look at sessions of recalls and feedback", RunE: needsCommand,
-		Long: "Look at sessions. A session is a row of turns, each a recall and its feedback.",
+		Long: "Look at sessions. A session is a series of turns, each a recall and its feedback.",
 	}
 	c.AddCommand(sessionShowCommand(a))
 	return c

@@ -17,10 +17,10 @@ import (
 func statusCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show what this host is and what it can do",
-		Long: `Show what this host is and what it can do: its version, where it keeps its state,
+		Long: `Show what this host is and what it can do: its version, where its data is,
 who has its store open, the installed plugins with what would confine them, the
-parts of the sandbox that this system has, and what is kept of WASM modules. Nothing
-is started, opened for writing, or changed. What is wrong with a part is reported there;
+parts of the sandbox that this system has, and the cache of WASM modules. Nothing
+is started, opened for writing, or changed. An error in a part is reported there;
 the exit code is 0.
 
 With --json, each part is an object of its own; later versions add to them:
@@ -37,9 +37,9 @@ With --json, each part is an object of its own; later versions add to them:
             store open; auth is none where it asks for no credentials
   wasm      folder, code_bytes, module_bytes, verdicts, verdict_bytes,
             verdict_limit_bytes
-Store, plugins and wasm have problem, {code, message, hint?, try?, details?}, where
-they can't be looked at; the whole has one where no command that needs the host can
-work, as with policies that can't decide.`,
+Store, plugins and wasm have problem, {code, message, hint?, try?, details?}, if
+they can't be read; the whole has one if no command that needs the host can
+work, as with invalid policies.`,
 		Example: "  reflectory status\n  reflectory status --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := currentStatus(c.Context(), a)
@@ -54,7 +54,8 @@ work, as with policies that can't decide.`,
 	}
 }
 
-// currentStatus asks the host, or, where none can be opened, looks at what there is of it.
+// currentStatus asks the host, or, if it can't be opened, reports what can be read
+// without it.
 func currentStatus(ctx context.Context, a *App) (*host.Status, error) {
 	if _, err := a.client(ctx); err != nil {
 		return nil, err
@@ -119,14 +120,14 @@ func storeLine(s host.StoreStatus) string {
 	case s.Problem != nil:
 		return s.Problem.Message
 	case !s.Exists:
-		return "none yet: the first run makes it"
+		return "none yet: the first run creates it"
 	case s.Holder != nil:
 		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", term.Size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
 	}
 	return term.Size(s.Bytes) + ", not open"
 }
 
-// wasmLine is what is kept of modules on a line, for people.
+// wasmLine is the cache of modules on a line, for people.
 func wasmLine(s host.WASMStatus) string {
 	if s.Problem != nil {
 		return s.Problem.Message

@@ -23,11 +23,11 @@ func storeCheckCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Prove that records, indices, links and events agree",
 		Long: `Prove that records, indices, links and events agree, and that the journal's chains are
-whole. --repair first rebuilds what follows from other records, such as indices.
-Exit codes: 0 all agrees, 3 it doesn't.`,
+intact. --repair first rebuilds derived data, such as indices.
+Exit codes: 0 everything agrees, 3 it doesn't.`,
 		Example: "  reflectory store check",
 	}
-	c.Flags().BoolVar(&repair, "repair", false, "first rebuild what follows from other records")
+	c.Flags().BoolVar(&repair, "repair", false, "first rebuild derived data, such as indices")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		a.noteNewStore()
 		a.out.term.Status("checking …")
@@ -55,7 +55,7 @@ func printStoreChecked(out *output, checked *operation.StoreChecked) error {
 	case checked.Valid:
 		out.term.Line("%s", out.term.Good("everything agrees"))
 	case rebuildable > 0:
-		out.term.Line("%s, %d of those above can be repaired with: reflectory store check --repair", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+		out.term.Line("%s, %d of them can be repaired with: reflectory store check --repair", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
 	default:
 		out.term.Line("%s", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
@@ -63,5 +63,5 @@ func printStoreChecked(out *output, checked *operation.StoreChecked) error {
 }
 
 func replaceFlag(c *cobra.Command, replace *bool) {
-	c.Flags().BoolVar(replace, "replace", false, "replace the store that is there, which is lost")
+	c.Flags().BoolVar(replace, "replace", false, "replace the existing store, which is lost")
 }

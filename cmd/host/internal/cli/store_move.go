@@ -19,9 +19,9 @@ import (
 
 func storeExportCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "export FILE", Short: "Write all that the store holds as JSON Lines",
-		Long: `Write all that the store holds as JSON Lines, but for what follows from other records.
-FILE appears once it is complete; - is standard output. It holds content: keep it
+		Use: "export FILE", Short: "Write everything in the store as JSON Lines",
+		Long: `Write everything in the store as JSON Lines, without derived data.
+FILE appears when it is complete; - is standard output. It holds content: protect it
 like the data folder. Exports of equal stores are equal.`,
 		Example: "  reflectory store export everything.jsonl",
 		Args:    cobra.ExactArgs(1),
@@ -31,7 +31,7 @@ like the data folder. Exports of equal stores are equal.`,
 				return exportTo(c.Context(), a, args[0])
 			}
 			if a.out.json {
-				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--json prints the result where the export goes: name a FILE")}
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--json prints to standard output, where the export goes: name a FILE")}
 			}
 			a.noteNewStore()
 			_, err := exportStore(c.Context(), a, a.out.Stdout)
@@ -75,16 +75,16 @@ func storeImportCommand(a *App) *cobra.Command {
 	var into, replace bool
 	var namespaces []string
 	c := &cobra.Command{
-		Use: "import FILE", Short: "Put an export in the place of the store, or namespaces of it into the store",
-		Long: `Put an export in the place of the store, as a whole or not at all. What doesn't hold
-together is refused: broken chains of events, records that contradict each other, what
-no decision allowed. The store must be empty, or be meant to be replaced. FILE may be -
+		Use: "import FILE", Short: "Replace the store with an export, or add namespaces from it",
+		Long: `Replace the store with an export, completely or not at all. An inconsistent export
+is refused: broken chains of events, records that contradict each other, changes that
+no decision allowed. The store must be empty, unless --replace is given. FILE may be -
 for standard input.
 --into adds namespaces of the export to a store that has others: their memories,
 knowledge, settings and evidence, with the chain of events that proves them, and the
-sessions that used them. All of it keeps its ids: what the store has already, such as
-a namespace, is refused, and named. Workflows' graphs, runs, decisions of policies and
-settings for all namespaces stay behind. It needs room for a copy of the store.`,
+sessions that used them. Everything keeps its ids: an import of what the store already has, such as
+a namespace, is refused. Workflows' graphs, runs, decisions of policies and
+settings for all namespaces aren't imported. It needs room for a copy of the store.`,
 		Example: "  reflectory store import everything.jsonl --data-dir imported\n" +
 			"  reflectory store import everything.jsonl --into --namespace 'team/**' --data-dir other",
 		Args: cobra.ExactArgs(1),
@@ -106,7 +106,7 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 		},
 	}
 	replaceFlag(c, &replace)
-	c.Flags().BoolVar(&into, "into", false, "add the namespaces of --namespace to a store that has others")
+	c.Flags().BoolVar(&into, "into", false, "add the namespaces in --namespace to the store, which may have others")
 	c.Flags().StringArrayVar(&namespaces, "namespace", nil, "with --into: a `NAMESPACE` of the export, or NAMESPACE/** with all below it; repeatable")
 	return c
 }
@@ -119,15 +119,15 @@ func printImported(out *output, done *host.Imported) error {
 	return out.printDone(done, "imported %s, %s", plural(int(done.Records), "record", "records"), term.Size(done.Bytes))
 }
 
-// checkInto refuses flags that don't go together.
+// checkInto refuses flags that can't be combined.
 func checkInto(into, replace bool, namespaces []string) error {
 	switch {
 	case into && replace:
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--into and --replace don't go together")}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--into and --replace can't be combined")}
 	case into && len(namespaces) == 0:
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--into needs --namespace: say what is to be imported")}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--into needs --namespace: the namespaces to import")}
 	case !into && len(namespaces) > 0:
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--namespace needs --into: without it an import is of everything")}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--namespace needs --into: without it everything is imported")}
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ func storePruneCommand(a *App) *cobra.Command {
 	in := &operation.StorePrune{}
 	c := &cobra.Command{
 		Use: "prune", Short: "Move old decisions and finished runs to files",
-		Long: `Move decisions and runs that are older than reflectory.yaml has them kept
-(keep: {decisions: 90d, runs: 30d}; 0, the default, is for ever) from the store
+		Long: `Move decisions and runs that are older than reflectory.yaml says
+(keep: {decisions: 90d, runs: 30d}; 0, the default, means for ever) from the store
 to files. A run's age counts from its end; one that can be resumed stays. The
 files are JSON Lines and hold content, but no texts of memories; they may be
 moved elsewhere. The journal keeps a seal of each: audit verify proves what
@@ -32,7 +32,7 @@ remains, and with --segment the file.`,
 			}
 		}
 		a.noteNewStore()
-		a.out.term.Status("looking for what is old …")
+		a.out.term.Status("looking for old decisions and runs …")
 		done, err := do[operation.Pruned](c.Context(), a, "store_prune", in)
 		if err != nil {
 			return err

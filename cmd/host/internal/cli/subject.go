@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-// subject is an installed plugin under the conformance kit: it is started,
-// called and stopped as a run would.
+// subject is an installed plugin in the conformance kit: it is started, called and
+// stopped as in a run.
 type subject struct {
 	name string
 	open func() *plugin.Supervisor
@@ -23,7 +23,7 @@ type subject struct {
 
 var _ sdktest.SubjectWithRestart = (*subject)(nil)
 
-// newSubject makes a subject of one plugin. open makes what runs it.
+// newSubject makes a subject of one plugin. open makes the supervisor that runs it.
 func newSubject(name string, open func() *plugin.Supervisor) *subject {
 	return &subject{name: name, open: open, plugins: open()}
 }

@@ -133,7 +133,7 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 			if k.Summary != "how m is done\nhow m is done" || failure != c.reason {
 				t.Errorf("summary %q, failure %q", k.Summary, failure)
 			}
-			wantIn(t, stderr, "warn: no model says what is reusable in memory m")
+			wantIn(t, stderr, "warn: no model summarized memory m")
 			if strings.Contains(stderr, summariesKey) {
 				t.Errorf("the key shows: %s", stderr)
 			}
@@ -170,7 +170,7 @@ func TestASummaryHasItsTime(t *testing.T) {
 	var out, errs bytes.Buffer
 	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return w.env[k] }, Base: host.Config{SummaryTime: time.Second}}
 	code := a.Run(t.Context(), slices.Concat([]string{"gate", "run", "m", "--json"}, flags))
-	if code != exitPassed || !strings.Contains(out.String(), `"next_action": "promote"`) || !strings.Contains(errs.String(), "no model says what is reusable in memory m") {
+	if code != exitPassed || !strings.Contains(out.String(), `"next_action": "promote"`) || !strings.Contains(errs.String(), "no model summarized memory m") {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 }

@@ -17,15 +17,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A token is printed alone on standard output, so that a script can keep it in a variable,
-// and no command takes one as an argument or a flag, where a list of processes would show it.
+// A token is the only text on standard output, so that a script can store it in a
+// variable. No command takes a token as an argument or a flag, because a list of
+// processes would show it.
 
 func tokenCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "token", Short: "Make, list and revoke the tokens of clients",
-		Long: `Make, list and revoke the tokens of clients. A token lets a client of the server
-ask for what its scopes allow, in its namespaces. It is shown once: the store has
-its SHA-256 only.`,
+		Long: `Make, list and revoke the tokens of clients. A token allows a client of the server
+the operations of its scopes, in its namespaces. It is shown once: the store has
+only its SHA-256.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(tokenNewCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
@@ -38,10 +39,10 @@ func tokenNewCommand(a *App) *cobra.Command {
 	var expires string
 	var operator bool
 	c := &cobra.Command{
-		Use: "new [SUBJECT]", Short: "Make a token, and print it this once",
-		Long: `Make a token for a subject, who asks with it, and print it this once. The scopes are
+		Use: "new [SUBJECT]", Short: "Make a token, and print it once",
+		Long: `Make a token for a subject, the client that uses it, and print it once. The scopes are
 ` + strings.Join(scopeNames(), ", ") + `.
-A namespace is a/b for that one, a/** for it and all below it, or '**' for all.
+A namespace is a/b for that one, a/** for a and everything below it, or '**' for all.
 With --operator, replace the local operator's own token, which is in the file
 ` + access.OperatorFileName + ` of the data folder and doesn't expire.`,
 		Example: "  reflectory token new ci --scope run --scope memory:read --namespace team/mail/** --expires-in 30d\n" +
@@ -66,7 +67,7 @@ With --operator, replace the local operator's own token, which is in the file
 			if err != nil {
 				return err
 			}
-			a.out.term.Line("token %s of %s holds until %s; it isn't shown again", made.ID, term.Clean(made.Subject), term.Time(made.ExpiresAt))
+			a.out.term.Line("token %s of %s is valid until %s; it isn't shown again", made.ID, term.Clean(made.Subject), term.Time(made.ExpiresAt))
 			return a.printToken(made, made.Secret)
 		},
 	}
@@ -74,17 +75,17 @@ With --operator, replace the local operator's own token, which is in the file
 	f.StringArrayVar(&scopes, "scope", nil, "a `scope` that it has; may be repeated")
 	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of namespaces that it reaches; may be repeated")
 	f.StringVar(&in.Label, "label", "", "what it is for, for people")
-	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` for which it holds, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
+	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` for which it is valid, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
 	f.BoolVar(&operator, "operator", false, "replace the local operator's token")
 	return c
 }
 
 func days(d time.Duration) int { return int(d.Hours() / 24) }
 
-// replaceOperator makes another operator's token.
+// replaceOperator makes a new operator's token.
 func (a *App) replaceOperator(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--operator takes no subject: it is the operator's")}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--operator takes no subject: the subject is the operator")}
 	}
 	if err := refuseFlags(c, "operator", "scope", "namespace", "label", "expires-in"); err != nil {
 		return err
@@ -93,11 +94,11 @@ func (a *App) replaceOperator(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	a.out.term.Line("this is the operator's token now: the one before holds no more, nor do logins that came from it")
+	a.out.term.Line("this is the operator's new token: the previous one and its logins are no longer valid")
 	return a.printToken(made, made.Secret)
 }
 
-// refuseFlags refuses flags that go with another one nowhere.
+// refuseFlags refuses flags that can't be combined with another one.
 func refuseFlags(c *cobra.Command, with string, flags ...string) error {
 	for _, flag := range flags {
 		if c.Flags().Changed(flag) {
@@ -107,7 +108,7 @@ func refuseFlags(c *cobra.Command, with string, flags ...string) error {
 	return nil
 }
 
-// printToken prints an answer that shows a secret: as JSON, or the secret alone.
+// printToken prints a result with a secret: as JSON, or the secret alone.
 func (a *App) printToken(answer any, secret access.Secret) error {
 	if a.out.json {
 		return a.out.printJSON(answer)
@@ -115,7 +116,7 @@ func (a *App) printToken(answer any, secret access.Secret) error {
 	return a.out.say("%s", string(secret))
 }
 
-// parseLifetime reads a time such as 30d or 12h, in seconds; "" is 0.
+// parseLifetime reads a duration such as 30d or 12h, in seconds; "" is 0.
 func parseLifetime(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -127,7 +128,7 @@ func parseLifetime(text string) (int64, error) {
 	} else if d, err := time.ParseDuration(text); err == nil {
 		return int64(d / time.Second), nil
 	}
-	return 0, usageError{sdk.Errorf(sdk.Invalid, "usage", "--expires-in %q is no time", text).
+	return 0, usageError{sdk.Errorf(sdk.Invalid, "usage", "--expires-in %q isn't a duration", text).
 		WithHint("write it with a unit, such as 30d or 12h")}
 }
 
@@ -135,7 +136,7 @@ func tokenListCommand(a *App) *cobra.Command {
 	in := &operation.TokenList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List the tokens, without their secrets",
-		Long: fmt.Sprintf(`List the tokens in the order in which they were made, without their secrets. Those that
+		Long: fmt.Sprintf(`List the tokens in the order in which they were made, without their secrets. Tokens that
 expired or were revoked are listed for %d days.`, days(access.KeepEnded)),
 		Example: "  reflectory token list",
 		Args:    cobra.NoArgs,
@@ -181,9 +182,9 @@ func tokenRow(t *operation.Token) []string {
 
 func tokenRevokeCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke TOKEN", Short: "End a token, and the logins that came from it",
-		Long: `End a token, named by its id or the beginning of that, and the logins that came from
-it. From the next request on it lets nobody in.`,
+		Use: "revoke TOKEN", Short: "Revoke a token, and end the logins made with it",
+		Long: `Revoke a token, named by its id or the start of its id, and end the logins made with
+it. It is no longer valid from the next request on.`,
 		Example: "  reflectory token revoke 65f0a1b2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -205,7 +206,7 @@ func scopeNames() []string {
 	return all
 }
 
-// What is offered of tokens.
+// The offers of tokens.
 var (
 	tokenIDs = offer{values: fromStore(offerTokens)}
 	scopes   = offer{values: func(context.Context, *App) []string { return scopeNames() }}

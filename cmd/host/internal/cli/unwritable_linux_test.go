@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A state folder in which nobody may make anything, as /sys is for everybody, is
+// A data folder in which nobody may make anything, as /sys is for everybody, is
 // named, with what to do.
 func TestAStateFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	w := newWorld(t)
@@ -38,14 +38,14 @@ func TestADataFolderThatCannotBeOneIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, problem := range map[string]string{
-		file:                              file + " is a file, no folder",
-		filepath.Join(file, "a", "b"):     file + " is a file, no folder",
+		file:                              file + " is a file, not a folder",
+		filepath.Join(file, "a", "b"):     file + " is a file, not a folder",
 		link:                              link + " is a link to " + filepath.Join(dir, "gone") + ", which can't be followed",
 		filepath.Join(link, "a"):          link + " is a link to ",
 		filepath.Join(loop, "a"):          loop + " is a link to ",
 		"/proc/reflectory":                "it can't be made in /proc:",
 		"/proc/self/reflectory/deeper":    "it can't be made in /proc/self:",
-		filepath.Join("/dev/null", "sub"): "/dev/null is a file, no folder",
+		filepath.Join("/dev/null", "sub"): "/dev/null is a file, not a folder",
 	} {
 		w := newWorld(t)
 		w.env["REFLECTORY_DATA_DIR"] = path

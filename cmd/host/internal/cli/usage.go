@@ -14,12 +14,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What is wrong with a command line is said in the words of the command line: the
-// command's arguments by their names, a field of a request by the flag that sets it. The
-// command library's own words ("accepts 1 arg(s)") and the domain's ("priority is 99")
-// say neither.
+// Errors of a command line use its own terms: arguments by their names, and a field of a
+// request by the flag that sets it. The errors of the command library ("accepts 1
+// arg(s)") and of operations ("priority is 99") do neither.
 
-// argumentError says which arguments a command takes, for one that was given others.
+// argumentError says which arguments a command takes, when it was given others.
 func argumentError(c *cobra.Command, given []string) error {
 	var names []string
 	for word := range strings.FieldsSeq(c.Use) {
@@ -41,7 +40,7 @@ func argumentError(c *cobra.Command, given []string) error {
 	return usageError{err}
 }
 
-// missingFlags says which flags a command needs that it wasn't given, or is nil.
+// missingFlags says which required flags of a command are missing; nil if none is.
 func missingFlags(c *cobra.Command) error {
 	var missing []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -55,8 +54,8 @@ func missingFlags(c *cobra.Command) error {
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs %s", c.CommandPath(), strings.Join(missing, " and "))}
 }
 
-// flagError says what is wrong with a flag: none has that name, or its value isn't of its
-// kind.
+// flagError says what is wrong with a flag: there is no such flag, or its value has the
+// wrong type.
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
@@ -73,7 +72,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError{err}
 }
 
-// checkWord refuses a value of a flag that is none of the words that it takes; "" is none
+// checkWord refuses a flag's value that isn't one of the allowed words; "" means not
 // given.
 func checkWord(flag, value string, words []string) error {
 	if value == "" || slices.Contains(words, value) {
@@ -83,7 +82,7 @@ func checkWord(flag, value string, words []string) error {
 		WithHint("%s", sdk.DidYouMean(value, words, ""))}
 }
 
-// dashed is a flag as it is written.
+// dashed is a flag as it is written on a command line.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -91,7 +90,7 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// unknownCommand names the command that is nearest to a word that is none.
+// unknownCommand suggests the command whose name is nearest to an unknown word.
 func unknownCommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -101,12 +100,12 @@ func unknownCommand(parent *cobra.Command, word string) error {
 	}
 	hint := sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands")
 	if parent.Name() == "memory" && slices.Contains([]string{"delete", "forget", "remove", "rm", "purge"}, word) {
-		hint = "only the gate removes a memory, by its use or on request: reflectory gate request MEMORY --erase --reason WHY"
+		hint = "only the gate removes a memory, because of its use or on request: reflectory gate request MEMORY --erase --reason WHY"
 	}
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).WithHint("%s", hint)}
 }
 
-// unknownRoot is the error of a command line whose first word is no command, or nil.
+// unknownRoot is the error of a command line whose first word isn't a command, or nil.
 func unknownRoot(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
@@ -120,14 +119,14 @@ func unknownRoot(root *cobra.Command, args []string) error {
 		return nil
 	}
 	if root.ParseFlags(args) != nil || root.Flags().NArg() == 0 {
-		return nil // the library finds more wrong with it
+		return nil // the library reports this better
 	}
 	return unknownCommand(root, root.Flags().Arg(0))
 }
 
-// inFlags puts a refusal of a request's fields into the words of the flags that set them,
-// and reports whether all of it is about flags: then the command line is what is wrong.
-// A field of a file that a flag names keeps its name.
+// inFlags rewrites an error about a request's fields with the flags that set them, and
+// reports whether all of it is about flags: then the command line is wrong. A field in a
+// file that a flag names keeps its name.
 func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, all bool) {
 	if f := c.Flags().Lookup("file"); f != nil && f.Changed {
 		return info.Message, false
@@ -156,8 +155,8 @@ func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, a
 }
 
 // flagOf is the flag that sets a field, or nil: content is set by --content, agent_id by
-// --agent, states, which may be several, by --state. Where a flag names the file of a
-// state, --state sets single values of it.
+// --agent, states, which may be several, by --state. If a flag names the file of a state,
+// --state sets single values in it.
 func flagOf(c *cobra.Command, field string) *pflag.Flag {
 	if field == "" {
 		return nil

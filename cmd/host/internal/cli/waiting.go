@@ -9,8 +9,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// inputs are the files that the user names, and standard input for "-". Somebody at a
-// terminal, or the writer of a pipe, may have to be waited for: that ends with ctx.
+// inputs are the files that the user names, and standard input for "-". Reading may have
+// to wait for a person at a terminal, or for the writer of a pipe: that wait ends with
+// ctx.
 type inputs struct {
 	ctx   context.Context
 	stdin io.Reader
@@ -51,7 +52,7 @@ type waiting struct {
 	ctx  context.Context
 	name string
 	from io.ReadCloser
-	// own is what a read fills, since one that is given up may still write there.
+	// own is the buffer of a read, because an abandoned read may still write to it.
 	own []byte
 }
 
@@ -68,8 +69,8 @@ func (w *waiting) Read(into []byte) (int, error) {
 // Close implements [io.Closer].
 func (w *waiting) Close() error { return w.from.Close() }
 
-// await waits for fn, or for the end of ctx. Nothing breaks off a read from a terminal
-// or the opening of a pipe: fn is then left, and the program ends with it.
+// await waits for fn, or for the end of ctx. A read from a terminal, or the opening of a
+// pipe, can't be interrupted: fn is then abandoned, and ends with the program.
 func await[T any](ctx context.Context, name string, fn func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -85,6 +86,6 @@ func await[T any](ctx context.Context, name string, fn func() (T, error)) (T, er
 		return o.value, o.err
 	case <-ctx.Done():
 		var none T
-		return none, sdk.Errorf(sdk.Cancelled, "", "stopped while it waited for %s", name)
+		return none, sdk.Errorf(sdk.Cancelled, "", "stopped while waiting for %s", name)
 	}
 }

@@ -30,7 +30,7 @@ func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 		stdin.from, stdin.to = io.Pipe()
 		var out, errs strings.Builder
 		code := runProgram(ctx, strings.Fields(line), stdin, &out, &errs, func(k string) string { return w.env[k] })
-		if code != exitCancelled || !strings.Contains(errs.String(), "stopped while it waited for ") {
+		if code != exitCancelled || !strings.Contains(errs.String(), "stopped while waiting for ") {
 			t.Errorf("%s: exit %d, %s", line, code, errs.String())
 		}
 		stop()

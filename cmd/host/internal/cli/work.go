@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
-// What long work is counted in, where a terminal shows how far it has come.
+// The units of long work, for a terminal's progress.
 var (
 	bytesRead = term.Unit{Bytes: true}
 	records   = term.Unit{One: "record", Many: "records"}
@@ -19,20 +19,21 @@ var (
 	entries   = term.Unit{One: "entry", Many: "entries"}
 )
 
-// units are what operations count.
+// units are the units that operations count.
 func units() map[string]term.Unit {
 	return map[string]term.Unit{"records": records, "memories": memories, "decisions": decided, "entries": entries}
 }
 
-// workTexts are what operations are at, for people.
+// workTexts describe what operations are doing, for people.
 func workTexts() map[string]string {
 	return map[string]string{
-		string(store.Rebuilding): "rebuilding what follows from the records", string(store.Checking): "checking",
+		string(store.Rebuilding): "rebuilding derived data", string(store.Checking): "checking",
 		string(store.Merging): "merging", host.PrunedDecisions: "pruning decisions", host.PrunedRuns: "pruning runs",
 	}
 }
 
-// opening says, once it lasts, that the store is opened, and who keeps it from being.
+// opening says, if it takes long, that the store is being opened, or which program has it
+// open.
 func (a *App) opening() {
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && presence.Holder != nil {
 		a.out.term.Meanwhile("waiting for the store, which %s (pid %d) has open", term.Clean(presence.Holder.Program), presence.Holder.PID)
@@ -41,8 +42,8 @@ func (a *App) opening() {
 	a.out.term.Meanwhile("opening the store")
 }
 
-// moving shows how far an export or an import has come, of a file of so many bytes; 0 is
-// for one whose size isn't known.
+// moving shows how far an export or an import is, of a file with that many bytes; 0 means
+// that the size isn't known.
 func (a *App) moving(verb string, size int64) func(operation.Progress) {
 	a.out.term.Status("%s …", verb)
 	return func(p operation.Progress) {
@@ -54,7 +55,7 @@ func (a *App) moving(verb string, size int64) func(operation.Progress) {
 	}
 }
 
-// sizeOf is a file's size, 0 where that isn't known before it is read.
+// sizeOf is a file's size; 0 if it isn't known before the file is read.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

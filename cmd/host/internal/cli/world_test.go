@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// world is a folder with a state folder, in which the program runs within the test.
+// world is a folder with a data folder, in which the program runs within the test.
 type world struct {
 	t   *testing.T
 	dir string

@@ -16,21 +16,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A project is a folder in which every example of the help works as it stands: what they
-// name is there. So a newcomer's first command, copied from the help, does something.
+// A project is a folder in which every example of the help works unchanged: everything
+// that the examples name exists there. So a newcomer's first command, copied from the
+// help, works.
 
 // projectFiles are the project's own files.
 //
 //go:embed project
 var projectFiles embed.FS
 
-// wordsModule is the template in C as acme/words, built.
+// wordsModule is the C template, built as acme/words.
 //
 //go:embed testdata/c.wasm
 var wordsModule []byte
 
-// Begin writes a new project into a folder, "" the working one, and returns the files in
-// it, sorted. A file that is there already is sdk.Conflict, and nothing is written.
+// Begin writes a new project into a folder ("" is the working one), and returns the files
+// in it, sorted. If a file already exists, the error is sdk.Conflict, and nothing is
+// written.
 func Begin(dir string) ([]string, error) {
 	content := map[string][]byte{}
 	if err := errors.Join(
@@ -50,7 +52,7 @@ func Begin(dir string) ([]string, error) {
 	return writeAll(dir, content)
 }
 
-// addAll adds the files of a folder, below another.
+// addAll adds the files of an embedded folder, below another folder.
 func addAll(content map[string][]byte, files embed.FS, from, to string) error {
 	root, err := fs.Sub(files, from)
 	if err != nil {

@@ -14,27 +14,27 @@ const (
 	wasm    = "wasm"
 )
 
-// Language is a language that plugins can be begun in.
+// Language is a language that has plugin templates.
 type Language struct {
-	// Name is how the command line names it.
+	// Name is the language's name on the command line.
 	Name string
-	// Runtimes are what runs its plugins, the usual one first.
+	// Runtimes are what runs its plugins, the default first.
 	Runtimes []string
 
 	title, needs, note string
-	// host is the file that says what the host does for a plugin. A language that has
-	// one shows every kind of plugin, another an evaluator alone.
+	// host is the file with the services that the host gives a plugin. A language with
+	// such a file shows every kind of plugin, others only an evaluator.
 	host string
-	// command is plugin.yaml's entry where the plugin is no executable of its own.
+	// command is plugin.yaml's entry if the plugin isn't an executable itself.
 	command string
-	// capabilities and limits are what plugin.yaml says of them; "" is nothing.
+	// capabilities and limits are the values in plugin.yaml; "" is none.
 	capabilities, limits string
 	// grant names the capabilities for plugin add.
 	grant string
-	// build is how the plugin is built; "" where it needn't be.
+	// build is how the plugin is built; "" if that isn't necessary.
 	build string
 	files []file
-	// example is where an example has files that every plugin brings; none where all
+	// example has files that every plugin contains, from an example; none if all files
 	// are templates.
 	example folder
 }
@@ -86,14 +86,14 @@ func Languages() []Language {
 		{
 			Name: "rust", Runtimes: []string{wasm}, title: "Rust",
 			needs: "Rust with the target wasm32-unknown-unknown (`rustup target add wasm32-unknown-unknown`)",
-			note:  "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87.",
+			note:  "No test of Reflectory builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87.",
 			host:  "src/reflectory.rs",
 			build: "make",
 			files: []file{{"src/lib.rs", "the plugin"}, {"src/reflectory.rs", "the author's side of the contract"}},
 		},
 		{
 			Name: "zig", Runtimes: []string{wasm}, title: "Zig", needs: "Zig 0.12 or later",
-			note: "Untested: nobody has built this template as it stands. An earlier one, which only judged, was\n" +
+			note: "Untested: nobody has built this version of the template. An earlier version, which only judged, was\n" +
 				"tried by hand with Zig 0.11, which has `zig build-lib -dynamic` in the place of the Makefile's\n" +
 				"`zig build-exe -fno-entry`.",
 			host:  "src/reflectory.zig",
@@ -114,8 +114,7 @@ func (l Language) entry(name, runtime string) string {
 	return name
 }
 
-// find returns a language with the runtime that it is for, the usual one if
-// runtime is "".
+// find returns a language and a runtime for it, the default one if runtime is "".
 func find(name, runtime string) (Language, string, error) {
 	var names []string
 	for _, l := range Languages() {

@@ -1,5 +1,5 @@
-// Package scaffold begins new plugins: it writes a working one from templates,
-// in each language that has some.
+// Package scaffold begins new plugins: it writes a working plugin from templates, for
+// each language that has them.
 package scaffold
 
 import (
@@ -19,9 +19,9 @@ import (
 
 //go:generate protoc -I ../../../../sdk/wire/wirepb --python_out=../../../../examples/python-evaluator/package plugin.proto
 
-// templates are the files of each language, and the ones that all have in common.
-// A file NAME.tmpl is executed with [[ and ]] around its actions; "gitignore" is
-// written as .gitignore, which go:embed leaves out.
+// templates are the files of each language, and the files that all languages share. A
+// file NAME.tmpl is executed with [[ and ]] around its actions; "gitignore" is written as
+// .gitignore, which go:embed leaves out.
 //
 //go:embed templates
 var templates embed.FS
@@ -29,7 +29,7 @@ var templates embed.FS
 const (
 	templateSuffix = ".tmpl"
 	firstVersion   = "0.1.0"
-	// defaultPublisher is whose a plugin is that was named without one.
+	// defaultPublisher is the publisher of a plugin whose name has none.
 	defaultPublisher = "local"
 )
 
@@ -39,18 +39,18 @@ var nameForm = regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}
 type Options struct {
 	// Name is publisher/name, or a name alone, which becomes local/name.
 	Name string
-	// Language is one of [Languages]; Runtime one of its runtimes, "" the usual.
+	// Language is one of [Languages]; Runtime is one of its runtimes, "" the default one.
 	Language, Runtime string
-	// Dir is the folder to write, which must be empty if it exists. "" is one
-	// of the plugin's name in the working folder.
+	// Dir is the folder to write, which must be empty if it exists. "" is a folder with
+	// the plugin's name in the working folder.
 	Dir string
-	// SDK is a checkout of Reflectory that a plugin in Go is built with. Without it the
-	// plugin isn't built: see [Options.Lacks].
+	// SDK is the folder of a checkout of Reflectory, which a plugin in Go is built with.
+	// Without it the plugin can't be built yet: see [Options.Lacks].
 	SDK string
 }
 
-// Lacks says what a plugin needs besides its compiler before it can be built; "" is
-// nothing.
+// Lacks says what a plugin needs, in addition to its compiler, before it can be built; ""
+// is nothing.
 func (o Options) Lacks() string {
 	if o.Language != "go" || o.SDK != "" {
 		return ""
@@ -59,7 +59,7 @@ func (o Options) Lacks() string {
 		"of it: `go mod edit -replace github.com/reflectory/reflectory=DIR`, or `plugin new --sdk DIR`."
 }
 
-// project is what the templates see.
+// project is the data of the templates.
 type project struct {
 	Name, FullName, Version string
 	Runtime, Entry          string
@@ -76,7 +76,7 @@ type project struct {
 func Write(o Options) (dir string, files []string, err error) {
 	if !nameForm.MatchString(o.Name) {
 		return "", nil, sdk.Errorf(sdk.Invalid, "name_invalid", "%q can't be a plugin's name", o.Name).
-			WithHint("write publisher/name, each [a-z][a-z0-9-]* of at most 64 bytes, such as acme/word-limit")
+			WithHint("write publisher/name, each [a-z][a-z0-9-]* and at most 64 bytes, such as acme/word-limit")
 	}
 	l, runtime, err := find(o.Language, o.Runtime)
 	if err != nil {
@@ -122,14 +122,14 @@ func newProject(o Options, l Language, runtime string) (project, error) {
 		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "--sdk: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(sdkDir, "sdk", "doc.go")); err != nil {
-		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "%s is no checkout of Reflectory: %w", sdkDir, err).
-			WithHint("name the folder that holds Reflectory's go.mod")
+		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "%s isn't a checkout of Reflectory: %w", sdkDir, err).
+			WithHint("give the folder that contains Reflectory's go.mod")
 	}
 	p.SDK = filepath.ToSlash(sdkDir)
 	return p, nil
 }
 
-// refuseFull refuses a folder that holds something.
+// refuseFull refuses a folder that isn't empty.
 func refuseFull(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -139,7 +139,7 @@ func refuseFull(dir string) error {
 		return sdk.Errorf(sdk.Invalid, "project_unwritable", "can't write the new plugin: %w", err).
 			WithHint("choose another folder with --dir")
 	case len(entries) > 0:
-		return sdk.Errorf(sdk.Conflict, "folder_not_empty", "the folder %s is there already, and not empty", dir).
+		return sdk.Errorf(sdk.Conflict, "folder_not_empty", "the folder %s already exists and isn't empty", dir).
 			WithHint("choose another with --dir")
 	}
 	return nil
@@ -151,7 +151,7 @@ type folder struct {
 	root  string
 }
 
-// render makes every file of a new plugin, by its path with / in it.
+// render makes every file of a new plugin, by its path with slashes.
 func render(l Language, p project) (map[string][]byte, error) {
 	folders := []folder{{templates, "templates/common"}, {templates, "templates/" + l.Name}}
 	if p.Host != "" {
@@ -169,7 +169,7 @@ func render(l Language, p project) (map[string][]byte, error) {
 	return content, nil
 }
 
-// render adds the files that the folder's templates make.
+// render adds the files of the folder's templates.
 func (f folder) render(content map[string][]byte, p project) error {
 	return fs.WalkDir(f.files, f.root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -189,8 +189,8 @@ func (f folder) render(content map[string][]byte, p project) error {
 	})
 }
 
-// hidden is the path of a file as it is written: go:embed leaves out what begins with a
-// dot.
+// hidden is the path under which a file is written: go:embed leaves out files whose names
+// begin with a dot.
 func hidden(name string) string {
 	if path.Base(name) == "gitignore" {
 		return path.Join(path.Dir(name), ".gitignore")

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// program is how a command line in a hint begins.
+// program is the start of a command line in a hint.
 const program = "reflectory "
 
-// leads are the words that a message begins with, and the colours of each.
+// leads are the words that a message may begin with, and the colour of each.
 var leads = []struct{ word, colour string }{{"error:", "1;31"}, {"warn:", "33"}, {"hint:", "36"}}
 
-// Message writes lines for people. On a terminal they are broken between words, and the
-// words error:, warn: and hint: that they begin with are coloured. A command line in a
-// hint isn't broken, since it is there to be pasted. Elsewhere the text is as it is.
+// Message writes lines for people. On a terminal they are wrapped between words, and the
+// words error:, warn: and hint: at their start are coloured. A command line in a hint
+// isn't wrapped, so that it can be pasted. Elsewhere the text is written unchanged.
 func Message(w io.Writer, text string) error {
 	width := Width(w)
 	for _, l := range leads {
@@ -33,8 +33,8 @@ func Message(w io.Writer, text string) error {
 	return err
 }
 
-// breakBefore breaks what follows the first word of a message. The command line of a hint
-// that doesn't fit is on a line of its own.
+// breakBefore wraps the text after the first word of a message. A hint's command line
+// that doesn't fit is put on a line of its own.
 func breakBefore(text string, width int, hint bool) string {
 	const first, indent = "error:", "       "
 	if width == 0 || WidthOf(first+text) <= width {

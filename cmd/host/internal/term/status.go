@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// A status is the line that says what is going on. Somebody who waits has to see that
-// something moves, so the line counts the seconds by itself, and shows how far the work
-// has come where that is known. Only a terminal shows it: what reads a pipe would get
-// lines that mean nothing once the work is done.
+// A status is the line that says what the program is doing. A user who waits has to see
+// progress, so the line counts the seconds by itself, and shows how far the work is if
+// that is known. Only a terminal shows it: in a pipe these lines would mean nothing once
+// the work is done.
 
 const (
-	// patience is how long work may take before its line shows for how long it does.
+	// patience is how long work may take before its line shows the time.
 	patience = time.Second
-	// tick is how often a line is drawn again that nothing else changes.
+	// tick is how often a line is drawn again if nothing else changes.
 	tick = 250 * time.Millisecond
-	// least is the time between two drawings for what changes often.
+	// least is the shortest time between two drawings of a line that changes often.
 	least = 100 * time.Millisecond
 	// cells is how wide a bar is.
 	cells = 10
 )
 
-// status is the line under way.
+// status is the line that is shown.
 type status struct {
 	doing string
 	began time.Time
-	live  bool // until something takes its place
-	quiet bool // it isn't drawn before patience has gone by
+	live  bool // until another line replaces it
+	quiet bool // it isn't drawn until patience has passed
 	drawn time.Time
 
 	done, total int64
@@ -39,22 +39,23 @@ type status struct {
 type Unit struct {
 	// One and Many are the noun, as in 1 memory and 2 memories.
 	One, Many string
-	// Bytes is whether it is bytes, which are shown as KiB and MiB.
+	// Bytes is whether the unit is bytes, which are shown as KiB and MiB.
 	Bytes bool
 }
 
-// Status shows what is going on, and after a second for how long, until the next line.
-// Only a terminal shows it.
+// Status shows what the program is doing, and after a second for how long, until the next
+// line. Only a terminal shows it.
 func (p *Printer) Status(format string, args ...any) {
 	p.begin(status{doing: fmt.Sprintf(format, args...)})
 }
 
-// Wait is Status for what rarely takes long: it is shown once it lasts over a second.
+// Wait is Status for work that rarely takes long: it is shown only if the work takes over
+// a second.
 func (p *Printer) Wait(format string, args ...any) {
 	p.begin(status{doing: fmt.Sprintf(format, args...), quiet: true})
 }
 
-// Meanwhile is Wait for what comes in between: [Printer.Resume] takes up the status before.
+// Meanwhile is Wait for an interruption: [Printer.Resume] continues the status before it.
 func (p *Printer) Meanwhile(format string, args ...any) {
 	p.mu.Lock()
 	if p.before.doing == "" && p.status.live {
@@ -65,7 +66,7 @@ func (p *Printer) Meanwhile(format string, args ...any) {
 	p.Wait(format, args...)
 }
 
-// Resume shows the status again that Meanwhile interrupted; without one it shows none.
+// Resume shows the status that Meanwhile interrupted; if there was none, it shows none.
 func (p *Printer) Resume() {
 	if !p.terminal {
 		return
@@ -92,8 +93,7 @@ func (p *Printer) begin(s status) {
 	p.resume()
 }
 
-// Doing changes what the status says is going on, and forgets how far that came. The time
-// goes on.
+// Doing changes the text of the status, and resets its progress. The time continues.
 func (p *Printer) Doing(format string, args ...any) {
 	if !p.terminal {
 		return
@@ -109,9 +109,9 @@ func (p *Printer) Doing(format string, args ...any) {
 	}
 }
 
-// Step shows how far the work of the last status has come: so many units, of a total if
-// that is known, which is 0 if not. With a total there are a bar, the rate and the time
-// that is left.
+// Step shows how far the work of the last status is: done units of total, or of an
+// unknown total if that is 0. With a total it shows a bar, the rate and the time that is
+// left.
 func (p *Printer) Step(done, total int64, unit Unit) {
 	if !p.terminal {
 		return
@@ -130,7 +130,7 @@ func (p *Printer) Step(done, total int64, unit Unit) {
 	}
 }
 
-// resume shows the status, and has it drawn again until it ends.
+// resume shows the status, and redraws it until it ends.
 func (p *Printer) resume() {
 	s := &p.status
 	s.live = true
@@ -140,7 +140,7 @@ func (p *Printer) resume() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.status.timer != timer {
-			return // another took its place meanwhile
+			return // another status replaced it meanwhile
 		}
 		p.draw()
 		timer.Reset(tick)
@@ -148,7 +148,7 @@ func (p *Printer) resume() {
 	s.timer = timer
 }
 
-// end has the status not drawn any more.
+// end stops drawing the status.
 func (s *status) end() {
 	s.live = false
 	if s.timer != nil {
@@ -157,7 +157,7 @@ func (s *status) end() {
 	}
 }
 
-// draw puts the status in the place of the one before, and the stream below it again.
+// draw replaces the status line, and draws the stream below it again.
 func (p *Printer) draw() {
 	s := &p.status
 	now := time.Now()
@@ -174,7 +174,7 @@ func (p *Printer) draw() {
 	}
 }
 
-// text is what the line says.
+// text is the text of the line.
 func (s *status) text(elapsed time.Duration) string {
 	text := s.doing
 	if elapsed >= patience {
@@ -196,7 +196,7 @@ func (s *status) text(elapsed time.Duration) string {
 	return text
 }
 
-// rate is how much is done in a second.
+// rate is the amount of work per second.
 func (s *status) rate(elapsed time.Duration) string {
 	rate := int64(float64(s.done) / elapsed.Seconds())
 	if elapsed < patience || rate == 0 {
@@ -205,7 +205,7 @@ func (s *status) rate(elapsed time.Duration) string {
 	return ", " + s.unit.number(rate) + "/s"
 }
 
-// number is a number of the unit without its noun.
+// number is an amount of the unit without its noun.
 func (u Unit) number(n int64) string {
 	if u.Bytes {
 		return Size(n)
@@ -213,7 +213,7 @@ func (u Unit) number(n int64) string {
 	return grouped(n)
 }
 
-// count is a number with its noun.
+// count is an amount with its noun.
 func (u Unit) count(n int64) string {
 	switch {
 	case u.Bytes:
@@ -224,7 +224,7 @@ func (u Unit) count(n int64) string {
 	return grouped(n) + " " + u.Many
 }
 
-// grouped is a number with its thousands apart.
+// grouped is a number with its thousands separated.
 func grouped(n int64) string {
 	digits := fmt.Sprint(n)
 	var parts []string
@@ -235,7 +235,7 @@ func grouped(n int64) string {
 	return strings.Join(append([]string{digits}, parts...), ",")
 }
 
-// Size is a number of bytes.
+// Size is a number of bytes, as text.
 func Size(bytes int64) string {
 	switch {
 	case bytes < 1<<10:

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Live reports whether the printer shows what changes: the status line and streams.
+// Live reports whether the printer shows the status line and streams.
 func (p *Printer) Live() bool { return p.terminal }
 
 // Stream shows the end of a text that arrives in pieces on a line of its own, under the
-// status line where there is one, until the next line or status. It is cleaned by
-// [Clean] and cut to the terminal's width, since a line that wraps couldn't be taken
-// away. Only a terminal shows it.
+// status line if there is one, until the next line or status. It is cleaned by [Clean]
+// and cut to the terminal's width, because a wrapped line couldn't be removed. Only a
+// terminal shows it.
 func (p *Printer) Stream(piece string) {
 	if !p.terminal {
 		return
@@ -46,7 +46,7 @@ func (p *Printer) width() int {
 	return width - 1
 }
 
-// tail is the end of a text that fits into so many columns.
+// tail is the end of a text that fits in a number of columns.
 func tail(text string, columns int) string {
 	runes := []rune(strings.TrimLeft(text, " "))
 	from := len(runes)

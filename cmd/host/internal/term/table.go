@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// A table on a terminal has to fit its width: a line that the terminal wraps tears every
-// column after it apart. So the widest columns are narrowed first, and the last resort
-// is to narrow all. What a reader compares or types is narrowed least: numbers, short
-// words and times stay whole, and ids keep as much as makes them differ, since commands
-// take the beginning of one. Elsewhere than on a terminal nothing is cut.
+// A table on a terminal has to fit its width: a line that the terminal wraps destroys the
+// alignment of the columns. So the widest columns are narrowed first, and all of them as
+// a last resort. Text that a reader compares or types is narrowed least: numbers, short
+// words and times stay complete, and ids keep enough to be different, since commands
+// accept the start of one. Other streams get the whole text.
 
 const (
 	// gap is how many spaces are between two columns.
 	gap = 2
-	// shortWords is the width up to which a column stays whole: numbers, states, kinds.
+	// shortWords is the width up to which a column isn't narrowed: numbers, states,
+	// kinds.
 	shortWords = 12
-	// leastText is what a column of texts keeps while another can still be narrowed.
+	// leastText is the width of a text column while another column can still be narrowed.
 	leastText = 16
-	// leastID is what an id keeps at least: a UUID's 48 bits of time, and the …
+	// leastID is the least width of an id: a UUID's 48 bits of time, and the …
 	leastID = 14
-	// leastHeader is what the name of a column keeps.
+	// leastHeader is the least width of a column's name.
 	leastHeader = 5
-	// leastCell is what a cell keeps at all.
+	// leastCell is the least width of any cell.
 	leastCell = 3
 	// leastWrapped is how narrow a column of prose may become.
 	leastWrapped = 24
@@ -35,13 +36,12 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return newTable(header, rows).print(w, false)
 }
 
-// Prose is Table where the last column explains: it is broken between words rather than
-// cut.
+// Prose is Table with explanations in the last column, which is wrapped rather than cut.
 func Prose(w io.Writer, header []string, rows [][]string) error {
 	return newTable(header, rows).print(w, true)
 }
 
-// table is a table's lines, of which the first is the header, and the columns' widths.
+// table is a table's lines, the header first, and the columns' widths.
 type table struct {
 	lines  [][]string
 	widths []int
@@ -75,7 +75,7 @@ func (t *table) print(w io.Writer, prose bool) error {
 	return nil
 }
 
-// layOut is a line of the table as it is printed: several lines where prose is broken.
+// layOut is a line of the table as it is printed: several lines if prose is wrapped.
 func (t *table) layOut(line []string, prose bool) []string {
 	var out strings.Builder
 	last := len(line) - 1
@@ -98,7 +98,7 @@ func (t *table) layOut(line []string, prose bool) []string {
 	return rows
 }
 
-// fit narrows columns until the table has no more columns than given.
+// fit narrows columns until the table is at most width wide.
 func (t *table) fit(width int, prose bool) {
 	excess := gap * (len(t.widths) - 1)
 	for _, w := range t.widths {
@@ -124,7 +124,7 @@ func (t *table) fit(width int, prose bool) {
 	}
 }
 
-// least is how narrow a column may become before headers are cut.
+// least is the width to which a column may be narrowed before headers are cut.
 func (t *table) least(column, cells int) int {
 	natural := t.widths[column]
 	switch {
@@ -138,8 +138,8 @@ func (t *table) least(column, cells int) int {
 	return min(natural, leastText)
 }
 
-// narrow takes columns' widths away, from the widest that may become narrower, until
-// none is in excess or all are at their least. It returns what is in excess still.
+// narrow reduces the columns' widths, beginning with the widest, until there is no excess
+// or all are at their least width. It returns the remaining excess.
 func (t *table) narrow(excess int, least []int) int {
 	for excess > 0 {
 		widest := -1
@@ -157,7 +157,7 @@ func (t *table) narrow(excess int, least []int) int {
 	return excess
 }
 
-// every reports whether a column has cells, all of a form.
+// every reports whether a column has cells, and is holds for all of them.
 func (t *table) every(column int, is func(string) bool) bool {
 	for _, line := range t.lines[1:] {
 		if !is(line[column]) {
@@ -167,7 +167,7 @@ func (t *table) every(column int, is func(string) bool) bool {
 	return len(t.lines) > 1
 }
 
-// distinct is the least width in which all of a column's ids differ, with the …
+// distinct is the least width in which all ids of a column are different, with the …
 func (t *table) distinct(column int) int {
 	for n := leastID; ; n++ {
 		seen := map[string]bool{}

@@ -15,8 +15,8 @@ func Cut(text string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// Clean makes a text from outside fit one line that it can't break out of: what
-// steers a terminal becomes a space.
+// Clean makes an untrusted text safe for one line: characters that control a terminal
+// become spaces.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if steers(r) {
@@ -26,7 +26,7 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Lines is [Clean] for a text of several lines, which it keeps, and tabs.
+// Lines is [Clean] for a text of several lines, which keeps line breaks and tabs.
 func Lines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if steers(r) && r != '\n' && r != '\t' {
@@ -36,8 +36,8 @@ func Lines(text string) string {
 	}, text)
 }
 
-// JSON writes what steers a terminal, and encoding/json leaves as it is, as the
-// escapes that mean the same.
+// JSON replaces control characters that encoding/json leaves as they are with equivalent
+// escapes.
 func JSON(data []byte) []byte {
 	if !bytes.ContainsFunc(data, steersInJSON) {
 		return data
@@ -53,12 +53,12 @@ func JSON(data []byte) []byte {
 	return out.Bytes()
 }
 
-// steersInJSON leaves out the line ends between JSON's values.
+// steersInJSON is steers without the line breaks between JSON values.
 func steersInJSON(r rune) bool { return steers(r) && r != '\n' }
 
-// steers reports whether a terminal obeys a character rather than showing it:
-// the control characters of ASCII and Latin-1, and the ones that turn the direction
-// of the text around them.
+// steers reports whether a character controls a terminal instead of being shown: the
+// control characters of ASCII and Latin-1, and characters that change the direction of
+// text.
 func steers(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f:

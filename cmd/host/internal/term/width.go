@@ -9,13 +9,13 @@ import (
 	"golang.org/x/text/width"
 )
 
-// defaultWidth is how wide a terminal is taken to be that doesn't say: as wide as the
-// terminals that all later ones imitate.
+// defaultWidth is the assumed width of a terminal that doesn't report one: the classic 80
+// columns.
 const defaultWidth = 80
 
 // Width is how many columns a stream's lines may have: COLUMNS if it is set, else what
-// the terminal says, else 80. It is 0, no limit, for what isn't a terminal: a file or
-// another program gets whole values.
+// the terminal reports, else 80. It is 0, no limit, if the stream isn't a terminal: a
+// file or another program gets complete values.
 func Width(stream any) int {
 	if o, is := stream.(over); is {
 		stream = o.w
@@ -32,7 +32,7 @@ func Width(stream any) int {
 	return defaultWidth
 }
 
-// WidthOf is how many columns a text takes. Escape sequences that colour it take none.
+// WidthOf is how many columns a text takes. Escape sequences for colours take none.
 func WidthOf(text string) int {
 	n := 0
 	for i, r := range text {
@@ -43,8 +43,8 @@ func WidthOf(text string) int {
 	return n
 }
 
-// escaped reports whether the byte at i is within a sequence that sets a colour: those
-// that this package writes are short, so it looks a few bytes back.
+// escaped reports whether the byte at i is part of an escape sequence for a colour: those
+// that this package writes are short, so it looks back only a few bytes.
 func escaped(text string, i int) bool {
 	at := strings.LastIndexByte(text[max(0, i-8):i+1], '\x1b')
 	if at < 0 {
@@ -53,8 +53,8 @@ func escaped(text string, i int) bool {
 	return !strings.Contains(text[max(0, i-8)+at:i], "m")
 }
 
-// columnsOf is how many columns a character takes: none if it joins the one before, two
-// if it is one of the wide ones of East Asia or an emoji.
+// columnsOf is how many columns a character takes: none if it combines with the previous
+// one, two if it is a wide East Asian character or an emoji.
 func columnsOf(r rune) int {
 	switch {
 	case r < 0x300:
@@ -69,12 +69,12 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// Fit cuts a text to so many columns, with … as the last where something is missing.
+// Fit cuts a text to a number of columns, and ends it with … if something is missing.
 func Fit(text string, columns int) string {
 	if WidthOf(text) <= columns {
 		return text
 	}
-	used := 1 // of the …
+	used := 1 // for the …
 	for i, r := range text {
 		if used += columnsOf(r); used > columns {
 			return text[:i] + "…"
@@ -83,9 +83,8 @@ func Fit(text string, columns int) string {
 	return text
 }
 
-// Wrap breaks a text's lines between words, so that none has more columns than given; 0
-// is no limit. A word that is longer stays whole. Lines that a break makes begin with
-// indent.
+// Wrap wraps a text's lines between words, so that none has more columns than given; 0 is
+// no limit. A longer word isn't split. Lines after a break begin with indent.
 func Wrap(text string, columns int, indent string) string {
 	if columns == 0 {
 		return text

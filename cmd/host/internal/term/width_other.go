@@ -4,5 +4,5 @@ package term
 
 import "os"
 
-// columns is how wide a terminal is, 0 where that isn't known.
+// columns is the width of a terminal; 0 if it isn't known.
 func columns(*os.File) int { return 0 }

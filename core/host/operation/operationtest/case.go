@@ -20,29 +20,29 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// Case is a request that every surface has to answer alike.
+// Case is a request to which every surface must give the same answer.
 type Case struct {
 	Operation string
-	// Name says what is special about the request; "" is the valid one.
+	// Name says what is special about the request; "" is a valid one.
 	Name string
-	// Make makes the request in a world, with what it is about.
+	// Make makes the request in a world, and the things that it needs there.
 	Make func(*World) any
-	// Needs is what the world has besides a store in memory.
+	// Needs is what the world needs besides a store in memory.
 	Needs Needs
 }
 
-// Needs is what a case needs of its world.
+// Needs is what a case needs from its world.
 type Needs int
 
 const (
-	// Nothing is a world of [New], Judge one with the plugin test/judge, and Folder one
-	// whose store is in its folder.
+	// Nothing is a world of [New], Judge is one with the plugin test/judge, and Folder is
+	// one whose store is in its folder.
 	Nothing Needs = iota
 	Judge
 	Folder
 )
 
-// String names the case as a test.
+// String is the case's name as a test.
 func (c Case) String() string {
 	if c.Name == "" {
 		return c.Operation
@@ -50,8 +50,8 @@ func (c Case) String() string {
 	return c.Operation + "/" + c.Name
 }
 
-// Cases are the valid request of each operation, its refusals, and a denial of each by the
-// access policy, sorted by operation.
+// Cases are a valid request of each operation, its refusals, and a denial by the access
+// policy, sorted by operation.
 func Cases() []Case {
 	var cases []Case
 	for name, fixture := range Fixtures() {
@@ -65,9 +65,9 @@ func Cases() []Case {
 	return cases
 }
 
-// Worlds makes the case's world, and gives it as often as it is asked for as it was made,
-// with the request: each surface begins with the same store, files, time and ids. Its host
-// is closed: a surface opens its own on [World.Config].
+// Worlds makes the case's world, and returns a function that copies it, with the request,
+// as often as it is called: each surface begins with the same store, files, time and ids.
+// The world's host is closed: a surface opens its own with [World.Config].
 func (c Case) Worlds(t testing.TB) func() (*World, any) {
 	t.Helper()
 	var made *World
@@ -123,7 +123,7 @@ func counted(ids core.IDs) int {
 	return next - 1
 }
 
-// copied is a store in memory that holds what another holds.
+// copied is a store in memory with the same contents as another.
 func (w *World) copied(from core.Store) core.Store {
 	w.T.Helper()
 	to := mem.Open()
@@ -135,15 +135,15 @@ func (w *World) copied(from core.Store) core.Store {
 	return to
 }
 
-// Again is a request that the next call may change: an operation makes whole ids of short
-// ones in it.
+// Again is a copy of a request that the next call may change: an operation completes
+// short ids in it.
 func (w *World) Again(in any) any {
 	copied := reflect.New(reflect.TypeOf(in).Elem())
 	text, err := json.Marshal(in)
 	if err == nil {
 		err = json.Unmarshal(text, copied.Interface())
 	}
-	if err != nil { // what JSON can't have, or may not, Go may
+	if err != nil { // a Go request may have values that JSON can't
 		copied.Elem().Set(reflect.ValueOf(in).Elem())
 	}
 	return copied.Interface()
@@ -155,7 +155,7 @@ func (w *World) deny() {
 }
 
 // AskGo is the surface of Go programs: the answer of a host that is opened for one call
-// of the operator's. It is what the others are compared with.
+// of the operator's. The other surfaces are compared with it.
 func AskGo(w *World, name string, in any) string {
 	w.T.Helper()
 	return AskAs(w, core.Operator(Agent), name, in)
@@ -176,7 +176,7 @@ func AskAs(w *World, caller core.Caller, name string, in any) string {
 	return w.Answer(out, err)
 }
 
-// Answer is all that a caller gets to see of a call, as JSON.
+// Answer is everything that a caller gets to see of a call, as JSON.
 func (w *World) Answer(out any, err error) string {
 	w.T.Helper()
 	var answer any = out
@@ -204,7 +204,7 @@ func (w *World) Export() []byte {
 	return text.Bytes()
 }
 
-// emptyStore takes the world's store away.
+// emptyStore empties the world's store.
 func (w *World) emptyStore() {
 	w.T.Helper()
 	w.Must(w.Host.Close())

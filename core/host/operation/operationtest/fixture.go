@@ -15,9 +15,9 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// Fixtures make a valid request of each operation, about something that they make in the
-// namespace Here. Each operation of the table has one. Nothing archives a memory yet, and
-// so what may be restored is refused for its state.
+// Fixtures make a valid request of each operation, about things that they create in the
+// namespace Here. Each operation of the table has one. Nothing archives a memory yet, so
+// the request to restore one is refused because of its state.
 func Fixtures() map[string]func(*World) any { return fixtures }
 
 var fixtures = map[string]func(*World) any{
@@ -25,7 +25,7 @@ var fixtures = map[string]func(*World) any{
 	"audit_head":           func(*World) any { return &operation.AuditHead{} },
 	"audit_streams":        func(w *World) any { w.Memory(); return &operation.AuditStreams{} },
 	"audit_verify":         func(*World) any { return &operation.AuditVerify{} },
-	"audit_verify_segment": func(*World) any { return &operation.AuditVerifySegment{} }, // an empty file is none
+	"audit_verify_segment": func(*World) any { return &operation.AuditVerifySegment{} }, // an empty file isn't valid
 	"correct": func(*World) any {
 		return &operation.Correct{Corrector: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
 	},
@@ -96,7 +96,7 @@ var fixtures = map[string]func(*World) any{
 	"run_list":          func(w *World) any { w.Run(Here); return &operation.RunList{Namespace: Here} },
 	"run_replay":        func(w *World) any { return &operation.RunReplay{ID: w.Run(Here)} },
 	"run_resume":        func(w *World) any { return &operation.RunResume{ID: w.Run(Here)} },
-	// A store in memory is no folder that could be copied, or taken the place of.
+	// A store in memory isn't a folder that could be copied or replaced.
 	"store_backup": func(*World) any { return &operation.StoreBackup{Folder: "backup"} },
 	"store_check":  func(w *World) any { w.Memory(); return &operation.StoreCheck{} },
 	"store_export": func(w *World) any { w.Memory(); return &operation.StoreExport{} },
@@ -163,7 +163,7 @@ func (w *World) Recall(id, session string) *core.RecallRequest {
 	}}
 }
 
-// Feedback recalls a memory in a session, "" for a new one, and says that it was of use.
+// Feedback recalls a memory in a session ("" is a new one), and says that it was useful.
 func (w *World) Feedback(id, session string) *core.FeedbackRequest {
 	w.T.Helper()
 	if session == "" {
@@ -174,7 +174,8 @@ func (w *World) Feedback(id, session string) *core.FeedbackRequest {
 	return &core.FeedbackRequest{Session: session, Turn: recalled.Turn, Outcome: core.OutcomeSuccess, Used: []string{id}}
 }
 
-// Asked is feedback of a turn that who asks began, if they can: else the operator did.
+// Asked is feedback on a turn that the asking caller began, if it can; otherwise the
+// operator did.
 func (w *World) Asked(id string) *core.FeedbackRequest {
 	w.T.Helper()
 	c := core.Caller{Subject: w.Asker.Subject, Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: w.Asker.Namespaces}
@@ -187,8 +188,8 @@ func (w *World) Asked(id string) *core.FeedbackRequest {
 	return &core.FeedbackRequest{Session: in.Session, Turn: out.(*operation.Recalled).Turn, Outcome: core.OutcomeSuccess, Used: []string{id}}
 }
 
-// Taught is a memory that was used with an outcome in so many turns of two sessions, in
-// each of which a tool had an outcome too.
+// Taught is a memory that was used with an outcome in a number of turns of two sessions,
+// in each of which a tool had an outcome too.
 func (w *World) Taught(outcome core.Outcome, turns int) string {
 	w.T.Helper()
 	id, sessions := w.Memory(), []string{w.Session(), w.Session()}
@@ -210,7 +211,7 @@ func (w *World) Waiting() string {
 	return w.Taught(core.OutcomeFailure, 3)
 }
 
-// Promoted is knowledge that the gate made of a memory.
+// Promoted is knowledge that the gate made from a memory.
 func (w *World) Promoted() *core.Knowledge {
 	w.T.Helper()
 	if w.knowledge == nil {
@@ -267,18 +268,18 @@ func (w *World) Graph(id string) core.WorkflowDAG {
 	}
 }
 
-// Known is what somebody knows of a memory.
+// Known is what is known about a memory.
 func (w *World) Known(id string) *operation.EvidenceOmega {
 	well := 0.8
 	return &operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{MemoryID: id, OmegaFactors: core.OmegaFactors{UpstreamStatus: &well}}}
 }
 
-// Outcome is an outcome of a tool call that a memory had to do with.
+// Outcome is an outcome of a tool call that involved a memory.
 func (w *World) Outcome(id string) *operation.EvidenceTool {
 	return &operation.EvidenceTool{Outcomes: operation.Outcomes{{MemoryID: id, Session: "s", Turn: 1, Tool: "calendar", OK: true, Ref: "log:1"}}}
 }
 
-// Govern has a level set something.
+// Govern sets a field of a level.
 func (w *World) Govern() {
 	w.T.Helper()
 	_, err := w.Host.Governance.Set(w.Ctx, Here, "max_reflection_depth=2")
@@ -305,7 +306,7 @@ func (w *World) Run(namespace string) string {
 	return Try[operation.RunEnded](w, "run_start", &operation.RunStart{Workflow: LostYAML, Namespace: namespace}).ID
 }
 
-// Replay has decisions recorded, and asks for them to be decided again by a candidate.
+// Replay records decisions, and asks for a replay with a candidate.
 func (w *World) Replay() *operation.PolicyReplay {
 	w.T.Helper()
 	w.Waiting()

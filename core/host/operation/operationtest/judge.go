@@ -13,15 +13,15 @@ import (
 	"github.com/reflectory/reflectory/sdk/process"
 )
 
-// A plugin must be a program, and a test's program is the one that is there without a
-// build step: started with a variable in its environment, it is the plugin.
+// A plugin must be a program, and the one program that a test has without a build step is
+// its own: started with a variable in its environment, it is the plugin.
 
 const (
 	// JudgeYAML is a step of the plugin that this test binary serves.
 	JudgeYAML = "plugin: test/judge\nconfig: {want: 2}\n"
 	// LostYAML needs no plugin, and its run ends with an error, so that it can be resumed.
 	LostYAML = "name: lost\nnodes:\n  - {name: derive, action: memory.reflect, with: {source_ids: [lost-memory], title: t, content: c}}\n"
-	// LoopYAML corrects 1 to 2, which its schema's file, a prompt in the state, has no part in.
+	// LoopYAML corrects 1 to 2; its schema file, a prompt in the state, plays no part.
 	LoopYAML = `name: count
 state: {from: 1, kept: true}
 nodes:
@@ -34,11 +34,11 @@ nodes:
 `
 )
 
-// servesJudge has the test's program be the plugin.
+// servesJudge makes the test's program act as the plugin.
 const servesJudge = "REFLECTORY_TEST_JUDGE"
 
-// ServeJudge is what a TestMain calls first: where the program was started as the plugin,
-// it serves it and exits.
+// ServeJudge must be called first by a TestMain: if the program was started as the
+// plugin, it serves the plugin and exits.
 func ServeJudge() {
 	if os.Getenv(servesJudge) != "" {
 		process.Main(judge())
@@ -46,8 +46,8 @@ func ServeJudge() {
 	}
 }
 
-// judge is a plugin for which an output passes that is what its config wants. It generates
-// and corrects to that; a correction with errors is their messages.
+// judge is a plugin that accepts exactly the output that its config wants. It generates
+// and corrects to that; a correction with errors returns their messages.
 func judge() sdk.Plugin {
 	wanted := func(config json.RawMessage) (json.RawMessage, error) {
 		var c struct {

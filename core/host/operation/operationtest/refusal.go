@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// What refusals are made of: an id of nothing, what can't be an id, the beginning of every
-// id, a namespace that there can't be, and more than any text may have.
+// The parts of refused requests: an id of nothing, an invalid id, a prefix of every id,
+// an invalid namespace, and a text above every limit.
 const (
 	nothing   = "ffffffff-0000-7000-8000-00000000dead"
 	noID      = "no/id"
@@ -23,12 +23,13 @@ const (
 
 func tooLong() string { return strings.Repeat("x", 2000) }
 
-// request makes a case of a request that is about nothing in the world.
+// request makes a case from a request about something that doesn't exist in the world.
 func request[In any](name, what string, in In) Case {
 	return Case{Operation: name, Name: what, Make: func(*World) any { copied := in; return &copied }}
 }
 
-// successes are the valid requests that [Fixtures], which need no plugin, have refused.
+// successes are valid requests that [Fixtures], which need no plugin, can only make in a
+// refused form.
 func successes() []Case {
 	var judgment = func(make func(w *World, id string) any) func(*World) any {
 		return func(w *World) any {
@@ -117,7 +118,7 @@ func successes() []Case {
 	}
 }
 
-// refusals are what each operation refuses of what a caller may do.
+// refusals are the refused requests of a caller who may do everything.
 func refusals() []Case {
 	limit, token := operation.Paging{Limit: operation.MaxLimit + 1}, operation.Paging{PageToken: "none"}
 	two, text := 2.0, "no head"

@@ -1,9 +1,9 @@
-// Package operationtest has what the tests of operations, and of the surfaces that offer
-// them, need: a host on a store in memory whose time stands and whose ids count, and for
-// each operation a valid request and its refusals.
+// Package operationtest has what tests of operations, and of the surfaces that offer
+// them, need: a host on a store in memory with a fixed time and counted ids, and for each
+// operation a valid request and its refusals.
 //
-// Two worlds that are made alike hold the same bytes, so that a test can have one request
-// done in each, through two surfaces, and compare the answers. Tests alone import it.
+// Two worlds that are made in the same way hold the same bytes, so that a test can do one
+// request in each, through two surfaces, and compare the answers. Only tests import it.
 package operationtest
 
 import (
@@ -25,36 +25,37 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The namespaces of these tests: what fixtures make is in Here, and a caller that only
-// reaches Elsewhere may not learn of it.
+// The namespaces of these tests: fixtures create everything in Here, and a caller that
+// only reaches Elsewhere may not learn about it.
 const (
 	Here      = "team/here"
 	Elsewhere = "team/elsewhere"
 )
 
-// Agent is the name that operators of these tests go by.
+// Agent is the name of the operators in these tests.
 const Agent = "tester"
 
-// World is a host on a store in memory, and what fixtures make in it.
+// World is a host on a store in memory, and what fixtures create in it.
 type World struct {
 	T    testing.TB
 	Host *host.Host
-	// Config is what the host is made of, and Folder has reflectory.yaml, the lock, the
-	// plugins and, in data, all state but the store.
+	// Config is the host's config, and Folder has reflectory.yaml, the lock, the plugins
+	// and, in data, everything but the store.
 	Config host.Config
 	Folder string
 	// Ctx is the operator's.
 	Ctx context.Context
-	// Asker is who asks what a fixture makes a request for: turns are of who recalls.
+	// Asker is the caller for whom a fixture makes a request: a turn belongs to its
+	// caller.
 	Asker core.Caller
-	// Body is what the next call brings besides its request.
+	// Body is the body of the next call.
 	Body []byte
 
-	// knowledge is the entry that fixtures share, since it takes long to come to.
+	// knowledge is the entry that fixtures share, since it takes long to create.
 	knowledge *core.Knowledge
 }
 
-// New opens a host on an empty store. What comes before the gate waits there.
+// New opens a host on an empty store. Memories that come before the gate wait there.
 func New(t testing.TB) *World {
 	t.Helper()
 	return NewOn(t, mem.Open())
@@ -68,9 +69,9 @@ func NewOn(t testing.TB, s core.Store) *World {
 	return w.started(s)
 }
 
-// NewWithJudge is New with the plugin test/judge, which the test's program must be ready
-// to be: see [ServeJudge]. The gate decides at once. The store is closed by who opened it;
-// nil is the one of the data folder.
+// NewWithJudge is New with the plugin test/judge, which the test's program must be able
+// to serve: see [ServeJudge]. The gate decides at once. The caller closes the store; nil
+// is the store of the data folder.
 func NewWithJudge(t testing.TB, s core.Store) *World {
 	t.Helper()
 	w := newWorld(t)
@@ -116,7 +117,7 @@ func (w *World) Open() {
 	w.Must(err)
 }
 
-// Reopen opens the host again, which has the decisions that waited in the store.
+// Reopen opens the host again, so that queued decisions are in the store.
 func (w *World) Reopen() {
 	w.T.Helper()
 	w.Must(w.Host.Close())
@@ -140,8 +141,8 @@ func (w *World) File(name, text string) string {
 	return path
 }
 
-// Do calls an operation for a caller, with a copy of the request: an operation makes whole
-// ids of short ones in it.
+// Do calls an operation for a caller, with a copy of the request: an operation completes
+// short ids in it.
 func (w *World) Do(c core.Caller, name string, in any) (any, error) {
 	w.T.Helper()
 	call := operation.Call{Host: w.Host, Body: bytes.NewReader(w.Body), Sink: io.Discard}

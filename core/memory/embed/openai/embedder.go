@@ -19,7 +19,7 @@ const (
 	// hundred texts, and some a limited number of tokens in all.
 	batchTexts = 64
 	batchBytes = 256_000
-	// maxTries is how often an exchange is tried where the fault may pass.
+	// maxTries is how often an exchange is tried if the fault may be temporary.
 	maxTries = 4
 )
 
@@ -35,8 +35,8 @@ type Embedder struct {
 
 var _ core.Embedder = (*Embedder)(nil)
 
-// New checks the options. The key is read, and the endpoint asked, when there is
-// something to embed: what needs no vectors goes on without them.
+// New checks the options. The key is read, and the endpoint called, when there is
+// something to embed: operations that need no vectors work without them.
 func New(o Options) (*Embedder, error) {
 	if err := o.Check(); err != nil {
 		return nil, sdk.Wrap("embedder", err)
@@ -51,14 +51,14 @@ func New(o Options) (*Embedder, error) {
 		url: strings.TrimRight(o.URL, "/") + "/embeddings", model: o.Model, dims: o.Dims, key: o.key, maxText: o.MaxText,
 		client: http.Client{
 			Transport: o.Transport, Timeout: o.Timeout,
-			// A redirect could carry the texts to somebody else.
+			// A redirect could send the texts to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// Model implements [core.Embedder]: the model's name, with the dimensions where
-// they were chosen.
+// Model implements [core.Embedder]: the model's name, with the dimensions if they were
+// chosen.
 func (e *Embedder) Model() string {
 	if e.dims == 0 {
 		return e.model
@@ -66,8 +66,8 @@ func (e *Embedder) Model() string {
 	return fmt.Sprintf("%s@%d", e.model, e.dims)
 }
 
-// Embed implements [core.Embedder]. Faults that may pass are tried again, up to 4
-// times in all. A text of white space alone isn't sent and gets the zero vector.
+// Embed implements [core.Embedder]. Temporary faults are tried again, up to 4 times in
+// all. A text of only white space isn't sent and gets the zero vector.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	var blank []int
@@ -98,8 +98,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-// batch takes texts for one exchange, from start up to end, blank ones left out.
-// At are their places.
+// batch takes the texts of one exchange, from start up to end, without blank ones. at are
+// their indices.
 func (e *Embedder) batch(texts []string, start int) (batch []string, at []int, end int) {
 	size := 0
 	for end = start; end < len(texts); end++ {
@@ -115,7 +115,7 @@ func (e *Embedder) batch(texts []string, start int) (batch []string, at []int, e
 	return batch, at, end
 }
 
-// beginning is a text's, up to so many bytes, in whole characters.
+// beginning returns the start of a text, up to most bytes, in whole characters.
 func beginning(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -126,7 +126,7 @@ func beginning(text string, most int) string {
 	return text[:most]
 }
 
-// ask makes an exchange, again where that may help.
+// ask makes an exchange, and repeats it if that may help.
 func (e *Embedder) ask(ctx context.Context, texts []string, dims int) ([][]float32, error) {
 	key, err := e.key()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxNumberBytes is what a number takes in JSON at most, with its comma and
-	// white space around it.
+	// maxNumberBytes is the longest form of a number in JSON, with its comma and white
+	// space.
 	maxNumberBytes = 48
 	// maxReplyBytes bounds a reply.
 	maxReplyBytes = batchTexts * vector.MaxDims * maxNumberBytes
@@ -43,8 +43,7 @@ type reply struct {
 	} `json:"data"`
 }
 
-// exchange sends texts once. An error that a repetition won't fix is permanent to
-// the retry.
+// exchange sends texts once. An error that a repetition won't fix is marked as permanent.
 func (e *Embedder) exchange(ctx context.Context, key string, texts []string, dims int) ([][]float32, error) {
 	body, err := json.Marshal(request{Model: e.model, Input: texts, Dimensions: e.dims, Format: "float"})
 	if err != nil {
@@ -77,15 +76,15 @@ func (e *Embedder) exchange(ctx context.Context, key string, texts []string, dim
 	return vectors, nil
 }
 
-// unreachable is an exchange that didn't come to a reply. The error of the HTTP
-// client is left out except for its kind: it may name proxies with their passwords.
+// unreachable is the error of an exchange without a reply. The HTTP client's error is
+// left out except for its kind: it may contain proxies' passwords.
 func (e *Embedder) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return backoff.Permanent(ctx.Err())
 	}
 	if httpfault.Code(0, err) == sdk.Denied {
 		return backoff.Permanent(sdk.Errorf(sdk.Denied, "embedder_untrusted", "embedder %s: its certificate can't be trusted", e.url).
-			WithHint("see that the URL's host is the right one, and that this machine trusts who issued its certificate"))
+			WithHint("check that the URL's host is right, and that this machine trusts the issuer of its certificate"))
 	}
 	why := "the connection failed"
 	var network net.Error
@@ -93,20 +92,20 @@ func (e *Embedder) unreachable(ctx context.Context, err error) error {
 		why = "it didn't answer within " + e.client.Timeout.String()
 	}
 	return sdk.Errorf(sdk.Unavailable, "embedder_unavailable", "embedder %s: %s", e.url, why).
-		WithHint("see that it runs and can be reached; until then memories are found by their words")
+		WithHint("check that it is running and can be reached; until then memories are found by their words")
 }
 
-// refused is a reply that isn't one.
+// refused is the error of a reply whose status isn't a success.
 func (e *Embedder) refused(resp *http.Response) error {
 	code := httpfault.Code(resp.StatusCode, nil)
-	hint := "see that the URL ends as the endpoint's documentation says, that it has the model, and what its log says"
+	hint := "check that the URL ends as the endpoint's documentation says and that it has the model, and look at its log"
 	switch code {
 	case sdk.Unavailable:
 		hint = "try again later; until then memories are found by their words"
 	case sdk.Denied:
-		hint = "see that the key's variable holds a key that may use the model"
+		hint = "check that the key's variable holds a key that may use the model"
 	}
-	err := sdk.Errorf(code, "embedder_refused", "embedder %s: it answered with status %d to model %q", e.url, resp.StatusCode, e.model).
+	err := sdk.Errorf(code, "embedder_refused", "embedder %s: it answered with status %d for model %q", e.url, resp.StatusCode, e.model).
 		WithHint("%s", hint).WithDetail("status", resp.StatusCode)
 	if code != sdk.Unavailable {
 		return backoff.Permanent(err)
@@ -117,12 +116,12 @@ func (e *Embedder) refused(resp *http.Response) error {
 	return err
 }
 
-// decode reads the vectors of so many texts, of so many dimensions where that is
-// known, and scales them to unit length.
+// decode reads one vector for each text, with the given dimensions if they are known, and
+// scales them to unit length.
 func decode(data []byte, texts, dims int) ([][]float32, error) {
 	invalid := func(format string, args ...any) error {
 		return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the reply "+format, args...).
-			WithHint("see that the URL is an OpenAI-compatible endpoint's, and that the model makes embeddings")
+			WithHint("check that the URL is an OpenAI-compatible endpoint, and that the model makes embeddings")
 	}
 	if len(data) > maxReplyBytes {
 		return nil, invalid("is longer than %d bytes", maxReplyBytes)
@@ -132,28 +131,28 @@ func decode(data []byte, texts, dims int) ([][]float32, error) {
 		return nil, invalid("isn't the protocol's JSON")
 	}
 	if len(r.Data) != texts {
-		return nil, invalid("has %d vectors of %d texts", len(r.Data), texts)
+		return nil, invalid("has %d vectors for %d texts", len(r.Data), texts)
 	}
 	vectors := make([][]float32, texts)
 	for _, d := range r.Data {
 		if d.Index < 0 || d.Index >= texts || vectors[d.Index] != nil {
-			return nil, invalid("has a vector for text %d twice, or there is no such text", d.Index)
+			return nil, invalid("has two vectors for text %d, or there is no such text", d.Index)
 		}
 		if dims == 0 {
 			dims = len(d.Embedding)
 		}
 		if n := len(d.Embedding); n != dims || n == 0 || n > vector.MaxDims {
-			return nil, invalid("has a vector of %d dimensions, where %d are expected, and at most %d", n, dims, vector.MaxDims)
+			return nil, invalid("has a vector of %d dimensions (expected %d, limit %d)", n, dims, vector.MaxDims)
 		}
 		if !scale(d.Embedding) {
-			return nil, invalid("has a vector without a length")
+			return nil, invalid("has a vector of length 0")
 		}
 		vectors[d.Index] = d.Embedding
 	}
 	return vectors, nil
 }
 
-// scale brings a vector to unit length, and reports whether that can be done.
+// scale brings a vector to unit length, and reports whether that is possible.
 func scale(v []float32) bool {
 	sum := 0.0
 	for _, c := range v {

@@ -21,20 +21,20 @@ const (
 	// DefaultMaxText is how many bytes of a text are sent: models in use read about
 	// 8,000 tokens, which are 16,000 bytes and more.
 	DefaultMaxText = 16_000
-	// minKeyBytes and maxKeyBytes are what passes as a key.
+	// minKeyBytes and maxKeyBytes bound the length of a key.
 	minKeyBytes, maxKeyBytes = 4, 4096
 	MaxModelBytes            = 256
 )
 
-// Options say where and what to ask.
+// Options say which endpoint and model to use.
 type Options struct {
 	// URL is the base of the protocol's paths, such as "https://api.openai.com/v1"
 	// or "http://127.0.0.1:11434/v1". It is required.
 	URL string
 	// Model is the model's name at the endpoint. It is required.
 	Model string
-	// Dims asks for so many dimensions, where the model lets one choose; 0 leaves it
-	// to the model.
+	// Dims asks for this number of dimensions, if the model supports a choice; 0 leaves
+	// it to the model.
 	Dims int
 	// KeyEnv names the environment variable with the key; "" sends none.
 	KeyEnv string
@@ -42,17 +42,17 @@ type Options struct {
 	Getenv func(name string) string
 	// Timeout is for one exchange; 0 is [DefaultTimeout].
 	Timeout time.Duration
-	// MaxText is how many bytes of a text are sent at most, from its beginning; 0 is
+	// MaxText is how many bytes of a text are sent at most, from its start; 0 is
 	// [DefaultMaxText].
 	MaxText int
-	// Transport makes the exchanges; nil is the standard library's.
+	// Transport makes the exchanges; nil is the standard library's transport.
 	Transport http.RoundTripper
 }
 
-// envName is a variable's name.
+// envName is the form of a variable's name.
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// Check tells all that is wrong. It doesn't read the key.
+// Check reports everything that is wrong. It doesn't read the key.
 func (o *Options) Check() error {
 	var errs []error
 	add := func(format string, args ...any) {
@@ -71,7 +71,7 @@ func (o *Options) Check() error {
 		add("the model's name has %d bytes, not 1 to %d", len(o.Model), MaxModelBytes)
 	}
 	if o.Dims < 0 || o.Dims > vector.MaxDims {
-		add("%d dimensions are asked for, not 0 to %d", o.Dims, vector.MaxDims)
+		add("the dimensions are %d, not 0 to %d", o.Dims, vector.MaxDims)
 	}
 	if o.KeyEnv != "" && (!envName.MatchString(o.KeyEnv) || o.Getenv == nil) {
 		add("the key's variable isn't a variable's name (it isn't shown, in case it is a key), or can't be read")
@@ -80,7 +80,7 @@ func (o *Options) Check() error {
 		add("the timeout is %s, not up to %s", o.Timeout, maxTimeout)
 	}
 	if o.MaxText < 0 {
-		add("the most bytes of a text are %d, not 0 or more", o.MaxText)
+		add("the limit of a text is %d bytes, not 0 or more", o.MaxText)
 	}
 	return core.JoinErrors(errs...)
 }
@@ -99,7 +99,7 @@ func (o *Options) key() (string, error) {
 	odd := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if len(key) < minKeyBytes || len(key) > maxKeyBytes || odd {
 		return "", sdk.Errorf(sdk.Invalid, "embedder_key_missing", "the environment variable %s isn't set, or holds no key", o.KeyEnv).
-			WithHint("set it to the key of %s, or name no variable where the endpoint takes no key", o.URL)
+			WithHint("set it to the key of %s, or configure no variable if the endpoint needs no key", o.URL)
 	}
 	return key, nil
 }

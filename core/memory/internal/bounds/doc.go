@@ -1,4 +1,4 @@
-// Package bounds says what a memory, a query and the name of a turn may be, and collects all
-// that is wrong with an input. A check of the store holds records to the same bounds as
-// requests are held to, so both use these functions.
+// Package bounds has the limits of memories, queries and turns, and collects everything
+// that is wrong with an input. A check of the store holds records to the same limits as
+// requests, so both use these functions.
 package bounds

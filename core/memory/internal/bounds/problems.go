@@ -8,10 +8,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Problems collects all that is wrong with an input, so that it is reported at once.
+// Problems collects everything that is wrong with an input, so that all of it is reported
+// at once.
 type Problems struct {
 	list []error
-	// Of names the part of the input that is looked at, such as "memories[3].".
+	// Of is a prefix that names the part of the input being checked, such as
+	// "memories[3].".
 	Of string
 }
 
@@ -22,7 +24,7 @@ func (p *Problems) Add(field, format string, args ...any) {
 		WithDetail("field", name))
 }
 
-// invalid is the reason for a field that is wrong, whichever of its items is.
+// invalid is the reason for a wrong field. All items of a list have the same reason.
 func invalid(field string) string {
 	name, _, _ := strings.Cut(field, "[")
 	return name + "_invalid"
@@ -38,7 +40,7 @@ func (p *Problems) Over(field string, got, most int, unit string) {
 		WithDetail("field", name).WithDetail("most", most).WithDetail("got", got))
 }
 
-// Check notes another part's refusal of a field.
+// Check adds an error that another package found in a field.
 func (p *Problems) Check(err error) {
 	if err == nil {
 		return
@@ -49,7 +51,7 @@ func (p *Problems) Check(err error) {
 	p.list = append(p.list, err)
 }
 
-// Err is all of them as one error; nil for none.
+// Err joins the problems into one error; nil if there are none.
 func (p *Problems) Err() error { return core.JoinErrors(p.list...) }
 
 // Words lists the values of an enumeration.
@@ -61,7 +63,7 @@ func Words[T ~string](values []T) string {
 	return strings.Join(list, ", ")
 }
 
-// Shorten cuts a text from outside for a message.
+// Shorten cuts an untrusted text for a message.
 func Shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

@@ -26,12 +26,13 @@ const (
 	MinPriority      = 1
 	MaxPriority      = 10
 
-	// derivedTitleRunes is how much of the content becomes a missing title.
+	// derivedTitleRunes is how many characters of the content become the title if none is
+	// given.
 	derivedTitleRunes = 80
 )
 
-// PurgedMark stands before the id of a purged memory, where a link led to it. No
-// memory's id may begin with it.
+// PurgedMark is the prefix of a purged memory's id where a link ended at it. No memory's
+// id may begin with it.
 const PurgedMark = "purged:"
 
 // ValidID reports whether id can name a memory: not the name of a purged one.
@@ -40,11 +41,11 @@ func ValidID(id string) bool { return core.ValidID(id) && !strings.HasPrefix(id,
 // ID checks the id of a memory or the name of a session.
 func (p *Problems) ID(field, id string) {
 	if !ValidID(id) {
-		p.Add(field, "%q isn't 1 to %d of A-Z a-z 0-9 _ : . @ - without .. (and without %q at its start)", Shorten(id), core.MaxIDBytes, PurgedMark)
+		p.Add(field, "%q isn't 1 to %d of A-Z a-z 0-9 _ : . @ - without .. (and may not start with %q)", Shorten(id), core.MaxIDBytes, PurgedMark)
 	}
 }
 
-// text checks what titles and contents have in common.
+// text checks the rules that titles and contents share.
 func (p *Problems) text(field, s string) {
 	switch {
 	case strings.TrimLeftFunc(s, unseen) == "":
@@ -54,7 +55,7 @@ func (p *Problems) text(field, s string) {
 	}
 }
 
-// unseen reports whether a character shows nothing.
+// unseen reports whether a character is invisible.
 func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // Title checks the title of a memory.
@@ -74,7 +75,7 @@ func (p *Problems) Content(content string) {
 	p.Over("content", len(content), MaxContentBytes, "bytes")
 }
 
-// maxWordBytes bounds agents' names, tags and idempotency keys.
+// maxWordBytes bounds the names of agents, tags and idempotency keys.
 const maxWordBytes = 128
 
 // Word checks a short text that becomes part of a key.
@@ -112,7 +113,7 @@ func (p *Problems) Unit(field string, f *float64) {
 	}
 }
 
-// Occurred reads when something happened; nil where it isn't said.
+// Occurred parses the time at which something happened; nil if it isn't given.
 func (p *Problems) Occurred(text string, now time.Time) *time.Time {
 	if text == "" {
 		return nil
@@ -134,8 +135,7 @@ func (p *Problems) Priority(n *int) {
 	}
 }
 
-// Metadata checks a JSON object and returns it without white space; nil where
-// there is none.
+// Metadata checks a JSON object and returns it without white space; nil if there is none.
 func (p *Problems) Metadata(data json.RawMessage) json.RawMessage {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || string(trimmed) == "null" {
 		return nil
@@ -148,7 +148,7 @@ func (p *Problems) Metadata(data json.RawMessage) json.RawMessage {
 	object, isObject := value.(map[string]any)
 	switch {
 	case err != nil:
-		p.Add("metadata", "can't be used: %s", sdk.AsError(err).Message)
+		p.Add("metadata", "can't be decoded: %s", sdk.AsError(err).Message)
 	case !isObject:
 		p.Add("metadata", "isn't a JSON object")
 	case !utf8.Valid(data):
@@ -156,15 +156,14 @@ func (p *Problems) Metadata(data json.RawMessage) json.RawMessage {
 	default:
 		p.Over("metadata", levels(object), maxMetadataDepth, "levels")
 		var b bytes.Buffer
-		if json.Compact(&b, data) == nil { // it was decoded, so it can
+		if json.Compact(&b, data) == nil { // it was decoded, so it can be compacted
 			return b.Bytes()
 		}
 	}
 	return nil
 }
 
-// levels is how deep a decoded value is nested: 0 for what isn't an object or an
-// array.
+// levels is how deep a decoded value is nested: 0 if it isn't an object or an array.
 func levels(value any) int {
 	deepest := -1
 	switch v := value.(type) {
@@ -196,8 +195,8 @@ func ValidRelation(relation string) bool {
 	return true
 }
 
-// DerivedTitle is a title for a memory that came without one: the beginning of
-// its content, with spaces for what a title can't hold.
+// DerivedTitle is a title for a memory that was given none: the start of its content,
+// with spaces for characters that a title can't have.
 func DerivedTitle(content string) string {
 	runes := []rune(strings.TrimLeftFunc(content[:min(len(content), MaxContentBytes)], unseen))
 	runes = runes[:min(len(runes), derivedTitleRunes)]
@@ -219,7 +218,7 @@ func (p *Problems) Kinds(kinds []core.MemoryKind) {
 	}
 }
 
-// Query checks what recalls of memories and of knowledge have in common.
+// Query checks the fields that recalls of memories and of knowledge share.
 func (p *Problems) Query(query string, limit int, minScore float64) {
 	switch {
 	case strings.TrimSpace(query) == "":
@@ -239,13 +238,13 @@ func (p *Problems) Query(query string, limit int, minScore float64) {
 const (
 	// MaxRecall is how many memories one recall returns at most.
 	MaxRecall = 100
-	// maxQueryBytes bounds a query: a whole content may be one.
+	// maxQueryBytes bounds a query, which may be a whole content.
 	maxQueryBytes = MaxContentBytes
-	// MaxNamed is how many ids a refusal names.
+	// MaxNamed is how many ids an error message lists.
 	MaxNamed = 10
 )
 
-// Turn checks what names a turn of a session.
+// Turn checks a session's name and a turn's number.
 func (p *Problems) Turn(session string, turn int64) {
 	p.ID("session", session)
 	if turn < 0 {

@@ -12,15 +12,15 @@ import (
 // their vectors, 1.5 KB each as a rule.
 const docBatchSize = 512
 
-// docBatch is memories that are read together for the index. What it holds is used
-// again for the next ones.
+// docBatch is memories that are read together for the index. Its buffers are used again
+// for the next batch.
 type docBatch struct {
-	docs    []search.Doc // without an id where there is none
+	docs    []search.Doc // without an id if there is no such memory
 	vectors []float32
 }
 
-// readDocs gives fn the memories of ids, which are in order, as they are found: nil for
-// one that can't be, since it is missing, damaged, of another namespace or in a state that
+// readDocs calls fn with the memory of each of ids, which are in order: nil for one that
+// can't be found, because it is missing, damaged, in another namespace or in a state that
 // isn't recalled.
 func readDocs(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
 	var l docBatch
@@ -76,17 +76,17 @@ func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(i
 }
 
 const (
-	// maxPassed is how many records a scan passes over before looking the next one up
-	// is faster.
+	// maxPassed is how many records a scan skips before looking up the next one is
+	// faster.
 	maxPassed = 16
-	// fewIDs is how many records are looked up one by one: what a turn changed lies
-	// apart, and to look up so many takes as long as one scan too many.
+	// fewIDs is how many records are looked up one by one: the memories that a turn
+	// changed are scattered, and this many lookups take as long as one useless scan.
 	fewIDs = 16
 )
 
-// readAll calls fn with the record under prefix of each of ids, which are in order;
-// not for one that has none. What was written together lies together, where a scan
-// takes a tenth of the time of looking each up. The value is valid only during fn.
+// readAll calls fn with the record under prefix of each of ids, which are in order, if
+// there is one. Records written together are stored next to each other, where a scan
+// takes a tenth of the time of separate lookups. The value is valid only during fn.
 func readAll(r core.Reader, prefix string, ids []string, fn func(i int, value []byte)) error {
 	if len(ids) <= fewIDs {
 		for i, id := range ids {
@@ -121,7 +121,7 @@ func readAll(r core.Reader, prefix string, ids []string, fn func(i int, value []
 			return err
 		}
 		if passed <= maxPassed {
-			return nil // the scan went through to the end
+			return nil // the scan reached the end
 		}
 	}
 	return nil

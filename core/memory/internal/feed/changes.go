@@ -12,14 +12,15 @@ import (
 	"github.com/reflectory/reflectory/core/memory/search"
 )
 
-// The indices learn from the journal what changed, and from the store what it is now. The
-// stream of a namespace names each record that a transaction wrote there, since the journal
-// proves records ([journal.RecordsWritten]); so whichever process made a change, and by
-// whatever operation, the index of each process finds it, with no operation knowing of it.
-// What a stream doesn't prove is how a memory is linked to: that a memory of another
-// namespace supersedes one is said by an event of its own in both streams.
+// The indices learn from the journal which records changed, and read their present
+// content from the store. A namespace's stream names each record that a transaction wrote
+// there, because the journal proves records ([journal.RecordsWritten]). So the index of
+// each process finds every change, whichever process and operation made it, and no
+// operation has to know about indices. The one thing that a stream doesn't prove is the
+// links that end at a memory: when a memory of another namespace supersedes one, an event
+// in both streams says so.
 
-// namespaces is what the sources of both indices have in common.
+// namespaces is what the sources of both indices share.
 type namespaces struct{ *record.Records }
 
 // Positions implements [search.Source].
@@ -52,7 +53,7 @@ func (n namespaces) Positions(ctx context.Context, namespace string, subtree boo
 	return list, err
 }
 
-// languageOf is what a namespace's words are read in.
+// languageOf is the language in which a namespace's words are read.
 func languageOf(g *core.Governance) string {
 	if g.Language == "" {
 		return core.DefaultLanguage
@@ -60,17 +61,18 @@ func languageOf(g *core.Governance) string {
 	return g.Language
 }
 
-// changes are what a part of a namespace's stream says that changed, by ids: each may
-// have changed several times, and be gone.
+// changes are the ids that a part of a namespace's stream says were changed. Each may
+// have changed several times, and may be gone.
 type changes struct {
 	memories, vectors, knowledge map[string]bool
-	// whole is whether anything may have changed.
+	// whole is whether anything may have changed, so that everything must be read.
 	whole bool
 }
 
-// readChanges reads what changed in a namespace after a sequence, and where the stream
-// is now. A stream that can't be read says that all may have changed: a search reads the
-// memories then, and what is wrong with the journal is its check's to tell.
+// readChanges reads what changed in a namespace after a sequence number, and where the
+// stream is now. For a stream that can't be read, everything may have changed: a search
+// then reads all memories. The check of the journal reports what is wrong with the
+// stream.
 func readChanges(ctx context.Context, r core.Reader, namespace string, after uint64) (*changes, uint64, error) {
 	c := &changes{memories: map[string]bool{}, vectors: map[string]bool{}, knowledge: map[string]bool{}}
 	head, err := journal.Since(r, journal.NamespaceStream(namespace), after, func(e journal.Entry) error {
@@ -83,7 +85,7 @@ func readChanges(ctx context.Context, r core.Reader, namespace string, after uin
 	return c, head.Seq, err
 }
 
-// take notes what an entry says.
+// take notes the changes that an entry reports.
 func (c *changes) take(e *journal.Entry) {
 	switch {
 	case e.Is(journal.RecordsWritten{}):
@@ -140,7 +142,7 @@ func (s knowledgeSource) Changes(ctx context.Context, namespace string, after ui
 			return err
 		}
 		complete = true
-		for id := range c.vectors { // an entry is found by the vector of the memory that it was
+		for id := range c.vectors { // an entry is found by the vector of the memory that was promoted to it
 			p, err := knowledge.ReadPromotion(r, id)
 			if record.IsDamage(err) || err == nil && p == nil {
 				continue

@@ -1,4 +1,4 @@
-// Package feed is what the indices of recall read: all memories or knowledge of a namespace
-// when they load it, and what changed since then. How they find what is asked for is
-// package search's, which knows no store.
+// Package feed reads the store for the indices of recall: all memories or knowledge of a
+// namespace when an index loads it, and what changed since then. How the indices search
+// is up to package search, which knows no store.
 package feed

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/search"
 )
 
-// memoryDoc is what a memory is found by.
+// memoryDoc is the searchable form of a memory.
 func memoryDoc(m *core.Memory, vector []float32) search.Doc {
 	return search.Doc{
 		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
@@ -43,7 +43,7 @@ func (s memorySource) Load(ctx context.Context, namespace string, fn func(*searc
 	return seq, err
 }
 
-// recallable returns the ids of a namespace's memories that can be found, in order.
+// recallable returns the ids of a namespace's memories that can be recalled, in order.
 func recallable(ctx context.Context, r core.Reader, namespace string) (ids []string, err error) {
 	for _, state := range core.MemoryStates() {
 		if !state.Recallable() {
@@ -62,8 +62,8 @@ func recallable(ctx context.Context, r core.Reader, namespace string) (ids []str
 	return ids, nil
 }
 
-// knowledgeDoc is what an entry is found by. Its vector is the one of the memory
-// that became it, whose title and content it has.
+// knowledgeDoc is the searchable form of an entry. It has the vector, title and content
+// of the memory that was promoted to it.
 func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
 	model, vector, err := record.ReadVector(r, k.PromotedFrom)
 	if err != nil {
@@ -77,8 +77,8 @@ func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
 	return doc, nil
 }
 
-// findableKnowledge is an entry as it is found; nil for one that another took the place
-// of, or that is of another namespace.
+// findableKnowledge is the searchable form of an entry; nil if it was superseded, or
+// belongs to another namespace.
 func findableKnowledge(r core.Reader, namespace, id string) (*search.Doc, error) {
 	k, err := knowledge.Read(r, id)
 	if err != nil || k.SupersededBy != "" || k.Namespace != namespace {

@@ -9,15 +9,16 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// What one memory says of another by its links: that it takes the other's place, or
-// that the other is wrong. Recall leaves out the first and says the second. The
-// index holds who supersedes what, since recall must know it of each candidate.
+// A link may say that one memory supersedes another, or contradicts it. Recall leaves out
+// a superseded memory, and reports a contradicted one. The index holds who supersedes
+// what, because recall needs that for each candidate.
 
-// superseders calls fn for each memory that supersedes one of ids, with the index
-// of that one. The links to what was written together lie together, so it scans
-// through them, and looks up where that would pass over many.
+// superseders calls fn for each memory that supersedes one of ids, with the index of that
+// id. The links to memories that were written together are next to each other, so it
+// scans through them, and looks a link up if the scan would skip many.
 func superseders(r core.Reader, ids []string, fn func(i int, by string)) error {
-	// A key ends an id with a slash, which orders ids otherwise than their own bytes.
+	// A key ends an id with a slash, so keys are ordered differently from the ids
+	// themselves.
 	order := make([]int, len(ids))
 	for i := range order {
 		order[i] = i

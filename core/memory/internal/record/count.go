@@ -11,14 +11,14 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Count is what a namespace holds, the ones below it not included.
+// Count is what a namespace holds, without the namespaces below it.
 type Count struct {
 	Memories int64 `json:"memories"`
-	// Bytes are what titles, contents, tags and metadata have.
+	// Bytes is the size of titles, contents, tags and metadata.
 	Bytes int64 `json:"bytes"`
 }
 
-// Size is what a memory counts for.
+// Size is how many bytes a memory counts for.
 func Size(m *core.Memory) int64 {
 	n := len(m.Title) + len(m.Content) + len(m.Metadata)
 	for _, tag := range m.Tags {
@@ -27,11 +27,11 @@ func Size(m *core.Memory) int64 {
 	return int64(n)
 }
 
-// SizeValue is the size as the time index holds it, so that what a namespace
-// holds can be counted again without reading its records.
+// SizeValue is the size as the time index holds it, so that a namespace can be counted
+// again without reading its records.
 func SizeValue(m *core.Memory) []byte { return strconv.AppendInt(nil, Size(m), 10) }
 
-// ReadCount returns what a namespace holds, as it was counted last.
+// ReadCount returns the stored count of a namespace.
 func ReadCount(r core.Reader, namespace string) (Count, error) {
 	var c Count
 	value, found, err := r.Get(CountKey(namespace))
@@ -47,8 +47,8 @@ func ReadCount(r core.Reader, namespace string) (Count, error) {
 	return c, nil
 }
 
-// json encodes the count. It is written out, and parseCount reads just that, since
-// it is part of each commit and the general encoder takes several times as long.
+// json encodes the count. It is written by hand, and parseCount reads only that form:
+// both run in each commit, and the general encoder takes several times as long.
 func (c Count) json() []byte {
 	b := append(make([]byte, 0, 64), `{"memories":`...)
 	b = append(strconv.AppendInt(b, c.Memories, 10), `,"bytes":`...)
@@ -64,8 +64,8 @@ func parseCount(value []byte) (c Count, ok bool) {
 	return c, err1 == nil && err2 == nil && bytes.Equal(c.json(), value)
 }
 
-// recount counts a memory that was written or removed: before and after are nil
-// for one that wasn't, or is no longer, there.
+// recount updates the count for a memory that was written or removed. before is nil for a
+// new memory, after for a removed one.
 func recount(t *Tx, before, after *core.Memory) error {
 	var change Count
 	namespace := ""
@@ -90,7 +90,7 @@ func recount(t *Tx, before, after *core.Memory) error {
 	return nil
 }
 
-// Count is what a namespace holds, with what the transaction changed.
+// Count returns the count of a namespace, including the transaction's changes.
 func (t *Tx) Count(namespace string) (*Count, error) {
 	if c := t.counts[namespace]; c != nil {
 		return c, nil
@@ -99,7 +99,7 @@ func (t *Tx) Count(namespace string) (*Count, error) {
 	return &c, err
 }
 
-// putCounts writes what the namespaces hold that were changed.
+// putCounts writes the counts that changed.
 func (t *Tx) putCounts() error {
 	for _, namespace := range slices.Sorted(maps.Keys(t.counts)) {
 		if err := PutCount(t, namespace, *t.counts[namespace]); err != nil {
@@ -109,7 +109,7 @@ func (t *Tx) putCounts() error {
 	return nil
 }
 
-// PutCount writes what a namespace holds. One that holds nothing has no count.
+// PutCount writes the count of a namespace. An empty namespace has no count.
 func PutCount(tx core.Tx, namespace string, c Count) error {
 	if c == (Count{}) {
 		return tx.Delete(CountKey(namespace))

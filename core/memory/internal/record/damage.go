@@ -12,19 +12,18 @@ func Corrupt(id, key, problem string) *sdk.Error {
 		WithDetail("memory_id", id).WithDetail("key", key)
 }
 
-// Damaged says that a record which belongs to no memory isn't what the store
-// wrote.
+// Damaged says that a record which belongs to no memory isn't what the store wrote.
 func Damaged(key string, err error) error {
 	return sdk.Errorf(sdk.Internal, damageReason, "record %q can't be decoded: %w", key, err).
-		WithHint("look for more").WithAction("store check").WithDetail("key", key)
+		WithHint("check the store for more damage").WithAction("store check").WithDetail("key", key)
 }
 
 // IsDamage reports whether a record isn't what the store wrote.
 func IsDamage(err error) bool { return sdk.ReasonOf(err) == damageReason }
 
-// IsLost reports whether a record isn't there, or isn't what the store wrote. Any
-// other error is the store's, and says nothing of the record.
+// IsLost reports whether an error means that a record is missing, or isn't what the store
+// wrote. Any other error comes from the store, and says nothing about the record.
 func IsLost(err error) bool { return IsGone(err) || IsDamage(err) }
 
-// IsGone reports whether a memory was removed, or never was.
+// IsGone reports whether an error means that a memory was purged, or never existed.
 func IsGone(err error) bool { return sdk.CodeOf(err) == sdk.NotFound }

@@ -23,8 +23,8 @@ func PutDecision(t *Tx, d *core.GateDecision) (digest string, err error) {
 	return core.Digest(value), t.Put(DecisionMemoryKey(d.MemoryID, d.ID), nil)
 }
 
-// ReadDecision returns a decision of the gate. One that isn't there is sdk.NotFound, reason
-// "decision_not_found".
+// ReadDecision returns a decision of the gate. If there is none, the error is
+// sdk.NotFound, reason "decision_not_found".
 func ReadDecision(r core.Reader, id string) (*core.GateDecision, error) {
 	value, found, err := r.Get(decisionKey(id))
 	if err != nil {
@@ -41,7 +41,7 @@ func ReadDecision(r core.Reader, id string) (*core.GateDecision, error) {
 	return &d, nil
 }
 
-// DecisionsOn returns what the gate decided on a memory, the oldest first, also after it was
+// DecisionsOn returns the gate's decisions on a memory, the oldest first, even if it was
 // purged.
 func DecisionsOn(r core.Reader, memoryID string) (list []*core.GateDecision, err error) {
 	if !bounds.ValidID(memoryID) {

@@ -10,8 +10,8 @@ import (
 // MaxHistory is how many entries of a memory's history are read: the newest.
 const MaxHistory = 1000
 
-// HistorySeqs returns the entries of its namespace's stream that are about a
-// memory, the oldest first, at most the newest [MaxHistory].
+// HistorySeqs returns the numbers of the entries about a memory in its namespace's
+// stream, the oldest first, at most the newest [MaxHistory].
 func HistorySeqs(r core.Reader, id string) (seqs []uint64, err error) {
 	err = eachHistorySeq(r, id, func(seq uint64) {
 		if seqs = append(seqs, seq); len(seqs) == 2*MaxHistory {
@@ -21,7 +21,7 @@ func HistorySeqs(r core.Reader, id string) (seqs []uint64, err error) {
 	return seqs[max(0, len(seqs)-MaxHistory):], err
 }
 
-// allHistorySeqs is [HistorySeqs] for all entries.
+// allHistorySeqs is [HistorySeqs] without the limit.
 func allHistorySeqs(r core.Reader, id string) (seqs []uint64, err error) {
 	err = eachHistorySeq(r, id, func(seq uint64) { seqs = append(seqs, seq) })
 	return seqs, err
@@ -31,7 +31,7 @@ func eachHistorySeq(r core.Reader, id string, fn func(seq uint64)) error {
 	start := []byte(HistoryPrefix + id + "/")
 	return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		if len(key) != len(start)+8 {
-			return false, Corrupt(id, string(key), "it has no sequence number")
+			return false, Corrupt(id, string(key), "the key has no sequence number")
 		}
 		fn(binary.BigEndian.Uint64(key[len(start):]))
 		return true, nil
@@ -43,7 +43,7 @@ func ReadHistory(r core.Reader, namespace, id string) ([]journal.Entry, error) {
 	return historyOf(r, namespace, id, HistorySeqs)
 }
 
-// ReadWholeHistory is [ReadHistory] for all entries, however many.
+// ReadWholeHistory is [ReadHistory] without the limit.
 func ReadWholeHistory(r core.Reader, namespace, id string) ([]journal.Entry, error) {
 	return historyOf(r, namespace, id, allHistorySeqs)
 }
@@ -67,12 +67,12 @@ func historyOf(r core.Reader, namespace, id string, list func(core.Reader, strin
 	return entries, nil
 }
 
-// historyAfter returns the first so many entries after one, and whether more follow.
+// historyAfter returns the first entries after one, up to limit, and whether more follow.
 func historyAfter(r core.Reader, id string, after uint64, limit int) (seqs []uint64, more bool, err error) {
 	start := []byte(HistoryPrefix + id + "/")
 	err = r.Scan(HistoryKey(id, after+1), core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 		if len(key) != len(start)+8 {
-			return false, Corrupt(id, string(key), "it has no sequence number")
+			return false, Corrupt(id, string(key), "the key has no sequence number")
 		}
 		if more = len(seqs) == limit; !more {
 			seqs = append(seqs, binary.BigEndian.Uint64(key[len(start):]))
@@ -82,8 +82,8 @@ func historyAfter(r core.Reader, id string, after uint64, limit int) (seqs []uin
 	return seqs, more, err
 }
 
-// ReadHistoryAfter returns the first so many entries that are about a memory after one, 0
-// for the first of all, and whether more follow.
+// ReadHistoryAfter returns the first entries about a memory after one (0 for the start),
+// up to limit, and whether more follow.
 func ReadHistoryAfter(r core.Reader, namespace, id string, after uint64, limit int) (entries []journal.Entry, more bool, err error) {
 	entries, err = historyOf(r, namespace, id, func(r core.Reader, id string) (seqs []uint64, err error) {
 		seqs, more, err = historyAfter(r, id, after, limit)

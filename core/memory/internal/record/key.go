@@ -58,7 +58,7 @@ func VectorKey(id string) []byte { return []byte(VectorPrefix + id) }
 // PurgedKey is the key of a memory's tombstone.
 func PurgedKey(id string) []byte { return []byte(PurgedPrefix + id) }
 
-// CountKey is the key of what a namespace counts.
+// CountKey is the key of a namespace's counters.
 func CountKey(namespace string) []byte { return []byte(CountPrefix + namespace) }
 
 // TurnKey is the key of a namespace's turn counter.
@@ -72,13 +72,13 @@ func HistoryKey(id string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(HistoryPrefix+id+"/"), seq)
 }
 
-// Place is where a memory is in an index, within the part for a namespace
-// and value: the newest first, and by id within the same nanosecond.
+// Place is a memory's position in an index, within the part for one namespace and value:
+// the newest first, and by id within the same nanosecond.
 func Place(created time.Time, id string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, ^uint64(created.UnixNano())), id...)
 }
 
-// PlaceID is the id in what [Place] made; "" where there is none.
+// PlaceID is the id in a result of [Place]; "" if there is none.
 func PlaceID(place []byte) string {
 	if len(place) < 8 {
 		return ""
@@ -86,8 +86,8 @@ func PlaceID(place []byte) string {
 	return string(place[8:])
 }
 
-// IndexStart is where the part of an index for a namespace and value begins. The
-// time index has no values.
+// IndexStart is where the part of an index for one namespace and value begins. The time
+// index has no values.
 func IndexStart(prefix, namespace, value string) []byte {
 	key := append([]byte(prefix+namespace), 0)
 	if prefix != TimePrefix {
@@ -96,14 +96,14 @@ func IndexStart(prefix, namespace, value string) []byte {
 	return key
 }
 
-// TitleStart is where the title index has the live memories of a title.
+// TitleStart is where the title index lists the live memories with a title.
 func TitleStart(namespace, title string) []byte {
 	sum := sha256.Sum256([]byte(title))
 	return append(append([]byte(TitlePrefix+namespace), 0), sum[:]...)
 }
 
-// IndexKeys are the keys of a memory's secondary indices, the time index first.
-// The title index holds live memories only: it is there to keep titles apart.
+// IndexKeys are the keys of a memory's secondary indices, the time index first. The title
+// index holds live memories only: its purpose is that no two of them share a title.
 func IndexKeys(m *core.Memory) [][]byte {
 	at := Place(m.CreatedAt, m.ID)
 	in := func(prefix, value string) []byte { return append(IndexStart(prefix, m.Namespace, value), at...) }
@@ -121,7 +121,7 @@ func IndexKeys(m *core.Memory) [][]byte {
 	return keys
 }
 
-// SessionKey is the key of what a session has come to.
+// SessionKey is the key of a session's totals.
 func SessionKey(session string) []byte { return []byte(SessionPrefix + session) }
 
 // UserKey notes that a session used a memory; early stores noted named uses only.
@@ -141,7 +141,7 @@ func KnowledgeStart(namespace string) []byte {
 	return append([]byte(KnowledgeNamespacePrefix+namespace), 0)
 }
 
-// KnowledgeIndexKey is an entry's place in the index of its namespace.
+// KnowledgeIndexKey is the key of an entry in the index of its namespace.
 func KnowledgeIndexKey(k *core.Knowledge) []byte {
 	return append(KnowledgeStart(k.Namespace), Place(k.CreatedAt, k.ID)...)
 }
@@ -152,38 +152,39 @@ func KnowledgePurgedKey(id string) []byte { return []byte(KnowledgePurgedPrefix 
 // PromotionKey is the key of the record of a memory's promotion.
 func PromotionKey(memoryID string) []byte { return []byte(PromotionPrefix + memoryID) }
 
-// DecisionMemoryKey is a decision's place in the index of decisions by memory.
+// DecisionMemoryKey is the key of a decision in the index of decisions by memory.
 func DecisionMemoryKey(memory, id string) []byte {
 	return []byte(DecisionMemoryPrefix + memory + "/" + id)
 }
 
-// LinkKey is the key of a link; [LinkToKey] finds it from its other end.
+// LinkKey is the key of a link by the memory that it starts at; see [LinkToKey].
 func LinkKey(from, relation, to string) []byte {
 	return []byte(LinkPrefix + from + "/" + relation + "/" + to)
 }
 
-// LinkToKey is the key under which a link is found from its other end.
+// LinkToKey is the key of a link by the memory that it ends at.
 func LinkToKey(to, relation, from string) []byte {
 	return []byte(LinkToPrefix + to + "/" + relation + "/" + from)
 }
 
-// SplitLink is what a key of a link names.
+// SplitLink returns the parts of a link's key.
 func SplitLink(key string) (from, relation, to string, ok bool) {
 	from, rest, _ := strings.Cut(strings.TrimPrefix(key, LinkPrefix), "/")
 	relation, to, ok = strings.Cut(rest, "/")
 	return from, relation, to, ok
 }
 
-// pendingKey is the key of a reflection that waits for an approval.
+// pendingKey is the key of a pending reflection.
 func pendingKey(id string) []byte { return []byte(PendingPrefix + id) }
 
-// PendingStart is where the index of a namespace's waiting reflections begins, by id.
+// PendingStart is where the index of a namespace's pending reflections begins, sorted by
+// id.
 func PendingStart(namespace string) []byte {
 	return append([]byte(PendingNamespacePrefix+namespace), 0)
 }
 
-// IndexedID is the id at the end of a key of an index: behind the namespace, the
-// value where the index has one, and 8 bytes of time or 32 of a title's digest.
+// IndexedID is the id at the end of an index key, after the namespace, the value if the
+// index has one, and 8 bytes of time or 32 of a title's digest.
 func IndexedID(key string) string {
 	prefix, rest, _ := strings.Cut(key, "/")
 	_, rest, _ = strings.Cut(rest, "\x00")

@@ -11,12 +11,12 @@ import (
 // linkRecord is a link as it is stored.
 type linkRecord struct {
 	core.Link
-	// Salt keys the digest of the metadata; "" where there is none.
+	// Salt keys the digest of the metadata; "" if there is none.
 	Salt string `json:"salt,omitempty"`
 }
 
-// PutLink writes a link of a memory of a namespace, and its other end's entry. It
-// returns the digest of the metadata; "" where there is none.
+// PutLink writes a link from a memory of a namespace, and its index entry by the other
+// end. It returns the digest of the metadata; "" if there is none.
 func PutLink(t *Tx, namespace string, l *core.Link) (metadata string, err error) {
 	record := linkRecord{Link: *l}
 	if l.Metadata != nil {
@@ -42,8 +42,8 @@ func deleteLink(t *Tx, namespace, from, relation, to string) error {
 	return t.Delete(LinkToKey(to, relation, from))
 }
 
-// LinksFrom returns the links that start at a memory, of a relation or with ""
-// of all, in the order of their keys, at most so many.
+// LinksFrom returns the links that start at a memory, with a relation or, for "", with
+// any, in the order of their keys, at most most.
 func LinksFrom(r core.Reader, id, relation string, most int) (links []core.Link, err error) {
 	start := []byte(LinkPrefix + id + "/")
 	if relation != "" {
@@ -60,11 +60,11 @@ func LinksFrom(r core.Reader, id, relation string, most int) (links []core.Link,
 	return links, err
 }
 
-// LinkEnd is a link that leads to a memory, without what it carries.
+// LinkEnd is a link that ends at a memory, without its metadata.
 type LinkEnd struct{ Relation, From string }
 
-// LinksTo returns which links lead to a memory, in the order of their keys, at
-// most so many.
+// LinksTo returns the links that end at a memory, in the order of their keys, at most
+// most.
 func LinksTo(r core.Reader, id string, most int) (ends []LinkEnd, err error) {
 	start := []byte(LinkToPrefix + id + "/")
 	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
@@ -92,9 +92,9 @@ func ReadLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 	return &l, nil
 }
 
-// unlink removes the links of a memory that is purged. Those that led to it stay,
-// without what they carried, and are read as links to "purged:<id>" from then on, see
-// package memory: however many they are, the purge is one transaction.
+// unlink removes the links of a memory that is purged. Links that end at it stay, without
+// their metadata, and are read as links to "purged:<id>" from then on, see package
+// memory: however many there are, the purge is one transaction.
 func unlink(t *Tx, m *core.Memory) error {
 	id := m.ID
 	links, err := LinksFrom(t, id, "", math.MaxInt)

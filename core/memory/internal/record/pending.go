@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The status of a reflection that isn't written.
+// The status of a reflection that has no memory yet, or never will.
 const (
 	StatusPending  = "pending"
 	StatusRejected = "rejected"
@@ -22,7 +22,7 @@ type Pending struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agent_id"`
-	// Depth is what its sources made it when it was asked for, Above the depth
+	// Depth is the depth that its sources gave it when it was requested, Above the depth
 	// above which an approval is needed.
 	Depth     int                  `json:"depth"`
 	Above     int                  `json:"above"`
@@ -71,14 +71,14 @@ func PendingKeys(p *Pending) [][]byte {
 	return keys
 }
 
-// PendingNotFound is the refusal of an id that nothing waits with: sdk.NotFound, reason
-// "pending_not_found".
+// PendingNotFound is the error for an id that no pending reflection has: sdk.NotFound,
+// reason "pending_not_found".
 func PendingNotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "pending_not_found", "no reflection %q waits for an approval", bounds.Shorten(id)).
 		WithHint("list them").WithAction("memory pending").WithDetail("pending_id", bounds.Shorten(id))
 }
 
-// ReadPending returns a reflection that waits; [PendingNotFound] where there is none.
+// ReadPending returns a pending reflection, or [PendingNotFound].
 func ReadPending(r core.Reader, id string) (*Pending, error) {
 	key := pendingKey(id)
 	value, found, err := r.Get(key)
@@ -99,7 +99,7 @@ func ReadPending(r core.Reader, id string) (*Pending, error) {
 	return p.Pending, nil
 }
 
-// GiveUp removes a pending reflection that isn't written, with its event.
+// GiveUp removes a pending reflection without writing its memory, and records the event.
 func GiveUp(t *Tx, p *Pending, event journal.ReflectionRejected) error {
 	if err := DeletePending(t, p); err != nil {
 		return err
@@ -111,7 +111,8 @@ func GiveUp(t *Tx, p *Pending, event journal.ReflectionRejected) error {
 	return WriteOutcome(t, p.Request, &core.ReflectResult{Namespace: p.Namespace, Status: StatusRejected, PendingID: p.ID})
 }
 
-// DeletePending removes a waiting reflection with its indices. The caller writes the event.
+// DeletePending removes a pending reflection with its indices. The caller writes the
+// event.
 func DeletePending(t *Tx, p *Pending) error {
 	if err := t.Erase(p.Namespace, pendingKey(p.ID)); err != nil {
 		return err
@@ -124,8 +125,8 @@ func DeletePending(t *Tx, p *Pending) error {
 	return nil
 }
 
-// dropPending gives up the reflections on a memory that is purged: they hold
-// what was made of it, and could never be approved.
+// dropPending removes the pending reflections on a memory that is purged: they contain
+// text derived from it, and could never be approved.
 func dropPending(t *Tx, source string) error {
 	ids, err := core.Suffixes(t, []byte(PendingSourcePrefix+source+"/"), math.MaxInt)
 	if err != nil {

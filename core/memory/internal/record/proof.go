@@ -16,27 +16,27 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Every record that doesn't follow from others is proven by the journal: the last
-// event of a transaction has the digests of what it wrote, in the stream of the
-// record's namespace or session, where the record's next change will be as well. A
-// check then needs to know nothing of what records mean: the newest digest of each
-// key is its record's, or an edit, a loss or an addition shows.
+// Every record that isn't derived from others is proven by the journal: the last event of
+// a transaction has the digests of what it wrote, in the stream of the record's namespace
+// or session, where the record's next change will be as well. So a check needn't know
+// what records mean: if a record doesn't match the newest digest of its key, it was
+// edited, lost or added.
 //
-// A plain digest of a text can be guessed back for as long as the journal stands,
-// which is longer than the text may. So a record with content holds a random salt,
-// which dies with it, and digests of single texts are keyed with that.
+// The text behind a plain digest can be guessed for as long as the journal exists, which
+// may be longer than the text may exist. So a record with content holds a random salt,
+// which is deleted with it, and digests of single texts are keyed with that salt.
 
 const (
 	// saltBytes is the size of a salt: 128 bits, which can't be guessed.
 	saltBytes = 16
-	// maxProven is how many digests one event has, some 150 KB.
+	// maxProven is how many digests one event has at most, some 150 KB.
 	maxProven = 1000
-	// KeyedPrefix stands before a digest that is keyed with a salt. Early stores of
-	// format 1 have plain ones, which begin as [core.Digest] does.
+	// KeyedPrefix is the prefix of a digest that is keyed with a salt. Early stores of
+	// format 1 have plain digests, which begin as [core.Digest] does.
 	KeyedPrefix = "hmac-sha256:"
 )
 
-// NewSalt makes the salt of a record that is written.
+// NewSalt makes the salt of a new record.
 func (t *Tx) NewSalt() (string, error) {
 	b := make([]byte, saltBytes)
 	if _, err := io.ReadFull(t.random, b); err != nil {
@@ -45,15 +45,15 @@ func (t *Tx) NewSalt() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// Keyed is the digest of a text that nobody without the salt can guess back.
+// Keyed is the digest of a text. Nobody without the salt can find the text by guessing.
 func Keyed(salt, text string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(text)) // never fails
 	return KeyedPrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Fits reports whether a digest is a text's. One that isn't keyed is of a store
-// of format 1, or was copied from one.
+// Fits reports whether a digest is the digest of a text. A digest that isn't keyed is
+// from a store of format 1, or was copied from one.
 func Fits(digest, salt, text string) bool {
 	if strings.HasPrefix(digest, KeyedPrefix) {
 		return digest == Keyed(salt, text)
@@ -61,26 +61,26 @@ func Fits(digest, salt, text string) bool {
 	return digest == core.Digest([]byte(text))
 }
 
-// Write writes a record that belongs to a namespace, and has the journal prove it.
+// Write writes a record of a namespace, which the journal then proves.
 func (t *Tx) Write(namespace string, key, value []byte) error {
 	t.prove(journal.NamespaceStream(namespace), key, core.Digest(value))
 	return t.Put(key, value)
 }
 
-// Erase removes a record of a namespace, and has the journal say so.
+// Erase removes a record of a namespace, which the journal then reports.
 func (t *Tx) Erase(namespace string, key []byte) error {
 	t.prove(journal.NamespaceStream(namespace), key, "")
 	return t.Delete(key)
 }
 
-// WriteOfSession is [Tx.Write] for a record of a session, whose turns may be of many
-// namespaces, or of none.
+// WriteOfSession is [Tx.Write] for a record of a session, whose turns may belong to many
+// namespaces, or to none.
 func (t *Tx) WriteOfSession(session string, key, value []byte) error {
 	t.prove(journal.SessionStream(session), key, core.Digest(value))
 	return t.Put(key, value)
 }
 
-// prove notes what the transaction left at a key.
+// prove notes the digest of what the transaction wrote to a key.
 func (t *Tx) prove(stream string, key []byte, digest string) {
 	if t.proofs == nil {
 		t.proofs = map[string]map[string]string{}
@@ -116,12 +116,12 @@ func ProvenPrefixes() []string {
 	}
 }
 
-// numbered reports whether keys of a prefix end in a number of 8 bytes.
+// numbered reports whether keys with a prefix end in a number of 8 bytes.
 func numbered(key string) bool {
 	return strings.HasPrefix(key, TurnRecordPrefix) || strings.HasPrefix(key, HistoryPrefix)
 }
 
-// KeyText is a key as an event has it: text, with a number in decimal.
+// KeyText is the form of a key in events: text, with a number in decimal.
 func KeyText(key []byte) string {
 	text := string(key)
 	at := len(text) - 8
@@ -131,7 +131,7 @@ func KeyText(key []byte) string {
 	return text[:at] + strconv.FormatUint(binary.BigEndian.Uint64(key[at:]), 10)
 }
 
-// TextKey is the key that [KeyText] made a text of.
+// TextKey is the key for a result of [KeyText].
 func TextKey(text string) []byte {
 	at := strings.LastIndexByte(text, '/') + 1
 	number, err := strconv.ParseUint(text[at:], 10, 64)

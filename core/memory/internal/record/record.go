@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Read returns a memory. One that isn't there is sdk.NotFound, reason
-// "memory_not_found", or "memory_purged" where it was removed.
+// Read returns a memory. If there is none, the error is sdk.NotFound, reason
+// "memory_not_found", or "memory_purged" if it was purged.
 func Read(r core.Reader, id string) (*core.Memory, error) {
 	if !bounds.ValidID(id) {
 		return nil, NotFound(id)
@@ -38,28 +38,28 @@ func Read(r core.Reader, id string) (*core.Memory, error) {
 	return nil, err
 }
 
-// Decode decodes a record and proves that it is of that id.
+// Decode decodes a record and checks that it has that id.
 func Decode(id string, value []byte) (*core.Memory, error) {
 	m, err := codec.Decode(value)
 	if err != nil {
 		return nil, Corrupt(id, MemoryPrefix+id, "it can't be decoded: "+err.Error())
 	}
 	if m.ID != id {
-		return nil, Corrupt(id, MemoryPrefix+id, "it calls itself memory "+strconv.Quote(bounds.Shorten(m.ID)))
+		return nil, Corrupt(id, MemoryPrefix+id, "its own id is "+strconv.Quote(bounds.Shorten(m.ID)))
 	}
 	return m, nil
 }
 
-// NotFound is the refusal of an id that no memory has: sdk.NotFound, reason
+// NotFound is the error for an id that no memory has: sdk.NotFound, reason
 // "memory_not_found".
 func NotFound(id string) *sdk.Error {
 	return sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory %q", bounds.Shorten(id)).
 		WithHint("list them").WithAction("memory list", "namespace", nil).WithDetail("memory_id", bounds.Shorten(id))
 }
 
-// Put writes a memory that is new (before is nil) or was changed, with its
-// indices and what its namespace counts. It sets after's Version and UpdatedAt,
-// and of a new one its CreatedAt. The caller writes the event.
+// Put writes a memory that is new (before is nil) or changed, with its indices and the
+// count of its namespace. It sets after's Version and UpdatedAt, and CreatedAt if it is
+// new. The caller writes the event.
 func Put(t *Tx, before, after *core.Memory) error {
 	after.UpdatedAt, after.Version = t.Now().Round(0), 1
 	if before == nil {
@@ -89,14 +89,13 @@ func Put(t *Tx, before, after *core.Memory) error {
 // PutVector writes the vector that belongs to the memory that was just put.
 func PutVector(t *Tx, m *core.Memory, vector []float32) error {
 	key, value := VectorKey(m.ID), encodeVector(m.EmbeddingModel, vector)
-	t.prove(journal.NamespaceStream(m.Namespace), key, Keyed(m.Salt, string(value))) // a vector tells much of the text
+	t.prove(journal.NamespaceStream(m.Namespace), key, Keyed(m.Salt, string(value))) // a vector reveals much of the text
 	return t.Put(key, value)
 }
 
-// Remove takes a memory away: its record, indices, vector, the approvals that
-// wait for a reflection on it, and its links. Links from others are read as links
-// to "purged:<id>" from then on. What is left is a tombstone without content. The
-// caller writes the event.
+// Remove deletes a memory: its record, indices, vector, the pending reflections on it,
+// and its links. Links from others are read as links to "purged:<id>" from then on. Only
+// a tombstone without content is left. The caller writes the event.
 func Remove(t *Tx, m *core.Memory) error {
 	if err := t.Erase(m.Namespace, MemoryKey(m.ID)); err != nil {
 		return err
@@ -122,7 +121,8 @@ func Remove(t *Tx, m *core.Memory) error {
 	return t.Write(m.Namespace, PurgedKey(m.ID), core.MustJSON(gone))
 }
 
-// Tombstone says where a purged memory was. Its event says the rest.
+// Tombstone records the namespace of a purged memory, and when it was purged. Its event
+// has the rest.
 type Tombstone struct {
 	Namespace string    `json:"namespace"`
 	At        time.Time `json:"at"`
@@ -133,7 +133,7 @@ func ReadTombstone(r core.Reader, id string) (*Tombstone, error) {
 	return TombstoneAt(r, PurgedKey(id))
 }
 
-// TombstoneAt reads a tombstone; nil where there is none.
+// TombstoneAt reads a tombstone; nil if there is none.
 func TombstoneAt(r core.Reader, key []byte) (*Tombstone, error) {
 	value, found, err := r.Get(key)
 	if err != nil || !found {
@@ -146,8 +146,7 @@ func TombstoneAt(r core.Reader, key []byte) (*Tombstone, error) {
 	return &gone, nil
 }
 
-// reindex makes the indices fit: before and after are nil for a memory that
-// wasn't, or is no longer, there.
+// reindex updates the indices. before is nil for a new memory, after for a removed one.
 func reindex(t *Tx, before, after *core.Memory) error {
 	if before != nil && after != nil && sameIndices(before, after) {
 		return nil
@@ -174,7 +173,7 @@ func reindex(t *Tx, before, after *core.Memory) error {
 			continue
 		}
 		var value []byte
-		if i == 0 { // the time index says how much the memory counts for
+		if i == 0 { // the time index holds the memory's size
 			value = SizeValue(after)
 		}
 		if err := t.Put(key, value); err != nil {
@@ -184,8 +183,8 @@ func reindex(t *Tx, before, after *core.Memory) error {
 	return nil
 }
 
-// sameIndices reports whether nothing changed that an index holds. Namespace,
-// creation and title never do.
+// sameIndices reports whether no indexed field changed. Namespace, creation time and
+// title never change.
 func sameIndices(a, b *core.Memory) bool {
 	return a.State == b.State && a.Kind == b.Kind && a.AgentID == b.AgentID && slices.Equal(a.Tags, b.Tags)
 }

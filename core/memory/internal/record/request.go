@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// requestKey is where the outcome of a request with an idempotency key is kept.
-// A key is its agent's and its namespace's, as the request names them, so that
-// nobody learns what another did.
+// requestKey is where the outcome of a request with an idempotency key is stored. A key
+// belongs to the agent and the namespace that the request names, so that nobody learns
+// what another did.
 func requestKey(r *core.ReflectRequest) []byte {
 	return keyOf(requestPrefix, r.AgentID, r.Namespace, r.IdempotencyKey)
 }
@@ -21,14 +21,13 @@ func keyOf(prefix string, parts ...string) []byte {
 	return []byte(prefix + hex.EncodeToString(sum[:]))
 }
 
-// observeKey is where the memory of an observation with an idempotency key is
-// named.
+// observeKey is where the memory of an observation with an idempotency key is recorded.
 func observeKey(r *core.ObserveRequest) []byte {
 	return keyOf(observePrefix, r.AgentID, r.Namespace, r.IdempotencyKey)
 }
 
-// ReadObserved returns the memory of an earlier request with the same idempotency
-// key; nil where there is none. One that was purged since is refused as such.
+// ReadObserved returns the memory of an earlier request with the same idempotency key;
+// nil if there was none. If the memory was purged since, the error says so.
 func ReadObserved(r core.Reader, request *core.ObserveRequest) (*core.Memory, error) {
 	if request.IdempotencyKey == "" {
 		return nil, nil
@@ -40,7 +39,7 @@ func ReadObserved(r core.Reader, request *core.ObserveRequest) (*core.Memory, er
 	return Read(r, string(id))
 }
 
-// WriteObserved keeps which memory a request with an idempotency key came to.
+// WriteObserved records which memory a request with an idempotency key created.
 func WriteObserved(t *Tx, request *core.ObserveRequest, memory *core.Memory) error {
 	if request.IdempotencyKey == "" {
 		return nil
@@ -48,8 +47,8 @@ func WriteObserved(t *Tx, request *core.ObserveRequest, memory *core.Memory) err
 	return t.Write(memory.Namespace, observeKey(request), []byte(memory.ID))
 }
 
-// ReadOutcome returns what an earlier request with the same idempotency key came
-// to; nil where there is none.
+// ReadOutcome returns the outcome of an earlier request with the same idempotency key;
+// nil if there was none.
 func ReadOutcome(r core.Reader, request *core.ReflectRequest) (*core.ReflectResult, error) {
 	if request.IdempotencyKey == "" {
 		return nil, nil
@@ -66,8 +65,8 @@ func ReadOutcome(r core.Reader, request *core.ReflectRequest) (*core.ReflectResu
 	return &result, nil
 }
 
-// WriteOutcome keeps what a request came to. It holds ids only, so nothing of it
-// has to go when a memory is purged.
+// WriteOutcome stores the outcome of a request. It holds ids only, so purging a memory
+// needn't remove it.
 func WriteOutcome(t *Tx, request *core.ReflectRequest, result *core.ReflectResult) error {
 	if request.IdempotencyKey == "" {
 		return nil

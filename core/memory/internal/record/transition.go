@@ -5,9 +5,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Transition writes a memory that came into another state, with its event, whose
-// memory, states and score it sets. Whether the transition is allowed is the
-// caller's to know.
+// Transition writes a memory that changed its state, with its event, whose memory, states
+// and score it sets. The caller checks that the transition is allowed.
 func Transition(t *Tx, before, after *core.Memory, event journal.MemoryTransitioned) error {
 	if err := Put(t, before, after); err != nil {
 		return err
@@ -17,8 +16,7 @@ func Transition(t *Tx, before, after *core.Memory, event journal.MemoryTransitio
 	return t.Record(after.Namespace, event, after.ID)
 }
 
-// Change is a memory as it was and as it is to be, with its event where it came
-// into another state.
+// Change is a memory before and after, with an event if its state changed.
 type Change struct {
 	Before, After *core.Memory
 	Event         *journal.MemoryTransitioned

@@ -11,32 +11,31 @@ import (
 )
 
 // Records are the records of memories in a store, with what a transaction on them needs.
-// It isn't changed once it is in use, and is safe for concurrent use.
+// Its fields aren't changed once it is in use, and it is safe for concurrent use.
 type Records struct {
 	// Writer writes to the store and to its journal, and dates what is written.
 	Writer journal.Writer
-	// Random is where salts come from, 16 bytes each. It is read by several goroutines at
-	// once.
+	// Random is the source of salts, 16 bytes each. Several goroutines read it at once.
 	Random io.Reader
-	// Governor says what holds in a namespace; without it the built-in defaults hold
+	// Governor has the settings of namespaces; without it the built-in defaults apply
 	// everywhere.
 	Governor core.Governor
 }
 
-// View runs fn on what the store holds at one moment.
+// View runs fn on a snapshot of the store.
 func (s *Records) View(ctx context.Context, fn func(core.Reader) error) error {
 	return s.Writer.Store.View(ctx, fn)
 }
 
-// Tx is a transaction on memories. Like the one in it, it is valid only inside
-// its update.
+// Tx is a transaction on memories. Like the transaction that it wraps, it is valid only
+// inside its update.
 type Tx struct {
 	*journal.Tx
-	// counts are what namespaces hold, of those that it changed. They are written at
-	// the end.
+	// counts are the counts of the namespaces that it changed. They are written at the
+	// end.
 	counts map[string]*Count
-	// purged are the keys that a purge has written so far, so that the store's files can
-	// be rid of what they held; nil where nothing is purged.
+	// purged are the keys that a purge has written so far, so that their old values can
+	// be removed from the store's files; nil if nothing is purged.
 	purged [][]byte
 	// proofs are the digests of what it wrote, by stream and key: see proof.go.
 	proofs map[string]map[string]string
@@ -61,11 +60,11 @@ func (t *Tx) note(key []byte) {
 	}
 }
 
-// BeginPurge has [Tx.MarkPurged] know what is written from here on.
+// BeginPurge starts to collect the keys for [Tx.MarkPurged].
 func (t *Tx) BeginPurge() { t.purged = [][]byte{} }
 
-// MarkPurged has the store remove from its files what the keys held that were written
-// since a purge began, where it keeps files.
+// MarkPurged has a store that keeps files remove from them the old values of the keys
+// that were written since the purge began.
 func (t *Tx) MarkPurged(s core.Store, id string) error {
 	keys := t.purged
 	t.purged = nil
@@ -75,8 +74,8 @@ func (t *Tx) MarkPurged(s core.Store, id string) error {
 	return nil
 }
 
-// Update runs fn in a transaction, which it completes. fn may run several times, so it
-// must have no effects outside tx.
+// Update runs fn in a transaction, and completes it. fn may run several times, so it must
+// have no effects outside tx.
 func (s *Records) Update(ctx context.Context, fn func(*Tx) error) error {
 	return s.Writer.Update(ctx, func(inner *journal.Tx) error { return s.Within(inner, fn) })
 }
@@ -94,20 +93,20 @@ func (s *Records) Within(inner *journal.Tx, fn func(*Tx) error) error {
 }
 
 // UpdateAsking is [Records.Update] for a transaction that asks policies, with the context
-// to ask them in: what they decide is recorded after the last run, and only that.
+// for asking them: only the decisions of the last run are recorded, after it.
 func (s *Records) UpdateAsking(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	var hooks core.TxHooks
 	defer hooks.Run()
 	return s.Update(ctx, func(t *Tx) error { return fn(hooks.Begin(ctx), t) })
 }
 
-// MillisSince is the time since another, in milliseconds, for events.
+// MillisSince is the time since began, in milliseconds, for events.
 func (s *Records) MillisSince(began time.Time) float64 {
 	return float64(s.Writer.Clock.Now().Sub(began)) / float64(time.Millisecond)
 }
 
-// Record appends an event to a namespace's stream, and notes it in the history
-// of the memories that it is about. They must be of that namespace.
+// Record appends an event to a namespace's stream, and adds it to the history of the
+// memories that it is about. They must be in that namespace.
 func (t *Tx) Record(namespace string, event journal.Event, ids ...string) error {
 	stream := journal.NamespaceStream(namespace)
 	if err := t.Append(stream, event); err != nil || len(ids) == 0 {
@@ -125,7 +124,7 @@ func (t *Tx) Record(namespace string, event journal.Event, ids ...string) error 
 	return nil
 }
 
-// Governance is what holds in a namespace, read within the transaction.
+// Governance returns the settings in force in a namespace, read within the transaction.
 func (s *Records) Governance(r core.Reader, namespace string) (*core.Governance, error) {
 	if s.Governor != nil {
 		return s.Governor.Resolve(r, namespace)

@@ -12,8 +12,8 @@ import (
 // MaxDimensions bounds a vector; models in use have up to 4,096.
 const MaxDimensions = 1 << 14
 
-// EmbeddedText is what the vector of a memory is made of: title and content, or
-// the content alone where the title is its beginning.
+// EmbeddedText is the text from which a memory's vector is made: title and content, or
+// the content alone if the title is its start.
 func EmbeddedText(m *core.Memory) string {
 	if strings.HasPrefix(m.Content, m.Title) {
 		return m.Content
@@ -37,8 +37,7 @@ func DecodeVector(id string, value []byte) (model string, vector []float32, err 
 	return AppendVector(make([]float32, 0, len(value)/4), id, value)
 }
 
-// AppendVector does what [DecodeVector] does, and appends the vector to what is
-// there.
+// AppendVector does what [DecodeVector] does, and appends the vector to a slice.
 func AppendVector(to []float32, id string, value []byte) (model string, vector []float32, err error) {
 	if len(value) < 2 {
 		return "", nil, Corrupt(id, VectorPrefix+id, "it is too short")
@@ -46,7 +45,7 @@ func AppendVector(to []float32, id string, value []byte) (model string, vector [
 	n := int(binary.BigEndian.Uint16(value))
 	numbers := value[min(len(value), 2+n):]
 	if len(value) < 2+n || len(numbers)%4 != 0 || len(numbers) > 4*MaxDimensions {
-		return "", nil, Corrupt(id, VectorPrefix+id, "its length doesn't fit")
+		return "", nil, Corrupt(id, VectorPrefix+id, "its length is wrong")
 	}
 	vector = slices.Grow(to, len(numbers)/4)[:len(to)+len(numbers)/4]
 	for i := len(to); len(numbers) >= 4; i, numbers = i+1, numbers[4:] {
@@ -55,7 +54,7 @@ func AppendVector(to []float32, id string, value []byte) (model string, vector [
 	return string(value[2 : 2+n]), vector, nil
 }
 
-// ReadVector returns a memory's vector and its model; "" where it has none.
+// ReadVector returns a memory's vector and its model; "" if it has none.
 func ReadVector(r core.Reader, id string) (model string, vector []float32, err error) {
 	value, found, err := r.Get(VectorKey(id))
 	if err != nil || !found {

@@ -19,16 +19,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// confinement is what a cell has on Linux.
+// confinement is the part of a cell that only Linux has.
 type confinement struct {
 	on      bool
 	ruleset *os.File // nil without Landlock
 	groups  groups
 	joined  bool // the launcher was started in its groups
-	// ownUserNS is whether it has a user namespace, where the kernel counts its
-	// processes and threads apart from its user's others.
+	// ownUserNS is whether it has a user namespace, in which the kernel counts its
+	// processes and threads separately from the others of its user.
 	ownUserNS bool
-	flying    bool     // descriptors were in messages when it was last looked at
+	flying    bool     // messages held descriptors at the last look
 	access    []string // granted paths, which its user must be able to read
 	command   launcher.Spec
 	control   *os.File // the host's end of the launcher's socket
@@ -55,9 +55,9 @@ func (c *Cell) prepare() error {
 	return err
 }
 
-// Command returns the host's own program as the launcher of the plugin's, with
-// these arguments, the first of which is the program's name, and this
-// environment. The program inherits keep as descriptor [KeepFD].
+// Command returns a command that runs the host's own program as the launcher of the
+// plugin's program, with these arguments, the first of which is the program's name, and
+// this environment. The program inherits keep as descriptor [KeepFD].
 func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 	if !c.on {
 		return &exec.Cmd{Path: c.spec.Path, Args: args, Env: env, Dir: c.Dir(), ExtraFiles: []*os.File{nil, keep}}, nil
@@ -83,9 +83,10 @@ func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Start starts the launcher, in the instance's control groups where the kernel can
-// start it there. The calling goroutine must be locked to its thread, and must end that
-// with itself if this fails, since the thread may have been left in those groups.
+// Start starts the launcher, in the instance's control groups if the kernel can start it
+// there. The calling goroutine must be locked to its thread. If Start fails, the
+// goroutine must end without unlocking it, since the thread may have been left in those
+// groups.
 func (c *Cell) Start(cmd *exec.Cmd) error {
 	if c.joined = c.groups.enter(); !c.joined {
 		return cmd.Start()
@@ -137,13 +138,13 @@ func (c *Cell) Confine(pid int) error {
 		return sdk.Errorf(sdk.Exhausted, "spec_too_large", "plugin %s is started with too many arguments, variables or paths (%d bytes)", c.spec.Plugin, len(spec)).
 			WithHint("grant it fewer, or shorter ones")
 	}
-	// A launcher that is gone already is seen by the missing answer.
+	// If the launcher is gone already, its answer will be missing.
 	_, _ = c.control.Write(spec)
 	return c.await()
 }
 
-// join puts the launcher into the instance's control groups, before the program
-// runs. A group that takes nobody is one that can't be had.
+// join puts the launcher into the instance's control groups before the program runs. A
+// group that it can't join counts as one that the system doesn't have.
 func (c *Cell) join(pid int) {
 	if c.joined {
 		return
@@ -159,7 +160,7 @@ func (c *Cell) join(pid int) {
 	c.status.Notes = append(slices.Clone(c.status.Notes), "its control group doesn't take it: "+err.Error())
 }
 
-// await reads how the launcher fared: it says nothing where all went well.
+// await reads how the launcher fared: if all went well, it says nothing.
 func (c *Cell) await() error {
 	var b [launcher.FailureBytes]byte
 	_, err := io.ReadFull(c.control, b[:])
@@ -215,8 +216,8 @@ func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
 	return peer, err
 }
 
-// release closes what the host holds of the confinement, and ends what is left
-// of its processes.
+// release closes the host's part of the confinement, and ends the processes that are
+// left.
 func (c *Cell) release() {
 	for _, f := range []*os.File{c.ruleset, c.control, c.theirs} {
 		if f != nil {

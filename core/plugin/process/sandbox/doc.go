@@ -8,7 +8,7 @@
 //	err = cell.Confine(cmd.Process.Pid)  // filter, limits; then the plugin runs
 //	cell.Close()                         // when the process is gone
 //
-// What holds, on Linux (amd64 and arm64), and where from:
+// What is enforced on Linux (amd64 and arm64), and by what:
 //
 //	its own user        where the host is root, and the plugin's files are open to
 //	                    others: one of [Users] from [FirstUser] per instance, no
@@ -30,17 +30,17 @@
 //	                    the first, and that with the host
 //	cgroup              memory in every form, and tasks, of all its processes
 //
-// Each of these is used where the kernel has it; [Probe] says which that are,
-// and [Cell.Status] what holds for an instance. Mode [Require] refuses to run
-// without the essential ones.
+// Each of these is used if the kernel has it. [Probe] says which ones it has, and
+// [Cell.Status] which ones apply to an instance. Mode [Require] refuses to run without
+// the essential ones.
 //
-// What doesn't hold: an instance's processes, its private folder and the files
-// that it removed and still holds are counted from time to time ([Cell.Check]), so
-// a disk can be filled in between; several processes without a PID namespace
-// outlive a host that is killed, until the next host's start; a plugin that isn't
-// confined to a user of its own may see in the process table what that user may
-// see, unless Landlock hides it. Without a control group the kernel's own memory is
-// bounded by what it takes to ask for it: the notes of [Status] say by how much.
+// What isn't enforced: an instance's processes, its private folder and the files that it
+// removed but still holds are counted only from time to time ([Cell.Check]), so it can
+// fill a disk in between. Without a PID namespace, several processes outlive a host that
+// is killed, until the next host starts. A plugin without a user of its own sees in the
+// process table what the host's user sees, unless Landlock hides it. Without a control
+// group, only the filter limits how much of the kernel's own memory a plugin can use: the
+// notes of [Status] say how much.
 //
 // [the table of reasons]: refusals in filter_linux.go
 package sandbox

@@ -12,9 +12,9 @@ import (
 // folderName is the name of a private folder. Its number is random.
 var folderName = regexp.MustCompile(`^reflectory-i([0-9]{1,10})$`)
 
-// folder is a private folder, locked for as long as its host lives: the lock is
-// how another host knows that it isn't abandoned. It is on the folder itself, so
-// that nothing in it, which is the plugin's, has a part in that.
+// folder is a private folder. Its host keeps it locked as long as it lives, so that
+// another host knows that it isn't abandoned. The lock is on the folder itself, so that
+// the plugin, to which its contents belong, can't affect it.
 type folder struct {
 	path   string
 	number uint64
@@ -30,7 +30,7 @@ func newFolder(parent string) (*folder, error) {
 		}
 		lock, err := lockFolder(path)
 		if errors.Is(err, errTaken) {
-			continue // a host that sweeps took it for abandoned
+			continue // another host swept it as abandoned
 		}
 		if err != nil {
 			_ = os.Remove(path)
@@ -41,8 +41,8 @@ func newFolder(parent string) (*folder, error) {
 	}
 }
 
-// Enterable is whether every user may walk to a folder. Where the host isn't
-// root that doesn't matter, and the answer is yes.
+// Enterable is whether every user may enter a folder. If the host isn't root that doesn't
+// matter, and the answer is yes.
 func Enterable(dir string) bool {
 	if os.Geteuid() != 0 {
 		return true
@@ -66,7 +66,7 @@ var errTaken = errors.New("the folder is taken")
 
 func (f *folder) name() string { return filepath.Base(f.path) }
 
-// give makes the folder a user's own.
+// give makes the folder belong to a user.
 func (f *folder) give(user uint32) error { return os.Chown(f.path, int(user), int(user)) }
 
 func (f *folder) remove() {
@@ -74,20 +74,19 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// sweep removes the folders of hosts that were killed: those that carry our name,
-// are closed to others, belong to this user or to an instance's, and are locked
-// by nobody.
+// sweep removes the folders of killed hosts: those that have our kind of name, are closed
+// to others, belong to this user or to an instance's user, and are locked by nobody.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // the folder that is made next says so
+		return // making the next folder reports the problem
 	}
 	for _, e := range entries {
 		path := filepath.Join(parent, e.Name())
 		if !folderName.MatchString(e.Name()) || !ours(path) {
 			continue
 		}
-		_ = os.Chmod(path, 0o700) // as it was made: one with no rights can't be locked
+		_ = os.Chmod(path, 0o700) // its original mode: without rights it can't be locked
 		lock, err := lockFolder(path)
 		if err != nil {
 			continue
@@ -99,8 +98,8 @@ func sweep(parent string) {
 	sweepGroups()
 }
 
-// ours is whether a path is a private folder that this host may remove. Its owner's
-// own rights don't matter: a plugin may have taken them from itself.
+// ours is whether a path is a private folder that this host may remove. The owner's own
+// rights don't matter: a plugin may have removed them.
 func ours(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 && info.Mode()&fs.ModeSticky == 0 && owned(info)

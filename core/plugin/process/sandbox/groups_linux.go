@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groups are the control groups of one instance. They alone count all of its
-// memory: the resource limits count private data, for each process by itself,
-// and neither what sockets and pipes hold nor files in memory.
+// groups are the control groups of one instance. Only they count all of its memory:
+// resource limits count private data, separately for each process, and neither sockets
+// and pipes nor files in memory.
 //
-// To put another process into a group takes the kernel 5 to 15 ms, which it waits
-// for all processors to come by. A thread that asks for itself, which only v1 knows,
-// takes 0.1 ms, and what it starts is in its groups (both measured on Linux 6.18).
+// Moving another process into a group takes the kernel 5 to 15 ms, because it waits for
+// all processors. A thread that moves itself, which only v1 supports, takes 0.1 ms, and
+// the processes that it starts are in its groups (both measured on Linux 6.18).
 type groups struct {
 	version string   // "v1", "v2" or ""
 	paths   []string // one, or one for each controller of v1
@@ -38,9 +38,9 @@ type hierarchies struct {
 // cgroupRoot is where control groups are mounted by convention.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// findGroups looks where the host may make groups: in v1 below its own, in v2
-// also next to it or one that its own is in, since there a group with processes
-// can't have others with controllers. systemd gives users such groups.
+// findGroups looks where the host may make groups: in v1 below its own group, in v2 also
+// next to it or next to its parent, because there a group with processes can't have child
+// groups with controllers. systemd gives users such groups.
 func findGroups() hierarchies {
 	own := ownGroups()
 	if path, ok := own[""]; ok {
@@ -61,8 +61,8 @@ func findGroups() hierarchies {
 
 func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
 
-// ownGroups reads the host's group under each controller, "" being v2. Lines
-// are: hierarchy, controllers, path, parted by colons.
+// ownGroups reads the host's group under each controller; "" is v2. Each line is
+// hierarchy, controllers and path, separated by colons.
 func ownGroups() map[string]string {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -80,7 +80,7 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// newGroups makes the groups of an instance, as far as that can be had.
+// newGroups makes the groups of an instance, as far as the system allows.
 func newGroups(name string, memory int64, tasks int) groups {
 	h := findGroups()
 	files := map[string]int64{} // limits by file
@@ -98,7 +98,7 @@ func newGroups(name string, memory int64, tasks int) groups {
 		if !slices.Contains(g.paths, dir) {
 			g.paths = append(g.paths, dir)
 		}
-		err := os.Mkdir(dir, 0o755) //nolint:gosec // what is in it is the kernel's
+		err := os.Mkdir(dir, 0o755) //nolint:gosec // the kernel fills this folder
 		if err == nil || errors.Is(err, os.ErrExist) {
 			err = os.WriteFile(file, []byte(strconv.FormatInt(limit, 10)), 0)
 		}
@@ -118,8 +118,8 @@ func newGroups(name string, memory int64, tasks int) groups {
 	return g
 }
 
-// noSwap keeps the memory limit from being a limit of swapping, where the kernel
-// counts swap.
+// noSwap limits memory and swap together, if the kernel counts swap, so that the instance
+// can't swap past its memory limit.
 func noSwap(paths []string) {
 	for _, dir := range paths {
 		if limit, err := os.ReadFile(filepath.Join(dir, "memory.limit_in_bytes")); err == nil {
@@ -129,8 +129,8 @@ func noSwap(paths []string) {
 	}
 }
 
-// enter puts the calling thread into the groups, and reports whether it is there.
-// Then it must [groups.leave] them.
+// enter moves the calling thread into the groups, and reports whether it is there. If so,
+// the thread must [groups.leave] them.
 func (g groups) enter() bool {
 	if len(g.home) == 0 || slices.ContainsFunc(g.home, func(dir string) bool { return !writable(threads(dir)) }) {
 		return false
@@ -138,16 +138,16 @@ func (g groups) enter() bool {
 	if moveThread(g.paths) == nil {
 		return true
 	}
-	_ = g.leave() // of those that it did enter
+	_ = g.leave() // leaves those that it did enter
 	return false
 }
 
-// leave takes the calling thread back to the host's own groups.
+// leave moves the calling thread back to the host's own groups.
 func (g groups) leave() error { return moveThread(g.home) }
 
 func moveThread(dirs []string) error {
 	for _, dir := range dirs {
-		if err := os.WriteFile(threads(dir), []byte("0"), 0); err != nil { // 0 is who writes
+		if err := os.WriteFile(threads(dir), []byte("0"), 0); err != nil { // 0 is the writing thread
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func moveThread(dirs []string) error {
 // threads is the file that moves a thread into a group of v1.
 func threads(dir string) string { return filepath.Join(dir, "tasks") }
 
-// add puts a process in, with what it forks later.
+// add moves a process into the groups, and with it the processes that it forks later.
 func (g groups) add(pid int) error {
 	for _, dir := range g.paths {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
@@ -167,8 +167,8 @@ func (g groups) add(pid int) error {
 	return nil
 }
 
-// outOfMemory is whether the kernel ended a process of the instance because it
-// came to its limit.
+// outOfMemory reports whether the kernel killed a process of the instance because of its
+// memory limit.
 func (g groups) outOfMemory() bool {
 	for _, dir := range g.paths {
 		for _, name := range []string{"memory.events", "memory.oom_control"} { // of v2, of v1
@@ -203,7 +203,7 @@ const removeTime = 2 * time.Second
 // remove kills what is left in the groups and removes them.
 func (g groups) remove() {
 	for _, dir := range g.paths {
-		for deadline := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // the kernel tells of no event
+		for deadline := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // the kernel reports no event
 			err := os.Remove(dir)
 			if err == nil || !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
 				break
@@ -213,8 +213,8 @@ func (g groups) remove() {
 	}
 }
 
-// killMembers kills each process of a group. It is only ever called for groups
-// that this host, or one that is gone, made.
+// killMembers kills each process of a group. It is only called for groups that this host,
+// or one that has ended, made.
 func killMembers(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil { // v2, Linux 5.14
 		return
@@ -226,7 +226,7 @@ func killMembers(dir string) {
 	}
 }
 
-// removeGroups removes the groups of an abandoned folder, by its name.
+// removeGroups removes the groups of an abandoned folder, which have its name.
 func removeGroups(name string) {
 	h := findGroups()
 	if h.version == "" {
@@ -241,8 +241,7 @@ func removeGroups(name string) {
 	groups{paths: paths}.remove()
 }
 
-// sweepGroups removes the groups that hosts left behind which were killed, and
-// whose folders are gone.
+// sweepGroups removes groups that killed hosts left behind, and whose folders are gone.
 func sweepGroups() {
 	h := findGroups()
 	for _, dir := range []string{h.memory, h.pids} {
@@ -250,12 +249,11 @@ func sweepGroups() {
 	}
 }
 
-// freshTime is how long a group may be without its process after it was made: a
-// start takes milliseconds.
+// freshTime is how long a new group may have no process: starting one takes milliseconds.
 const freshTime = time.Minute
 
-// removeEmpty removes the groups below a folder that carry our name, have no
-// process, and aren't fresh. The kernel doesn't remove one that has processes.
+// removeEmpty removes the groups below a folder that have our name prefix, have no
+// process, and aren't new. The kernel refuses to remove one that has processes.
 func removeEmpty(dir string, now time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

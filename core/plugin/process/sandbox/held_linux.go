@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a plugin removed from its folder stays on the disk for as long as one of
-// its processes holds it: as an open file, as a mapping, or in a message of a
-// socket that nobody has received. The process table shows all three. What it
-// doesn't show the size of counts as the largest file that a plugin may write.
+// What a plugin removed from its folder stays on the disk as long as one of its processes
+// holds it: as an open file, as a mapping, or in a message that no socket has received
+// yet. The process table shows all three. If it doesn't show a file's size, the file
+// counts as the largest that a plugin may write.
 
 // OutOfMemory is whether the kernel ended a process of the instance at its
 // memory limit.
 func (c *Cell) OutOfMemory() bool { return c.groups.outOfMemory() }
 
-// members lists the processes of an instance, of which pid is the first. They
-// can't leave its group, or its process group.
+// members lists the processes of an instance, of which pid is the first. They can't leave
+// its control group or, without one, its process group.
 func (c *Cell) members(pid int) []int {
 	switch {
 	case c.spec.Processes <= 1:
@@ -53,7 +53,7 @@ type inode struct {
 	number       uint64
 }
 
-// unnamed counts what processes hold of files without a name.
+// unnamed counts what processes hold in files without a name.
 func (c *Cell) unnamed(pids []int) unnamed {
 	dir, err := filepath.EvalSymlinks(c.Dir())
 	if err != nil {

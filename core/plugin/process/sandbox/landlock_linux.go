@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Landlock versions from which it can do more.
+// The versions of Landlock that brought more.
 const (
 	referABI    = 2
 	truncateABI = 3
@@ -59,8 +59,8 @@ func certificates() []grant {
 	return list
 }
 
-// system is what the word means as a granted path: programs, libraries and the
-// settings that those read everywhere.
+// system is what "system" means as a granted path: programs, libraries and the settings
+// that they read everywhere.
 func system() []grant {
 	list := append(libraries(), certificates()...)
 	for _, dir := range []string{"/usr", "/bin", "/sbin"} {
@@ -134,8 +134,8 @@ func handled(abi int) uint64 {
 	return rights
 }
 
-// newRuleset makes the ruleset that the launcher applies. It is made here
-// because the host may open paths that the plugin's user can't walk to.
+// newRuleset makes the ruleset that the launcher applies. The host makes it because it
+// may open paths that the plugin's user can't reach.
 func (c *Cell) newRuleset() (*os.File, error) {
 	abi := c.status.Landlock
 	attr, size := unix.LandlockRulesetAttr{Access_fs: handled(abi)}, unsafe.Sizeof(uint64(0))

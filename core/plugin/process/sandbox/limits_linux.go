@@ -25,9 +25,9 @@ const (
 // tasks bounds processes and threads together.
 func tasks(processes int) int { return TasksPerProcess * processes }
 
-// limits lists the resource limits. RLIMIT_AS isn't among them, since a Go
-// program reserves 768 MiB of addresses at its start; what the data limit doesn't
-// count, the filter refuses.
+// limits lists the resource limits. RLIMIT_AS isn't among them, since a Go program
+// reserves 768 MiB of addresses at its start. The filter refuses the kinds of memory that
+// the data limit doesn't count.
 func (c *Cell) limits() []uint64 {
 	list := []uint64{
 		unix.RLIMIT_DATA, uint64(max(c.spec.MemoryBytes, MinMemory)),

@@ -2,6 +2,6 @@
 
 package sandbox
 
-// MinMemory is the least data limit. A Go program with cgo doesn't start below
-// 128 MiB, one without below 96 MiB (measured with Go 1.26).
+// MinMemory is the smallest data limit. A Go program with cgo doesn't start below 128
+// MiB, one without cgo below 96 MiB (measured with Go 1.26).
 const MinMemory = 128 << 20

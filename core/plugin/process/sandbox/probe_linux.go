@@ -16,8 +16,8 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox/launcher"
 )
 
-// Probe looks at what this system has. It starts a process that ends at once, to
-// see whether it may have a namespace, and makes and removes control groups.
+// Probe checks what this system has. It starts a process that ends at once, to see
+// whether it may have a namespace, and makes and removes control groups.
 func Probe() Status {
 	s := look()
 	if s.Namespace = tryNamespace(); !s.Namespace {
@@ -51,7 +51,7 @@ var uncounted = fmt.Sprintf("no writable control groups: limits.memory holds for
 	"pipes hold (about 110 MiB, by the %d descriptors of a process), files in its temporary folder where that is in memory (%d MiB), and the kernel's own "+
 	"records, such as page tables and file locks", maxOpen, MaxScratchBytes>>20)
 
-// grouped sets which control groups there are, and what that means.
+// grouped records which control groups there are, and what follows from that.
 func (s *Status) grouped(version string) {
 	s.Cgroup = version
 	if version == "" && !slices.Contains(s.Notes, uncounted) {
@@ -59,7 +59,7 @@ func (s *Status) grouped(version string) {
 	}
 }
 
-// look is Probe without what costs time and matters to few plugins.
+// look does what Probe does, except for what takes time and matters to few plugins.
 func look() Status {
 	s := Status{NoNewPrivs: true, Rlimits: true, Landlock: landlockABI(), Seccomp: hasSeccomp()}
 	if why := noUsers(); why != "" && os.Geteuid() == 0 {
@@ -147,8 +147,8 @@ func isolate(attr *syscall.SysProcAttr, pids, user bool) {
 	}
 }
 
-// tryNamespace starts a launcher without a socket, which ends at once. A user's
-// namespace is of use only where the kernel counts tasks by it.
+// tryNamespace starts a launcher without a socket, which ends at once. A user namespace
+// helps only if the kernel counts tasks by it.
 func tryNamespace() bool {
 	ordinary := os.Geteuid() != 0
 	if ordinary && !countsByNamespace() {

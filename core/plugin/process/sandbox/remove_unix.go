@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeTree removes a folder, whatever a plugin made of it. os.RemoveAll stops
-// at a folder whose mode keeps its own user out, and takes a descriptor for each
-// of the folders in folders, which a plugin can make by the hundred thousand. So
-// each folder is opened up, and what it holds moved to the top, before it is
-// removed: nothing is ever more than two folders deep.
+// removeTree removes a folder, whatever a plugin did to it. os.RemoveAll stops at a
+// folder whose mode keeps its own user out, and needs one descriptor per level of
+// nesting, of which a plugin can make hundreds of thousands. So each folder is opened up
+// and its contents are moved to the top before it is removed: nothing is ever more than
+// two folders deep.
 //
 // It follows no link. The plugin's processes must be gone.
 func removeTree(path string) {
@@ -39,7 +39,7 @@ func removeTree(path string) {
 	_ = os.Remove(path)
 }
 
-// lifter moves what is in the folders of a folder into it.
+// lifter moves the contents of the folders in a top folder into that folder.
 type lifter struct {
 	top    *os.File
 	prefix string
@@ -66,7 +66,7 @@ func (l *lifter) lift(from *os.File, name string) {
 	if unix.Unlinkat(int(from.Fd()), name, 0) == nil {
 		return
 	}
-	// Who moves a folder writes its "..", and needs the right to.
+	// Moving a folder changes its "..", which requires the right to write to it.
 	_ = unix.Fchmodat(int(from.Fd()), name, 0o700, 0)
 	l.count++
 	_ = unix.Renameat(int(from.Fd()), name, int(l.top.Fd()), l.prefix+strconv.Itoa(l.count))

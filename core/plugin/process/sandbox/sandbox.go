@@ -9,15 +9,16 @@ import (
 
 // Options set up a [Sandbox].
 type Options struct {
-	// Mode is what to do where something is missing. "" is [Prefer].
+	// Mode says what to do if the system can't confine a plugin completely. "" is
+	// [Prefer].
 	Mode Mode
 	// TempDir is where private folders are made.
 	TempDir string
 }
 
-// Users of instances where the host is root: FirstUser plus a number under
-// Users. The range lies in what the usual registries of user ids leave unused
-// (systemd's UIDS-GIDS: 0x70000000 to 0x7FFDFFFF).
+// If the host is root, instances run as users of their own: FirstUser plus a number below
+// Users. The usual registries of user ids leave this range unused (systemd's UIDS-GIDS:
+// 0x70000000 to 0x7FFDFFFF).
 const (
 	FirstUser = 0x7EC70000
 	Users     = 1 << 16
@@ -28,7 +29,7 @@ const (
 // about ten, and one for each call of the system that blocks.
 const TasksPerProcess = 64
 
-// Spec is what a plugin may do, as far as its process is concerned.
+// Spec says what a plugin's processes may do.
 type Spec struct {
 	// Plugin is its name, for messages.
 	Plugin string
@@ -36,12 +37,12 @@ type Spec struct {
 	Path, Dir string
 	// FS are granted paths, and the word "system".
 	FS []string
-	// Network is whether it was granted endpoints, and so reads the certificates
-	// of authorities.
+	// Network is whether it was granted endpoints, and so may read the certificates of
+	// authorities.
 	Network bool
 	// MemoryBytes limits its data; see [MinMemory].
 	MemoryBytes int64
-	// Processes is how many processes it may be.
+	// Processes is how many processes it may have.
 	Processes int
 	// StartTimeout is how long the launcher may take.
 	StartTimeout time.Duration
@@ -58,7 +59,7 @@ type Sandbox struct {
 	users map[uint32]bool // taken by this host's instances
 }
 
-// New returns a sandbox. The system is looked at when it is first needed.
+// New returns a sandbox. It looks at the system when that is first needed.
 func New(o Options) *Sandbox {
 	if o.Mode == "" {
 		o.Mode = Prefer
@@ -76,8 +77,7 @@ func (s *Sandbox) status() Status {
 	return s.look()
 }
 
-// KeepFD is the descriptor under which a program inherits what
-// [Cell.Command] was asked to keep.
+// KeepFD is the descriptor of the file that [Cell.Command] passes on to the program.
 const KeepFD = 4
 
 // Cell is the confinement of one instance. Its methods are called in the order
@@ -91,8 +91,8 @@ type Cell struct {
 	confinement
 }
 
-// Open makes a private folder and prepares the confinement of one instance. On
-// the first call it removes what hosts that were killed left behind.
+// Open makes a private folder and prepares the confinement of one instance. On the first
+// call it removes what killed hosts left behind.
 func (s *Sandbox) Open(spec Spec) (*Cell, error) {
 	status := s.status().of(spec)
 	if err := status.check(s.options.Mode, spec.Plugin); err != nil {
@@ -114,8 +114,8 @@ func (s *Sandbox) Open(spec Spec) (*Cell, error) {
 	return c, nil
 }
 
-// settle takes a folder and, where there are users to take, the user that
-// follows from its number.
+// settle takes a folder and, if instances have users of their own, the user that belongs
+// to the folder's number.
 func (c *Cell) settle() error {
 	for {
 		f, err := newFolder(c.box.options.TempDir)
@@ -148,11 +148,11 @@ func (s *Sandbox) take(user uint32) bool {
 // Dir is the private folder: mode 0700, the instance's own.
 func (c *Cell) Dir() string { return c.folder.path }
 
-// Status is what holds for this instance.
+// Status is what confines this instance.
 func (c *Cell) Status() Status { return c.status }
 
-// Close removes the folder and what else belongs to the instance, whose
-// processes must be gone.
+// Close removes the folder and everything else of the instance, whose processes must be
+// gone.
 func (c *Cell) Close() {
 	c.release()
 	c.folder.remove()

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of what a private folder holds: far more than a call needs, and little
-// to lose of a disk.
+// Bounds of what a private folder holds: far more than a call needs, and only a small
+// part of a disk.
 const (
 	// MaxScratchFiles is how many files and folders it may hold.
 	MaxScratchFiles = 1024
@@ -17,10 +17,10 @@ const (
 	MaxScratchBytes = 512 << 20
 )
 
-// Check refuses an instance, whose first process is pid, that has more processes
-// than it may, keeps more in its private folder or in files without a name than
-// it may, or keeps what the host can't look through. No system call bounds these,
-// so a driver looks from time to time, by one goroutine.
+// Check refuses an instance, whose first process is pid, if it has too many processes,
+// keeps too much in its private folder or in files without a name, or keeps something
+// that the host can't look through. No system call bounds these, so a driver calls Check
+// from time to time, from one goroutine.
 func (c *Cell) Check(pid int) error {
 	pids := c.members(pid)
 	if len(pids) > max(1, c.spec.Processes) {
@@ -44,13 +44,13 @@ func (c *Cell) Check(pid int) error {
 	return e.WithHint("have it remove and close what a call no longer needs, and keep what lasts in the host's cache")
 }
 
-// unnamed is what an instance holds of files that have no name any more.
+// unnamed is what an instance keeps in files that have no name any more.
 type unnamed struct {
 	bytes  int64
 	hidden bool // some can't be counted
 }
 
-// measure counts what is below a folder, until it is too much.
+// measure counts what is below a folder, and stops once it is too much.
 func measure(dir string) (files int, size int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

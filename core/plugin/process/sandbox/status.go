@@ -9,20 +9,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Mode says what to do where the system can't confine a plugin.
+// Mode says what to do if the system can't confine a plugin.
 type Mode string
 
 // The modes.
 const (
-	// Prefer confines by all that the system has. It is the default.
+	// Prefer confines with everything that the system has. It is the default.
 	Prefer Mode = "prefer"
 	// Require refuses to run a plugin without the essentials.
 	Require Mode = "require"
-	// Off confines nothing: for finding out whether the sandbox is in the way.
+	// Off confines nothing. It helps to find out whether the sandbox causes a problem.
 	Off Mode = "off"
 )
 
-// Modes are all of them, the strictest first.
+// Modes are all modes, the strictest first.
 func Modes() []Mode { return []Mode{Require, Prefer, Off} }
 
 // Status is what confines plugins on a system, or an instance.
@@ -42,21 +42,21 @@ type Status struct {
 	// Cgroup is which control groups limit an instance's memory in every form, and
 	// its tasks: "v1", "v2" or "".
 	Cgroup string `json:"cgroup,omitempty"`
-	// Tasks is what bounds an instance's processes and threads: "control group",
-	// "own user", "user namespace", or "" where they are counted once a second.
+	// Tasks is what bounds an instance's processes and threads: "control group", "own
+	// user", "user namespace", or "" if they are only counted once a second.
 	Tasks string `json:"tasks,omitempty"`
-	// Missing lists essentials that don't hold, each with its reason. [Require]
-	// refuses to run with any.
+	// Missing lists essential parts that aren't in effect, each with its reason.
+	// [Require] refuses to run if there is one.
 	Missing []string `json:"missing,omitempty"`
-	// Notes list what is weaker here than elsewhere.
+	// Notes list what is weaker here than on other systems.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Holds is whether nothing essential is missing.
+// Holds is whether no essential part is missing.
 func (s Status) Holds() bool { return len(s.Missing) == 0 }
 
-// Expected is what would hold, in a mode, for an instance that may be some
-// processes: what of the system's is for several only, one doesn't get.
+// Expected is the status that an instance with that many processes would have in a mode:
+// an instance with one process doesn't get what is only for several.
 func (s Status) Expected(m Mode, processes int) Status {
 	if m == Off {
 		return off()
@@ -67,15 +67,14 @@ func (s Status) Expected(m Mode, processes int) Status {
 	return s
 }
 
-// off is what holds where nothing is confined.
+// off is the status if nothing is confined.
 func off() Status { return Status{Missing: []string{"the sandbox is off"}} }
 
-// Refuses is whether a mode refuses to run plugins with what there is.
+// Refuses is whether a mode refuses to run plugins with this status.
 func (s Status) Refuses(m Mode) bool { return m == Require && !s.Holds() }
 
-// of is what holds for an instance. One whose files are closed to other users
-// stays the host's user, without capabilities, where Landlock keeps it from that
-// user's files.
+// of is the status of an instance. An instance whose files are closed to other users runs
+// as the host's user, without capabilities, if Landlock keeps it from that user's files.
 func (s Status) of(spec Spec) Status {
 	if s.User && s.Landlock > 0 && !readable(spec) {
 		s.User = false
@@ -98,7 +97,7 @@ func readable(spec Spec) bool {
 	return err != nil || program.Mode().Perm()&0o001 != 0 || program.Mode().Perm()&0o111 == 0 // one that nobody can execute is reported later
 }
 
-// check refuses to run where the mode demands more than there is.
+// check refuses to run if the mode requires more than there is.
 func (s Status) check(m Mode, plugin string) error {
 	if !s.Refuses(m) {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// dropAboutCode takes away the custom sections that would say something wrong of
-// the rewritten code. All others are kept.
+// dropAboutCode removes the custom sections that would no longer be right for the
+// rewritten code. All others are kept.
 func dropAboutCode(m *module) {
 	m.sections = slices.DeleteFunc(m.sections, func(s section) bool {
 		return s.id == sectionCustom && aboutCode(customName(s))
@@ -28,8 +28,8 @@ func aboutCode(name string) bool {
 	return strings.HasPrefix(name, ".debug_") || strings.HasPrefix(name, "reloc.") || strings.HasPrefix(name, "metadata.code.")
 }
 
-// names moves the functions in the section that names things, or takes the
-// section away if it can't be read: it is there for people only.
+// names renumbers the functions in the name section, or removes the section if it can't
+// be read: only people need it.
 func (l *layout) names(m *module) {
 	at := slices.IndexFunc(m.sections, func(s section) bool { return s.id == sectionCustom && customName(s) == "name" })
 	if at < 0 {
@@ -78,7 +78,7 @@ func (w *rewriter) functionNames(count uint32) {
 	}
 }
 
-// innerNames are the names of what is in functions.
+// innerNames are the names of things inside functions.
 func (w *rewriter) innerNames(count uint32) {
 	for range count {
 		w.function()

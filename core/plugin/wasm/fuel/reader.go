@@ -1,7 +1,7 @@
 package fuel
 
-// reader reads a part of a module. The first error stays, and moves the position
-// to the end, so that a caller that reads on gets zeros and stops.
+// reader reads a part of a module. It keeps its first error and then moves to the end, so
+// that a caller that goes on reading gets zeros and stops.
 type reader struct {
 	data []byte
 	pos  int
@@ -9,7 +9,8 @@ type reader struct {
 	err  error
 }
 
-// fail ends the reading, with what can't be taken at the current position.
+// fail ends the reading with an error that names what can't be read at the current
+// position.
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = unsupported(r.base+r.pos, format, args...)
@@ -65,7 +66,7 @@ func (r *reader) u32() uint32 {
 	return 0
 }
 
-// s33 reads a signed integer of 33 bits, of which a block's type is the only use.
+// s33 reads a signed integer of 33 bits. Only the type of a block is one.
 func (r *reader) s33() int64 {
 	var v int64
 	for i := range maxLen32 {
@@ -90,8 +91,8 @@ func (r *reader) integer(n int) {
 	r.fail("an integer of more than %d bytes", n)
 }
 
-// count reads how many things follow. Each takes a byte at least, so that a loop
-// over a count ends with the input.
+// count reads how many things follow. Each takes at least one byte, so that a loop over a
+// count ends with the input.
 func (r *reader) count() uint32 {
 	n := r.u32()
 	if uint64(n) > uint64(len(r.data)-r.pos) {

@@ -5,13 +5,12 @@
 // starts itself again (/proc/self/exe) with [Variable] set, and the init of this
 // package takes over. It never returns: the process becomes the plugin or exits.
 //
-// Why an init, of which the project has no other: packages are initialized in
-// the order of their imports, so one that imports package syscall alone is done
-// before os, fmt and all that rests on them. The launcher therefore begins
-// within about 1 ms, where a call in main would first wait 8 to 15 ms for the
-// host's libraries, and there is no call that a program which embeds the driver
-// could forget. For the same reason nothing else may be imported here; a test
-// holds that.
+// This is one of the project's two uses of init. Packages are initialized in the order of
+// their imports, so a package that imports only package syscall is initialized before os,
+// fmt and everything that depends on them. The launcher therefore begins within about 1
+// ms. A call in main would wait 8 to 15 ms for the host's libraries, and a program that
+// embeds the driver could forget it. For the same reason nothing else may be imported
+// here, which a test checks.
 //
 //	host                                  launcher
 //	fork, exec itself, fd 3 = a socket ─►  init of this package
