@@ -44,6 +44,9 @@ var surfaces = map[string]surface{
 	"http":       {ask: askHTTP, caller: core.Operator(core.OperatorSubject), differs: differsOverHTTP},
 }
 
+// worksOn is why a job isn't as a Go program without workers leaves it.
+const worksOn = "a server works on the job at once"
+
 // inUse is why a server imports nothing.
 const inUse = "an import takes the place of the store, which the server has open"
 
@@ -69,6 +72,13 @@ func unsaidKey(name string, c operationtest.Case) string {
 // reason. Those of cli are the same where a server has the store, and those of served are of
 // every surface of a server.
 var unsaid = map[string]string{
+	"served job_cancel":                           worksOn,
+	"served job_get":                              worksOn,
+	"served job_list":                             worksOn,
+	"served reflection_cancel":                    worksOn,
+	"served reflection_status":                    worksOn,
+	"served login_new":                            "the link is to the server itself",
+	"served status":                               "it says how the server itself is reached",
 	"served status/in a folder":                   "a server has the store, and is named as its holder",
 	"served store_import/a namespace":             inUse,
 	"served store_import/broken":                  inUse,

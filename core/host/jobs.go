@@ -28,6 +28,7 @@ func (h *Host) newJobs(sole bool) (*job.Repository, error) {
 // a notice.
 func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	return job.NewPool(h.Jobs, job.PoolOptions{
+		Holder:   (&core.SystemIDs{}).NewID(), // not the host's IDs, which tests count
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
 	})
 }

@@ -291,7 +291,8 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 // TestCaller_NoChangeIsLeftOut: a method that takes a context is in the table, or reads.
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
-		FindPending Promotion RecallKnowledge SessionNames Session Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild`)
+		FindPending Promotion RecallKnowledge SessionNames Session Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
+		Counts Each GateWaiting RecallAmong Reflected Sources States`)
 	tests := strings.Fields("RecordTurn Dream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, mem.Open(), nil)
 	for _, part := range []any{g.Memories, g.evidence, g.settings} {

@@ -124,7 +124,7 @@ func TestExplainSaysWhyAMemoryIsWhereItIs(t *testing.T) {
 			t.Errorf("it says %q, want %q", e.Why[0], want)
 		}
 		e, err = w.Explain(t.Context(), r.ID)
-		if err != nil || len(e.LinksFrom) != 1 || !strings.Contains(strings.Join(e.Why, "\n"), "a reflection of depth 1 (limit 3, by default)") {
+		if err != nil || len(e.LinksFrom) != 1 || !strings.Contains(strings.Join(e.Why, "\n"), "a reflection of depth 1 (limit 3, set by default)") {
 			t.Errorf("the reflection: %+v, error %v", e, err)
 		}
 		if err := w.Remove(t.Context(), "2"); err != nil {

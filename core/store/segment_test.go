@@ -81,9 +81,9 @@ func TestPrune_AFileAndItsSealsAreHeldToEachOther(t *testing.T) {
 		}
 	}
 	for says, tamper := range map[string]func(core.Tx) error{
-		"the file has 3 segments, and the store has seals of 2":                        func(tx core.Tx) error { return tx.Delete(entry("pruned", 5)) },
-		"the seal in entry 3 of pruned isn't of what the file has":                     edit(entry("pruned", 3), `"records":6`, `"records":7`),
-		"the seal in entry 4 of pruned isn't of what the file has":                     edit(entry("pruned", 4), `"stream":"run/run-00002"`, `"stream":"run/run-00006"`),
+		"the file has 3 segments, but the store has seals of 2 of them":                func(tx core.Tx) error { return tx.Delete(entry("pruned", 5)) },
+		"the seal in entry 3 of pruned doesn't match the file's segment":               edit(entry("pruned", 3), `"records":6`, `"records":7`),
+		"the seal in entry 4 of pruned doesn't match the file's segment":               edit(entry("pruned", 4), `"stream":"run/run-00002"`, `"stream":"run/run-00006"`),
 		"entry 7 of run/run-00000 isn't the one that the root recorded in its entry 1": edit(entry("root", 1), `"run/run-00000","seq":7,"hash":"sha256:`, `"run/run-00000","seq":7,"hash":"sha256:0`),
 		"no seal of the store names a file of digest sha256:":                          edit(entry("pruned", 3), `"digest":"sha256:`, `"digest":"sha256:0`),
 	} {

@@ -363,7 +363,7 @@ func TestProblems(t *testing.T) {
 		"a missing schema file":     {node("reflection.evaluate", "evaluator: {type: schema, schema_file: x.json}"), `there is no file "x.json"`},
 		"a missing $ref file":       {node("reflection.evaluate", "evaluator: {type: schema, schema: {$ref: y.json}}"), `the schema refers to "y.json"`},
 		"a template in llm":         {"settings: {llm: {base_url: '{{ state.x }}'}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `settings.llm.base_url can't hold a template`},
-		"a key in place of a name":  {"settings: {llm: {api_key_env: sk-123}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `give the name of the variable that holds the key`},
+		"a key in place of a name":  {"settings: {llm: {api_key_env: sk-123}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `name the variable that holds the key`},
 		"a threshold of nothing":    {node("reflection.evaluate", "evaluator: {type: weighted, threshold: 0, evaluators: [{name: a, run: x}]}"), `threshold must be above 0`},
 		"half a token":              {aLoop("budget: {tokens: 1.5}"), `tokens must be a whole number, not 1.5`},
 		"weights of nothing":        {node("reflection.evaluate", "evaluator: {type: weighted, evaluators: [{name: a, weight: 0, run: x}]}"), `all weights are 0`},

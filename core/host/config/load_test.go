@@ -136,7 +136,7 @@ func TestLoad_RefusesWhatDoesntFitTogether(t *testing.T) {
 	for name, c := range map[string]struct{ file, says string }{
 		"an endpoint without a model":    {"settings: {embeddings: {base_url: https://h.test/v1}}", `:1:35: embeddings have an endpoint, but no model`},
 		"a model without an endpoint":    {"settings: {embeddings: {model: m}}", `:1:32: embeddings of m: the URL isn't an http or https URL`},
-		"where no model may be asked":    {"settings: {summaries: {model: m, base_url: https://h.test/v1}}", `:1:44: summaries use h.test:443, an endpoint that this host doesn't allow`},
+		"where no model may be asked":    {"settings: {summaries: {model: m, base_url: https://h.test/v1}}", `:1:44: summaries are asked for at h.test:443, where this host lets no model be asked`},
 		"a summary without an endpoint":  {"settings: {summaries: {model: m}}", `:1:31: summaries of m: the URL`},
 		"unencrypted":                    {"settings: {embeddings: {model: m, base_url: http://h.test/v1}}", `:1:45: embeddings url: memories would be sent to h.test unencrypted`},
 		"a key in the endpoint":          {"settings: {embeddings: {model: m, base_url: 'https://sk-secret@h.test/v1'}}", `:1:45: embeddings url: the URL has a user`},

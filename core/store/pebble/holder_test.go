@@ -80,7 +80,7 @@ func TestAFolderThatMayNotBeWrittenIsNamed(t *testing.T) {
 				if e == nil || e.Reason != "store_unwritable" || !strings.Contains(e.Error(), "data/store") || !strings.Contains(e.Error(), cause.Error()) {
 					t.Fatalf("error %v", err)
 				}
-				if !strings.Contains(e.Hint, "--data-dir") || !errors.Is(err, cause) {
+				if !strings.Contains(e.Hint, "data folder") || !errors.Is(err, cause) {
 					t.Errorf("hint %q", e.Hint)
 				}
 			})
