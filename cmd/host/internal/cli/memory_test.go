@@ -194,7 +194,7 @@ func TestTheKillSwitchHoldsWhereSettingsCantBeRead(t *testing.T) {
 	events, _ := w.line(exitPassed, "", "audit show namespace/team/a --json")
 	wantIn(t, events, "reflection.depth_exceeded", `"failure": "governance_unreadable"`)
 	out, _ := w.line(exitNotValid, "", "governance explain team/a")
-	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "or drop them: reflectory governance unset team\n")
+	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "or drop the settings: reflectory governance unset team\n")
 	if code, _, _ := w.refusal(exitFailure, "governance set team max_reflection_depth=9"); code != "governance_unreadable" {
 		t.Errorf("set again: %s", code)
 	}

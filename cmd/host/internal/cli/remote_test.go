@@ -53,8 +53,9 @@ func TestServer_IsAsked(t *testing.T) {
 	if _, err := os.Lstat(there.env["REFLECTORY_DATA_DIR"]); !os.IsNotExist(err) {
 		t.Errorf("a data folder is made where the client is: %v", err)
 	}
+	there.ok("audit", "verify") // a job, which is waited for
 	for line, says := range map[string]string{
-		"audit verify --json": "not_offered", "store restore x --json": "local_only", "plugin remove x/y --json": "local_only",
+		"store restore x --json": "local_only", "plugin remove x/y --json": "local_only",
 		"serve --server " + s.URL + " --json": "local_only",
 	} {
 		code, _, _ := there.refusal(exitFailure, strings.TrimSuffix(line, " --json"))

@@ -89,6 +89,8 @@ func (d *Distant) Call(ctx context.Context, c operation.Call, name string, in an
 	switch {
 	case media == ProblemType:
 		return d.refused(&o, answer)
+	case answer.StatusCode == http.StatusAccepted:
+		return d.jobDone(ctx, &o, answer)
 	case answer.StatusCode != http.StatusOK || media != accepted:
 		return nil, d.unknown(answer.Status)
 	case o.Sink:

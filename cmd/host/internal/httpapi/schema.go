@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -30,6 +31,8 @@ func words() map[reflect.Type][]any {
 		reflect.TypeFor[core.Status]():          anys(core.RunStatuses()),
 		reflect.TypeFor[core.Outcome]():         anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
 		reflect.TypeFor[core.Point]():           anys(core.PolicyPoints()),
+		reflect.TypeFor[job.Type]():             anys(job.Types()),
+		reflect.TypeFor[job.Status]():           anys(job.Statuses()),
 		reflect.TypeFor[operation.StatsScope](): anys(operation.StatsScopes()),
 	}
 }

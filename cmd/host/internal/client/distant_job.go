@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What takes long is a job on a server elsewhere: no connection over a network lasts for as
+// long as a model thinks. A command waits for the job all the same, as it does for what is
+// done on its own machine.
+
+// jobPause is how long to wait before a job is looked at again.
+const jobPause = 300 * time.Millisecond
+
+// jobDone waits for the job that the server has queued, and returns its result as the
+// operation's. Where the caller gives up the job goes on, and the error names it.
+func (d *Distant) jobDone(ctx context.Context, o *operation.Operation, answer *http.Response) (any, error) {
+	var queued operation.JobQueued
+	if err := json.NewDecoder(io.LimitReader(answer.Body, MaxFrame)).Decode(&queued); err != nil {
+		return nil, d.unknown(answer.Status)
+	}
+	for {
+		out, err := d.Call(ctx, operation.Call{}, "job_get", &operation.JobGet{ID: queued.JobID})
+		if err != nil {
+			return nil, sdk.Wrap("job "+queued.JobID, err)
+		}
+		if j := out.(*job.Job); j.CompletedAt != nil {
+			return d.ended(ctx, o, j)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, sdk.Errorf(sdk.Cancelled, "job_goes_on", "job %s goes on at the server %s: %w", queued.JobID, d.options.URL, ctx.Err()).
+				WithHint("cancel it, or look at it later").WithAction("jobs cancel", "job", queued.JobID)
+		case <-time.After(jobPause):
+		}
+	}
+}
+
+// ended is what a job came to. One that ran a workflow names the run, whose end is as it
+// is stored.
+func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job) (any, error) {
+	if j.Status != job.StatusCompleted {
+		code := sdk.Internal
+		if j.Status == job.StatusCancelled {
+			code = sdk.Cancelled
+		}
+		return nil, sdk.Errorf(code, j.Reason, "job %s: %s", j.ID, j.Message).
+			WithHint("look at the job").WithAction("jobs show", "job", j.ID)
+	}
+	if o.Out() != reflect.TypeFor[operation.RunEnded]() {
+		return d.result(o, j.Result)
+	}
+	var of operation.RunJob
+	if err := json.Unmarshal(j.Result, &of); err != nil {
+		return nil, d.unknown("the result of job " + j.ID)
+	}
+	out, err := d.Call(ctx, operation.Call{}, "run_get", &operation.RunGet{ID: of.RunID})
+	if err != nil {
+		return nil, err
+	}
+	run := out.(*operation.Run)
+	run.Run.ID = run.RunID
+	return &operation.RunEnded{Run: run.Run}, nil
+}
