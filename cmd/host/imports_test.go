@@ -144,7 +144,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/certs":    {"core", "sdk"},
 	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
 	"cmd/host/internal/web":      {"core", "core/access"},
-	"cmd/host/internal/client":   {"core", "core/host", "core/host/operation", "sdk"},
+	"cmd/host/internal/client":   {"core", "core/host", "core/host/operation", "core/job", "sdk"},
 	"cmd/host/internal/httpapi": {
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",
 		"core/memory", "sdk",

@@ -121,8 +121,7 @@ func findID(r core.Reader, prefix string) (string, error) {
 		return prefix, err
 	}
 	if len(prefix) < MinPrefix {
-		return "", sdk.Errorf(sdk.Invalid, "job_prefix_short", "%q is too short to name a job: give %d characters or more", prefix, MinPrefix).
-			WithHint("list the jobs").WithAction("jobs list")
+		return "", Absent(prefix)
 	}
 	ids, err := core.Suffixes(r, jobKey(prefix), maxListed+1)
 	switch {

@@ -953,7 +953,7 @@ func TestFind_ListGetAndETA(t *testing.T) {
 	_, err = b.Find(ctx, other[:8])
 	wantReason(t, err, "job_ambiguous")
 	_, err = b.Find(ctx, other[:4])
-	wantReason(t, err, "job_prefix_short")
+	wantReason(t, err, "job_not_found")
 	_, err = b.Find(ctx, "ffffffff")
 	wantReason(t, err, job.NotFound)
 	eta := func(id string, want time.Duration) {
