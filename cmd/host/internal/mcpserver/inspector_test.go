@@ -111,6 +111,12 @@ func callsOf(t *testing.T, w *operationtest.World) []asked {
 		{"memory_reflect", map[string]any{"source_ids": []string{}, "title": "t", "content": "c"}, inspectorToolRefused},
 		{"observe", map[string]any{"namespace": operationtest.Here, "content": "A new fact.", "importance": 0.5}, inspectorDone},
 		{"observe", map[string]any{"namespace": "a//b", "content": "A new fact."}, inspectorToolRefused},
+		{"reflect", map[string]any{"namespace": operationtest.Here}, inspectorDone},
+		{"reflect", map[string]any{"max_insights": 99}, inspectorToolRefused},
+		{"reflect_status", map[string]any{"job_id": absent}, inspectorDone}, // not_found is an answer
+		{"reflect_status", map[string]any{"page_token": "x"}, inspectorToolRefused},
+		{"cancel_reflection", map[string]any{"job_id": absent}, inspectorDone},
+		{"cancel_reflection", map[string]any{"none": "x"}, inspectorToolRefused},
 		{"retrieve", map[string]any{"namespace": operationtest.Here, "query": "fact"}, inspectorDone},
 		{"retrieve", map[string]any{"namespace": "a//b", "query": "fact"}, inspectorToolRefused},
 		{"run_loop", map[string]any{"workflow": operationtest.LoopYAML, "namespace": operationtest.Here}, inspectorDone},

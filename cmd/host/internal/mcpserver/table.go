@@ -38,6 +38,10 @@ func table() []row {
 				"the result is that of memory_reflect. Costs one write.",
 		},
 		{
+			name: "cancel_reflection", profile: Agent, operation: "reflection_cancel",
+			doc: "End a reflection that reflect has queued (job_id). What it wrote stays. Costs one write.",
+		},
+		{
 			name: "correct", profile: Loop, operation: "correct",
 			doc: "Have one output repaired by a corrector plugin (corrector: its YAML, plugin and config), given the errors that evaluate found. " +
 				"The result is the new output. Stores nothing; costs a model's call where the plugin makes one.",
@@ -85,6 +89,15 @@ func table() []row {
 			name: "observe", profile: Agent, operation: "memory_observe",
 			doc: "Remember a fact, decision or result that will matter in a later session: one thing each, in a full sentence. " +
 				"The result is the memory, which retrieve finds at once. importance is 0 to 1. Costs one write.",
+		},
+		{
+			name: "reflect", profile: Agent, operation: "reflection_enqueue",
+			doc: "At the end of a session: have insights made of what was observed, in the background. Answers at once: queued with job_id, already_running, " +
+				"not_triggered or rate_limited. Costs a few model calls later.",
+		},
+		{
+			name: "reflect_status", profile: Agent, operation: "reflection_status",
+			doc: "Look how far a reflection is (job_id of reflect), or what insights and procedures it made. Costs a read.",
 		},
 		{
 			name: "retrieve", profile: Agent, operation: "memory_recall", list: "memories", repeats: []string{"turn"},

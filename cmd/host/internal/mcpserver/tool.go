@@ -144,6 +144,10 @@ func terse(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
+// maxNamed is how many members of a result its schema names at most. A longer list costs in
+// each turn what the result itself says when it is there.
+const maxNamed = 5
+
 // topLevel names a result's members that are of one type, and nothing below: a model reads
 // the result itself. None is required, since a result may be cut.
 func topLevel(s *jsonschema.Schema) *jsonschema.Schema {
@@ -155,6 +159,9 @@ func topLevel(s *jsonschema.Schema) *jsonschema.Schema {
 			}
 			out.Properties[name] = &jsonschema.Schema{Type: p.Type}
 		}
+	}
+	if len(out.Properties) > maxNamed {
+		out.Properties = nil
 	}
 	return out
 }
