@@ -309,7 +309,7 @@ func (w *World) Run(namespace string) string {
 // Replay records decisions, and asks for a replay with a candidate.
 func (w *World) Replay() *operation.PolicyReplay {
 	w.T.Helper()
-	w.Waiting()
+	w.Decision() // recorded, which is done in the background
 	return &operation.PolicyReplay{Files: map[string]string{
 		"retention/all.yaml": "rule: {match: [{output: '{\"ttl_score\": 0.1, \"state\": state}'}]}",
 	}}
