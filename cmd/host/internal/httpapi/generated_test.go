@@ -71,6 +71,7 @@ var unsayable = map[string]string{
 	"stream_invalid":          ofForm,
 	"subject_invalid":         ofText,
 	"tags_invalid":            ofText,
+	"text_invalid":            ofText,
 	"title_invalid":           ofText,
 	"to_invalid":              ofText,
 	"turn_invalid":            ofNumber,
