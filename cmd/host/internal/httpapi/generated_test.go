@@ -33,6 +33,7 @@ const (
 // the rule that it breaks.
 var unsayable = map[string]string{
 	"agent_id_invalid":        ofText,
+	"at_invalid":              ofForm,
 	"body_missing":            ofRequest,
 	"confidence_invalid":      ofNumber,
 	"content_invalid":         ofText,
