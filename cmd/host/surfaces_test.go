@@ -393,6 +393,15 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"session_get": on(func(_ *operationtest.World, in *operation.SessionGet) args {
 		return args{"session", "show", in.Session}.page(in.Paging)
 	}),
+	"session_list": on(func(_ *operationtest.World, in *operation.SessionList) args {
+		return args{"session", "list"}.page(in.Paging)
+	}),
+	"session_reset": on(func(_ *operationtest.World, in *operation.SessionReset) args {
+		return args{"session", "reset", in.Session}
+	}),
+	"session_resume": on(func(_ *operationtest.World, in *operation.SessionResume) args {
+		return args{"session", "resume", in.Session}.num("window", int(in.Window))
+	}),
 	"login_new": on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
 	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {
 		return args{"token", "list"}.page(in.Paging)
@@ -420,7 +429,8 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	}),
 	"memory_feedback": on(func(_ *operationtest.World, in *core.FeedbackRequest) args {
 		return args{"memory", "feedback"}.flag("session", in.Session).num("turn", int(in.Turn)).flag("outcome", string(in.Outcome)).
-			flag("used", in.Used...).flag("source", in.Source)
+			flag("used", in.Used...).flag("source", in.Source).flag("failure-class", string(in.FailureClass)).
+			flag("corrective-action", in.CorrectiveAction).flag("next-turn-hint", in.NextTurnHint).flag("summary", in.Summary)
 	}),
 	"memory_get": on(func(_ *operationtest.World, in *operation.MemoryGet) args { return args{"memory", "get", in.ID} }),
 	"memory_link": on(func(_ *operationtest.World, in *memory.LinkRequest) args {

@@ -161,15 +161,16 @@ func offerNamespaces(ctx context.Context, a *App) (all []string) {
 	return all
 }
 
-// offerSessions asks the host, because no operation lists sessions.
 func offerSessions(ctx context.Context, a *App) []string {
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return nil
-	}
-	names, err := h.Memories.SessionNames(ctx, maxLooked)
-	if err != nil {
-		return nil
+	return paged(func(s memory.Session) string { return described(s.Session, s.Namespace) }, func(p operation.Paging) ([]memory.Session, string, error) {
+		return pageItems(do[operation.Page[memory.Session]](ctx, a, "session_list", &operation.SessionList{Paging: p}))
+	})
+}
+
+// failureClasses are the values of feedback's failure class.
+func failureClasses() (names []string) {
+	for _, class := range core.FailureClasses() {
+		names = append(names, string(class))
 	}
 	return names
 }

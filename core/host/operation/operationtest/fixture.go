@@ -92,6 +92,9 @@ var fixtures = map[string]func(*World) any{
 	// A run that couldn't begin has no attempts.
 	"run_attempts_diff": func(w *World) any { return &operation.RunAttemptsDiff{ID: w.Run(Here)} },
 	"session_get":       func(w *World) any { return &operation.SessionGet{Session: w.Asked(w.Memory()).Session} },
+	"session_list":      func(w *World) any { w.Asked(w.Memory()); return &operation.SessionList{} },
+	"session_reset":     func(w *World) any { return &operation.SessionReset{Session: w.Asked(w.Memory()).Session} },
+	"session_resume":    func(w *World) any { return &operation.SessionResume{Session: w.Reset()} },
 	"run_get":           func(w *World) any { return &operation.RunGet{ID: w.Run(Here)} },
 	"run_list":          func(w *World) any { w.Run(Here); return &operation.RunList{Namespace: Here} },
 	"run_replay":        func(w *World) any { return &operation.RunReplay{ID: w.Run(Here)} },
@@ -155,6 +158,15 @@ func (w *World) Token() string {
 
 // Session names a new session.
 func (w *World) Session() string { return "session-" + w.Host.NewID() }
+
+// Reset is the name of a session in its second window.
+func (w *World) Reset() string {
+	w.T.Helper()
+	session := w.Asked(w.Memory()).Session
+	_, err := w.Host.Memories.ResetSession(w.Ctx, session)
+	w.Must(err)
+	return session
+}
 
 // Recall asks for a memory in a turn of a session.
 func (w *World) Recall(id, session string) *core.RecallRequest {
