@@ -44,6 +44,7 @@ var imports = map[string][]string{
 	"core/decisions":  {"core", "core/journal", "sdk"},
 	"core/document":   {"core", "sdk"},
 	"core/journal":    {"core", "sdk"},
+	"core/inject":     {"core", "core/memory/text", "sdk"},
 	"core/loop":       {"core", "sdk", "sdk/jsontext"},
 	"core/memory": {
 		"core", "core/journal", "core/memory/check", "core/memory/internal/bounds", "core/memory/internal/feed", "core/memory/internal/record",

@@ -1,0 +1,169 @@
+package inject
+
+import (
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Reason says why a block isn't in a snapshot: the first cause. For one of two that are
+// the same it is "duplicate_of:" and the id of the other.
+type Reason string
+
+// The reasons.
+const (
+	CategoryDisabled Reason = "category_disabled"
+	Expired          Reason = "expired"
+	DuplicateOf      Reason = "duplicate_of:"
+	OverCap          Reason = "category_cap"
+	OverMaxBlocks    Reason = "max_blocks" // and what single leaves out
+	OverBudget       Reason = "budget"
+)
+
+// Snapshot is what a model is told in a turn. It never changes.
+type Snapshot struct {
+	SnapshotID string `json:"snapshot_id"`
+	Namespace  string `json:"namespace"`
+	SessionID  string `json:"session_id"`
+	// TurnID is the session's turn.
+	TurnID int64 `json:"turn_id"`
+	// Route is the lane that leads: react or graph; "" for none.
+	Route         string  `json:"route,omitempty"`
+	PolicyApplied Applied `json:"policy_applied"`
+	// RoleMix is the mix of roles; nil for none.
+	RoleMix         *RoleMix    `json:"role_mix,omitempty"`
+	BlocksUsed      []Used      `json:"blocks_used"`
+	DroppedBlocks   []Dropped   `json:"dropped_blocks"`
+	TruncatedBlocks []Truncated `json:"truncated_blocks"`
+	CharsInjected   int         `json:"chars_injected"`
+	// TokensInjected is set where the policy bounds tokens.
+	TokensInjected *int      `json:"tokens_injected,omitempty"`
+	Prefix         Prefix    `json:"prefix"`
+	CreatedAt      time.Time `json:"created_at"`
+	// LatencyMillis is how long it took to collect and assemble it.
+	LatencyMillis float64 `json:"latency_ms"`
+	// Digest is over everything but the snapshot's id, its time and its latency, with the
+	// digests of payloads in place of the payloads.
+	Digest string `json:"digest"`
+}
+
+// Applied is the policy of a snapshot, and what decided it.
+type Applied struct {
+	Policy
+	// Digest is the policy's.
+	Digest string `json:"digest"`
+	// File, FileDigest and Rule are the policy file that decided, and its rule; "" if the
+	// request gave the whole policy.
+	File       string `json:"file,omitempty"`
+	FileDigest string `json:"file_digest,omitempty"`
+	Rule       string `json:"rule,omitempty"`
+}
+
+// RoleMix says which roles a turn has, and why.
+type RoleMix struct {
+	ProfileID string   `json:"profile_id"`
+	Roles     []string `json:"roles"`
+	// ActivationReason comes from the rule that chose the profile.
+	ActivationReason string         `json:"activation_reason"`
+	Conflicts        []RoleConflict `json:"conflicts,omitempty"`
+}
+
+// RoleConflict is a constraint that gave way to another with the same key.
+type RoleConflict struct {
+	Key     string `json:"key"`
+	Kept    string `json:"kept"`
+	Dropped string `json:"dropped"`
+}
+
+// Used is a block in the prompt.
+type Used struct {
+	BlockID  string   `json:"block_id"`
+	Category Category `json:"category"`
+	Priority int      `json:"priority"`
+	Source   string   `json:"source,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	MemoryID string   `json:"memory_id,omitempty"`
+	Anchor   bool     `json:"anchor,omitempty"`
+	Stable   bool     `json:"stable,omitempty"`
+	Format   Format   `json:"format"`
+	// Chars counts the code points of the payload, as it was cut.
+	Chars int `json:"chars"`
+	// PayloadDigest is the payload's digest; a memory's is keyed with its salt.
+	PayloadDigest string `json:"payload_digest"`
+	// Payload is what the model got. It isn't stored here: see [PurgedPayload].
+	Payload string `json:"payload,omitempty"`
+}
+
+// Dropped is a block that isn't in the prompt.
+type Dropped struct {
+	BlockID  string   `json:"block_id"`
+	Category Category `json:"category"`
+	Reason   Reason   `json:"reason"`
+}
+
+// Truncated is a block that was cut.
+type Truncated struct {
+	BlockID string `json:"block_id"`
+	// From and To are its code points before and after.
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Prefix is the beginning of the prompt that stays the same from turn to turn, under
+// stable_prefix: the anchors and the stable blocks.
+type Prefix struct {
+	// Chars counts the code points of its payloads; 0 if there is none.
+	Chars int `json:"chars"`
+	// Digest is the digest of its bytes; "" if there is none.
+	Digest string `json:"digest,omitempty"`
+	// Reused is whether it is the same as in the session's snapshot before.
+	Reused bool `json:"reused"`
+}
+
+// PurgedPayload is shown in place of a payload whose memory was purged.
+const PurgedPayload = "[purged]"
+
+// Prompt is the prompt: the payloads, with a blank line between each two.
+func (s *Snapshot) Prompt() string {
+	return joined(s.BlocksUsed)
+}
+
+func joined(used []Used) string {
+	payloads := make([]string, len(used))
+	for i := range used {
+		payloads[i] = used[i].Payload
+	}
+	return strings.Join(payloads, "\n\n")
+}
+
+// Verified reports whether the snapshot's digest is the digest of what it says. Payloads
+// don't matter: their digests are in it.
+func (s *Snapshot) Verified() bool { return s.Digest == s.computeDigest() }
+
+// computeDigest is the digest of the canonical JSON: keys sorted, no spaces.
+func (s *Snapshot) computeDigest() string {
+	c := canonical{
+		BlocksUsed: make([]canonicalUsed, len(s.BlocksUsed)), CharsInjected: s.CharsInjected,
+		DroppedBlocks: make([]canonicalDropped, len(s.DroppedBlocks)), Namespace: s.Namespace,
+		PolicyApplied: canonicalJSON(s.PolicyApplied), Prefix: canonicalPrefix(s.Prefix), Route: s.Route,
+		SessionID: s.SessionID, TokensInjected: s.TokensInjected, TruncatedBlocks: make([]canonicalTruncated, len(s.TruncatedBlocks)),
+		TurnID: s.TurnID,
+	}
+	if s.RoleMix != nil {
+		c.RoleMix = canonicalJSON(s.RoleMix)
+	}
+	for i := range s.BlocksUsed {
+		u := &s.BlocksUsed[i]
+		c.BlocksUsed[i] = canonicalUsed{
+			u.Anchor, u.BlockID, u.Category, u.Chars, u.Format, u.MemoryID, u.PayloadDigest, u.Priority, u.Source, u.Stable, u.Tags,
+		}
+	}
+	for i, d := range s.DroppedBlocks {
+		c.DroppedBlocks[i] = canonicalDropped(d)
+	}
+	for i, t := range s.TruncatedBlocks {
+		c.TruncatedBlocks[i] = canonicalTruncated(t)
+	}
+	return core.Digest(core.MustJSON(c))
+}
