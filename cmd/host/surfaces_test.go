@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -401,6 +402,19 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	}),
 	"session_resume": on(func(_ *operationtest.World, in *operation.SessionResume) args {
 		return args{"session", "resume", in.Session}.num("window", int(in.Window))
+	}),
+	"snapshot_build": on(func(w *operationtest.World, in *inject.BuildRequest) args {
+		return args{"inject", "build", "--file", w.File("turn.json", string(core.MustJSON(in)))}
+	}),
+	"snapshot_list": on(func(_ *operationtest.World, in *operation.SnapshotList) args {
+		return args{"inject", "list"}.flag("namespace", in.Namespace).flag("session", in.Session).page(in.Paging)
+	}),
+	"snapshot_get": on(func(_ *operationtest.World, in *operation.SnapshotGet) args { return args{"inject", "show", in.ID} }),
+	"snapshot_diff": on(func(_ *operationtest.World, in *operation.SnapshotDiff) args {
+		return args{"inject", "diff", in.ID}.flag("with", in.With)
+	}),
+	"snapshot_replay": on(func(_ *operationtest.World, in *operation.SnapshotReplay) args {
+		return args{"inject", "replay", in.ID}
 	}),
 	"login_new": on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
 	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {

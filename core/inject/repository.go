@@ -106,6 +106,8 @@ func (p *Repository) Before(ctx context.Context, session string, turn int64) (s 
 // namespace, the newest first.
 type Filter struct {
 	Namespace, Session string
+	// Of selects further; nil selects all.
+	Of func(*Snapshot) bool
 	// After is where a list continues: [Listed.Next] of the part before. Limit is required.
 	After string
 	Limit int
@@ -145,7 +147,9 @@ func (p *Repository) List(ctx context.Context, f Filter) (*Listed, error) {
 			if err != nil || rec == nil {
 				return err == nil, err // an index that leads nowhere is a check's to report
 			}
-			list.Snapshots = append(list.Snapshots, &rec.Snapshot)
+			if f.Of == nil || f.Of(&rec.Snapshot) {
+				list.Snapshots = append(list.Snapshots, &rec.Snapshot)
+			}
 			last = string(key[len(prefix):])
 			return true, nil
 		})

@@ -82,6 +82,9 @@ var changing = []struct {
 			return feeds(ctx, g, "")
 		}
 	}},
+	{"BeginTurn", "agent.records.written", func(_ *testing.T, g *governed) act {
+		return func(ctx context.Context) error { return g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns") }
+	}},
 	{"ResetSession", "agent.session.window_entered", func(t *testing.T, g *governed) act {
 		g.lessonsOf(t)
 		return func(ctx context.Context) error {

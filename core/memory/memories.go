@@ -46,7 +46,7 @@ type Options struct {
 	Evidence Evidence
 	// Injection says what was in the prompt of a turn; without it, what a turn recalled
 	// counts as offered.
-	Injection turn.Injection
+	Injection Injection
 	// Summarizer describes what is reusable in a promoted memory; without it, its title
 	// and the start of its content are used.
 	Summarizer Summarizer

@@ -127,6 +127,12 @@ func (m *Memories) Bias(ctx context.Context, session string) (float64, error) {
 	return m.turns.Bias(ctx, session)
 }
 
+// Injection says what was in the prompt of a turn, see [turn.Injection].
+type (
+	Injection = turn.Injection
+	Injected  = turn.Injected
+)
+
 // Session is a session, SessionTurn is one of its turns, and Reflection is what a turn's
 // feedback says about it.
 type (
@@ -166,6 +172,13 @@ func (m *Memories) ResumeSession(ctx context.Context, name string, window int64)
 // at most limit. next is the name after which the others follow; "" if there are none.
 func (m *Memories) Sessions(ctx context.Context, owner, after string, limit int) (list []Session, next string, err error) {
 	return m.turns.List(ctx, owner, after, limit)
+}
+
+// BeginTurn begins a turn of a session without a recall, for a prompt that recalls nothing,
+// so that its feedback is known of. One that has begun stays as it is. The refusals are
+// those of a recall in the turn.
+func (m *Memories) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
+	return m.turns.Begin(ctx, by, namespace)
 }
 
 // SessionContext is what a session can tell the prompt of a turn.

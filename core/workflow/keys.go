@@ -200,6 +200,16 @@ func actionBlocks() []Block {
 			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so; the best first.", Default: "`text`"},
 			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose turn it was.", Default: "who runs the workflow"},
 		}},
+		{actionSnapshot, "Builds what a model is told in a turn, and stores it. `state.<name>.prompt` is the prompt.", []Key{
+			{Name: "query", Type: TypeText, Sees: state, Doc: "What is recalled for the turn, in words.", Default: "nothing is recalled"},
+			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session that this is a turn of.", Default: "the run's"},
+			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "with a query the session's next one, else the run's newest"},
+			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides what is left out.", Default: "all by the policy point"},
+			{Name: "blocks", Type: TypeList, Sees: state, Doc: "Blocks of your own: `{block_id, category, priority, payload}` and more, see `POST /v1/snapshots`."},
+			{Name: "complexity", Type: TypeNumber, Most: 1, Sees: state, Doc: "How complex the task is.", Default: "0.5"},
+			{Name: "risk", Type: TypeNumber, Most: 1, Sees: state, Doc: "How much a mistake would harm.", Default: "0.5"},
+		}},
 	}
 }
 

@@ -9,7 +9,6 @@
 package window
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,9 +32,10 @@ type Turn struct {
 
 // Folded is what the turns tell a prompt.
 type Folded struct {
-	// Summary has the oldest turns; "" if none were folded. Through is the last of them.
-	Summary string
-	Through int64
+	// Earlier are the folded turns with a sentence each, the oldest first. LeftOut counts
+	// those before them whose sentences didn't fit.
+	Earlier []Turn
+	LeftOut int
 	// Recent are the other turns, the oldest first.
 	Recent []Turn
 	// Fill is the share of the prompt that the texts would take, up to 1.
@@ -60,37 +60,30 @@ func Fold(turns []Turn, maxChars int) *Folded {
 		}
 	}
 	f.Recent = turns[began:]
-	f.Summary = summary(folded, int(blockShare*float64(maxChars)))
-	if len(folded) > 0 {
-		f.Through = folded[len(folded)-1].Number
+	f.Earlier = sentences(folded, int(blockShare*float64(maxChars)))
+	f.LeftOut = len(folded) - len(f.Earlier)
+	for _, t := range f.Earlier {
+		chars += utf8.RuneCountInString(t.Text)
 	}
 	if maxChars > 0 {
-		f.Fill = min(1, float64(chars+utf8.RuneCountInString(f.Summary))/float64(maxChars))
+		f.Fill = min(1, float64(chars)/float64(maxChars))
 	}
 	return f
 }
 
-// summary is the first sentence of each turn, the oldest first; the oldest are left out
-// where all would be longer than most characters.
-func summary(turns []Turn, most int) string {
-	if len(turns) == 0 {
-		return ""
-	}
-	lines, chars := []string{}, 0
+// sentences are the first sentences of turns, up to most characters: the newest ones where
+// not all fit.
+func sentences(turns []Turn, most int) []Turn {
+	list := make([]Turn, len(turns))
+	first := len(turns)
 	for i := len(turns) - 1; i >= 0; i-- {
-		line := fmt.Sprintf("Turn %d: %s", turns[i].Number, firstSentence(turns[i].Text))
-		if chars += utf8.RuneCountInString(line) + 1; chars > most && len(lines) > 0 {
-			lines = append(lines, fmt.Sprintf("(%d earlier turns are left out)", i+1))
+		list[i] = Turn{turns[i].Number, firstSentence(turns[i].Text)}
+		if most -= utf8.RuneCountInString(list[i].Text); most < 0 && first < len(turns) {
 			break
 		}
-		lines = append(lines, line)
+		first = i
 	}
-	var b strings.Builder
-	b.WriteString("Earlier turns of this conversation:")
-	for i := len(lines) - 1; i >= 0; i-- {
-		b.WriteString("\n" + lines[i])
-	}
-	return b.String()
+	return list[first:]
 }
 
 // firstSentence is the text up to its first full stop, question or exclamation mark that

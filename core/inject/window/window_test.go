@@ -18,39 +18,43 @@ func turns(n, chars int) (list []Turn) {
 
 // TestFold_Threshold: nothing is folded up to 80 %, and half of that is left above it.
 func TestFold_Threshold(t *testing.T) {
-	if f := Fold(turns(8, 100), 1000); f.Summary != "" || len(f.Recent) != 8 || f.Fill != .8 {
+	if f := Fold(turns(8, 100), 1000); len(f.Earlier) != 0 || len(f.Recent) != 8 || f.Fill != .8 {
 		t.Errorf("at 80 %% it is %+v", f)
 	}
 	f := Fold(turns(9, 100), 1000)
-	if len(f.Recent) != 4 || f.Through != 5 || !strings.Contains(f.Summary, "\nTurn 5: Did the work of turn 5.") {
+	if len(f.Recent) != 4 || len(f.Earlier) != 5 || f.Earlier[4] != (Turn{5, "Did the work of turn 5."}) || f.LeftOut != 0 {
 		t.Errorf("above 80 %% it is %+v", f)
 	}
-	if f := Fold(nil, 1000); f.Summary != "" || f.Fill != 0 || len(f.Recent) != 0 {
+	if f := Fold(nil, 1000); len(f.Earlier) != 0 || f.Fill != 0 || len(f.Recent) != 0 {
 		t.Errorf("without turns it is %+v", f)
 	}
 }
 
-// TestFold_InBatches: over 200 turns the block changes in at most one turn of four, every
-// turn is in it or recent, and its size is bounded.
+// TestFold_InBatches: over 200 turns what is folded changes in at most one turn of four,
+// every turn is folded, recent or left out, and the sentences' size is bounded.
 func TestFold_InBatches(t *testing.T) {
 	const maxChars = 1000
 	before, changes := "", 0
 	all := turns(200, 100)
 	for n := range all {
 		f := Fold(all[:n+1], maxChars)
-		if f.Summary != before {
+		now, chars := fmt.Sprint(f.Earlier), 0
+		if now != before {
 			changes++
 		}
-		before = f.Summary
-		if int(f.Through)+len(f.Recent) != n+1 {
-			t.Fatalf("of %d turns %d are folded and %d recent", n+1, f.Through, len(f.Recent))
+		before = now
+		if f.LeftOut+len(f.Earlier)+len(f.Recent) != n+1 {
+			t.Fatalf("of %d turns there are %+v", n+1, f)
 		}
-		if chars := utf8.RuneCountInString(f.Summary); chars > maxChars*3/10 {
-			t.Fatalf("the block has %d characters", chars)
+		for _, turn := range f.Earlier {
+			chars += utf8.RuneCountInString(turn.Text)
+		}
+		if chars > maxChars/5 {
+			t.Fatalf("the sentences have %d characters", chars)
 		}
 	}
 	if changes > len(all)/4 {
-		t.Errorf("the block changed %d times in %d turns", changes, len(all))
+		t.Errorf("what is folded changed %d times in %d turns", changes, len(all))
 	}
 }
 

@@ -92,6 +92,12 @@ func (f *feedbackTx) offer(t *record.Tx, stored *turnRecord) error {
 	if f.first == nil {
 		f.offered = slices.DeleteFunc(slices.Clone(stored.Items), func(item turnItem) bool { return !slices.Contains(injected.MemoryIDs, item.ID) })
 	}
+	for id, named := range f.used { // what is only assumed can't be wrong
+		if !named && !slices.Contains(injected.MemoryIDs, id) {
+			delete(f.used, id)
+			delete(f.tools, id)
+		}
+	}
 	return nil
 }
 

@@ -110,6 +110,27 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	return putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
+// Begin begins a turn in which nothing is recalled. One that has begun stays as it is.
+func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) error {
+	var p bounds.Problems
+	p.Turn(by.Session, by.Turn)
+	p.Check(core.CheckNamespace(namespace))
+	if err := p.Err(); err != nil {
+		return err
+	}
+	return s.Update(ctx, func(t *record.Tx) error {
+		before, err := readTurnRecord(t, by.Session, by.Turn)
+		if err != nil {
+			return err
+		}
+		stored, err := beginTurn(t, by, namespace)
+		if err != nil || before != nil {
+			return err
+		}
+		return putTurnRecord(t, by.Session, by.Turn, stored)
+	})
+}
+
 // beginTurn returns the record of the turn to which a recall belongs: the session's
 // current turn, or a later one, which becomes the current one.
 func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, error) {

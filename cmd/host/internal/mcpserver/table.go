@@ -65,6 +65,12 @@ func table() []row {
 				"request: erase one (id, erase, reason), which can't be undone.",
 		},
 		{
+			name: "inject", profile: All,
+			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}},
+			doc: "What you are told in a turn of a session. build: collect it, with a query from recall and knowledge; prompt is the text. show: which blocks are " +
+				"in it, which were dropped, and why (id). diff: what changed since the turn before. A turn has one snapshot. Costs one write.",
+		},
+		{
 			name: "loop_status", profile: Loop, operation: "run_get", list: "loops",
 			doc: "Look at a run by its id (run_id of run_loop): its status and result, and each loop's attempts with score and errors. Costs a read.",
 		},
