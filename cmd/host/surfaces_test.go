@@ -416,6 +416,9 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"snapshot_replay": on(func(_ *operationtest.World, in *operation.SnapshotReplay) args {
 		return args{"inject", "replay", in.ID}
 	}),
+	"discover": on(func(_ *operationtest.World, in *operation.Discover) args {
+		return args{"discover", in.Intent}.flag("namespace", in.Namespace)
+	}),
 	"login_new": on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
 	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {
 		return args{"token", "list"}.page(in.Paging)

@@ -149,11 +149,12 @@ type Host struct {
 	Snapshots  *inject.Repository
 	Injections *inject.Builder
 
-	config   Config
-	progress progress
-	sweeps   sweeps
-	replies  *run.Replies
-	plugins  func() (*Plugins, error)
+	config      Config
+	progress    progress
+	discoveries discoveries
+	sweeps      sweeps
+	replies     *run.Replies
+	plugins     func() (*Plugins, error)
 	// callable are the plugins once they are; nil before.
 	callable atomic.Pointer[Plugins]
 

@@ -113,6 +113,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	runner := &workflow.Runner{Actions: ready, Recorder: h.Runs.Recorder(run), Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
 	ctx, end := h.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
+	h.discoveries.ended.Add(1)
 	end(core.WorkOutcome{Err: err, Run: run})
 	return err
 }

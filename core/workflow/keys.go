@@ -110,6 +110,8 @@ func outerBlocks() []Block {
 	return []Block{
 		{blockWorkflow, "The file itself.", []Key{
 			{Name: "name", Type: TypeText, Doc: "What lists of runs call the workflow.", Default: "the file's name"},
+			{Name: "description", Type: TypeText, Doc: "What the workflow is for, in a sentence. A discovery looks at it."},
+			{Name: "examples", Type: TypeList, Doc: "Texts that say in other words what the workflow is for, up to 20. A discovery looks at them."},
 			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "What holds for all nodes."},
 			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No name begins with `reflection_`.", Default: "empty"},
 			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("What is done, one node after the other: 1 to %d.", maxNodes)},
@@ -197,6 +199,10 @@ func actionBlocks() []Block {
 			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
 			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Others that were probably used. They earn the same credit, but no purge or promotion."},
 			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},
+			{Name: "failure_class", Type: TypeWord, Values: failureClasses(), Sees: state, Doc: "What failed.", Default: "tool_error if a tool failed, else other"},
+			{Name: "corrective_action", Type: TypeText, Sees: state, Doc: "What was or should be done about it."},
+			{Name: "next_turn_hint", Type: TypeText, Sees: state, Doc: "What the prompt of the session's next turn should say."},
+			{Name: "summary", Type: TypeText, Sees: state, Doc: "What the prompts of later turns should say about this one."},
 			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so; the best first.", Default: "`text`"},
 			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose turn it was.", Default: "who runs the workflow"},
 		}},
@@ -228,6 +234,13 @@ func memoryKeys() []Key {
 		{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose memory it is.", Default: "who runs the workflow"},
 		{Name: "idempotency_key", Type: TypeText, Sees: state, Doc: "Makes a repetition return the first outcome.", Default: "one of the run and the visit"},
 	}
+}
+
+func failureClasses() (names []string) {
+	for _, class := range core.FailureClasses() {
+		names = append(names, string(class))
+	}
+	return names
 }
 
 func outcomes() []string {

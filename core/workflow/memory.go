@@ -37,7 +37,7 @@ func (l *loader) request(b *block) action.Value {
 
 // outcome checks the outcome of a feedback, unless it is a template.
 func (b *block) outcome() {
-	for _, key := range []string{"outcome", "source"} {
+	for _, key := range []string{"outcome", "source", "failure_class"} {
 		if n := b.Get(key); n != nil && (n.Kind != document.Text || !template.Is(n.Text)) {
 			b.oneOf(key)
 		}

@@ -32,6 +32,7 @@ var argumentOffers = map[string][]offer{
 	"jobs cancel":         {jobIDs},
 	"decisions show":      {freeText},
 	"dream dates":         {freeText},
+	"discover":            {freeText},
 	"session show":        {sessions},
 	"session reset":       {sessions},
 	"session resume":      {sessions},

@@ -23,7 +23,7 @@ var groups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct", "workflow"}},
+	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct", "workflow", "discover"}},
 	{"remember", "Remember what was learnt", []string{"memory", "reflect", "session", "knowledge", "dream", "inject"}},
 	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},

@@ -47,6 +47,11 @@ func table() []row {
 				"The result is the new output. Stores nothing; costs a model's call where the plugin makes one.",
 		},
 		{
+			name: "discover", profile: Loop, operation: "discover", list: "candidates",
+			doc: "Say what you are about to do (intent) before you choose how: finds the tool, plugin or workflow that fits. high: use recommended. medium: " +
+				"ask the question. low (execution_blocked): do nothing. Costs a search.",
+		},
+		{
 			name: "evaluate", profile: Loop, operation: "evaluate",
 			doc: "Have one output judged by an evaluator plugin (evaluator: its YAML, plugin and config) before you hand it on. " +
 				"The result has valid, score and errors. Stores nothing; costs a model's call where the plugin makes one.",

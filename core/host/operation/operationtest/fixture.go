@@ -79,6 +79,7 @@ var fixtures = map[string]func(*World) any{
 	"policy_list":    func(*World) any { return &operation.PolicyList{} },
 	"policy_replay":  func(w *World) any { return w.Replay() },
 	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
+	"discover":       func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
 	"dream_dates": func(*World) any {
 		return &operation.DreamDates{Text: "we met yesterday", At: time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC)}
 	},
