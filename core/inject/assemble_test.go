@@ -206,8 +206,8 @@ func TestAssemble_PrefixHoldsWhileItsBlocksDo(t *testing.T) {
 }
 
 func TestSnapshot_DigestIsOfTheSortedJSON(t *testing.T) {
-	d := draft("a", inject.Workflow, 3, "text")
-	d.Tags, d.Source = []string{"t"}, "x"
+	d := draft("a\"<é>&\u2028\\", inject.Workflow, 3, "text")
+	d.Tags, d.Source = []string{"t", "\u007f?"[1:]}, "x"
 	s := assemble(t, inject.Policy{MaxTokens: 100, CategoryCap: map[inject.Category]int{inject.Workflow: 50}}, blocks(t, d, draft("a", inject.Workflow, 1, "dropped")))
 	s.RoleMix = &inject.RoleMix{ProfileID: "p", Roles: []string{"Debugger"}}
 	s, err := inject.Assemble(&inject.Input{Namespace: "n", SessionID: "s", TurnID: 2, Route: "react", RoleMix: s.RoleMix, Policy: s.PolicyApplied.Policy, Blocks: blocks(t, d)})

@@ -3,8 +3,6 @@ package inject
 import (
 	"strings"
 	"time"
-
-	"github.com/reflectory/reflectory/core"
 )
 
 // Reason says why a block isn't in a snapshot: the first cause. For one of two that are
@@ -140,30 +138,3 @@ func joined(used []Used) string {
 // Verified reports whether the snapshot's digest is the digest of what it says. Payloads
 // don't matter: their digests are in it.
 func (s *Snapshot) Verified() bool { return s.Digest == s.computeDigest() }
-
-// computeDigest is the digest of the canonical JSON: keys sorted, no spaces.
-func (s *Snapshot) computeDigest() string {
-	c := canonical{
-		BlocksUsed: make([]canonicalUsed, len(s.BlocksUsed)), CharsInjected: s.CharsInjected,
-		DroppedBlocks: make([]canonicalDropped, len(s.DroppedBlocks)), Namespace: s.Namespace,
-		PolicyApplied: canonicalJSON(s.PolicyApplied), Prefix: canonicalPrefix(s.Prefix), Route: s.Route,
-		SessionID: s.SessionID, TokensInjected: s.TokensInjected, TruncatedBlocks: make([]canonicalTruncated, len(s.TruncatedBlocks)),
-		TurnID: s.TurnID,
-	}
-	if s.RoleMix != nil {
-		c.RoleMix = canonicalJSON(s.RoleMix)
-	}
-	for i := range s.BlocksUsed {
-		u := &s.BlocksUsed[i]
-		c.BlocksUsed[i] = canonicalUsed{
-			u.Anchor, u.BlockID, u.Category, u.Chars, u.Format, u.MemoryID, u.PayloadDigest, u.Priority, u.Source, u.Stable, u.Tags,
-		}
-	}
-	for i, d := range s.DroppedBlocks {
-		c.DroppedBlocks[i] = canonicalDropped(d)
-	}
-	for i, t := range s.TruncatedBlocks {
-		c.TruncatedBlocks[i] = canonicalTruncated(t)
-	}
-	return core.Digest(core.MustJSON(c))
-}
