@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -334,17 +335,20 @@ func TestPolicy_AllThatIsWrongIsReported(t *testing.T) {
 	}
 }
 
-func BenchmarkAssemble200(b *testing.B) {
+// twoHundred are 200 blocks of every category, of 100 to 700 characters.
+func twoHundred(t testing.TB) *inject.Input {
 	r := rand.New(rand.NewPCG(1, 2))
-	var drafts []inject.Draft
-	for i := range 200 {
-		d := draft("block-"+strings.Repeat("x", i%7)+string(rune('a'+i%26))+strings.Repeat("y", i/26), inject.Categories()[2+i%6], r.IntN(100), strings.Repeat("word ", 20+r.IntN(120)))
+	drafts := []inject.Draft{draft("rules", inject.Safety, 1, "Never delete.")}
+	for i := range 199 {
+		d := draft(fmt.Sprintf("block-%d", i*7919%199), inject.Categories()[2+i%6], r.IntN(100), strings.Repeat("word ", 20+r.IntN(120)))
 		d.Stable = i%5 == 0
 		drafts = append(drafts, d)
 	}
-	drafts = append(drafts[:199], draft("rules", inject.Safety, 1, "Never delete."))
-	list := blocks(b, drafts...)
-	in := &inject.Input{Namespace: "team/a", SessionID: "s", TurnID: 10, Policy: inject.Policy{Ordering: inject.StablePrefix, MaxBlocks: 40}, Blocks: list}
+	return &inject.Input{Namespace: "team/a", SessionID: "s", TurnID: 10, Policy: inject.Policy{Ordering: inject.StablePrefix}, Blocks: blocks(t, drafts...)}
+}
+
+func BenchmarkAssemble200(b *testing.B) {
+	in := twoHundred(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := inject.Assemble(in); err != nil {

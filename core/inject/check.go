@@ -71,6 +71,10 @@ func (c *checking) snapshot(key []byte) error {
 		return err
 	} else if wrong != "" {
 		c.problem(key, false, wrong)
+	} else if value, _, err := c.r.Get(key); err != nil {
+		return err
+	} else if !bytes.Equal(value, core.MustJSON(rec)) {
+		c.problem(key, false, "it has more than a snapshot has")
 	}
 	indices := rec.indices()
 	for _, index := range slices.Sorted(maps.Keys(indices)) {
