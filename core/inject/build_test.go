@@ -284,7 +284,9 @@ func TestCheck_FindsWhatWasChanged(t *testing.T) {
 		if found := w.problems(); derived == (len(found) > 0) {
 			t.Errorf("after a rebuild of %q: %+v", key, found)
 		}
-		w.put(key, value)
+		for key, value := range all {
+			w.put(key, value)
+		}
 	}
 	if found := w.problems(); len(found) > 0 {
 		t.Errorf("at the end: %+v", found)
