@@ -74,7 +74,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{},
+		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
 	}, nil
 }
 

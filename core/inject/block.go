@@ -65,7 +65,10 @@ const (
 
 // Draft is a block as it is asked for. [NewBlock] makes a block of it.
 type Draft struct {
-	BlockID  string   `json:"block_id"`
+	// BlockID names the block.
+	BlockID string `json:"block_id"`
+	// Category is safety, policy, session_injection, memory_recall, knowledge, workflow,
+	// tooling or reflection.
 	Category Category `json:"category"`
 	// Priority orders blocks: higher ones come first.
 	Priority *int `json:"priority"`
@@ -73,10 +76,12 @@ type Draft struct {
 	Payload string `json:"payload"`
 	// Source says where it comes from. Under dedupe by source+category, blocks with the
 	// same source and category are the same.
-	Source string   `json:"source,omitempty"`
-	Tags   []string `json:"tags,omitempty"`
+	Source string `json:"source,omitempty"`
+	// Tags are the caller's.
+	Tags []string `json:"tags,omitempty"`
 	// TTLTurns is for how many turns it holds, from CreatedTurn on.
-	TTLTurns    *int64 `json:"ttl_turns,omitempty"`
+	TTLTurns *int64 `json:"ttl_turns,omitempty"`
+	// CreatedTurn is the turn that it was made in.
 	CreatedTurn *int64 `json:"created_turn,omitempty"`
 	// TraceRefs refer to what led to it, such as events or runs.
 	TraceRefs []string `json:"trace_refs,omitempty"`

@@ -28,8 +28,10 @@ const half = .5
 
 // BuildRequest asks for the snapshot of a turn.
 type BuildRequest struct {
+	// Namespace is where the turn's memories are; "" is the configured one.
 	Namespace string `json:"namespace,omitempty"`
-	Session   string `json:"session"`
+	// Session is the session.
+	Session string `json:"session"`
 	// Turn is the session's turn; 0, with a query, begins the next.
 	Turn int64 `json:"turn,omitempty"`
 	// Query is what is recalled for the turn; "" recalls nothing.
@@ -39,9 +41,10 @@ type BuildRequest struct {
 	Policy *Policy `json:"policy,omitempty"`
 	// Blocks are the caller's own.
 	Blocks []Draft `json:"blocks,omitempty"`
-	// Complexity and Risk describe the task, from 0 to 1; .5 if they are missing.
+	// Complexity is how complex the task is, from 0 to 1; .5 if it is missing.
 	Complexity *float64 `json:"complexity,omitempty"`
-	Risk       *float64 `json:"risk,omitempty"`
+	// Risk is how much a mistake would harm, from 0 to 1; .5 if it is missing.
+	Risk *float64 `json:"risk,omitempty"`
 }
 
 // MaxRequestBytes bounds a request as JSON.

@@ -15,7 +15,11 @@ import (
 
 // Checker proves that snapshots say what their events say, and come out the same from what
 // they were made from. See FORMAT.md.
-type Checker struct{}
+type Checker struct {
+	// Purged reports whether a memory was purged; nil is for a store without memories, and
+	// then no payload of a memory has to be there.
+	Purged func(r core.Reader, memoryID string) (bool, error)
+}
 
 var (
 	_ core.Rebuilder = Checker{}
@@ -26,8 +30,8 @@ var (
 func (Checker) Derived() []string { return []string{turnPrefix, timePrefix} }
 
 // Check implements [core.Checker].
-func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	c := &checking{r: r, report: report}
+func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &checking{r: r, report: report, purged: part.Purged}
 	for _, each := range []struct {
 		prefix string
 		look   func(key []byte) error
@@ -51,6 +55,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 type checking struct {
 	r      core.Reader
 	report func(core.Problem)
+	purged func(core.Reader, string) (bool, error)
 }
 
 func (c *checking) problem(key []byte, rebuildable bool, message string) {
@@ -67,10 +72,15 @@ func (c *checking) snapshot(key []byte) error {
 	if err != nil {
 		return err
 	}
-	if wrong, err := c.wrong(rec); err != nil {
+	wrong, err := c.wrong(rec)
+	if err != nil {
 		return err
 	} else if wrong != "" {
 		c.problem(key, false, wrong)
+	} else if value, _, err := c.r.Get(key); err != nil {
+		return err
+	} else if !bytes.Equal(value, core.MustJSON(rec)) {
+		c.problem(key, false, "it has more than a snapshot has")
 	}
 	indices := rec.indices()
 	for _, index := range slices.Sorted(maps.Keys(indices)) {
@@ -103,6 +113,9 @@ func (c *checking) wrong(rec *record) (string, error) {
 	case !made.Same:
 		return "it doesn't come out of its candidates", nil
 	}
+	if missing, err := c.missing(rec); err != nil || missing {
+		return "the payload of a memory is missing, which wasn't purged", err
+	}
 	entry, found, err := journal.Get(c.r, journal.NamespaceStream(rec.Snapshot.Namespace), rec.Event)
 	if journal.IsBroken(err) {
 		return "", nil // which the journal's own check reports
@@ -114,6 +127,25 @@ func (c *checking) wrong(rec *record) (string, error) {
 		return "its event doesn't say the same", nil
 	}
 	return "", nil
+}
+
+// missing reports whether a payload with the text of a memory is gone without a purge.
+func (c *checking) missing(rec *record) (missing bool, err error) {
+	if c.purged == nil {
+		return false, nil
+	}
+	err = rec.eachPayload(func(memory, digest string) error {
+		if memory == "" || missing {
+			return nil
+		}
+		if _, found, err := c.r.Get(memoryKey(memory, digest)); err != nil || found {
+			return err
+		}
+		purged, err := c.purged(c.r, memory)
+		missing = !purged
+		return err
+	})
+	return missing && err == nil, err
 }
 
 // proves reports whether an entry says that this snapshot was made.

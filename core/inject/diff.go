@@ -7,64 +7,72 @@ import (
 
 // Diff says what two snapshots have that differs.
 type Diff struct {
-	// From and To are the ids of the snapshots.
+	// From is the id of the first snapshot.
 	From string `json:"from"`
-	To   string `json:"to"`
+	// To is the id of the second.
+	To string `json:"to"`
 	// Same is whether the model was told the same, in the same order.
 	Same bool `json:"same"`
-	// Added and Removed are blocks that only one of them has, Changed those with another
-	// payload or another place among those that both have.
-	Added   []Change `json:"added"`
-	Removed []Change `json:"removed"`
-	Changed []Change `json:"changed"`
+	// Added are the blocks that only the second has.
+	Added []BlockChange `json:"added"`
+	// Removed are the blocks that only the first has.
+	Removed []BlockChange `json:"removed"`
+	// Changed are those with another payload, or another place among those that both have.
+	Changed []BlockChange `json:"changed"`
 	// PolicyChanged is whether another policy was applied.
 	PolicyChanged bool `json:"policy_changed"`
-	// CharsFrom and CharsTo count the characters.
+	// CharsFrom counts the characters of the first.
 	CharsFrom int `json:"chars_from"`
-	CharsTo   int `json:"chars_to"`
+	// CharsTo counts those of the second.
+	CharsTo int `json:"chars_to"`
 	// Prefix says what became of the cached prefix.
 	Prefix PrefixDiff `json:"prefix"`
 }
 
-// Change is a block that differs.
-type Change struct {
-	BlockID  string   `json:"block_id"`
+// BlockChange is a block that differs.
+type BlockChange struct {
+	// BlockID names it.
+	BlockID string `json:"block_id"`
+	// Category says what it is for.
 	Category Category `json:"category"`
 	// What is payload, order or both for a changed block; otherwise the reason for which the
 	// other snapshot doesn't have it: "absent" if it wasn't among its candidates.
 	What string `json:"what"`
-	// CharsFrom and CharsTo are its lengths; 0 where it isn't.
+	// CharsFrom is its length before; 0 where it wasn't there.
 	CharsFrom int `json:"chars_from"`
-	CharsTo   int `json:"chars_to"`
+	// CharsTo is its length after; 0 where it isn't there.
+	CharsTo int `json:"chars_to"`
 }
 
 // PrefixDiff says whether the cached prefix is reused, and if not, what broke it.
 type PrefixDiff struct {
+	// Reused is whether it is the same.
 	Reused bool `json:"reused"`
 	// SharedChars counts the characters of the blocks that both begin with.
 	SharedChars int `json:"shared_chars"`
 	// BrokenBy is the first block of the prefix that differs, and How it does: added,
 	// removed, payload or order; "" if the prefix is the same.
 	BrokenBy string `json:"broken_by,omitempty"`
-	How      string `json:"how,omitempty"`
+	// How is how that block differs.
+	How string `json:"how,omitempty"`
 }
 
 // Compare compares two snapshots.
 func Compare(from, to *Snapshot) *Diff {
 	d := &Diff{
-		From: from.SnapshotID, To: to.SnapshotID, Added: []Change{}, Removed: []Change{}, Changed: []Change{},
+		From: from.SnapshotID, To: to.SnapshotID, Added: []BlockChange{}, Removed: []BlockChange{}, Changed: []BlockChange{},
 		PolicyChanged: from.PolicyApplied.Digest != to.PolicyApplied.Digest, CharsFrom: from.CharsInjected, CharsTo: to.CharsInjected,
 		Prefix: comparePrefixes(from, to), Same: slices.Equal(digests(from), digests(to)),
 	}
 	before, after := byID(from), byID(to)
 	for i := range to.BlocksUsed {
 		if u := &to.BlocksUsed[i]; before[u.BlockID] == nil {
-			d.Added = append(d.Added, Change{u.BlockID, u.Category, reasonIn(from, u.BlockID), 0, u.Chars})
+			d.Added = append(d.Added, BlockChange{u.BlockID, u.Category, reasonIn(from, u.BlockID), 0, u.Chars})
 		}
 	}
 	for i := range from.BlocksUsed {
 		if u := &from.BlocksUsed[i]; after[u.BlockID] == nil {
-			d.Removed = append(d.Removed, Change{u.BlockID, u.Category, reasonIn(to, u.BlockID), u.Chars, 0})
+			d.Removed = append(d.Removed, BlockChange{u.BlockID, u.Category, reasonIn(to, u.BlockID), u.Chars, 0})
 		}
 	}
 	moved := movedBlocks(from, to, before, after)
@@ -82,7 +90,7 @@ func Compare(from, to *Snapshot) *Diff {
 			what = append(what, "order")
 		}
 		if len(what) > 0 {
-			d.Changed = append(d.Changed, Change{u.BlockID, u.Category, strings.Join(what, ", "), was.Chars, u.Chars})
+			d.Changed = append(d.Changed, BlockChange{u.BlockID, u.Category, strings.Join(what, ", "), was.Chars, u.Chars})
 		}
 	}
 	return d

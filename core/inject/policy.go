@@ -136,9 +136,6 @@ func (p *problems) number(field string, n, least int) {
 	}
 }
 
-// digest is the digest of a completed policy.
-func (p *Policy) digest() string { return core.Digest(canonicalJSON(p)) }
-
 func setDefault[T comparable](field *T, value T) {
 	if *field == *new(T) {
 		*field = value

@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
@@ -67,9 +66,7 @@ func readRecord(r core.Reader, id string) (*record, error) {
 		return nil, err
 	}
 	var rec record
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&rec); err != nil {
+	if err := json.Unmarshal(value, &rec); err != nil {
 		return nil, corrupt(id, "it can't be decoded")
 	}
 	if rec.Snapshot.SnapshotID != id {

@@ -9,13 +9,15 @@ import (
 
 // Replay is what came of making a snapshot again from what it was made from.
 type Replay struct {
+	// SnapshotID is the snapshot.
 	SnapshotID string `json:"snapshot_id"`
-	// Same is whether it came out the same, and Verified whether the stored snapshot and
-	// its payloads have the digests that they should.
-	Same     bool `json:"same"`
+	// Same is whether it came out the same.
+	Same bool `json:"same"`
+	// Verified is whether the stored snapshot has the digest that it should.
 	Verified bool `json:"verified"`
-	// Digest is the stored digest, and Replayed the new one.
-	Digest   string `json:"digest"`
+	// Digest is the stored digest.
+	Digest string `json:"digest"`
+	// Replayed is the digest of what came out.
 	Replayed string `json:"replayed"`
 	// Purged are the blocks whose memories were purged: their digests and lengths stand for
 	// them.

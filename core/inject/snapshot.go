@@ -3,8 +3,6 @@ package inject
 import (
 	"strings"
 	"time"
-
-	"github.com/reflectory/reflectory/core"
 )
 
 // Reason says why a block isn't in a snapshot: the first cause. For one of two that are
@@ -23,24 +21,34 @@ const (
 
 // Snapshot is what a model is told in a turn. It never changes.
 type Snapshot struct {
+	// SnapshotID is its id.
 	SnapshotID string `json:"snapshot_id"`
-	Namespace  string `json:"namespace"`
-	SessionID  string `json:"session_id"`
+	// Namespace is where the turn's memories are.
+	Namespace string `json:"namespace"`
+	// SessionID is the session.
+	SessionID string `json:"session_id"`
 	// TurnID is the session's turn.
 	TurnID int64 `json:"turn_id"`
 	// Route is the lane that leads: react or graph; "" for none.
-	Route         string  `json:"route,omitempty"`
+	Route string `json:"route,omitempty"`
+	// PolicyApplied is the policy that it was made under.
 	PolicyApplied Applied `json:"policy_applied"`
 	// RoleMix is the mix of roles; nil for none.
-	RoleMix         *RoleMix    `json:"role_mix,omitempty"`
-	BlocksUsed      []Used      `json:"blocks_used"`
-	DroppedBlocks   []Dropped   `json:"dropped_blocks"`
+	RoleMix *RoleMix `json:"role_mix,omitempty"`
+	// BlocksUsed are the blocks of the prompt, in its order.
+	BlocksUsed []Used `json:"blocks_used"`
+	// DroppedBlocks are the others, with the reason of each.
+	DroppedBlocks []Dropped `json:"dropped_blocks"`
+	// TruncatedBlocks are the blocks of the prompt that were cut.
 	TruncatedBlocks []Truncated `json:"truncated_blocks"`
-	CharsInjected   int         `json:"chars_injected"`
-	// TokensInjected is set where the policy bounds tokens.
-	TokensInjected *int      `json:"tokens_injected,omitempty"`
-	Prefix         Prefix    `json:"prefix"`
-	CreatedAt      time.Time `json:"created_at"`
+	// CharsInjected counts the code points of all payloads.
+	CharsInjected int `json:"chars_injected"`
+	// TokensInjected counts their tokens, where the policy bounds tokens.
+	TokensInjected *int `json:"tokens_injected,omitempty"`
+	// Prefix is the part of the prompt that stays the same from turn to turn.
+	Prefix Prefix `json:"prefix"`
+	// CreatedAt is when it was stored.
+	CreatedAt time.Time `json:"created_at"`
 	// LatencyMillis is how long it took to collect and assemble it.
 	LatencyMillis float64 `json:"latency_ms"`
 	// Digest is over everything but the snapshot's id, its time and its latency, with the
@@ -53,40 +61,56 @@ type Applied struct {
 	Policy
 	// Digest is the policy's.
 	Digest string `json:"digest"`
-	// File, FileDigest and Rule are the policy file that decided, and its rule; "" if the
-	// request gave the whole policy.
-	File       string `json:"file,omitempty"`
+	// File is the policy file that decided what the request left open.
+	File string `json:"file,omitempty"`
+	// FileDigest is the digest of that file.
 	FileDigest string `json:"file_digest,omitempty"`
-	Rule       string `json:"rule,omitempty"`
+	// Rule is the rule of the file that decided.
+	Rule string `json:"rule,omitempty"`
 }
 
 // RoleMix says which roles a turn has, and why.
 type RoleMix struct {
-	ProfileID string   `json:"profile_id"`
-	Roles     []string `json:"roles"`
+	// ProfileID is the profile that it is made of.
+	ProfileID string `json:"profile_id"`
+	// Roles are the names of its roles, in their order.
+	Roles []string `json:"roles"`
 	// ActivationReason comes from the rule that chose the profile.
-	ActivationReason string         `json:"activation_reason"`
-	Conflicts        []RoleConflict `json:"conflicts,omitempty"`
+	ActivationReason string `json:"activation_reason"`
+	// Conflicts are the constraints that gave way to others.
+	Conflicts []RoleConflict `json:"conflicts,omitempty"`
 }
 
 // RoleConflict is a constraint that gave way to another with the same key.
 type RoleConflict struct {
-	Key     string `json:"key"`
-	Kept    string `json:"kept"`
+	// Key is what both are about.
+	Key string `json:"key"`
+	// Kept is the text that stayed, and Dropped the one that didn't.
+	Kept string `json:"kept"`
+	// Dropped is the text that gave way.
 	Dropped string `json:"dropped"`
 }
 
 // Used is a block in the prompt.
 type Used struct {
-	BlockID  string   `json:"block_id"`
+	// BlockID names it.
+	BlockID string `json:"block_id"`
+	// Category says what it is for.
 	Category Category `json:"category"`
-	Priority int      `json:"priority"`
-	Source   string   `json:"source,omitempty"`
-	Tags     []string `json:"tags,omitempty"`
-	MemoryID string   `json:"memory_id,omitempty"`
-	Anchor   bool     `json:"anchor,omitempty"`
-	Stable   bool     `json:"stable,omitempty"`
-	Format   Format   `json:"format"`
+	// Priority is what it was ordered by.
+	Priority int `json:"priority"`
+	// Source says where it comes from.
+	Source string `json:"source,omitempty"`
+	// Tags are its maker's.
+	Tags []string `json:"tags,omitempty"`
+	// MemoryID is the memory whose text it has.
+	MemoryID string `json:"memory_id,omitempty"`
+	// Anchor is whether it couldn't be cut or dropped.
+	Anchor bool `json:"anchor,omitempty"`
+	// Stable is whether it can be in the cached prefix without being an anchor.
+	Stable bool `json:"stable,omitempty"`
+	// Format is text or xml.
+	Format Format `json:"format"`
 	// Chars counts the code points of the payload, as it was cut.
 	Chars int `json:"chars"`
 	// PayloadDigest is the payload's digest; a memory's is keyed with its salt.
@@ -97,17 +121,23 @@ type Used struct {
 
 // Dropped is a block that isn't in the prompt.
 type Dropped struct {
-	BlockID  string   `json:"block_id"`
+	// BlockID names it.
+	BlockID string `json:"block_id"`
+	// Category says what it is for.
 	Category Category `json:"category"`
-	Reason   Reason   `json:"reason"`
+	// Reason is the first reason: category_disabled, expired, duplicate_of:ID, category_cap,
+	// max_blocks or budget.
+	Reason Reason `json:"reason"`
 }
 
 // Truncated is a block that was cut.
 type Truncated struct {
+	// BlockID names it.
 	BlockID string `json:"block_id"`
-	// From and To are its code points before and after.
+	// From is how many code points it had.
 	From int `json:"from"`
-	To   int `json:"to"`
+	// To is how many it has.
+	To int `json:"to"`
 }
 
 // Prefix is the beginning of the prompt that stays the same from turn to turn, under
@@ -140,30 +170,3 @@ func joined(used []Used) string {
 // Verified reports whether the snapshot's digest is the digest of what it says. Payloads
 // don't matter: their digests are in it.
 func (s *Snapshot) Verified() bool { return s.Digest == s.computeDigest() }
-
-// computeDigest is the digest of the canonical JSON: keys sorted, no spaces.
-func (s *Snapshot) computeDigest() string {
-	c := canonical{
-		BlocksUsed: make([]canonicalUsed, len(s.BlocksUsed)), CharsInjected: s.CharsInjected,
-		DroppedBlocks: make([]canonicalDropped, len(s.DroppedBlocks)), Namespace: s.Namespace,
-		PolicyApplied: canonicalJSON(s.PolicyApplied), Prefix: canonicalPrefix(s.Prefix), Route: s.Route,
-		SessionID: s.SessionID, TokensInjected: s.TokensInjected, TruncatedBlocks: make([]canonicalTruncated, len(s.TruncatedBlocks)),
-		TurnID: s.TurnID,
-	}
-	if s.RoleMix != nil {
-		c.RoleMix = canonicalJSON(s.RoleMix)
-	}
-	for i := range s.BlocksUsed {
-		u := &s.BlocksUsed[i]
-		c.BlocksUsed[i] = canonicalUsed{
-			u.Anchor, u.BlockID, u.Category, u.Chars, u.Format, u.MemoryID, u.PayloadDigest, u.Priority, u.Source, u.Stable, u.Tags,
-		}
-	}
-	for i, d := range s.DroppedBlocks {
-		c.DroppedBlocks[i] = canonicalDropped(d)
-	}
-	for i, t := range s.TruncatedBlocks {
-		c.TruncatedBlocks[i] = canonicalTruncated(t)
-	}
-	return core.Digest(core.MustJSON(c))
-}

@@ -15,7 +15,7 @@ import (
 func snapshots() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "snapshot_build", Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Name: "snapshot_build", Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite,
 			Doc: "Build what a model is told in a turn, from blocks and, with a query, from recall, knowledge and the session. A turn has one snapshot.",
 		}, ofSnapshotBuild, snapshotBuild),
 		define(Operation{

@@ -195,7 +195,7 @@ func (a *App) injectDiff(ctx context.Context, in *operation.SnapshotDiff) error 
 	var rows [][]string
 	for _, part := range []struct {
 		word string
-		list []inject.Change
+		list []inject.BlockChange
 	}{{"added", d.Added}, {"removed", d.Removed}, {"changed", d.Changed}} {
 		for _, c := range part.list {
 			rows = append(rows, []string{part.word, cell(c.BlockID), string(c.Category), cell(c.What), strconv.Itoa(c.CharsFrom), strconv.Itoa(c.CharsTo)})
