@@ -119,8 +119,9 @@ func TestSnapshot_InAWorkflow(t *testing.T) {
 		t.Fatalf("%+v", run.Error)
 	}
 	prompt := func() string {
-		shown := try[operation.Run](w, "run_get", &operation.RunGet{ID: run.ID})
-		for _, v := range shown.Visits {
+		made, err := w.Host.Runs.Progress(w.Ctx, run.ID)
+		w.Must(err)
+		for _, v := range made.Visits {
 			var told struct {
 				Prompt string        `json:"prompt"`
 				Used   []inject.Used `json:"blocks_used"`
@@ -133,7 +134,7 @@ func TestSnapshot_InAWorkflow(t *testing.T) {
 				return told.Prompt
 			}
 		}
-		t.Fatalf("%+v", shown.Visits)
+		t.Fatalf("%+v", made.Visits)
 		return ""
 	}
 	before := prompt()

@@ -138,6 +138,7 @@ func refusals() []Case {
 		request("session_resume", "nothing", operation.SessionResume{Session: "none"}),
 		request("session_list", "limit", operation.SessionList{Paging: limit}),
 		request("dream_dates", "no text", operation.DreamDates{}),
+		request("dream_dates", "no time", operation.DreamDates{Text: "yesterday", At: "noon"}),
 		request("dream_dates", "too long", operation.DreamDates{Text: strings.Repeat("x", operation.MaxDreamText+1)}),
 		request("correct", "corrector", operation.Correct{Corrector: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
 		request("correct", "namespace", operation.Correct{Corrector: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
