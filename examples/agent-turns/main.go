@@ -93,7 +93,7 @@ func (a agent) turn(ctx context.Context, session string, t task) (p prompt, ok b
 	correction := t.judge(answer)
 	feedback := map[string]any{
 		"session": session, "turn": p.Turn, "outcome": "success", "source": "tool", "used": used(p, answer),
-		"summary": fmt.Sprintf("Asked %q and answered %q. %s", t.question, answer, strings.Repeat("The parcel was weighed, labelled and put on its shelf. ", 5)),
+		"summary": fmt.Sprintf("Asked %q and answered %q. %s", t.question, answer, strings.Repeat("The parcel was weighed, labelled and put on its shelf. ", 3)),
 	}
 	if correction != "" {
 		feedback["outcome"], feedback["failure_class"], feedback["next_turn_hint"] = "failure", "wrong_answer", correction
