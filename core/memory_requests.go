@@ -153,6 +153,27 @@ const (
 	OutcomePartial Outcome = "partial"
 )
 
+// FailureClass says what failed in a turn.
+type FailureClass string
+
+// The classes of failures.
+const (
+	FailureToolError     FailureClass = "tool_error"
+	FailurePolicyError   FailureClass = "policy_error"
+	FailureTimeout       FailureClass = "timeout"
+	FailurePermission    FailureClass = "permission"
+	FailureInvalidOutput FailureClass = "invalid_output"
+	FailureWrongAnswer   FailureClass = "wrong_answer"
+	FailureOther         FailureClass = "other"
+)
+
+// FailureClasses lists all classes of failures.
+func FailureClasses() []FailureClass {
+	return []FailureClass{
+		FailureToolError, FailurePolicyError, FailureTimeout, FailurePermission, FailureInvalidOutput, FailureWrongAnswer, FailureOther,
+	}
+}
+
 // FeedbackRequest says how a turn went.
 type FeedbackRequest struct {
 	Session string  `json:"session"`
@@ -169,6 +190,16 @@ type FeedbackRequest struct {
 	// is text. An outcome from a better source replaces others of the same turn, even one
 	// from earlier feedback.
 	Source string `json:"source,omitempty"`
+	// FailureClass says what failed in a turn that didn't succeed; "" is tool_error if a
+	// tool failed, else other. A success has none.
+	FailureClass FailureClass `json:"failure_class,omitempty"`
+	// CorrectiveAction says what was or should be done about it, NextTurnHint what the
+	// prompt of the session's next turn should say, and Summary what the prompts of the
+	// window's later turns should say about this one. Each has at most 2,000 characters. A
+	// purge of a memory that the turn recalled removes them.
+	CorrectiveAction string `json:"corrective_action,omitempty"`
+	NextTurnHint     string `json:"next_turn_hint,omitempty"`
+	Summary          string `json:"summary,omitempty"`
 	// AgentID is the agent whose turn it was, for the events; "" is the caller's label.
 	AgentID string `json:"agent_id,omitempty"`
 }

@@ -101,7 +101,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 			{"mode", "string", "how blocks share the budget", func(o *out, v any) { o.Mode = v.(string) }, []string{"single", "classified", "hybrid"}, false},
 			{"route", "string", "which lane leads", func(o *out, v any) { o.Route = v.(string) }, []string{"react", "graph"}, false},
 			{"max_blocks", "int", "blocks at most", func(o *out, v any) { o.MaxBlocks = v.(int64) }, nil, false},
-			{"max_chars", "int", "characters at most", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
+			{"max_chars", "int", "characters at most; 0 leaves it to max_tokens", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
 			{"max_tokens", "int", "tokens at most", func(o *out, v any) { o.MaxTokens = v.(int64) }, nil, true},
 			{"category_cap", "map(string, int)", "characters at most by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
 			{"ordering", "string", "how blocks are sorted", func(o *out, v any) { o.Ordering = v.(string) },

@@ -44,6 +44,7 @@ var imports = map[string][]string{
 	"core/decisions":  {"core", "core/journal", "sdk"},
 	"core/document":   {"core", "sdk"},
 	"core/journal":    {"core", "sdk"},
+	"core/inject":     {"core", "core/journal", "core/memory/text", "sdk"},
 	"core/loop":       {"core", "sdk", "sdk/jsontext"},
 	"core/memory": {
 		"core", "core/journal", "core/memory/check", "core/memory/internal/bounds", "core/memory/internal/feed", "core/memory/internal/record",
@@ -88,25 +89,27 @@ var imports = map[string][]string{
 
 	// The composition, and the operations on it.
 	"core/host": {
-		"core", "core/access", "core/decisions", "core/gate", "core/governance", "core/host/config", "core/idempotency", "core/job",
-		"core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle",
-		"core/memory/text", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
-		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store",
-		"core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
+		"core", "core/access", "core/decisions", "core/discover", "core/gate", "core/governance", "core/host/config", "core/idempotency",
+		"core/inject", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal", "core/loop", "core/memory",
+		"core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text", "core/plugin", "core/plugin/guard",
+		"core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services",
+		"core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action",
+		"core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",
 		"core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
 	},
 	"core/host/operation": {
-		"core", "core/access", "core/decisions", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config",
-		"core/idempotency", "core/job", "core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile",
-		"core/reflection", "core/run", "core/store", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "sdk",
+		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host",
+		"core/host/config", "core/idempotency", "core/inject", "core/job", "core/journal", "core/memory", "core/plugin", "core/plugin/install",
+		"core/plugin/logfile", "core/reflection", "core/run", "core/store", "core/workflow", "core/workflow/action", "core/workflow/state",
+		"policy", "sdk",
 	},
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
-		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/job",
-		"core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk", "sdk/process",
+		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/inject",
+		"core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk", "sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.
@@ -134,11 +137,11 @@ var imports = map[string][]string{
 	"cmd/host/internal/cli": {
 		"cmd/host/internal/acme", "cmd/host/internal/certs", "cmd/host/internal/client", "cmd/host/internal/httpapi",
 		"cmd/host/internal/identity", "cmd/host/internal/mcpserver", "cmd/host/internal/metrics", "cmd/host/internal/scaffold",
-		"cmd/host/internal/term", "cmd/host/internal/trace", "cmd/host/internal/web", "core", "core/access", "core/dream", "core/gate",
-		"core/governance", "core/host", "core/host/config", "core/host/operation", "core/job", "core/journal", "core/loop", "core/memory",
-		"core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm",
-		"core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy",
-		"policy/format", "policy/policytest", "sdk", "sdk/sdktest",
+		"cmd/host/internal/term", "cmd/host/internal/trace", "cmd/host/internal/web", "core", "core/access", "core/discover", "core/dream",
+		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/inject", "core/job", "core/journal",
+		"core/loop", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
+		"core/plugin/process/sandbox", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble", "core/workflow",
+		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/acme":     {"sdk"},
 	"cmd/host/internal/certs":    {"core", "sdk"},
@@ -162,6 +165,10 @@ var imports = map[string][]string{
 	"core/access":             {"core", "core/journal", "sdk"},
 	"core/idempotency":        {"core", "sdk"},
 	"core/job":                {"core", "core/journal", "sdk"},
+	"core/inject/rolemix":     {"core", "core/document", "core/inject", "sdk"},
+	"core/inject/window":      {},
+	"core/discover":           {"core", "core/memory/text"},
+	"examples/agent-turns":    {},
 }
 
 // holders are the packages that may import a third party. Each has one holder,

@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -388,6 +389,31 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"session_get": on(func(_ *operationtest.World, in *operation.SessionGet) args {
 		return args{"session", "show", in.Session}.page(in.Paging)
 	}),
+	"session_list": on(func(_ *operationtest.World, in *operation.SessionList) args {
+		return args{"session", "list"}.page(in.Paging)
+	}),
+	"session_reset": on(func(_ *operationtest.World, in *operation.SessionReset) args {
+		return args{"session", "reset", in.Session}
+	}),
+	"session_resume": on(func(_ *operationtest.World, in *operation.SessionResume) args {
+		return args{"session", "resume", in.Session}.num("window", int(in.Window))
+	}),
+	"snapshot_build": on(func(w *operationtest.World, in *inject.BuildRequest) args {
+		return args{"inject", "build", "--file", w.File("turn.json", string(core.MustJSON(in)))}
+	}),
+	"snapshot_list": on(func(_ *operationtest.World, in *operation.SnapshotList) args {
+		return args{"inject", "list"}.flag("namespace", in.Namespace).flag("session", in.Session).page(in.Paging)
+	}),
+	"snapshot_get": on(func(_ *operationtest.World, in *operation.SnapshotGet) args { return args{"inject", "show", in.ID} }),
+	"snapshot_diff": on(func(_ *operationtest.World, in *operation.SnapshotDiff) args {
+		return args{"inject", "diff", in.ID}.flag("with", in.With)
+	}),
+	"snapshot_replay": on(func(_ *operationtest.World, in *operation.SnapshotReplay) args {
+		return args{"inject", "replay", in.ID}
+	}),
+	"discover": on(func(_ *operationtest.World, in *operation.Discover) args {
+		return args{"discover", in.Intent}.flag("namespace", in.Namespace)
+	}),
 	"login_new": on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
 	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {
 		return args{"token", "list"}.page(in.Paging)
@@ -415,7 +441,8 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	}),
 	"memory_feedback": on(func(_ *operationtest.World, in *core.FeedbackRequest) args {
 		return args{"memory", "feedback"}.flag("session", in.Session).num("turn", int(in.Turn)).flag("outcome", string(in.Outcome)).
-			flag("used", in.Used...).flag("source", in.Source)
+			flag("used", in.Used...).flag("source", in.Source).flag("failure-class", string(in.FailureClass)).
+			flag("corrective-action", in.CorrectiveAction).flag("next-turn-hint", in.NextTurnHint).flag("summary", in.Summary)
 	}),
 	"memory_get": on(func(_ *operationtest.World, in *operation.MemoryGet) args { return args{"memory", "get", in.ID} }),
 	"memory_link": on(func(_ *operationtest.World, in *memory.LinkRequest) args {

@@ -25,6 +25,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/idempotency"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -143,12 +144,17 @@ type Host struct {
 	Jobs *job.Repository
 	// Keys are the idempotency keys of calls.
 	Keys *idempotency.Keys
+	// Snapshots are what models were told in the turns of sessions, and Injections builds
+	// them.
+	Snapshots  *inject.Repository
+	Injections *inject.Builder
 
-	config   Config
-	progress progress
-	sweeps   sweeps
-	replies  *run.Replies
-	plugins  func() (*Plugins, error)
+	config      Config
+	progress    progress
+	discoveries discoveries
+	sweeps      sweeps
+	replies     *run.Replies
+	plugins     func() (*Plugins, error)
 	// callable are the plugins once they are; nil before.
 	callable atomic.Pointer[Plugins]
 
@@ -208,11 +214,13 @@ func (h *Host) build() (err error) {
 	}
 	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // an entry may have queued a job
 	h.plugins = sync.OnceValues(h.openPlugins)
+	h.Snapshots = &inject.Repository{Writer: h.Journal, IDs: h.config.IDs, Purged: memory.Purged}
 	if h.Memories, err = h.newMemories(); err != nil {
 		return err
 	}
 	h.onClose(func() error { h.Memories.Close(); return nil })
 	h.Evidence = &gate.Recorder{Writer: h.Journal, Memories: h.Memories}
+	h.Injections = h.newInjections()
 	return nil
 }
 
@@ -225,8 +233,8 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 	options := memory.Options{
 		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
-		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(),
-		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys}, DepthBoost: h.config.Settings.DepthBoost(),
+		Evidence: gate.Evidence{}, Injection: injectedMemories{}, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(),
+		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys, h.Snapshots}, DepthBoost: h.config.Settings.DepthBoost(),
 		Observer: h.config.Observe.Work, Subscribers: h.config.Subscribers,
 	}
 	if h.config.GateJobs {

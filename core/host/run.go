@@ -25,6 +25,8 @@ type RunOptions struct {
 	// Memories are the memories that nodes use. Nil means the Host's, without
 	// restrictions: then whoever starts the run decides which workflows may run.
 	Memories core.Memories
+	// Injector builds the snapshots of nodes. Nil means the Host's, without restrictions.
+	Injector action.Injector
 }
 
 // LoadOptions are the options for loading a workflow.
@@ -82,8 +84,12 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	if memories == nil {
 		memories = h.Memories
 	}
+	injector := o.Injector
+	if injector == nil {
+		injector = hostInjector{h.Injections}
+	}
 	actions := &action.Actions{
-		Plugins: plugins, Memories: memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces, Observer: h.config.Observe.Work,
+		Plugins: plugins, Memories: memories, Injector: injector, Replies: h.replies, Events: o.Events, Pieces: o.Pieces, Observer: h.config.Observe.Work,
 		Clock: h.config.Clock, Policy: h.Policies, Namespace: namespace, Workflow: run.Workflow,
 	}
 	h.config.Activity(StartingPlugins)
@@ -107,6 +113,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	runner := &workflow.Runner{Actions: ready, Recorder: h.Runs.Recorder(run), Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
 	ctx, end := h.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
+	h.discoveries.ended.Add(1)
 	end(core.WorkOutcome{Err: err, Run: run})
 	return err
 }
@@ -115,7 +122,8 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 func recalls(plan *workflow.Plan) bool {
 	return slices.ContainsFunc(plan.Nodes, func(n workflow.Node) bool {
 		memory, ok := n.Action.(*action.MemorySpec)
-		return ok && memory.Verb == action.VerbRecall
+		_, injects := n.Action.(*action.SnapshotSpec)
+		return ok && memory.Verb == action.VerbRecall || injects
 	})
 }
 

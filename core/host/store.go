@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/idempotency"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -73,7 +74,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{},
+		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
 	}, nil
 }
 

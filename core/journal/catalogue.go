@@ -27,7 +27,7 @@ type FieldInfo struct {
 // events has one event of each type. Each part lists its own.
 func events() []Event {
 	return slices.Concat(
-		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(),
+		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(), sessionEvents(),
 		policyEvents(), injectionEvents(), jobEvents(), recordEvents(), segmentEvents(), accessEvents(),
 	)
 }

@@ -7,20 +7,45 @@ type TurnInfo struct {
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
+// InjectionInfo is what all events of a snapshot have in common.
+type InjectionInfo struct {
+	TurnInfo
+	SnapshotID string          `json:"snapshot_id"`
+	Budget     InjectionBudget `json:"budget"`
+	Counts     InjectionCounts `json:"counts"`
+	// Categories counts the blocks in the snapshot by category.
+	Categories map[string]int `json:"categories"`
+}
+
+// InjectionBudget is how much of a turn's context may be used, and is: characters, or
+// tokens where only they are bounded.
+type InjectionBudget struct {
+	Max  int    `json:"max"`
+	Used int    `json:"used"`
+	Unit string `json:"unit"`
+}
+
+// InjectionCounts are how many blocks are in a snapshot, and what became of the others.
+type InjectionCounts struct {
+	Used      int `json:"used"`
+	Dropped   int `json:"dropped"`
+	Truncated int `json:"truncated"`
+}
+
 // InjectionPolicySelected says which policy and mode a turn's context is made with.
 type InjectionPolicySelected struct {
-	TurnInfo
+	InjectionInfo
 	Mode string `json:"mode"`
-	// Policy is the digest of the policy in force.
+	// Policy is the digest of the policy that was applied.
 	Policy    string `json:"policy"`
 	MaxBlocks int    `json:"max_blocks"`
-	MaxChars  int    `json:"max_chars"`
+	MaxChars  int    `json:"max_chars,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"`
 }
 
 // InjectionRoleMixSelected says which profile of roles a turn has, and why.
 type InjectionRoleMixSelected struct {
-	TurnInfo
+	InjectionInfo
 	Profile string   `json:"profile_id"`
 	Roles   []string `json:"roles"`
 	Reason  string   `json:"activation_reason"`
@@ -28,34 +53,27 @@ type InjectionRoleMixSelected struct {
 
 // InjectionSnapshotCreated says that a turn's context was made.
 type InjectionSnapshotCreated struct {
-	TurnInfo
-	SnapshotID string `json:"snapshot_id"`
-	// Digest is the digest of the snapshot.
-	Digest     string         `json:"digest"`
-	Blocks     int            `json:"blocks"`
-	Dropped    int            `json:"dropped"`
-	Truncated  int            `json:"truncated"`
-	Chars      int            `json:"chars"`
-	Tokens     int            `json:"tokens,omitempty"`
-	Categories map[string]int `json:"categories"`
+	InjectionInfo
+	// Digest is the digest of the snapshot, and Inputs the digest of what it was made from.
+	Digest string `json:"digest"`
+	Inputs string `json:"inputs"`
+	Chars  int    `json:"chars"`
+	Tokens int    `json:"tokens,omitempty"`
 }
 
 // InjectionBlockDropped says that a block isn't in a turn's context.
 type InjectionBlockDropped struct {
-	TurnInfo
-	SnapshotID string `json:"snapshot_id"`
-	BlockID    string `json:"block_id"`
-	Category   string `json:"category"`
-	Reason     string `json:"reason"`
-	Chars      int    `json:"chars"`
+	InjectionInfo
+	BlockID  string `json:"block_id"`
+	Category string `json:"category"`
+	Reason   string `json:"reason"`
 }
 
 // InjectionBlockTruncated says that a block was cut to fit.
 type InjectionBlockTruncated struct {
-	TurnInfo
-	SnapshotID string `json:"snapshot_id"`
-	BlockID    string `json:"block_id"`
-	Category   string `json:"category"`
+	InjectionInfo
+	BlockID  string `json:"block_id"`
+	Category string `json:"category"`
 	// From and To are its lengths in characters before and after.
 	From int `json:"from"`
 	To   int `json:"to"`

@@ -75,8 +75,38 @@ var changing = []struct {
 	}},
 	{"Feedback", "agent.evidence.tool_recorded agent.memory.evolution.applied", func(t *testing.T, g *governed) act {
 		g.lessonsOf(t)
-		must(t, recalls(t.Context(), g))
-		return func(ctx context.Context) error { return feeds(ctx, g, "") }
+		return func(ctx context.Context) error {
+			if err := recalls(ctx, g); err != nil { // a turn belongs to its session's owner
+				return err
+			}
+			return feeds(ctx, g, "")
+		}
+	}},
+	{"BeginTurn", "agent.records.written", func(_ *testing.T, g *governed) act {
+		return func(ctx context.Context) error { return g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns") }
+	}},
+	{"ResetSession", "agent.session.window_entered", func(t *testing.T, g *governed) act {
+		g.lessonsOf(t)
+		return func(ctx context.Context) error {
+			if err := recalls(ctx, g); err != nil {
+				return err
+			}
+			_, err := g.ResetSession(ctx, "s")
+			return err
+		}
+	}},
+	{"ResumeSession", "agent.session.window_entered", func(t *testing.T, g *governed) act {
+		g.lessonsOf(t)
+		return func(ctx context.Context) error {
+			if err := recalls(ctx, g); err != nil {
+				return err
+			}
+			if _, err := g.ResetSession(ctx, "s"); err != nil {
+				return err
+			}
+			_, err := g.ResumeSession(ctx, "s", 1)
+			return err
+		}
 	}},
 	{"Sweep", "agent.memory.swept agent.memory.lifecycle.transition", func(t *testing.T, g *governed) act {
 		idle := g.observe(t, core.ObserveRequest{Content: "idle"})
@@ -291,7 +321,7 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 // TestCaller_NoChangeIsLeftOut: a method that takes a context is in the table, or reads.
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
-		FindPending Promotion RecallKnowledge SessionNames Session Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
+		FindPending Promotion RecallKnowledge SessionHead SessionContext Session Sessions Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
 		Counts Each GateWaiting RecallAmong Reflected Sources States`)
 	tests := strings.Fields("RecordTurn Dream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, mem.Open(), nil)

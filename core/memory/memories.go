@@ -44,6 +44,9 @@ type Options struct {
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence
+	// Injection says what was in the prompt of a turn; without it, what a turn recalled
+	// counts as offered.
+	Injection Injection
 	// Summarizer describes what is reusable in a promoted memory; without it, its title
 	// and the start of its content are used.
 	Summarizer Summarizer
@@ -107,7 +110,7 @@ func New(o Options) (*Memories, error) {
 	}
 	return &Memories{
 		options: o, records: records,
-		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Turned: o.Turned},
+		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned},
 		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}, nil

@@ -43,6 +43,9 @@ func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	if err := turn.ForgetUsers(t, memory); err != nil {
 		return err
 	}
+	if err := turn.ForgetTexts(t, memory); err != nil {
+		return err
+	}
 	entry, err := knowledge.Purge(t, memory)
 	if err != nil {
 		return err

@@ -121,31 +121,79 @@ func (m *Memories) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, g
 	return nil
 }
 
-// Bias returns how a session's turns have gone lately, from -1 to 1: 0 for a
-// session without feedback.
+// Bias returns how the turns of a session's current window have gone lately, from -1 to
+// 1: 0 without feedback.
 func (m *Memories) Bias(ctx context.Context, session string) (float64, error) {
 	return m.turns.Bias(ctx, session)
 }
 
-// SessionNames returns the names of the sessions that had a turn, sorted, at most limit.
-func (m *Memories) SessionNames(ctx context.Context, limit int) ([]string, error) {
-	return m.turns.SessionNames(ctx, limit)
-}
+// Injection says what was in the prompt of a turn, see [turn.Injection].
+type (
+	Injection = turn.Injection
+	Injected  = turn.Injected
+)
 
-// Session is a session's totals, and SessionTurn is one of its turns.
+// Session is a session, SessionTurn is one of its turns, and Reflection is what a turn's
+// feedback says about it.
 type (
 	Session     = turn.Session
 	SessionTurn = turn.SessionTurn
+	Reflection  = turn.Reflection
 )
 
 // Session returns a session's totals, and its turns after one (0 for the start), at most
-// limit; more is whether others follow. For a session that had no turn the error is
-// sdk.NotFound, reason "session_not_found".
+// limit; more is whether others follow. For a session that had no turn, or belongs to
+// another subject than the caller's, the error is sdk.NotFound, reason
+// "session_not_found".
 func (m *Memories) Session(ctx context.Context, name string, after int64, limit int) (s *Session, turns []SessionTurn, more bool, err error) {
 	return m.turns.Session(ctx, name, after, limit)
 }
 
-// SessionNotFound is the error for a session that had no turn.
+// SessionHead returns a session without its turns, whoever it belongs to; nil for one that
+// had no turn. It is for code that decides who may see it.
+func (m *Memories) SessionHead(ctx context.Context, name string) (*Session, error) {
+	return m.turns.Head(ctx, name)
+}
+
+// ResetSession opens a new window of a session, with bias 0. Its turns and memories stay,
+// and its turn counter goes on. The errors are [Memories.Session]'s.
+func (m *Memories) ResetSession(ctx context.Context, name string) (*Session, error) {
+	return m.turns.Reset(ctx, name)
+}
+
+// ResumeSession goes back to an earlier window of a session, with the bias that it had; 0
+// is the window before the current one. The errors are [Memories.Session]'s, and
+// sdk.NotFound, reason "window_not_found".
+func (m *Memories) ResumeSession(ctx context.Context, name string, window int64) (*Session, error) {
+	return m.turns.Resume(ctx, name, window)
+}
+
+// Sessions returns the sessions of an owner that follow a name ("" for the start), by name,
+// at most limit. next is the name after which the others follow; "" if there are none.
+func (m *Memories) Sessions(ctx context.Context, owner, after string, limit int) (list []Session, next string, err error) {
+	return m.turns.List(ctx, owner, after, limit)
+}
+
+// BeginTurn begins a turn of a session without a recall, for a prompt that recalls nothing,
+// so that its feedback is known of. One that has begun stays as it is. The refusals are
+// those of a recall in the turn.
+func (m *Memories) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
+	return m.turns.Begin(ctx, by, namespace)
+}
+
+// SessionContext is what a session can tell the prompt of a turn.
+type SessionContext = turn.Context
+
+// SessionContext returns what a session can tell the prompt of a turn; turn 0 is its
+// current turn, or the next if that had its feedback. A session without a turn tells
+// nothing. One of another subject than the caller's is sdk.NotFound, reason
+// "session_not_found".
+func (m *Memories) SessionContext(ctx context.Context, name string, number int64) (*SessionContext, error) {
+	return m.turns.Context(ctx, name, number)
+}
+
+// SessionNotFound is the error for a session that had no turn, and for one of another
+// subject.
 func SessionNotFound(name string) error { return turn.SessionNotFound(name) }
 
 // TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the one

@@ -72,7 +72,7 @@ func TestTurn_ThatFoundNothingIsATurn(t *testing.T) {
 	if got, err := w.recallIn(t, "a", 0, "build"); err != nil || got.Turn != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	w.wantEvents(t, 0, "recalled", "evolution.applied", "recalled")
+	w.wantEvents(t, 0, "recalled", "evolution.applied", "agent.reflection.recorded", "recalled")
 }
 
 // TestFeedback_OfABetterSourceGivesTheCreditAgain compares a turn whose feedback was

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -73,51 +74,76 @@ func (p purgedMark) is(r core.Reader, id string) (bool, error) {
 
 // putTexts removes the texts of memories from a visit, and stores them.
 func putTexts(tx core.Tx, run string, v *visitRecord, purged purgedMark) error {
-	result, err := changeMemories(v.Result, func(id string, members []core.Member) error {
-		texts, err := takeTexts(members)
-		if err != nil {
-			return err
+	texts := map[string][]core.Member{}
+	var ids []string
+	result, err := changeMemories(v.Result, func(id, block string, members []core.Member) error {
+		if texts[id] == nil {
+			ids = append(ids, id)
 		}
+		texts[id] = append(texts[id], takeTexts(block, members)...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.Result = withoutPrompt(result, len(ids) > 0)
+	for _, id := range ids {
 		held := journal.MemoryDigest{MemoryID: id}
 		gone, err := purged.is(tx, id)
 		if err != nil {
 			return err
 		}
 		if !gone {
-			held.Digest = core.Digest(texts)
-			err = tx.Put(textKey(id, run, v.Number), texts)
+			value, err := salted(texts[id])
+			if err != nil {
+				return err
+			}
+			held.Digest = core.Digest(value)
+			if err := tx.Put(textKey(id, run, v.Number), value); err != nil {
+				return err
+			}
 		}
 		v.Memories = append(v.Memories, held)
-		return err
-	})
-	v.Result = result
-	return err
+	}
+	return nil
 }
 
-// takeTexts replaces the texts of a memory, and returns them with a salt.
-func takeTexts(members []core.Member) (json.RawMessage, error) {
-	salt := make([]byte, textSaltBytes)
-	if _, err := io.ReadFull(rand.Reader, salt); err != nil {
-		return nil, err
-	}
-	var texts []core.Member
+// takeTexts replaces the texts of a memory, and returns them.
+func takeTexts(block string, members []core.Member) (texts []core.Member) {
 	for i, m := range members {
 		if !isText(m.Key) {
 			continue
 		}
-		texts = append(texts, m)
+		texts = append(texts, core.Member{Key: textName(block, m.Key), Value: m.Value})
 		members[i].Value = core.MustJSON(purgedText)
 		if m.Key == "tags" {
 			members[i].Value = core.MustJSON([]string{purgedText})
 		}
 	}
-	texts = append(texts, core.Member{Key: "salt", Value: core.MustJSON(base64.RawURLEncoding.EncodeToString(salt))})
-	return core.JoinMembers(texts), nil
+	return texts
+}
+
+// textName is the name of a text among a memory's texts: several blocks of a snapshot may
+// be of the same memory.
+func textName(block, key string) string {
+	if block == "" {
+		return key
+	}
+	return key + " " + block
+}
+
+// salted are texts with a salt.
+func salted(texts []core.Member) (json.RawMessage, error) {
+	salt := make([]byte, textSaltBytes)
+	if _, err := io.ReadFull(rand.Reader, salt); err != nil {
+		return nil, err
+	}
+	return core.JoinMembers(append(texts, core.Member{Key: "salt", Value: core.MustJSON(base64.RawURLEncoding.EncodeToString(salt))})), nil
 }
 
 // isText reports whether the member of a memory with that name is removed by a purge.
 func isText(name string) bool {
-	return name == "title" || name == "content" || name == "tags" || name == "metadata"
+	return name == "title" || name == "content" || name == "tags" || name == "metadata" || name == payloadField
 }
 
 // withTexts puts the texts of memories back into a visit's result. Purged texts stay as
@@ -126,7 +152,7 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 	if len(v.Memories) == 0 {
 		return v.Result, nil
 	}
-	return changeMemories(v.Result, func(id string, members []core.Member) error {
+	result, err := changeMemories(v.Result, func(id, block string, members []core.Member) error {
 		key := textKey(id, run, v.Number)
 		value, found, err := r.Get(key)
 		if err != nil || !found {
@@ -137,28 +163,33 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 			return corrupt(run, key, "it can't be decoded")
 		}
 		for i := range members {
-			at := slices.IndexFunc(texts, func(t core.Member) bool { return t.Key == members[i].Key })
+			at := slices.IndexFunc(texts, func(t core.Member) bool { return t.Key == textName(block, members[i].Key) })
 			if isText(members[i].Key) && at >= 0 {
 				members[i].Value = texts[at].Value
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return withPrompt(result), nil
 }
 
 // changeMemories calls change for the members of each memory in the result of a node, and
 // keeps the rest byte for byte. The result of memory.observe is a memory; the result of
-// memory.recall has a list of them.
-func changeMemories(result json.RawMessage, change func(id string, members []core.Member) error) (json.RawMessage, error) {
-	if !bytes.Contains(result, []byte(`"content"`)) {
+// memory.recall has a list of them, and that of inject.snapshot a list of blocks, of which
+// some have a memory's text.
+func changeMemories(result json.RawMessage, change func(id, block string, members []core.Member) error) (json.RawMessage, error) {
+	if !bytes.Contains(result, []byte(`"content"`)) && !bytes.Contains(result, []byte(blocksField)) {
 		return result, nil
 	}
 	members := core.Members(result)
 	if id := memoryID(members); id != "" {
-		err := change(id, members)
+		err := change(id, "", members)
 		return core.JoinMembers(members), err
 	}
-	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "memories" })
+	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "memories" || m.Key == blocksField })
 	var list []json.RawMessage
 	if at < 0 || json.Unmarshal(members[at].Value, &list) != nil {
 		return result, nil
@@ -166,8 +197,12 @@ func changeMemories(result json.RawMessage, change func(id string, members []cor
 	changed := false
 	for i := range list {
 		memory := core.Members(list[i])
-		if id := memoryID(memory); id != "" {
-			if err := change(id, memory); err != nil {
+		id, block := memoryID(memory), ""
+		if members[at].Key == blocksField {
+			id, block = blockMemory(memory), strconv.Itoa(i)
+		}
+		if id != "" {
+			if err := change(id, block, memory); err != nil {
 				return nil, err
 			}
 			list[i], changed = core.JoinMembers(memory), true

@@ -23,13 +23,14 @@ const (
 	actionReflect  = "memory.reflect"
 	actionRecall   = "memory.recall"
 	actionFeedback = "memory.feedback"
+	actionSnapshot = "inject.snapshot"
 )
 
 // actionNames are all actions that a node can have.
 func actionNames() []string {
 	return []string{
 		actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin,
-		actionObserve, actionReflect, actionRecall, actionFeedback,
+		actionObserve, actionReflect, actionRecall, actionFeedback, actionSnapshot,
 	}
 }
 
@@ -59,6 +60,8 @@ func (l *loader) action(name string, with *document.Node) action.Spec {
 		return l.memory(b, action.VerbRecall)
 	case actionFeedback:
 		return l.memory(b, action.VerbFeedback)
+	case actionSnapshot:
+		return &action.SnapshotSpec{Request: l.request(b)}
 	}
 	s := &action.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
 	s.Step.Refers = refers(b.Node, &s.Step)

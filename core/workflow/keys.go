@@ -110,6 +110,8 @@ func outerBlocks() []Block {
 	return []Block{
 		{blockWorkflow, "The file itself.", []Key{
 			{Name: "name", Type: TypeText, Doc: "What lists of runs call the workflow.", Default: "the file's name"},
+			{Name: "description", Type: TypeText, Doc: "What the workflow is for, in a sentence. A discovery looks at it."},
+			{Name: "examples", Type: TypeList, Doc: "Texts that say in other words what the workflow is for, up to 20. A discovery looks at them."},
 			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "What holds for all nodes."},
 			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No name begins with `reflection_`.", Default: "empty"},
 			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("What is done, one node after the other: 1 to %d.", maxNodes)},
@@ -197,8 +199,22 @@ func actionBlocks() []Block {
 			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
 			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Others that were probably used. They earn the same credit, but no purge or promotion."},
 			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},
+			{Name: "failure_class", Type: TypeWord, Values: failureClasses(), Sees: state, Doc: "What failed.", Default: "tool_error if a tool failed, else other"},
+			{Name: "corrective_action", Type: TypeText, Sees: state, Doc: "What was or should be done about it."},
+			{Name: "next_turn_hint", Type: TypeText, Sees: state, Doc: "What the prompt of the session's next turn should say."},
+			{Name: "summary", Type: TypeText, Sees: state, Doc: "What the prompts of later turns should say about this one."},
 			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so; the best first.", Default: "`text`"},
 			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose turn it was.", Default: "who runs the workflow"},
+		}},
+		{actionSnapshot, "Builds what a model is told in a turn, and stores it. `state.<name>.prompt` is the prompt.", []Key{
+			{Name: "query", Type: TypeText, Sees: state, Doc: "What is recalled for the turn, in words.", Default: "nothing is recalled"},
+			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session that this is a turn of.", Default: "the run's"},
+			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "with a query the session's next one, else the run's newest"},
+			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides what is left out.", Default: "all by the policy point"},
+			{Name: "blocks", Type: TypeList, Sees: state, Doc: "Blocks of your own: `{block_id, category, priority, payload}` and more, see `POST /v1/snapshots`."},
+			{Name: "complexity", Type: TypeNumber, Most: 1, Sees: state, Doc: "How complex the task is.", Default: "0.5"},
+			{Name: "risk", Type: TypeNumber, Most: 1, Sees: state, Doc: "How much a mistake would harm.", Default: "0.5"},
 		}},
 	}
 }
@@ -218,6 +234,13 @@ func memoryKeys() []Key {
 		{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose memory it is.", Default: "who runs the workflow"},
 		{Name: "idempotency_key", Type: TypeText, Sees: state, Doc: "Makes a repetition return the first outcome.", Default: "one of the run and the visit"},
 	}
+}
+
+func failureClasses() (names []string) {
+	for _, class := range core.FailureClasses() {
+		names = append(names, string(class))
+	}
+	return names
 }
 
 func outcomes() []string {

@@ -30,7 +30,7 @@ func within() map[string]string {
 		"reflection.loop": node("reflection.loop"), "budget": strings.Replace(loop, "%s", "budget: {%s}", 1),
 		"reflection.evaluate": node("reflection.evaluate"), "reflection.correct": node("reflection.correct"),
 		"memory.observe": node("memory.observe"), "memory.reflect": node("memory.reflect"),
-		"memory.recall": node("memory.recall"), "memory.feedback": node("memory.feedback"),
+		"memory.recall": node("memory.recall"), "memory.feedback": node("memory.feedback"), "inject.snapshot": node("inject.snapshot"),
 		"step.action": generator, "step.type": generator, "evaluator": strings.Replace(evaluator, "%s", "run: x, %s", 1),
 		"llm.call": node("llm.call"), "evaluator.llm": strings.Replace(evaluator, "%s", "type: llm, %s", 1),
 		"lua.run": node("lua.run"), "plugin.call": node("plugin.call"),

@@ -109,6 +109,8 @@ func (l *loader) workflow(root *document.Node, p *Plan) {
 		base := path.Base(strings.ReplaceAll(l.source.File, `\`, "/"))
 		p.Name = strings.TrimSuffix(base, path.Ext(base))
 	}
+	p.Description = strings.TrimSpace(b.Text("description"))
+	p.Examples = l.examples(b.Typed("examples", document.List))
 	if n := b.Get("settings"); n != nil {
 		l.settings(n, p)
 	}
@@ -151,6 +153,27 @@ func (l *loader) state(n *document.Node) []byte {
 		}
 	}
 	return n.JSON(nil)
+}
+
+// maxExamples is how many examples a workflow may have: each is looked at in a discovery.
+const maxExamples = 20
+
+// examples reads what says in other words what a workflow is for.
+func (l *loader) examples(list *document.Node) (texts []string) {
+	if list == nil {
+		return nil
+	}
+	if len(list.Items) > maxExamples {
+		l.Add(list.Items[maxExamples].At, "", "there are %d examples (limit %d)", len(list.Items), maxExamples)
+	}
+	for _, item := range list.Items {
+		if item.Kind != document.Text {
+			l.Add(item.At, "", "an example must be %s, not %s", document.Text, item.Kind)
+			continue
+		}
+		texts = append(texts, strings.TrimSpace(item.Text))
+	}
+	return texts
 }
 
 func (l *loader) nodes(items []*document.Node, p *Plan) {

@@ -21,6 +21,9 @@ type Plan struct {
 	// Name is the workflow's name; if the file has none, the file's base name without its
 	// extension.
 	Name string
+	// Description and Examples say what the workflow is for.
+	Description string
+	Examples    []string
 	// State is the initial state: a JSON object.
 	State json.RawMessage
 	// StepLimit is how many nodes a run visits at most, skipped ones included:

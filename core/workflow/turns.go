@@ -21,6 +21,7 @@ import (
 type turn struct {
 	core.TurnRef
 	node     string
+	also     []string // nodes that put its memories into a prompt
 	visit    int
 	ids      []string
 	referred bool
@@ -56,6 +57,38 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 		t.loops = append(t.loops, judged{v.Number, toolOf(s.Evaluator), *o})
 	case *action.MemorySpec:
 		t.remember(s.Verb, v)
+	case *action.SnapshotSpec:
+		t.inject(v)
+	}
+}
+
+// inject adds a snapshot: a turn whose recalled memories are those that are in its prompt.
+// If a recall of the run began the turn before, the snapshot is another place to read what
+// it recalled.
+func (t *turns) inject(v *core.Visit) {
+	var s struct {
+		Session string `json:"session_id"`
+		Turn    int64  `json:"turn_id"`
+		Used    []struct {
+			BlockID  string `json:"block_id"`
+			MemoryID string `json:"memory_id"`
+		} `json:"blocks_used"`
+	}
+	if json.Unmarshal(v.Result, &s) != nil || s.Session == "" {
+		return
+	}
+	at := &turn{TurnRef: core.TurnRef{Session: s.Session, Turn: s.Turn}, node: v.Node, visit: v.Number}
+	for _, u := range s.Used {
+		t.give(u.MemoryID)
+		if u.BlockID == "memory:"+u.MemoryID { // knowledge isn't recalled in a turn
+			at.ids = append(at.ids, u.MemoryID)
+		}
+	}
+	known := slices.IndexFunc(t.list, func(other *turn) bool { return other.TurnRef == at.TurnRef })
+	if known >= 0 {
+		t.list[known].also = append(t.list[known].also, v.Node)
+	} else if len(at.ids) > 0 {
+		t.list = append(t.list, at)
 	}
 }
 
@@ -129,7 +162,7 @@ func (t *turns) refer(node string) {
 	seen := map[string]bool{}
 	for i := len(t.list) - 1; i >= 0; i-- {
 		at := t.list[i]
-		if !seen[at.node] && (node == at.node || node == action.RefersToAll) {
+		if !seen[at.node] && at.readBy(node) {
 			at.referred = true
 		}
 		seen[at.node] = true
@@ -138,7 +171,12 @@ func (t *turns) refer(node string) {
 
 // recalls reports whether a recall of the node came before.
 func (t *turns) recalls(node string) bool {
-	return slices.ContainsFunc(t.list, func(at *turn) bool { return node == at.node || node == action.RefersToAll })
+	return slices.ContainsFunc(t.list, func(at *turn) bool { return at.readBy(node) })
+}
+
+// readBy reports whether what reads the result of a node reads what the turn recalled.
+func (t *turn) readBy(node string) bool {
+	return node == t.node || node == action.RefersToAll || slices.Contains(t.also, node)
 }
 
 // open is the newest turn without a feedback.

@@ -56,8 +56,11 @@ func ofOutcomes(ctx context.Context, c *Call, in *EvidenceTool) (place, error) {
 		o := &in.Outcomes[i]
 		n, _ := slices.BinarySearch(ids, o.MemoryID)
 		o.MemoryID = whole[n]
-		if o.Session != "" {
-			o.Session = c.own(o.Session)
+		if o.Session == "" || err != nil {
+			continue
+		}
+		if _, err := c.ownSession(ctx, o.Session); err != nil {
+			return place{}, err
 		}
 	}
 	slices.Sort(at.namespaces)
@@ -68,7 +71,7 @@ func ofOutcomes(ctx context.Context, c *Call, in *EvidenceTool) (place, error) {
 func evidenceTool(ctx context.Context, c *Call, in *EvidenceTool) (*gate.ToolsRecorded, error) {
 	done, err := c.Host.Evidence.RecordTools(ctx, in.Outcomes)
 	if err != nil {
-		return nil, c.unmarked(err)
+		return nil, err
 	}
 	return &done, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/idempotency"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -199,6 +200,10 @@ func told(in, out any) (ids []string) {
 		ids = append(ids, in.From, in.To)
 	case *EvidenceOmega: // the note goes with the memory
 		ids = append(ids, in.MemoryID)
+	case *inject.BuildRequest:
+		for i := range in.Blocks {
+			ids = append(ids, in.Blocks[i].MemoryID)
+		}
 	}
 	switch out := out.(type) {
 	case *core.Memory:
@@ -210,6 +215,10 @@ func told(in, out any) (ids []string) {
 	case *Recalled:
 		for i := range out.Memories {
 			ids = append(ids, out.Memories[i].ID)
+		}
+	case *inject.Built:
+		for i := range out.BlocksUsed {
+			ids = append(ids, out.BlocksUsed[i].MemoryID)
 		}
 	case *core.Knowledge:
 		ids = append(ids, out.PromotedFrom)

@@ -157,7 +157,7 @@ func (in *RunStart) check() error {
 // runOptions pass events of a run to the caller, and restrict its nodes to what the
 // caller may do.
 func (c *Call) runOptions() host.RunOptions {
-	return host.RunOptions{Events: c.Events, Pieces: c.Pieces, Memories: runMemories{c}}
+	return host.RunOptions{Events: c.Events, Pieces: c.Pieces, Memories: runMemories{c}, Injector: runMemories{c}}
 }
 
 // ended is the result of a run that was started. A failed run is a result too; any other

@@ -2,8 +2,10 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/inject"
 )
 
 // A workflow is a caller's text, and its nodes may name any memories and namespaces. So
@@ -51,6 +53,18 @@ func (m runMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.R
 		return nil, err
 	}
 	return found.RecallResult, nil
+}
+
+// Inject implements [action.Injector].
+func (m runMemories) Inject(ctx context.Context, request json.RawMessage) (any, error) {
+	r, err := inject.ReadRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.may(ctx, "snapshot_build", r); err != nil {
+		return nil, err
+	}
+	return snapshotBuild(ctx, m.call, r)
 }
 
 // Feedback implements [core.Memories].

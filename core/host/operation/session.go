@@ -2,51 +2,32 @@ package operation
 
 import (
 	"context"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A session has a name that somebody chose, and no owner. The result of a recall in a
-// session says how many turns it had and how they went. If all callers shared one name,
-// that would reveal turns in namespaces that a caller doesn't reach, and a recall would
-// advance them.
+// A session belongs to the subject that first used it. The result of a recall in a session
+// says how many turns it had and how they went, and a recall advances them, so for other
+// subjects there is no such session.
 //
-// So the callers that reach every namespace share sessions by name, and others have
-// sessions of their own: callers with the same patterns of namespaces share them, as they
-// may see all of each other's data anyway. Such names are stored with a mark made from
-// the patterns, which events show and which is removed from results and errors. A caller
-// whose patterns change begins new sessions.
+// The local operator is such another subject, with one exception: whoever resumes a run
+// goes on in its session, and the operator may resume any run.
 
-// mark is the ending of the names of the caller's sessions; "" for shared ones.
-func (c *Call) mark() string {
-	if c.reaches("**") {
-		return ""
+// ownSession returns a session that the caller may use; nil for one that had no turn yet.
+// The error for a session of another subject is the one for a session that doesn't exist.
+func (c *Call) ownSession(ctx context.Context, name string) (*memory.Session, error) {
+	found, err := c.Host.Memories.SessionHead(ctx, name)
+	if err != nil || found == nil {
+		return nil, err
 	}
-	patterns := slices.Sorted(slices.Values(c.caller.Namespaces))
-	return "@" + core.Digest(core.MustJSON(slices.Compact(patterns)))[7:23]
-}
-
-// own is the name under which a session of the caller is stored. A name that already has
-// the mark is unchanged: a run's node may repeat the same request.
-func (c *Call) own(session string) string { return strings.TrimSuffix(session, c.mark()) + c.mark() }
-
-// unmarked is an error with the mark removed.
-func (c *Call) unmarked(err error) error {
-	mark := c.mark()
-	if err == nil || mark == "" {
-		return err
+	operator := c.caller.Subject == core.OperatorSubject
+	if found.Owner == c.caller.Subject || operator && (found.Owner == "" || c.operation.Name == "run_resume") {
+		return found, nil
 	}
-	e := *sdk.AsError(err)
-	e.Err = err
-	for _, text := range []*string{&e.Op, &e.Message, &e.Hint} {
-		*text = strings.ReplaceAll(*text, mark, "")
-	}
-	return &e
+	return nil, memory.SessionNotFound(name)
 }
 
 // sessions are the operations on sessions.
@@ -55,7 +36,19 @@ func sessions() []Operation {
 		define(Operation{
 			Name: "session_get", Method: "GET", Path: "/v1/sessions/{session}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Show how a session's turns have gone, the oldest first.",
-		}, ofSession, sessionGet),
+		}, ofSession(func(in *SessionGet) string { return in.Session }), sessionGet),
+		define(Operation{
+			Name: "session_list", Method: "GET", Path: "/v1/sessions", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List the caller's sessions, by name.",
+		}, onHost[SessionList], sessionList),
+		define(Operation{
+			Name: "session_reset", Method: "POST", Path: "/v1/sessions/{session}/reset", Scope: core.ScopeMemoryWrite,
+			Doc: "Open a new window of a session, which sees nothing of its earlier turns. Memories stay, and turn numbers go on.",
+		}, ofSession(func(in *SessionReset) string { return in.Session }), sessionReset),
+		define(Operation{
+			Name: "session_resume", Method: "POST", Path: "/v1/sessions/{session}/resume", Scope: core.ScopeMemoryWrite,
+			Doc: "Go back to an earlier window of a session.",
+		}, ofSession(func(in *SessionResume) string { return in.Session }), sessionResume),
 	}
 }
 
@@ -65,17 +58,37 @@ type SessionGet struct {
 	Paging
 }
 
-// Session is a session's totals, and its turns.
+// SessionList asks for the caller's sessions.
+type SessionList struct{ Paging }
+
+// SessionReset names a session.
+type SessionReset struct {
+	Session string `json:"session"`
+}
+
+// SessionResume names a session and one of its windows.
+type SessionResume struct {
+	Session string `json:"session"`
+	// Window is the window to go back to, from 1; 0 is the one before the current window.
+	Window int64 `json:"window,omitempty"`
+}
+
+// Session is a session, and its turns.
 type Session struct {
 	*memory.Session
 	Page[memory.SessionTurn]
 }
 
-// ofSession is the place of a session of the caller: its own sessions need no further
-// check, see above.
-func ofSession(_ context.Context, c *Call, in *SessionGet) (place, error) {
-	in.Session = c.own(in.Session)
-	return place{}, nil
+// ofSession is the place of a session of the caller: the namespace of its first recall. A
+// caller that doesn't reach it any more has no such session.
+func ofSession[In any](name func(*In) string) func(context.Context, *Call, *In) (place, error) {
+	return func(ctx context.Context, c *Call, in *In) (place, error) {
+		found, err := c.ownSession(ctx, name(in))
+		if err != nil || found == nil || found.Namespace == "" {
+			return place{}, err
+		}
+		return place{namespaces: []string{found.Namespace}, absent: memory.SessionNotFound(name(in))}, nil
+	}
 }
 
 func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) {
@@ -88,15 +101,10 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 	after, _ := strconv.ParseInt(at, 10, 64) // 0 for the first page
 	found, turns, more, err := c.Host.Memories.Session(ctx, in.Session, after, limit)
 	if err != nil {
-		return nil, c.unmarked(err)
+		return nil, err
 	}
-	found.Session = strings.TrimSuffix(found.Session, c.mark())
 	for i := range turns {
-		t := &turns[i]
-		t.Memories = orEmpty(c.seen(ctx, t.Memories))
-		if t.Feedback != nil {
-			t.Feedback.Session = found.Session
-		}
+		turns[i].Memories = orEmpty(c.seen(ctx, turns[i].Memories))
 	}
 	next := ""
 	if more {
@@ -109,10 +117,37 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 	return &Session{found, *page}, nil
 }
 
-// ofRecall is the place of a recall, which belongs to a session of the caller.
+func sessionList(ctx context.Context, c *Call, in *SessionList) (*Page[memory.Session], error) {
+	at, limit, err := in.open(ctx, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := c.Host.Memories.Sessions(ctx, c.caller.Subject, at, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(ctx, c, list, next, nil)
+}
+
+func sessionReset(ctx context.Context, c *Call, in *SessionReset) (*memory.Session, error) {
+	return c.Host.Memories.ResetSession(ctx, in.Session)
+}
+
+func sessionResume(ctx context.Context, c *Call, in *SessionResume) (*memory.Session, error) {
+	return c.Host.Memories.ResumeSession(ctx, in.Session, in.Window)
+}
+
+// ofRecall is the place of a recall. One that names no namespace searches where its
+// session began.
 func ofRecall(ctx context.Context, c *Call, in *core.RecallRequest) (place, error) {
 	if in.Session != "" {
-		in.Session = c.own(in.Session)
+		found, err := c.ownSession(ctx, in.Session)
+		if err != nil {
+			return place{}, err
+		}
+		if found != nil && in.Namespace == "" && !in.Subtree {
+			in.Namespace = found.Namespace
+		}
 	}
 	return inTree(func(in *core.RecallRequest) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
 }
@@ -120,9 +155,8 @@ func ofRecall(ctx context.Context, c *Call, in *core.RecallRequest) (place, erro
 func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recalled, error) {
 	result, err := c.Host.Memories.Recall(ctx, in)
 	if err != nil {
-		return nil, c.unmarked(err)
+		return nil, err
 	}
-	result.Session = strings.TrimSuffix(result.Session, c.mark())
 	for i := range result.Memories {
 		m := &result.Memories[i]
 		m.SupersededBy, m.ContradictedBy, m.SameAs = c.seen(ctx, m.SupersededBy), c.seen(ctx, m.ContradictedBy), c.seen(ctx, m.SameAs)
@@ -142,7 +176,11 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 	if err := memory.CheckFeedback(in); err != nil { // before the turn is read
 		return place{}, err
 	}
-	in.Session = c.own(in.Session)
+	if _, err := c.ownSession(ctx, in.Session); sdk.CodeOf(err) == sdk.NotFound {
+		return place{}, absent
+	} else if err != nil {
+		return place{}, err
+	}
 	namespaces, found, err := c.Host.Memories.TurnNamespaces(ctx, in.Session, in.Turn)
 	switch {
 	case err != nil:
@@ -163,10 +201,9 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 func memoryFeedback(ctx context.Context, c *Call, in *core.FeedbackRequest) (*core.FeedbackResult, error) {
 	result, err := c.Host.Memories.Feedback(ctx, in)
 	if result != nil {
-		result.Session = strings.TrimSuffix(result.Session, c.mark())
 		for i := range result.Purged {
 			result.Purged[i] = *c.givenTo(ctx, &result.Purged[i])
 		}
 	}
-	return result, c.unmarked(err)
+	return result, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -29,51 +30,72 @@ func failedTurn(w *world, c core.Caller, session, namespace string) *operation.R
 	return recalled
 }
 
-// TestASessionTellsNothingOfTurnsElsewhere has a caller recall in a session whose name others
-// use elsewhere, and in a host where nobody does: every answer is the same bytes. The
-// others' turns go on as if nothing had been.
-func TestASessionTellsNothingOfTurnsElsewhere(t *testing.T) {
+// subject is a caller of a name who reaches here.
+func subject(name string) core.Caller {
+	return core.Caller{Subject: name, Scopes: core.Scopes(), Namespaces: []string{here}}
+}
+
+// TestSession_BelongsToItsSubject has others ask for a session in every way: for them it is
+// the answer of one that doesn't exist, and it goes on as if nothing had been.
+func TestSession_BelongsToItsSubject(t *testing.T) {
 	busy, empty := newWorld(t), newWorld(t)
 	for _, w := range []*world{busy, empty} {
 		observed(w, "own-memory", here)
 	}
-	observed(busy, "foreign-memory", elsewhere)
-	for _, other := range []core.Caller{stranger(), core.Operator("")} {
-		for turn := range 3 {
-			if got := failedTurn(busy, other, "s1", elsewhere); got.Turn != int64(turn+1) {
-				t.Fatalf("%s is in turn %d, not %d", other.Subject, got.Turn, turn+1)
+	owner := subject("owner")
+	failedTurn(busy, owner, "s1", here)
+	failedTurn(busy, owner, "s1", here)
+	_, err := busy.Do(owner, "session_reset", &operation.SessionReset{Session: "s1"})
+	busy.Must(err)
+	for _, other := range []core.Caller{subject("one"), stranger(), core.Operator("")} {
+		for name, in := range map[string]any{
+			"session_get":     &operation.SessionGet{Session: "s1"},
+			"session_reset":   &operation.SessionReset{Session: "s1"},
+			"session_resume":  &operation.SessionResume{Session: "s1", Window: 1},
+			"memory_feedback": &core.FeedbackRequest{Session: "s1", Turn: 2, Outcome: core.OutcomeSuccess, Source: "user"},
+		} {
+			there, alone := answer(busy.Do(other, name, in)), answer(empty.Do(other, name, in))
+			if there != alone || !strings.Contains(there, "_not_found") {
+				t.Errorf("%s is answered to %s\n%s\nand without the session\n%s", name, other.Subject, there, alone)
 			}
 		}
-	}
-	one := core.Caller{Subject: "one", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeMemoryWrite}, Namespaces: []string{here}}
-	in := core.RecallFilter{Namespace: here}
-	for i, c := range []struct {
-		name string
-		in   any
-	}{
-		{"memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: in}},
-		{"memory_recall", &core.RecallRequest{Session: "s1", Turn: 2, Query: "harbour", RecallFilter: in}},
-		{"memory_recall", &core.RecallRequest{Session: "s1", Turn: 1, Query: "harbour", RecallFilter: in}}, // out of order
-		{"memory_recall", &core.RecallRequest{Session: "no session", Query: "harbour", RecallFilter: in}},
-		{"memory_feedback", &core.FeedbackRequest{Session: "s1", Turn: 2, Outcome: core.OutcomeSuccess, Used: []string{"foreign-memory"}}},
-		{"memory_feedback", &core.FeedbackRequest{Session: "s1", Turn: 2, Outcome: core.OutcomeSuccess, Used: []string{"own-memory"}}},
-		{"memory_recall", &core.RecallRequest{Session: "s1", Turn: 2, Query: "harbour", RecallFilter: in}}, // closed
-		{"memory_feedback", &core.FeedbackRequest{Session: "s1", Turn: 3, Outcome: core.OutcomeFailure}},
-		{"memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: in}},
-	} {
-		there, alone := answer(busy.Do(one, c.name, c.in)), answer(empty.Do(one, c.name, c.in))
-		if there != alone {
-			t.Errorf("call %d, %s, is answered\n%s\nand where nobody else is\n%s", i, c.name, there, alone)
+		for _, in := range []*core.RecallRequest{
+			{Session: "s1", Query: "harbour"}, {Session: "s1", Turn: 9, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: other.Namespaces[0]}},
+		} {
+			_, err := busy.Do(other, "memory_recall", in)
+			busy.Refused(err, sdk.NotFound, "session_not_found")
 		}
-		if strings.HasPrefix(there, `{"Out":{"session":"s1@`) || strings.HasPrefix(there, `{"Out":null`) && strings.Contains(there, "s1@") {
-			t.Errorf("call %d, %s, shows the mark: %s", i, c.name, there)
+		_, err := busy.Do(other, "evidence_tool", &operation.EvidenceTool{Outcomes: operation.Outcomes{{MemoryID: "own-memory", Session: "s1", Turn: 1, Tool: "t", OK: true}}})
+		if sdk.CodeOf(err) != sdk.NotFound {
+			t.Errorf("%s records outcomes in it: %v", other.Subject, err)
+		}
+		out, err := busy.Do(other, "session_list", &operation.SessionList{})
+		busy.Must(err)
+		if list := out.(*operation.Page[memory.Session]); len(list.Items) != 0 {
+			t.Errorf("%s is listed %+v", other.Subject, list.Items)
 		}
 	}
-	for _, other := range []core.Caller{stranger(), core.Operator("")} {
-		if got := failedTurn(busy, other, "s1", elsewhere); got.Turn != 4 || got.Session != "s1" {
-			t.Errorf("%s is in turn %d of session %s, not 4 of s1", other.Subject, got.Turn, got.Session)
-		}
+	if got := failedTurn(busy, owner, "s1", here); got.Turn != 3 || got.Session != "s1" {
+		t.Errorf("the owner is in turn %d of session %s, not 3 of s1", got.Turn, got.Session)
 	}
+}
+
+// TestSession_HasANamespace: a recall that names none searches where the session began.
+func TestSession_HasANamespace(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	owner := subject("owner")
+	failedTurn(w, owner, "s1", here)
+	out, err := w.Do(owner, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour"})
+	w.Must(err)
+	if got := out.(*operation.Recalled); len(got.Memories) != 1 {
+		t.Errorf("it recalled %+v", got)
+	}
+	_, err = w.Do(owner, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}})
+	w.Refused(err, sdk.Denied, "namespace_denied")
+	owner.Namespaces = []string{elsewhere}
+	_, err = w.Do(owner, "session_get", &operation.SessionGet{Session: "s1"})
+	w.Refused(err, sdk.NotFound, "session_not_found")
 }
 
 // TestATurnElsewhereTakesNoFeedback asks for one as if it had been made by the caller: what it
@@ -85,10 +107,8 @@ func TestATurnElsewhereTakesNoFeedback(t *testing.T) {
 	}
 	observed(w, "foreign-memory", elsewhere)
 	one := core.Caller{Subject: "one", Scopes: core.Scopes(), Namespaces: []string{here}}
-	for _, other := range []core.Caller{stranger(), core.Operator("")} {
-		_, err := w.Do(other, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}})
-		w.Must(err)
-	}
+	_, err := w.Do(stranger(), "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}})
+	w.Must(err)
 	for _, in := range []*core.FeedbackRequest{
 		{Outcome: core.OutcomeFailure},
 		{Outcome: core.OutcomeFailure, Used: []string{"own-memory"}},

@@ -54,6 +54,14 @@ func (c *checker) purges() error {
 		if err == nil && users > 0 {
 			c.problem(record.UserPrefix+id+"/", "%d sessions are recorded as users of a purged memory", users)
 		}
+		if err != nil {
+			return err
+		}
+		start := string(record.ReflectionMemoryStart(id))
+		texts, err := c.count(start)
+		if err == nil && texts > 0 {
+			c.problem(start, "%d reflections may still repeat a purged memory", texts)
+		}
 		return err
 	})
 }

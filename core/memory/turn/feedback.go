@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -21,6 +22,9 @@ type Turns struct {
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence
+	// Injection says what was in the prompt of a turn; without it, a turn's prompt held all
+	// that was recalled.
+	Injection Injection
 	// Turned hears, in a feedback's transaction, that a namespace has come to a turn, or that
 	// memories of it came before the gate; nil hears nothing.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
@@ -76,6 +80,12 @@ func CheckFeedback(r *core.FeedbackRequest) error {
 	default:
 		p.Add("source", "is %q, not user, tool or text", bounds.Shorten(r.Source))
 	}
+	if r.FailureClass != "" && !slices.Contains(core.FailureClasses(), r.FailureClass) {
+		p.Add("failure_class", "is %q, not one of %s", bounds.Shorten(string(r.FailureClass)), bounds.Words(core.FailureClasses()))
+	}
+	p.Note("corrective_action", r.CorrectiveAction)
+	p.Note("next_turn_hint", r.NextTurnHint)
+	p.Note("summary", r.Summary)
 	p.Over("used", len(r.Used)+len(r.Assumed), maxTurnItems, "memories")
 	p.Over("tool_outcomes", outcomes(r), maxTurnItems, "outcomes")
 	_, _, err := lifecycle.Judge(r)
@@ -98,6 +108,11 @@ func outcomes(r *core.FeedbackRequest) (n int) {
 
 // feedback applies feedback, which began at the given time, within a transaction.
 func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequest, began time.Time) (*core.FeedbackResult, error) {
+	if _, err := readOwn(t, t.Caller(), r.Session); sdk.CodeOf(err) == sdk.NotFound {
+		return nil, NotFound(r.Session, r.Turn)
+	} else if err != nil {
+		return nil, err
+	}
 	stored, err := readTurnRecord(t, r.Session, r.Turn)
 	if err != nil {
 		return nil, err
@@ -116,6 +131,9 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return first, nil
 	}
 	f := s.newFeedbackTx(r, first, outcome, source, began)
+	if err := f.offer(t, stored); err != nil {
+		return nil, err
+	}
 	if err := f.checkRecalled(stored); err != nil {
 		return nil, err
 	}
@@ -123,6 +141,9 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return nil, err
 	}
 	if err := f.applyAll(ctx, t, stored); err != nil {
+		return nil, err
+	}
+	if err := f.reflect(t, stored); err != nil {
 		return nil, err
 	}
 	stored.Feedback = f.result

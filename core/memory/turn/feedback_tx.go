@@ -25,19 +25,28 @@ type feedbackTx struct {
 	// used are the memories that were used, and whether the use was named.
 	used  map[string]bool
 	tools map[string][]core.ToolOutcome // by memory
+	// toolFailed is whether one of the tools failed, without recovery.
+	toolFailed bool
 	// first is the result of the turn's earlier feedback, whose credit is taken back;
 	// usually nil.
 	first *core.FeedbackResult
-	// session is the session's record.
-	session sessionRecord
-	result  *core.FeedbackResult
+	// offered are the memories that the turn's prompt held.
+	offered []turnItem
+	// deltas are by how much the q_value of each memory that was used changed.
+	deltas map[string]float64
+	// reflection has what the request says about the turn.
+	reflection Reflection
+	// window is the session's window that the turn belongs to.
+	window windowRecord
+	result *core.FeedbackResult
 }
 
 // newFeedbackTx begins to apply a request whose outcome and source have been judged.
 func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *feedbackTx {
 	f := &feedbackTx{
 		turns: s, began: began, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source,
-		used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first,
+		used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first, deltas: map[string]float64{},
+		reflection: Reflection{FailureClass: r.FailureClass, CorrectiveAction: r.CorrectiveAction, NextTurnHint: r.NextTurnHint, Summary: r.Summary},
 		result: &core.FeedbackResult{
 			Session: r.Session, Turn: r.Turn, Outcome: outcome, Source: source, Items: []core.FeedbackItem{}, Revalidate: []string{},
 		},
@@ -56,21 +65,52 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResul
 		}
 	}
 	for _, o := range r.ToolOutcomes {
+		f.toolFailed = f.toolFailed || !o.OK && !o.Recovered
 		f.note(o)
 	}
 	return f
 }
 
-// moveBias adds the outcome to the session's bias, in place of the earlier outcome if
+// offer finds the memories that the turn offered: those that were in its prompt, if that
+// was recorded, else all that it recalled. A memory that was left out of the prompt is no
+// miss. Feedback that replaces another is about the same memories.
+func (f *feedbackTx) offer(t *record.Tx, stored *turnRecord) error {
+	f.offered = stored.Items
+	if f.first != nil {
+		f.offered = slices.DeleteFunc(slices.Clone(stored.Items), func(item turnItem) bool {
+			return !slices.ContainsFunc(f.first.Items, func(done core.FeedbackItem) bool { return done.ID == item.ID })
+		})
+	}
+	if f.turns.Injection == nil {
+		return nil
+	}
+	injected, err := f.turns.Injection.Injected(t, f.turn)
+	if err != nil || injected == nil {
+		return err
+	}
+	f.reflection.SnapshotID = injected.SnapshotID
+	if f.first == nil {
+		f.offered = slices.DeleteFunc(slices.Clone(stored.Items), func(item turnItem) bool { return !slices.Contains(injected.MemoryIDs, item.ID) })
+	}
+	for id, named := range f.used { // what is only assumed can't be wrong
+		if !named && !slices.Contains(injected.MemoryIDs, id) {
+			delete(f.used, id)
+			delete(f.tools, id)
+		}
+	}
+	return nil
+}
+
+// moveBias adds the outcome to the window's bias, in place of the earlier outcome if
 // there is one.
 func (f *feedbackTx) moveBias(t *record.Tx, stored *turnRecord) (err error) {
 	if f.first != nil {
-		f.session, err = amendBias(t, f.turn.Session, stored.Feedbacks, f.first.Outcome, f.outcome)
+		f.window, err = amendBias(t, f.turn.Session, stored.window(), stored.Feedbacks, f.first.Outcome, f.outcome)
 	} else {
-		f.session, err = moveBias(t, f.turn.Session, f.outcome)
-		stored.Feedbacks = f.session.Feedbacks
+		f.window, err = moveBias(t, f.turn.Session, stored.window(), f.outcome)
+		stored.Feedbacks = f.window.Feedbacks
 	}
-	f.result.Bias = f.session.Bias
+	f.result.Bias = f.window.Bias
 	return err
 }
 
@@ -88,20 +128,43 @@ func (f *feedbackTx) note(o core.ToolOutcome) {
 	}
 }
 
-// checkRecalled refuses memories that the turn's recall didn't return.
+// checkRecalled refuses memories that the turn's recall didn't return, or that weren't in
+// its prompt.
 func (f *feedbackTx) checkRecalled(stored *turnRecord) error {
-	var strangers []string
+	var strangers, leftOut []string
 	for _, ids := range [][]string{slices.Sorted(maps.Keys(f.used)), slices.Sorted(maps.Keys(f.tools))} {
 		for _, id := range ids {
-			if stored.find(id) == nil && !slices.Contains(strangers, bounds.Shorten(id)) {
+			switch {
+			case stored.find(id) == nil:
 				strangers = append(strangers, bounds.Shorten(id))
+			case !slices.ContainsFunc(f.offered, func(item turnItem) bool { return item.ID == id }):
+				leftOut = append(leftOut, bounds.Shorten(id))
 			}
 		}
 	}
-	if len(strangers) == 0 {
-		return nil
+	if len(strangers) > 0 {
+		return notRecalled(f.turn, distinct(strangers))
 	}
-	return notRecalled(f.turn, strangers)
+	if len(leftOut) > 0 {
+		return notInjected(f.turn, f.reflection.SnapshotID, distinct(leftOut))
+	}
+	return nil
+}
+
+// distinct is a list without repetitions, in its order.
+func distinct(list []string) (once []string) {
+	for _, s := range list {
+		if !slices.Contains(once, s) {
+			once = append(once, s)
+		}
+	}
+	return once
+}
+
+// notInjected is the error for memories that weren't in the turn's prompt.
+func notInjected(turn core.TurnRef, snapshot string, ids []string) error {
+	return sdk.Errorf(sdk.Invalid, "not_injected", "%s wasn't in the prompt of turn %d of session %s, so the turn can't have used it", strings.Join(ids[:min(len(ids), bounds.MaxNamed)], ", "), turn.Turn, turn.Session).
+		WithHint("name memories that are in the turn's snapshot").WithAction("inject show", "id", snapshot).WithDetail("memory_ids", ids)
 }
 
 // notRecalled is the error for memories that the turn didn't recall.
@@ -118,7 +181,7 @@ func notRecalled(turn core.TurnRef, ids []string) error {
 // lists the memories that it put before the gate.
 func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRecord) error {
 	byNamespace := map[string][]turnItem{}
-	for _, item := range stored.Items {
+	for _, item := range f.offered {
 		byNamespace[item.Namespace] = append(byNamespace[item.Namespace], item)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
@@ -126,7 +189,7 @@ func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRec
 			return err
 		}
 	}
-	f.result.Items = f.inOrder(stored.Items)
+	f.result.Items = f.inOrder(f.offered)
 	for _, item := range f.result.Items {
 		if toGate(item) {
 			f.result.Revalidate = append(f.result.Revalidate, item.ID)
@@ -216,6 +279,9 @@ func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, ite
 	if err != nil {
 		return nil, done, err
 	}
+	if delta := after.Signals.Q - before.Signals.Q; delta != 0 {
+		f.deltas[item.ID] = delta
+	}
 	done.Q, done.TTLScore = after.Signals.Q, after.Signals.TTLScore
 	done.Before, done.After = before.State, after.State
 	return &record.Change{Before: before, After: &after, Event: event}, done, f.keepEvidence(t, before, used)
@@ -282,7 +348,7 @@ func (f *feedbackTx) keepEvidence(t *record.Tx, memory *core.Memory, used bool) 
 func (f *feedbackTx) event(t *record.Tx, number int64, items []core.FeedbackItem) journal.Event {
 	return journal.EvolutionApplied{
 		SessionID: f.turn.Session, TurnID: f.turn.Turn, Turn: number, Outcome: f.outcome, Source: f.source,
-		AgentID: t.Caller().Label, Bias: f.session.Bias, Feedbacks: f.session.Feedbacks, Revised: f.first != nil,
+		AgentID: t.Caller().Label, Bias: f.window.Bias, Feedbacks: f.window.Feedbacks, Revised: f.first != nil,
 		Formula: lifecycle.Formula, Items: items, LatencyMillis: f.turns.MillisSince(f.began),
 	}
 }

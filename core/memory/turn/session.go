@@ -1,31 +1,54 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"math"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
-	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sessionRecord is a session's stored totals.
+// sessionRecord is a stored session: who owns it, and how its current window is going.
 type sessionRecord struct {
-	// Bias is below 0 if recall has helped little lately.
+	// Bias is below 0 if recall has helped little lately in the current window.
 	Bias float64 `json:"bias"`
 	// Next is the number after the session's current turn, which is its highest. Early
-	// stores don't have it, so it is looked up if it is 0.
+	// stores don't have it, so it is looked up if it is 0. It never goes back: turns are
+	// keys.
 	Next int64 `json:"next_turn,omitempty"`
-	// Feedbacks counts the turns that had their feedback.
+	// Feedbacks counts the turns of the current window that had their feedback.
 	Feedbacks int64 `json:"feedbacks,omitempty"`
+	// Owner is the subject that first used the session. It is "" where nobody was
+	// authorised, and in early stores.
+	Owner string `json:"owner,omitempty"`
+	// Namespace is where its recalls search that name no namespace: the namespace of its
+	// first recall. Early stores don't have it.
+	Namespace string `json:"namespace,omitempty"`
+	// Window is the current window and Windows how many there are; 0 means 1.
+	Window  int64 `json:"window,omitempty"`
+	Windows int64 `json:"windows,omitempty"`
 }
 
-func readBias(r core.Reader, session string) (float64, error) {
-	s, err := getSession(r, session)
-	return s.Bias, err
+// window is the number of the current window.
+func (s *sessionRecord) window() int64 { return cmp.Or(s.Window, 1) }
+
+// windows is how many windows there are.
+func (s *sessionRecord) windows() int64 { return cmp.Or(s.Windows, 1) }
+
+// began reports whether the session had a turn.
+func (s *sessionRecord) began() bool { return s.Next > 1 }
+
+// of refuses a caller that the session doesn't belong to, as if there were no such
+// session. The local operator isn't refused, who resumes any run, with its session, and
+// owns the sessions of early stores.
+func (s *sessionRecord) of(caller core.Caller, name string) error {
+	if !s.began() || caller.Subject == s.Owner || caller.Subject == core.OperatorSubject {
+		return nil
+	}
+	return SessionNotFound(name)
 }
 
 // getSession is a session's stored record; the zero one if there is none.
@@ -57,6 +80,15 @@ func readSession(r core.Reader, session string) (sessionRecord, error) {
 	return s, err
 }
 
+// readOwn is readSession for a caller, which is refused what isn't its own.
+func readOwn(r core.Reader, caller core.Caller, session string) (sessionRecord, error) {
+	s, err := readSession(r, session)
+	if err != nil {
+		return s, err
+	}
+	return s, s.of(caller, session)
+}
+
 func putSession(t *record.Tx, session string, s sessionRecord) error {
 	return t.WriteOfSession(session, record.SessionKey(session), core.MustJSON(s))
 }
@@ -67,115 +99,89 @@ func Next(r core.Reader, session string) (int64, error) {
 	return s.Next, err
 }
 
-// moveBias adds the outcome of a turn to its session's bias, and returns the session's
-// record.
-func moveBias(t *record.Tx, session string, o core.Outcome) (sessionRecord, error) {
-	s, err := readSession(t, session)
-	if err != nil {
-		return s, err
-	}
-	s.Bias = lifecycle.Bias(s.Bias, o)
-	s.Feedbacks++
-	return s, putSession(t, session, s)
-}
-
-// amendBias replaces the outcome of an earlier turn in its session's bias, as if it had
-// been the new one at the time: each turn since then has reduced its effect.
-func amendBias(t *record.Tx, session string, feedbacks int64, before, after core.Outcome) (sessionRecord, error) {
-	s, err := readSession(t, session)
-	if err != nil {
-		return s, err
-	}
-	s.Bias = lifecycle.AmendBias(s.Bias, s.Feedbacks-feedbacks, before, after)
-	return s, putSession(t, session, s)
-}
-
-// The values of a session's key among the users of a memory: whether a use was named, or
-// all its uses were assumed.
-const (
-	usedNamed   = ""
-	usedAssumed = "assumed"
-)
-
-// noteUser records that a session used a memory. It reports whether this is the first
-// use, and whether it is the first named use.
-func noteUser(t *record.Tx, m *core.Memory, session string, named bool) (first, firstNamed bool, err error) {
-	key := record.UserKey(m.ID, session)
-	value, found, err := t.Get(key)
-	if err != nil || found && (!named || string(value) == usedNamed) {
-		return false, false, err
-	}
-	note := usedAssumed
-	if named {
-		note = usedNamed
-	}
-	return !found, named, t.Write(m.Namespace, key, []byte(note))
-}
-
-// correctUser corrects what is recorded about a session's use of a memory: users has the
-// sessions that used it, and whether a use was named.
-func correctUser(t *record.Tx, m *core.Memory, session string, users map[string]bool) error {
-	key := record.UserKey(m.ID, session)
-	named, used := users[session]
-	switch {
-	case !used:
-		return t.Erase(m.Namespace, key)
-	case named:
-		return t.Write(m.Namespace, key, []byte(usedNamed))
-	}
-	return t.Write(m.Namespace, key, []byte(usedAssumed))
-}
-
-// ForgetUsers removes the notes of which sessions used a memory.
-func ForgetUsers(t *record.Tx, m *core.Memory) error {
-	sessions, err := core.Suffixes(t, record.UserKey(m.ID, ""), math.MaxInt)
-	if err != nil {
-		return err
-	}
-	for _, session := range sessions {
-		if err := t.Erase(m.Namespace, record.UserKey(m.ID, session)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Bias returns how a session's turns have gone lately, from -1 to 1: 0 for a
-// session without feedback.
+// Bias returns how the turns of a session's current window have gone lately, from -1 to
+// 1: 0 without feedback. A session of another subject is sdk.NotFound, reason
+// "session_not_found".
 func (s *Turns) Bias(ctx context.Context, session string) (bias float64, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
-		bias, err = readBias(r, session)
+		stored, err := readOwn(r, core.CallerOf(ctx), session)
+		bias = stored.Bias
 		return err
 	})
 	return bias, err
 }
 
-// SessionNames returns the names of the sessions that had a turn, sorted, at most limit.
-func (s *Turns) SessionNames(ctx context.Context, limit int) (names []string, err error) {
+// Head returns a session without its turns, whoever it belongs to; nil for one that had no
+// turn. It is for code that decides who may see it.
+func (s *Turns) Head(ctx context.Context, name string) (session *Session, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
-		names = nil
-		return core.ScanPrefix(r, []byte(record.SessionPrefix), func(key, _ []byte) (bool, error) {
-			names = append(names, string(key[len(record.SessionPrefix):]))
-			return len(names) < limit, ctx.Err()
-		})
+		stored, err := readSession(r, name)
+		if session = nil; err == nil && stored.began() {
+			session = stored.shown(name)
+		}
+		return err
 	})
-	return names, err
+	return session, err
 }
 
-// Session is a session's totals.
+// List returns the sessions of an owner that follow a name ("" for the start), by name, at
+// most limit. next is the name after which the others follow; "" if there are none.
+func (s *Turns) List(ctx context.Context, owner, after string, limit int) (list []Session, next string, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		list, next = nil, ""
+		start := []byte(record.SessionPrefix)
+		return r.Scan(append(record.SessionKey(after), 0), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
+			name := string(key[len(start):])
+			var stored sessionRecord
+			if err := json.Unmarshal(value, &stored); err != nil {
+				return false, record.Damaged(record.SessionPrefix+name, err)
+			}
+			early := stored.Owner == "" && owner == core.OperatorSubject
+			if stored.Owner != owner && !early || !stored.began() {
+				return true, ctx.Err()
+			}
+			if len(list) == limit {
+				next = list[limit-1].Session
+				return false, nil
+			}
+			list = append(list, *stored.shown(name))
+			return true, ctx.Err()
+		})
+	})
+	return list, next, err
+}
+
+// Session is a session, and how its current window is going.
 type Session struct {
 	Session string `json:"session"`
-	// Bias is how its turns have gone lately, from -1 to 1.
+	// Owner is the subject that the session belongs to; "" if it began without one.
+	Owner string `json:"owner,omitempty"`
+	// Namespace is where its recalls search that name no namespace.
+	Namespace string `json:"namespace,omitempty"`
+	// Window is its current window, from 1, and Windows is how many it has.
+	Window  int64 `json:"window"`
+	Windows int64 `json:"windows"`
+	// Bias is how the window's turns have gone lately, from -1 to 1.
 	Bias float64 `json:"bias"`
 	// NextTurn is the number of the turn that a recall would begin, and Feedbacks is how
-	// many turns had their feedback.
+	// many turns of the window had their feedback.
 	NextTurn  int64 `json:"next_turn"`
 	Feedbacks int64 `json:"feedbacks"`
+}
+
+// shown is a session as it is shown.
+func (s *sessionRecord) shown(name string) *Session {
+	return &Session{
+		Session: name, Owner: s.Owner, Namespace: s.Namespace, Window: s.window(), Windows: s.windows(),
+		Bias: s.Bias, NextTurn: s.Next, Feedbacks: s.Feedbacks,
+	}
 }
 
 // SessionTurn is a turn of a session.
 type SessionTurn struct {
 	Turn int64 `json:"turn"`
+	// Window is the window that it belongs to.
+	Window int64 `json:"window"`
 	// Namespace is the namespace that its first recall searched; early stores don't
 	// record it.
 	Namespace string `json:"namespace,omitempty"`
@@ -183,46 +189,68 @@ type SessionTurn struct {
 	Memories []string `json:"memories"`
 	// Feedback is the result of its feedback; nil if it had none yet.
 	Feedback *core.FeedbackResult `json:"feedback,omitempty"`
+	// Reflection is what its feedback said about it, besides the credit; nil if it had
+	// none yet, and in early stores.
+	Reflection *Reflection `json:"reflection,omitempty"`
 }
 
 // Session returns a session's totals, and its turns after one (0 for the start), at most
-// limit; more is whether others follow. For a session that had no turn the error is
-// sdk.NotFound, reason "session_not_found".
+// limit; more is whether others follow. For a session that had no turn, or belongs to
+// another subject than the caller's, the error is sdk.NotFound, reason
+// "session_not_found".
 func (s *Turns) Session(ctx context.Context, name string, after int64, limit int) (session *Session, turns []SessionTurn, more bool, err error) {
 	if err := checkTurn(name, after); err != nil {
 		return nil, nil, false, err
 	}
 	err = s.View(ctx, func(r core.Reader) error {
-		turns, more = nil, false
-		start := []byte(record.TurnRecordPrefix + name + "/")
-		if err := r.Scan(record.TurnRecordKey(name, after+1), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
-			if more = len(turns) == limit; more || len(key) != len(start)+8 {
-				return !more, ctx.Err()
-			}
-			var stored turnRecord
-			if err := json.Unmarshal(value, &stored); err != nil {
-				return false, record.Damaged(record.TurnRecordPrefix+name, err)
-			}
-			turn := SessionTurn{Turn: int64(binary.BigEndian.Uint64(key[len(start):])), Namespace: stored.Namespace, Memories: []string{}, Feedback: stored.Feedback} //nolint:gosec // turns count from 1
-			for i := range stored.Items {
-				turn.Memories = append(turn.Memories, stored.Items[i].ID)
-			}
-			turns = append(turns, turn)
-			return true, nil
-		}); err != nil {
+		stored, err := readOwn(r, core.CallerOf(ctx), name)
+		if err != nil {
 			return err
 		}
-		stored, err := readSession(r, name)
-		if err == nil && stored.Next <= 1 {
-			err = SessionNotFound(name)
+		if !stored.began() {
+			return SessionNotFound(name)
 		}
-		session = &Session{Session: name, Bias: stored.Bias, NextTurn: stored.Next, Feedbacks: stored.Feedbacks}
+		session = stored.shown(name)
+		turns, more, err = listTurns(ctx, r, name, after, limit)
 		return err
 	})
 	return session, turns, more, err
 }
 
-// SessionNotFound is the error for a session that had no turn.
+// listTurns lists the turns of a session after one, at most limit; more is whether others
+// follow.
+func listTurns(ctx context.Context, r core.Reader, name string, after int64, limit int) (turns []SessionTurn, more bool, err error) {
+	start := []byte(record.TurnRecordPrefix + name + "/")
+	err = r.Scan(record.TurnRecordKey(name, after+1), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
+		if more = len(turns) == limit; more || len(key) != len(start)+8 {
+			return !more, ctx.Err()
+		}
+		var stored turnRecord
+		if err := json.Unmarshal(value, &stored); err != nil {
+			return false, record.Damaged(record.TurnRecordPrefix+name, err)
+		}
+		turn := SessionTurn{
+			Turn:   int64(binary.BigEndian.Uint64(key[len(start):])), //nolint:gosec // turns count from 1
+			Window: stored.window(), Namespace: stored.Namespace, Memories: []string{}, Feedback: stored.Feedback,
+		}
+		for i := range stored.Items {
+			turn.Memories = append(turn.Memories, stored.Items[i].ID)
+		}
+		if stored.Feedback != nil {
+			reflection, err := readReflection(r, name, turn.Window, turn.Turn)
+			if err != nil {
+				return false, err
+			}
+			turn.Reflection = reflection.shown()
+		}
+		turns = append(turns, turn)
+		return true, nil
+	})
+	return turns, more, err
+}
+
+// SessionNotFound is the error for a session that had no turn, and for one of another
+// subject.
 func SessionNotFound(name string) error {
 	return sdk.Errorf(sdk.NotFound, "session_not_found", "there is no session %q", core.Cut(name)).WithDetail("session", core.Cut(name))
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -24,13 +25,18 @@ const maxTurnItems = 1000
 type turnRecord struct {
 	// Namespace is the namespace that the turn's first recall searched: its stream
 	// records a turn that found nothing. Early stores don't have it.
-	Namespace string     `json:"namespace,omitempty"`
-	Items     []turnItem `json:"items"`
+	Namespace string `json:"namespace,omitempty"`
+	// Window is the session's window that it belongs to; 0 means 1.
+	Window int64      `json:"window,omitempty"`
+	Items  []turnItem `json:"items"`
 	// Feedback is the result of the turn's feedback; nil if it had none yet. Feedbacks is
 	// how many turns of the session had their feedback by then.
 	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
 	Feedbacks int64                `json:"feedbacks,omitempty"`
 }
+
+// window is the number of the window that the turn belongs to.
+func (r *turnRecord) window() int64 { return cmp.Or(r.Window, 1) }
 
 // turnItem is a memory that a recall returned.
 type turnItem struct {
@@ -104,10 +110,31 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	return putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
+// Begin begins a turn in which nothing is recalled. One that has begun stays as it is.
+func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) error {
+	var p bounds.Problems
+	p.Turn(by.Session, by.Turn)
+	p.Check(core.CheckNamespace(namespace))
+	if err := p.Err(); err != nil {
+		return err
+	}
+	return s.Update(ctx, func(t *record.Tx) error {
+		before, err := readTurnRecord(t, by.Session, by.Turn)
+		if err != nil {
+			return err
+		}
+		stored, err := beginTurn(t, by, namespace)
+		if err != nil || before != nil {
+			return err
+		}
+		return putTurnRecord(t, by.Session, by.Turn, stored)
+	})
+}
+
 // beginTurn returns the record of the turn to which a recall belongs: the session's
 // current turn, or a later one, which becomes the current one.
 func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, error) {
-	s, err := readSession(t, by.Session)
+	s, err := readOwn(t, t.Caller(), by.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +144,19 @@ func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, er
 			WithDetail("current", s.Next-1)
 	}
 	if by.Turn >= s.Next {
+		if !s.began() {
+			s.Owner, s.Namespace = t.Caller().Subject, namespace
+		}
 		s.Next = by.Turn + 1
-		return &turnRecord{Namespace: namespace, Items: []turnItem{}}, putSession(t, by.Session, s)
+		return &turnRecord{Namespace: namespace, Window: s.Window, Items: []turnItem{}}, putSession(t, by.Session, s)
 	}
 	stored, err := readTurnRecord(t, by.Session, by.Turn)
 	if err == nil && stored == nil {
-		stored = &turnRecord{Namespace: namespace, Items: []turnItem{}}
+		stored = &turnRecord{Namespace: namespace, Window: s.Window, Items: []turnItem{}}
+	}
+	if err == nil && stored.window() != s.window() {
+		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "turn %d of session %s belongs to window %d, and the session is in window %d", by.Turn, by.Session, stored.window(), s.window()).
+			WithHint("leave the turn out to begin the next, or name a later one").WithDetail("current", s.Next-1)
 	}
 	if err == nil && stored.Feedback != nil {
 		err = sdk.Errorf(sdk.Conflict, "turn_closed", "turn %d of session %s had its feedback, so it takes no recall", by.Turn, by.Session).

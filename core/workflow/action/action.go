@@ -15,6 +15,8 @@ type Actions struct {
 	Plugins core.Plugins
 	// Memories is used by memory.* actions; nil refuses them.
 	Memories core.Memories
+	// Injector is used by inject.snapshot; nil refuses it.
+	Injector Injector
 	// Replies stores models' replies for calls with cache: true; nil stores nothing.
 	Replies core.Replies
 	// Events receives what happens in loops; nil receives nothing.
@@ -43,6 +45,8 @@ func (a *Actions) Act(ctx context.Context, req *Request) (any, error) {
 		return a.call(ctx, req, s)
 	case *MemorySpec:
 		return a.remember(ctx, req, s)
+	case *SnapshotSpec:
+		return a.inject(ctx, req, s)
 	}
 	panic(fmt.Sprintf("action: no spec %T", req.Action))
 }

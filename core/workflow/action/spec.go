@@ -116,11 +116,18 @@ type MemorySpec struct {
 	Request Value
 }
 
+// SnapshotSpec is an inject.snapshot.
+type SnapshotSpec struct {
+	// Request renders to the JSON of the request for a snapshot: see [Injector].
+	Request Value
+}
+
 func (*LoopSpec) isSpec()     {}
 func (*EvaluateSpec) isSpec() {}
 func (*CorrectSpec) isSpec()  {}
 func (*CallSpec) isSpec()     {}
 func (*MemorySpec) isSpec()   {}
+func (*SnapshotSpec) isSpec() {}
 
 // Request is one action to run.
 type Request struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -18,6 +19,7 @@ import (
 // Offers from the store, the plugins and the program itself.
 var (
 	runIDs         = offer{values: fromStore(offerRuns)}
+	snapshotIDs    = offer{values: fromStore(offerSnapshots)}
 	jobIDs         = offer{values: fromStore(offerJobs)}
 	workflows      = offer{values: fromStore(offerWorkflows)}
 	memoryIDs      = offer{values: fromStore(offerMemories)}
@@ -100,6 +102,21 @@ func offerJobs(ctx context.Context, a *App) []string {
 	})
 }
 
+func offerSnapshots(ctx context.Context, a *App) (all []string) {
+	for _, n := range namespaceCounts(ctx, a) {
+		page, err := do[operation.Page[*inject.Snapshot]](ctx, a, "snapshot_list", &operation.SnapshotList{
+			Namespace: n.Namespace, Paging: operation.Paging{Limit: maxOffers},
+		})
+		if err != nil || len(all) > maxLooked {
+			return all
+		}
+		for _, s := range page.Items {
+			all = append(all, described(s.SnapshotID, s.SessionID))
+		}
+	}
+	return all
+}
+
 func jobStatuses(context.Context, *App) []string { return texts(job.Statuses()) }
 func jobTypes(context.Context, *App) []string    { return texts(job.Types()) }
 
@@ -161,15 +178,16 @@ func offerNamespaces(ctx context.Context, a *App) (all []string) {
 	return all
 }
 
-// offerSessions asks the host, because no operation lists sessions.
 func offerSessions(ctx context.Context, a *App) []string {
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return nil
-	}
-	names, err := h.Memories.SessionNames(ctx, maxLooked)
-	if err != nil {
-		return nil
+	return paged(func(s memory.Session) string { return described(s.Session, s.Namespace) }, func(p operation.Paging) ([]memory.Session, string, error) {
+		return pageItems(do[operation.Page[memory.Session]](ctx, a, "session_list", &operation.SessionList{Paging: p}))
+	})
+}
+
+// failureClasses are the values of feedback's failure class.
+func failureClasses() (names []string) {
+	for _, class := range core.FailureClasses() {
+		names = append(names, string(class))
 	}
 	return names
 }

@@ -23,8 +23,8 @@ var groups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct", "workflow"}},
-	{"remember", "Remember what was learnt", []string{"memory", "reflect", "session", "knowledge", "dream"}},
+	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct", "workflow", "discover"}},
+	{"remember", "Remember what was learnt", []string{"memory", "reflect", "session", "knowledge", "dream", "inject"}},
 	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},
 	{"operate", "Operate the host", []string{"serve", "jobs", "mcp", "open", "status", "config", "store", "audit", "token", "version", "completion", "help"}},

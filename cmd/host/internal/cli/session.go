@@ -1,20 +1,86 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/memory"
 )
 
 func sessionCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "session", Short: "Look at sessions of recalls and feedback", RunE: needsCommand,
-		Long: "Look at sessions. A session is a series of turns, each a recall and its feedback.",
+		Long: `Look at sessions. A session is a series of turns, each a recall and its feedback. It
+belongs to whoever first used it. Its windows don't see each other's turns, but its
+turns are numbered through.`,
 	}
-	c.AddCommand(sessionShowCommand(a))
+	c.AddCommand(sessionListCommand(a), sessionResetCommand(a), sessionResumeCommand(a), sessionShowCommand(a))
 	return c
+}
+
+func sessionListCommand(a *App) *cobra.Command {
+	in := &operation.SessionList{}
+	c := &cobra.Command{
+		Use: "list", Short: "List your sessions, by name",
+		Example: "  reflectory session list --limit 10",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.Page[memory.Session]](c.Context(), a, "session_list", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(page, err)
+			}
+			rows := make([][]string, len(page.Items))
+			for i, s := range page.Items {
+				rows[i] = []string{s.Session, cell(s.Namespace), fmt.Sprintf("%d of %d", s.Window, s.Windows), fmt.Sprintf("%.2f", s.Bias), fmt.Sprint(s.NextTurn)}
+			}
+			if err := a.out.table([]string{"SESSION", "NAMESPACE", "WINDOW", "BIAS", "NEXT TURN"}, rows); err != nil {
+				return err
+			}
+			a.out.hintNext(page.NextPageToken)
+			return nil
+		},
+	}
+	pagingFlags(c, &in.Paging)
+	return c
+}
+
+func sessionResetCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "reset SESSION", Short: "Open a new window, which sees nothing of the earlier turns",
+		Example: "  reflectory session reset monday",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := do[memory.Session](c.Context(), a, "session_reset", &operation.SessionReset{Session: args[0]})
+			return printWindow(a, s, err)
+		},
+	}
+}
+
+func sessionResumeCommand(a *App) *cobra.Command {
+	in := &operation.SessionResume{}
+	c := &cobra.Command{
+		Use: "resume SESSION", Short: "Go back to an earlier window",
+		Example: "  reflectory session resume monday --window 1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Session = args[0]
+			s, err := do[memory.Session](c.Context(), a, "session_resume", in)
+			return printWindow(a, s, err)
+		},
+	}
+	c.Flags().Int64Var(&in.Window, "window", 0, "the window to go back to (default: the one before)")
+	return c
+}
+
+// printWindow says in which window a session is.
+func printWindow(a *App, s *memory.Session, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.out.printResult(s, "session %s is in window %d of %d, with bias %.2f; its next turn is %d", oneLine(s.Session), s.Window, s.Windows, s.Bias, s.NextTurn)
 }
 
 func sessionShowCommand(a *App) *cobra.Command {
@@ -29,16 +95,21 @@ func sessionShowCommand(a *App) *cobra.Command {
 			if err != nil || a.out.json {
 				return a.jsonOr(s, err)
 			}
-			fmt.Fprintf(a.out.Stdout, "session    %s\nbias       %.2f\nnext turn  %d\nfeedbacks  %d\n\n", oneLine(s.Session.Session), s.Bias, s.NextTurn, s.Feedbacks)
+			fmt.Fprintf(a.out.Stdout, "session    %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f\nnext turn  %d\nfeedbacks  %d\n\n",
+				oneLine(s.Session.Session), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, s.NextTurn, s.Feedbacks)
 			rows := make([][]string, len(s.Items))
 			for i, t := range s.Items {
 				outcome := ""
 				if t.Feedback != nil {
 					outcome = string(t.Feedback.Outcome)
 				}
-				rows[i] = []string{fmt.Sprint(t.Turn), cell(t.Namespace), fmt.Sprint(len(t.Memories)), outcome}
+				about := ""
+				if t.Reflection != nil {
+					about = cmp.Or(t.Reflection.Summary, string(t.Reflection.FailureClass))
+				}
+				rows[i] = []string{fmt.Sprint(t.Turn), fmt.Sprint(t.Window), cell(t.Namespace), fmt.Sprint(len(t.Memories)), outcome, cell(about)}
 			}
-			if err := a.out.table([]string{"TURN", "NAMESPACE", "OFFERED", "OUTCOME"}, rows); err != nil {
+			if err := a.out.table([]string{"TURN", "WINDOW", "NAMESPACE", "OFFERED", "OUTCOME", "ABOUT"}, rows); err != nil {
 				return err
 			}
 			a.out.hintNext(s.NextPageToken)

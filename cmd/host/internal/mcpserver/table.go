@@ -47,6 +47,11 @@ func table() []row {
 				"The result is the new output. Stores nothing; costs a model's call where the plugin makes one.",
 		},
 		{
+			name: "discover", profile: Loop, operation: "discover", list: "candidates",
+			doc: "Say what you are about to do (intent) before you choose how: finds the tool, plugin or workflow that fits. high: use recommended. medium: " +
+				"ask the question. low (execution_blocked): do nothing. Costs a search.",
+		},
+		{
 			name: "evaluate", profile: Loop, operation: "evaluate",
 			doc: "Have one output judged by an evaluator plugin (evaluator: its YAML, plugin and config) before you hand it on. " +
 				"The result has valid, score and errors. Stores nothing; costs a model's call where the plugin makes one.",
@@ -63,6 +68,12 @@ func table() []row {
 			},
 			doc: "What the promotion gate decides by. tool, dag, omega: record evidence on memories. explain: the numbers behind a decision on a memory (id). " +
 				"request: erase one (id, erase, reason), which can't be undone.",
+		},
+		{
+			name: "inject", profile: All,
+			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}},
+			doc: "What you are told in a turn of a session. build: collect it, with a query from recall and knowledge; prompt is the text. show: which blocks are " +
+				"in it, which were dropped, and why (id). diff: what changed since the turn before. A turn has one snapshot. Costs one write.",
 		},
 		{
 			name: "loop_status", profile: Loop, operation: "run_get", list: "loops",

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -78,6 +79,7 @@ var fixtures = map[string]func(*World) any{
 	"policy_list":    func(*World) any { return &operation.PolicyList{} },
 	"policy_replay":  func(w *World) any { return w.Replay() },
 	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
+	"discover":       func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
 	"dream_dates": func(*World) any {
 		return &operation.DreamDates{Text: "we met yesterday", At: "2026-04-15T12:00:00Z"}
 	},
@@ -91,7 +93,15 @@ var fixtures = map[string]func(*World) any{
 	"run_attempts":   func(w *World) any { return &operation.RunAttempts{ID: w.Run(Here)} },
 	// A run that couldn't begin has no attempts.
 	"run_attempts_diff": func(w *World) any { return &operation.RunAttemptsDiff{ID: w.Run(Here)} },
+	"snapshot_build":    func(w *World) any { return w.Injection(w.Session(), 1, w.Memory()) },
+	"snapshot_list":     func(w *World) any { w.Snapshot(); return &operation.SnapshotList{Namespace: Here} },
+	"snapshot_get":      func(w *World) any { return &operation.SnapshotGet{ID: w.Snapshot()} },
+	"snapshot_replay":   func(w *World) any { return &operation.SnapshotReplay{ID: w.Snapshot()} },
+	"snapshot_diff":     func(w *World) any { return &operation.SnapshotDiff{ID: w.Snapshot(), With: w.Snapshot()} },
 	"session_get":       func(w *World) any { return &operation.SessionGet{Session: w.Asked(w.Memory()).Session} },
+	"session_list":      func(w *World) any { w.Asked(w.Memory()); return &operation.SessionList{} },
+	"session_reset":     func(w *World) any { return &operation.SessionReset{Session: w.Asked(w.Memory()).Session} },
+	"session_resume":    func(w *World) any { return &operation.SessionResume{Session: w.Reset()} },
 	"run_get":           func(w *World) any { return &operation.RunGet{ID: w.Run(Here)} },
 	"run_list":          func(w *World) any { w.Run(Here); return &operation.RunList{Namespace: Here} },
 	"run_replay":        func(w *World) any { return &operation.RunReplay{ID: w.Run(Here)} },
@@ -125,6 +135,21 @@ func (w *World) Memory() string {
 	return id
 }
 
+// Injection asks for the snapshot of a turn, about a memory.
+func (w *World) Injection(session string, turn int64, memory string) *inject.BuildRequest {
+	return &inject.BuildRequest{
+		Namespace: Here, Session: session, Turn: turn, Query: "when does the harbour close: note " + memory,
+		Policy: &inject.Policy{Ordering: inject.StablePrefix},
+		Blocks: []inject.Draft{{BlockID: "task", Category: inject.Workflow, Priority: new(1), Payload: "Answer in one sentence.", Stable: true}},
+	}
+}
+
+// Snapshot is the id of a new snapshot.
+func (w *World) Snapshot() string {
+	w.T.Helper()
+	return Try[inject.Built](w, "snapshot_build", w.Injection(w.Session(), 1, w.Memory())).SnapshotID
+}
+
 // Job is the id of a job of nobody's that waits in a namespace.
 func (w *World) Job(namespace string) string {
 	w.T.Helper()
@@ -155,6 +180,15 @@ func (w *World) Token() string {
 
 // Session names a new session.
 func (w *World) Session() string { return "session-" + w.Host.NewID() }
+
+// Reset is the name of a session in its second window.
+func (w *World) Reset() string {
+	w.T.Helper()
+	session := w.Asked(w.Memory()).Session
+	_, err := w.Host.Memories.ResetSession(w.Ctx, session)
+	w.Must(err)
+	return session
+}
 
 // Recall asks for a memory in a turn of a session.
 func (w *World) Recall(id, session string) *core.RecallRequest {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -131,6 +132,11 @@ func refusals() []Case {
 		request("audit_streams", "page", operation.AuditStreams{Paging: token}),
 		request("audit_verify", "empty head", operation.AuditVerify{Head: new(string)}),
 		request("audit_verify", "bad head", operation.AuditVerify{Head: &text}),
+		request("discover", "no intent", operation.Discover{Namespace: badSpace}),
+		request("discover", "too long", operation.Discover{Intent: strings.Repeat("x", operation.MaxIntent+1), Namespace: Here}),
+		request("session_reset", "nothing", operation.SessionReset{Session: "none"}),
+		request("session_resume", "nothing", operation.SessionResume{Session: "none"}),
+		request("session_list", "limit", operation.SessionList{Paging: limit}),
 		request("dream_dates", "no text", operation.DreamDates{}),
 		request("dream_dates", "no time", operation.DreamDates{Text: "yesterday", At: "noon"}),
 		request("dream_dates", "too long", operation.DreamDates{Text: strings.Repeat("x", operation.MaxDreamText+1)}),
@@ -259,6 +265,20 @@ func refusals() []Case {
 			again.Turn = f.Turn
 			return again
 		}, Nothing},
+		request("snapshot_build", "fields", inject.BuildRequest{
+			Namespace: Here, Turn: -1, Complexity: &two, Policy: &inject.Policy{Mode: "both", Enabled: []inject.Category{}},
+		}),
+		request("snapshot_build", "blocks", inject.BuildRequest{Namespace: Here, Session: "s", Turn: 1, Blocks: []inject.Draft{
+			{}, {BlockID: "b", Category: "memories", Payload: "<a>", Format: inject.XML, TTLTurns: new(int64)},
+		}}),
+		request("snapshot_build", "anchors", inject.BuildRequest{
+			Namespace: Here, Session: "s", Turn: 1, Policy: &inject.Policy{MaxChars: 10},
+			Blocks: []inject.Draft{{BlockID: "b", Category: inject.Safety, Priority: new(1), Payload: "longer than ten"}},
+		}),
+		request("snapshot_get", "nothing", operation.SnapshotGet{ID: nothing}),
+		request("snapshot_list", "limit", operation.SnapshotList{Namespace: Here, Paging: limit}),
+		request("snapshot_list", "page", operation.SnapshotList{Namespace: Here, Paging: token}),
+		{"snapshot_diff", "first", func(w *World) any { return &operation.SnapshotDiff{ID: w.Snapshot()} }, Nothing},
 		request("memory_reembed", "namespace", operation.MemoryReembed{Namespace: badSpace}),
 		request("memory_reflect", "no source", core.ReflectRequest{SourceIDs: []string{nothing}, Title: "t", Content: "c"}),
 		request("memory_reflect", "nothing", core.ReflectRequest{}),

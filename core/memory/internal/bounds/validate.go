@@ -75,6 +75,18 @@ func (p *Problems) Content(content string) {
 	p.Over("content", len(content), MaxContentBytes, "bytes")
 }
 
+// MaxNoteRunes bounds what feedback says about its turn.
+const MaxNoteRunes = 2000
+
+// Note checks a text about a turn; "" is none.
+func (p *Problems) Note(field, s string) {
+	if s == "" {
+		return
+	}
+	p.text(field, s)
+	p.Over(field, utf8.RuneCountInString(s), MaxNoteRunes, "characters")
+}
+
 // maxWordBytes bounds the names of agents, tags and idempotency keys.
 const maxWordBytes = 128
 

@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"time"
 
@@ -39,9 +40,12 @@ const (
 	DecisionPrefix       = "gate-decision/"
 	DecisionMemoryPrefix = "gate-decision-memory/"
 
-	TurnRecordPrefix = "turn/"
-	SessionPrefix    = "session/"
-	UserPrefix       = "memory-session/"
+	TurnRecordPrefix       = "turn/"
+	SessionPrefix          = "session/"
+	WindowPrefix           = "session-window/"
+	ReflectionPrefix       = "turn-reflection/"
+	reflectionMemoryPrefix = "turn-reflection-memory/"
+	UserPrefix             = "memory-session/"
 
 	PromotionPrefix          = "promotion/"
 	KnowledgePrefix          = "knowledge/"
@@ -123,6 +127,37 @@ func IndexKeys(m *core.Memory) [][]byte {
 
 // SessionKey is the key of a session's totals.
 func SessionKey(session string) []byte { return []byte(SessionPrefix + session) }
+
+// WindowKey is the key of a window of a session that isn't the current one.
+func WindowKey(session string, number int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(WindowPrefix+session+"/"), uint64(number))
+}
+
+// ReflectionStart is where the reflection records of a window begin, in the order of their
+// turns.
+func ReflectionStart(session string, window int64) []byte {
+	return fmt.Appendf(nil, "%s%s/%010d/", ReflectionPrefix, session, window)
+}
+
+// ReflectionKey is the key of the reflection record of a turn.
+func ReflectionKey(session string, window, turn int64) []byte {
+	return binary.BigEndian.AppendUint64(ReflectionStart(session, window), uint64(turn))
+}
+
+// ReflectionMemoryStart is where the keys of a memory begin that lead to the reflection
+// records of turns that recalled it. Each ends as the record's key does.
+func ReflectionMemoryStart(id string) []byte { return []byte(reflectionMemoryPrefix + id + "/") }
+
+// ReflectionMemoryKey notes that the reflection record of a turn may repeat a memory.
+func ReflectionMemoryKey(id, session string, window, turn int64) []byte {
+	return append(ReflectionMemoryStart(id), ReflectionKey(session, window, turn)[len(ReflectionPrefix):]...)
+}
+
+// ReflectionSession is the session of a reflection record, whose key has that ending.
+func ReflectionSession(ending string) string {
+	session, _, _ := strings.Cut(ending, "/")
+	return session
+}
 
 // UserKey notes that a session used a memory; early stores noted named uses only.
 func UserKey(id, session string) []byte { return []byte(UserPrefix + id + "/" + session) }

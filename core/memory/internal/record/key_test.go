@@ -32,6 +32,11 @@ func TestLayoutOfMemories(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("indices (-want +got):\n%s", diff)
 	}
+	pairsOfSessions := [][2]string{
+		{string(WindowKey("s", 258)), "session-window/s/\x00\x00\x00\x00\x00\x00\x01\x02"},
+		{string(ReflectionKey("s", 2, 258)), "turn-reflection/s/0000000002/\x00\x00\x00\x00\x00\x00\x01\x02"},
+		{string(ReflectionMemoryKey("m", "s", 2, 258)), "turn-reflection-memory/m/s/0000000002/\x00\x00\x00\x00\x00\x00\x01\x02"},
+	}
 	p := &Pending{ID: "p", Namespace: "a", Request: &core.ReflectRequest{SourceIDs: []string{"s"}, AgentID: "alice", IdempotencyKey: "k"}}
 	pairs := [][2]string{
 		{string(MemoryKey("m")), "memory/m"}, {string(VectorKey("m")), "memory-vector/m"}, {string(PurgedKey("m")), "memory-purged/m"},
@@ -41,7 +46,7 @@ func TestLayoutOfMemories(t *testing.T) {
 		{string(pendingKey("p")), "pending/p"}, {string(PendingKeys(p)[0]), "pending-namespace/a\x00p"}, {string(PendingKeys(p)[1]), "pending-source/s/p"},
 		{string(requestKey(p.Request)), "reflect-request/b1f0cb62a7de82250b6c728336b4fc2501ffc52f46a54c63ca98639a62b0fd2f"},
 	}
-	for _, pair := range pairs {
+	for _, pair := range append(pairs, pairsOfSessions...) {
 		if pair[0] != pair[1] {
 			t.Errorf("key %q, want %q", pair[0], pair[1])
 		}

@@ -80,6 +80,12 @@ func (t *Tx) WriteOfSession(session string, key, value []byte) error {
 	return t.Put(key, value)
 }
 
+// EraseOfSession is [Tx.Erase] for a record of a session.
+func (t *Tx) EraseOfSession(session string, key []byte) error {
+	t.prove(journal.SessionStream(session), key, "")
+	return t.Delete(key)
+}
+
 // prove notes the digest of what the transaction wrote to a key.
 func (t *Tx) prove(stream string, key []byte, digest string) {
 	if t.proofs == nil {
@@ -112,13 +118,14 @@ func (t *Tx) putProofs() error {
 func ProvenPrefixes() []string {
 	return []string{
 		MemoryPrefix, VectorPrefix, PurgedPrefix, HistoryPrefix, TurnPrefix, LinkPrefix, PendingPrefix, requestPrefix,
-		observePrefix, TurnRecordPrefix, SessionPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
+		observePrefix, TurnRecordPrefix, SessionPrefix, WindowPrefix, ReflectionPrefix, reflectionMemoryPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
 	}
 }
 
 // numbered reports whether keys with a prefix end in a number of 8 bytes.
 func numbered(key string) bool {
-	return strings.HasPrefix(key, TurnRecordPrefix) || strings.HasPrefix(key, HistoryPrefix)
+	return slices.ContainsFunc([]string{TurnRecordPrefix, HistoryPrefix, WindowPrefix, ReflectionPrefix, reflectionMemoryPrefix},
+		func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // KeyText is the form of a key in events: text, with a number in decimal.

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/discover"
+	"github.com/reflectory/reflectory/core/host/operation"
+)
+
+func discoverCommand(a *App) *cobra.Command {
+	in := &operation.Discover{}
+	c := &cobra.Command{
+		Use: "discover INTENT", Short: "Find the tool, plugin or workflow that fits an intent",
+		Long: `Find the tool, plugin or workflow that fits an intent, among those that you may use.
+If one fits surely, it is recommended; if several may be meant, a question says
+which; if nothing fits well, nothing is to be done.`,
+		Example: `  reflectory discover "check a document against a JSON Schema"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Intent = args[0]
+			answer, err := do[discover.Answer](c.Context(), a, "discover", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(answer, err)
+			}
+			return showDiscovered(a.out, answer)
+		},
+	}
+	namespaceFlag(c, &in.Namespace)
+	return c
+}
+
+func showDiscovered(out *output, answer *discover.Answer) error {
+	out.term.Line("confidence %s", answer.Confidence)
+	switch {
+	case answer.ExecutionBlocked:
+		out.term.Line("nothing fits well enough: say it in other words")
+		return nil
+	case answer.ClarificationRequired:
+		out.term.Line("%s", answer.Question)
+	default:
+		r := answer.Recommended
+		out.term.Line("use the %s %s: %s", r.Kind, oneLine(r.Name), oneLine(string(core.MustJSON(r.Usage))))
+	}
+	rows := make([][]string, len(answer.Candidates))
+	for i, r := range answer.Candidates {
+		rows[i] = []string{string(r.Kind), cell(r.Name), fmt.Sprintf("%.2f", r.FinalScore), cell(strings.TrimSpace(r.Description))}
+	}
+	return out.table([]string{"KIND", "NAME", "SCORE", "DESCRIPTION"}, rows)
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func injectCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "inject", Short: "Build what a model is told in a turn, and see why",
+		Long: `Build the prompt context of a turn from blocks, under one policy, and look at it
+later. A turn has one snapshot, which never changes: a second build returns it.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(injectBuildCommand(a), injectListCommand(a), injectShowCommand(a), injectDiffCommand(a), injectReplayCommand(a))
+	return c
+}
+
+func injectBuildCommand(a *App) *cobra.Command {
+	var file string
+	in := &inject.BuildRequest{}
+	c := &cobra.Command{
+		Use: "build", Short: "Build the snapshot of a turn, and print the prompt",
+		Long: `Build the snapshot of a turn, and print the prompt. --file has a JSON object
+{session, turn, query?, policy?, blocks?}, with blocks of {block_id, category,
+priority, payload, …}; flags go before its fields. With a query, what is known is
+collected from recall, knowledge and the session; without a turn it begins the next.
+What the policy leaves out is decided by the policy point injection.`,
+		Example: "  reflectory inject build --session monday --turn 3 --query \"how is a release deployed?\"\n  reflectory inject build --file turn.json --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := a.injectRequest(file, in)
+			if err != nil {
+				return err
+			}
+			built, err := do[inject.Built](c.Context(), a, "snapshot_build", r)
+			if err != nil || a.out.json {
+				return a.jsonOr(built, err)
+			}
+			a.out.term.Line("snapshot %s: %s", built.SnapshotID, tally(built.Snapshot))
+			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(built.Prompt))
+			return err
+		},
+	}
+	c.Flags().StringVar(&file, "file", "", "JSON `file` with the request, or - for standard input")
+	c.Flags().StringVar(&in.Session, "session", "", "the session")
+	c.Flags().Int64Var(&in.Turn, "turn", 0, "the session's turn (default: with a query, the next)")
+	c.Flags().StringVar(&in.Query, "query", "", "what to recall for the turn")
+	namespaceFlag(c, &in.Namespace)
+	return c
+}
+
+// injectRequest is the request of a file, with what flags say in place of its fields.
+func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.BuildRequest, error) {
+	if file == "" {
+		return flags, nil
+	}
+	data, err := a.input.read(file, inject.MaxRequestBytes)
+	if err != nil {
+		return nil, err
+	}
+	r, err := inject.ReadRequest(data)
+	if err != nil {
+		return nil, sdk.Wrap(file, err)
+	}
+	for _, text := range []struct{ field, flag *string }{{&r.Session, &flags.Session}, {&r.Query, &flags.Query}, {&r.Namespace, &flags.Namespace}} {
+		if *text.flag != "" {
+			*text.field = *text.flag
+		}
+	}
+	if flags.Turn != 0 {
+		r.Turn = flags.Turn
+	}
+	return r, nil
+}
+
+// tally says what is in a snapshot in a line.
+func tally(s *inject.Snapshot) string {
+	return fmt.Sprintf("%d blocks, %d characters, %d dropped, %d cut", len(s.BlocksUsed), s.CharsInjected, len(s.DroppedBlocks), len(s.TruncatedBlocks))
+}
+
+func injectListCommand(a *App) *cobra.Command {
+	in := &operation.SnapshotList{}
+	c := &cobra.Command{
+		Use: "list", Short: "List snapshots of a namespace, or of a session's turns",
+		Example: "  reflectory inject list --session monday",
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.Page[*inject.Snapshot]](c.Context(), a, "snapshot_list", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(page, err)
+			}
+			rows := make([][]string, len(page.Items))
+			for i, s := range page.Items {
+				rows[i] = []string{
+					s.SnapshotID, cell(s.SessionID), strconv.FormatInt(s.TurnID, 10), string(s.PolicyApplied.Mode),
+					strconv.Itoa(len(s.BlocksUsed)), strconv.Itoa(len(s.DroppedBlocks)), strconv.Itoa(s.CharsInjected),
+				}
+			}
+			if err := a.out.table([]string{"ID", "SESSION", "TURN", "MODE", "BLOCKS", "DROPPED", "CHARS"}, rows); err != nil {
+				return err
+			}
+			a.out.hintNext(page.NextPageToken)
+			return nil
+		},
+	}
+	namespaceFlag(c, &in.Namespace)
+	c.Flags().StringVar(&in.Session, "session", "", "only this session's, the first turn first")
+	pagingFlags(c, &in.Paging)
+	return c
+}
+
+func injectShowCommand(a *App) *cobra.Command {
+	in := &operation.SnapshotGet{}
+	return &cobra.Command{
+		Use: "show ID", Short: "Show a snapshot: its blocks, and what was dropped or cut",
+		Long: `Show a snapshot: its blocks in the order of the prompt, and what was dropped or
+cut, and why. A payload whose memory was purged is shown as [purged].`,
+		Example: "  reflectory inject show 0199b8a1", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			s, err := do[inject.Snapshot](c.Context(), a, "snapshot_get", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(s, err)
+			}
+			return a.showSnapshot(s)
+		},
+	}
+}
+
+func (a *App) showSnapshot(s *inject.Snapshot) error {
+	p := &s.PolicyApplied
+	fmt.Fprintf(a.out.Stdout, "snapshot   %s\nsession    %s, turn %d, in %s\npolicy     %s, %s, by %s\nholds      %s\n",
+		s.SnapshotID, oneLine(s.SessionID), s.TurnID, oneLine(s.Namespace), p.Mode, p.Ordering, oneLine(p.File), tally(s))
+	if s.Prefix.Chars > 0 {
+		fmt.Fprintf(a.out.Stdout, "prefix     %d characters, reused: %t\n", s.Prefix.Chars, s.Prefix.Reused)
+	}
+	fmt.Fprintf(a.out.Stdout, "digest     %s\n\n", s.Digest)
+	cut := map[string]inject.Truncated{}
+	for _, t := range s.TruncatedBlocks {
+		cut[t.BlockID] = t
+	}
+	var rows [][]string
+	for _, u := range s.BlocksUsed {
+		state := "whole"
+		if t, is := cut[u.BlockID]; is {
+			state = fmt.Sprintf("cut from %d", t.From)
+		}
+		if u.Payload == inject.PurgedPayload {
+			state = inject.PurgedPayload
+		}
+		rows = append(rows, []string{cell(u.BlockID), string(u.Category), strconv.Itoa(u.Priority), strconv.Itoa(u.Chars), state})
+	}
+	for _, d := range s.DroppedBlocks {
+		rows = append(rows, []string{cell(d.BlockID), string(d.Category), "", "", cell("dropped: " + string(d.Reason))})
+	}
+	return a.out.table([]string{"BLOCK", "CATEGORY", "PRIORITY", "CHARS", "STATE"}, rows)
+}
+
+func injectDiffCommand(a *App) *cobra.Command {
+	in := &operation.SnapshotDiff{}
+	c := &cobra.Command{
+		Use: "diff ID", Short: "Compare a snapshot with the one before, and say what broke the prefix",
+		Long: `Compare a snapshot with another, by default the one before in its session: the
+blocks that came, went, changed or moved, and the first block that differs in the
+prefix that a model's provider caches.`,
+		Example: "  reflectory inject diff 0199b8a1", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			return a.injectDiff(c.Context(), in)
+		},
+	}
+	c.Flags().StringVar(&in.With, "with", "", "the `id` of the snapshot to compare with (default: the one before in the session)")
+	return c
+}
+
+func (a *App) injectDiff(ctx context.Context, in *operation.SnapshotDiff) error {
+	d, err := do[inject.Diff](ctx, a, "snapshot_diff", in)
+	if err != nil || a.out.json {
+		return a.jsonOr(d, err)
+	}
+	switch {
+	case d.Prefix.Reused:
+		fmt.Fprintf(a.out.Stdout, "prefix     reused, %d characters\n", d.Prefix.SharedChars)
+	case d.Prefix.BrokenBy != "":
+		fmt.Fprintf(a.out.Stdout, "prefix     broken by %s (%s) after %d characters\n", oneLine(d.Prefix.BrokenBy), d.Prefix.How, d.Prefix.SharedChars)
+	}
+	fmt.Fprintf(a.out.Stdout, "characters %d, then %d\npolicy     changed: %t\n\n", d.CharsFrom, d.CharsTo, d.PolicyChanged)
+	var rows [][]string
+	for _, part := range []struct {
+		word string
+		list []inject.BlockChange
+	}{{"added", d.Added}, {"removed", d.Removed}, {"changed", d.Changed}} {
+		for _, c := range part.list {
+			rows = append(rows, []string{part.word, cell(c.BlockID), string(c.Category), cell(c.What), strconv.Itoa(c.CharsFrom), strconv.Itoa(c.CharsTo)})
+		}
+	}
+	return a.out.table([]string{"CHANGE", "BLOCK", "CATEGORY", "WHAT", "BEFORE", "AFTER"}, rows)
+}
+
+func injectReplayCommand(a *App) *cobra.Command {
+	in := &operation.SnapshotReplay{}
+	return &cobra.Command{
+		Use: "replay ID", Short: "Make a snapshot again, and say whether it comes out the same",
+		Long: `Make a snapshot again from the blocks and the policy that it was made from. It
+comes out the same, also after a purge: digests stand for what was purged.`,
+		Example: "  reflectory inject replay 0199b8a1", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			r, err := do[inject.Replay](c.Context(), a, "snapshot_replay", in)
+			if err != nil {
+				return err
+			}
+			return a.out.printResult(r, "same: %t, verified: %t, purged blocks: %d", r.Same, r.Verified, len(r.Purged))
+		},
+	}
+}

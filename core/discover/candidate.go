@@ -1,0 +1,51 @@
+package discover
+
+import (
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Kind says what a candidate is.
+type Kind string
+
+// The kinds of candidates.
+const (
+	Tool     Kind = "tool"     // an operation
+	Plugin   Kind = "plugin"   // one that is installed
+	Workflow Kind = "workflow" // one that was run
+)
+
+// MaxRuns is how many of a candidate's last runs count.
+const MaxRuns = 50
+
+// Candidate is something that an intent may be about.
+type Candidate struct {
+	Kind        Kind
+	Name        string
+	Description string
+	Examples    []string
+	// Usage says how to use it.
+	Usage Usage
+	// Runs are its last runs that ended, at most [MaxRuns], and Successes those that
+	// passed.
+	Runs, Successes int
+}
+
+// Usage is a call in which texts in angle brackets stand for what the caller fills in.
+type Usage struct {
+	// Operation is what to call, such as run_start.
+	Operation string         `json:"operation"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// text is what an intent is compared with. A name counts as a whole and by its parts.
+func (c *Candidate) text() string {
+	parts := strings.FieldsFunc(c.Name, func(r rune) bool { return strings.ContainsRune("_-/.", r) })
+	return strings.Join(append([]string{c.Name, strings.Join(parts, " "), c.Description}, c.Examples...), "\n")
+}
+
+// successRate is how often it succeeds: one half before the first run.
+func (c *Candidate) successRate() float64 {
+	return core.Rounded(float64(c.Successes+1) / float64(c.Runs+2))
+}

@@ -1,0 +1,80 @@
+package discover
+
+import (
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// MaxCandidates is how many candidates an answer has at most.
+const MaxCandidates = 5
+
+// The confidences.
+const (
+	High   = "high"
+	Medium = "medium"
+	Low    = "low"
+)
+
+// Answer is what fits an intent.
+type Answer struct {
+	Intent string `json:"intent"`
+	// Confidence is how sure the first candidate is: high, medium or low.
+	Confidence string `json:"confidence"`
+	// Recommended is what to use, if the confidence is high.
+	Recommended *Ranked `json:"recommended,omitempty"`
+	// Candidates are the best ones, at most five; none if the confidence is low.
+	Candidates []Ranked `json:"candidates"`
+	// ClarificationRequired says that the caller is to answer Question before anything is
+	// done: the confidence is medium.
+	ClarificationRequired bool   `json:"clarification_required"`
+	Question              string `json:"question,omitempty"`
+	// ExecutionBlocked says that nothing is to be done: the confidence is low.
+	ExecutionBlocked bool `json:"execution_blocked"`
+}
+
+// RoutingInput is what the routing policy sees of the best candidates in a namespace; nil if
+// there is none.
+func RoutingInput(namespace string, best []Ranked) *core.RoutingInput {
+	if len(best) == 0 {
+		return nil
+	}
+	in := &core.RoutingInput{
+		Namespace: namespace, Score: best[0].Score, SuccessRate: best[0].SuccessRate, FinalScore: best[0].FinalScore,
+		Lead: best[0].FinalScore, Candidates: int64(len(best)),
+	}
+	if len(best) > 1 {
+		in.Lead = core.Rounded(best[0].FinalScore - best[1].FinalScore)
+	}
+	return in
+}
+
+// NewAnswer is the answer for the best candidates with a confidence. Nothing found is low.
+func NewAnswer(intent, confidence string, best []Ranked) *Answer {
+	a := &Answer{Intent: intent, Confidence: confidence, Candidates: []Ranked{}}
+	if len(best) == 0 {
+		a.Confidence = Low
+	}
+	switch a.Confidence {
+	case High:
+		a.Recommended, a.Candidates = &best[0], best
+	case Medium:
+		a.Candidates, a.ClarificationRequired = best, true
+		a.Question = question(best)
+	default:
+		a.Confidence, a.ExecutionBlocked = Low, true
+	}
+	return a
+}
+
+// question asks which of the candidates is meant.
+func question(best []Ranked) string {
+	if len(best) == 1 {
+		return "Do you mean the " + string(best[0].Kind) + " " + best[0].Name + "?"
+	}
+	names := make([]string, len(best))
+	for i, r := range best {
+		names[i] = "the " + string(r.Kind) + " " + r.Name
+	}
+	return "Which one do you mean: " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] + "?"
+}

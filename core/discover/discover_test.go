@@ -1,0 +1,90 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core/memory/embed"
+)
+
+var shelf = []Candidate{
+	{Kind: Plugin, Name: "acme/invoice-check", Description: "Checks the totals of invoices.", Runs: 10, Successes: 10},
+	{Kind: Plugin, Name: "acme/invoice-print", Description: "Prints invoices.", Runs: 10, Successes: 2},
+	{Kind: Workflow, Name: "translate", Description: "Translates letters.", Examples: []string{"Turn a German letter into English"}},
+	{Kind: Tool, Name: "memory_recall", Description: "Find the memories that fit a query best."},
+}
+
+// TestRank_Scores: words of the name, description and examples count, and the success rate
+// decides between equals.
+func TestRank_Scores(t *testing.T) {
+	for intent, want := range map[string]string{
+		"check invoice totals":  "acme/invoice-check",
+		"print an invoice":      "acme/invoice-print",
+		"german letter english": "translate",
+		"recall memories":       "memory_recall",
+		"invoice":               "acme/invoice-check", // both fit; this one succeeds
+	} {
+		ranked, err := Rank(t.Context(), intent, shelf, embed.Hashed{}, MaxCandidates)
+		if err != nil || len(ranked) == 0 || ranked[0].Name != want {
+			t.Errorf("%q finds %+v, %v; not %s", intent, ranked, err, want)
+			continue
+		}
+		for i, r := range ranked {
+			if r.Score < 0 || r.Score > 1 || r.FinalScore > r.Score || i > 0 && r.FinalScore > ranked[i-1].FinalScore {
+				t.Errorf("%q ranks %+v", intent, ranked)
+			}
+		}
+	}
+	if ranked, err := Rank(t.Context(), "xyzzy", shelf, nil, MaxCandidates); err != nil || len(ranked) != 0 {
+		t.Errorf("nothing is found as %+v, %v", ranked, err)
+	}
+}
+
+// broken is an embedder that fails.
+type broken struct{}
+
+func (broken) Model() string { return "broken" }
+func (broken) Embed(context.Context, []string) ([][]float32, error) {
+	return nil, errors.New("it is down")
+}
+
+// TestRank_OrderNeverMatters: candidates in any order, and an embedder that fails, which is
+// as good as none.
+func TestRank_OrderNeverMatters(t *testing.T) {
+	want, err := Rank(t.Context(), "check an invoice", shelf, nil, MaxCandidates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		list := append([]Candidate{}, shelf...)
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		got, err := Rank(t.Context(), "check an invoice", list, broken{}, MaxCandidates)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatalf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// TestAnswer has each band.
+func TestAnswer(t *testing.T) {
+	best := []Ranked{{Kind: Plugin, Name: "a", FinalScore: .8}, {Kind: Tool, Name: "b", FinalScore: .6}, {Kind: Workflow, Name: "c"}}
+	if in := RoutingInput("ns", best); in.Lead != .2 || in.Candidates != 3 || RoutingInput("ns", nil) != nil || RoutingInput("ns", best[:1]).Lead != .8 {
+		t.Errorf("the policy sees %+v", in)
+	}
+	if a := NewAnswer("i", High, best); a.Recommended.Name != "a" || len(a.Candidates) != 3 || a.ClarificationRequired || a.ExecutionBlocked {
+		t.Errorf("high is %+v", a)
+	}
+	if a := NewAnswer("i", Medium, best); a.Recommended != nil || !a.ClarificationRequired || a.Question != "Which one do you mean: the plugin a, the tool b or the workflow c?" {
+		t.Errorf("medium is %+v", a)
+	}
+	for _, a := range []*Answer{NewAnswer("i", Low, best), NewAnswer("i", High, nil), NewAnswer("i", "", best)} {
+		if a.Confidence != Low || !a.ExecutionBlocked || len(a.Candidates) != 0 || a.Candidates == nil {
+			t.Errorf("low is %+v", a)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package operation
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/discover"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// MaxIntent is the longest intent, in characters.
+const MaxIntent = 2000
+
+// moreRanked is how many candidates are ranked: the access policy may refuse some of them.
+const moreRanked = 4 * discover.MaxCandidates
+
+// discoveries are the operations that find what there is to use.
+func discoveries() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "discover", Method: "POST", Path: "/v1/discover", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Find the tool, plugin or workflow that fits an intent, and how sure that is.",
+		}, inNamespace(func(in *Discover) *string { return &in.Namespace }), discoverDo),
+	}
+}
+
+// Discover asks what fits an intent.
+type Discover struct {
+	// Intent says what is to be done, in up to [MaxIntent] characters.
+	Intent string `json:"intent"`
+	// Namespace is where it is to be done; "" is the configured one.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+func (in *Discover) check() error {
+	var problems []error
+	add := func(format string, args ...any) {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "intent_invalid", format, args...).WithDetail("field", "intent"))
+	}
+	switch n := utf8.RuneCountInString(in.Intent); {
+	case strings.TrimSpace(in.Intent) == "":
+		add("intent is blank")
+	case !utf8.ValidString(in.Intent):
+		add("intent isn't UTF-8")
+	case n > MaxIntent:
+		add("intent has %d characters (limit %d)", n, MaxIntent)
+	}
+	return core.JoinErrors(append(problems, core.CheckNamespace(in.Namespace))...)
+}
+
+func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.Answer, err error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	var ranked []discover.Ranked
+	err = c.withSet(func(set *install.Set) error {
+		key := core.Digest(core.MustJSON([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
+		ranked, err = c.Host.Discover(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
+			return c.candidates(ctx, set)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	best, err := c.usable(ctx, in.Namespace, ranked)
+	if err != nil {
+		return nil, err
+	}
+	confidence := discover.Low
+	if seen := discover.RoutingInput(in.Namespace, best); seen != nil {
+		confidence = c.Host.Policies.Routing(ctx, seen).Confidence
+	}
+	return discover.NewAnswer(in.Intent, confidence, best), ctx.Err()
+}
+
+// locked are the installed plugins with their digests.
+func locked(set *install.Set) (list [][2]string) {
+	for _, p := range set.Plugins() {
+		list = append(list, [2]string{p.Name + "@" + p.Version, p.Digest()})
+	}
+	return list
+}
+
+// usable are the best candidates that the access policy lets the caller use.
+func (c *Call) usable(ctx context.Context, namespace string, ranked []discover.Ranked) (best []discover.Ranked, err error) {
+	for _, r := range ranked {
+		if len(best) == discover.MaxCandidates {
+			break
+		}
+		o, err := Find(r.Usage.Operation)
+		if err != nil {
+			return nil, err
+		}
+		if c.policyAllows(ctx, &o, namespace) == nil {
+			best = append(best, r)
+		}
+	}
+	return best, nil
+}
+
+// candidates are what the caller has the scopes for: operations, installed plugins that can
+// run, and the workflows that were run in namespaces that it reaches.
+func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discover.Candidate, err error) {
+	for _, o := range Table() {
+		if c.caller.Has(o.Scope) && o.Name != "discover" {
+			list = append(list, discover.Candidate{Kind: discover.Tool, Name: o.Name, Description: o.Doc, Usage: o.usage()})
+		}
+	}
+	runs, judges := c.caller.Has(core.ScopeRun), c.caller.Has(core.ScopeEvaluate)
+	if !runs && !judges {
+		return list, nil
+	}
+	known, err := c.Host.KnownFromRuns(ctx, c.reaches)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range set.Plugins() {
+		usage, may := pluginUsage(p, runs, judges)
+		if !may {
+			continue
+		}
+		candidate := discover.Candidate{Kind: discover.Plugin, Name: p.Name, Description: p.Package.Description, Usage: usage}
+		if record := known.Plugins[p.Name]; record != nil {
+			candidate.Runs, candidate.Successes = record.Runs, record.Successes
+		}
+		list = append(list, candidate)
+	}
+	if runs {
+		list = append(list, known.Workflows...)
+	}
+	return list, nil
+}
+
+// usage is a call of the operation with the fields that it can't do without.
+func (o *Operation) usage() discover.Usage {
+	u := discover.Usage{Operation: o.Name, Arguments: map[string]any{}}
+	for _, field := range reflect.VisibleFields(o.in) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !strings.Contains(options, "omitempty") {
+			u.Arguments[name] = "<" + name + ">"
+		}
+	}
+	return u
+}
+
+// pluginUsage is how a caller that may start runs, or judge single outputs, can use a plugin.
+func pluginUsage(p *install.Plugin, runs, judges bool) (u discover.Usage, may bool) {
+	if p.Problem != nil || p.Package == nil {
+		return u, false
+	}
+	step := "plugin: " + p.Name + "\nconfig: {}\n"
+	can := func(kind sdk.Kind) bool { return slices.Contains(p.Package.Kinds, kind) }
+	switch {
+	case judges && can(sdk.KindEvaluator):
+		return discover.Usage{Operation: "evaluate", Arguments: map[string]any{"evaluator": step, "output": "<output>"}}, true
+	case judges && can(sdk.KindCorrector):
+		return discover.Usage{Operation: "correct", Arguments: map[string]any{"corrector": step, "output": "<output>", "errors": "<errors>"}}, true
+	case runs:
+		return discover.Usage{Operation: "run_start", Arguments: map[string]any{"workflow": "<a workflow with a step of " + p.Name + ">"}}, true
+	}
+	return u, false
+}

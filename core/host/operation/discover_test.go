@@ -1,0 +1,99 @@
+package operation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/discover"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// found asks what fits an intent.
+func found(w *world, c core.Caller, intent string) *discover.Answer {
+	w.T.Helper()
+	out, err := w.Do(c, "discover", &operation.Discover{Intent: intent, Namespace: here})
+	w.Must(err)
+	return out.(*discover.Answer)
+}
+
+// names are the names of candidates.
+func names(a *discover.Answer) string {
+	var list []string
+	for _, r := range a.Candidates {
+		list = append(list, r.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+// TestDiscover_Bands: each band says what to do.
+func TestDiscover_Bands(t *testing.T) {
+	w := newWorld(t)
+	if a := found(w, core.Operator(""), "xyzzy plugh"); a.Confidence != discover.Low || !a.ExecutionBlocked || len(a.Candidates) != 0 {
+		t.Errorf("what nothing fits is answered %+v", a)
+	}
+	a := found(w, core.Operator(""), "find the memories that fit a query best")
+	if a.Confidence != discover.Medium || !a.ClarificationRequired || a.Question == "" || a.Candidates[0].Name != "memory_recall" || len(a.Candidates) > discover.MaxCandidates {
+		t.Errorf("what one fits is answered %+v", a)
+	}
+	if r := a.Candidates[0]; r.Usage.Operation != "memory_recall" || r.Usage.Arguments["query"] != "<query>" || r.Reason == "" || r.SuccessRate != .5 {
+		t.Errorf("the candidate is %+v", r)
+	}
+}
+
+// TestDiscover_OnlyWhatTheCallerMayUse: an operation without its scope is no candidate.
+func TestDiscover_OnlyWhatTheCallerMayUse(t *testing.T) {
+	w := newWorld(t)
+	reader := core.Caller{Subject: "reader", Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{here}}
+	o, err := operation.Find("token_new")
+	w.Must(err)
+	intent := o.Name + " " + o.Doc
+	if got := names(found(w, core.Operator(""), intent)); !strings.Contains(got, "token_new") {
+		t.Errorf("the operator is offered %s", got)
+	}
+	if got := names(found(w, reader, intent)); strings.Contains(got, "token") {
+		t.Errorf("a reader is offered %s", got)
+	}
+	_, err = w.Do(stranger(), "discover", &operation.Discover{Intent: intent, Namespace: here})
+	w.Refused(err, sdk.Denied, "namespace_denied")
+}
+
+// TestDiscover_WorkflowsThatRan: a workflow is found by its description and examples, by
+// those who reach where it ran, and how its runs went counts, once fifty have ended.
+func TestDiscover_WorkflowsThatRan(t *testing.T) {
+	w := operationtest.New(t)
+	ctx := core.WithCaller(w.Ctx, core.Operator(""))
+	text := "name: letters\ndescription: Translates business letters.\nexamples: [Turn a German letter into English]\n" +
+		"nodes:\n- name: keep\n  action: memory.observe\n  with: {content: a letter}\n"
+	run := func() {
+		t.Helper()
+		if _, err := operation.Do(ctx, operation.Call{Host: w.Host}, "run_start", &operation.RunStart{Workflow: text, Namespace: here}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	a := found(w, core.Operator(""), "german letter into english")
+	if len(a.Candidates) == 0 || a.Candidates[0].Name != "letters" || a.Candidates[0].SuccessRate != core.Rounded(2.0/3) || a.Candidates[0].Usage.Arguments["workflow"] != text {
+		t.Fatalf("it is answered %+v", a)
+	}
+	out, err := w.Do(stranger(), "discover", &operation.Discover{Intent: "german letter into english", Namespace: elsewhere + "/x"})
+	w.Must(err)
+	if got := names(out.(*discover.Answer)); strings.Contains(got, "letters") {
+		t.Errorf("somebody elsewhere is offered %s", got)
+	}
+	for range 49 {
+		run()
+	}
+	rate := func() float64 {
+		return found(w, core.Operator(""), "german letter into english").Candidates[0].SuccessRate
+	}
+	if got := rate(); got != core.Rounded(2.0/3) {
+		t.Errorf("before fifty runs ended, the rate is %v", got)
+	}
+	run()
+	if got := rate(); got != core.Rounded(51.0/52) {
+		t.Errorf("after fifty runs ended, the rate is %v", got)
+	}
+}

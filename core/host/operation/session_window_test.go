@@ -1,0 +1,259 @@
+package operation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// sound checks the store.
+func sound(w *world) {
+	w.T.Helper()
+	if checked := try[operation.StoreChecked](w, "store_check", &operation.StoreCheck{}); !checked.Valid {
+		w.T.Errorf("the store has %+v", checked.Problems)
+	}
+}
+
+// windowsApart checks that each window of a session knows exactly its own turns.
+func windowsApart(w *world, c core.Caller, session string) {
+	w.T.Helper()
+	out, err := w.Do(c, "session_get", &operation.SessionGet{Session: session, Paging: operation.Paging{Limit: operation.MaxLimit}})
+	w.Must(err)
+	s := out.(*operation.Session)
+	want := map[int64][]string{}
+	for _, turn := range s.Items {
+		want[turn.Window] = append(want[turn.Window], fmt.Sprintf("%s:%d", session, turn.Turn))
+	}
+	for window := int64(1); window <= s.Windows; window++ {
+		_, err := w.Do(c, "session_resume", &operation.SessionResume{Session: session, Window: window})
+		w.Must(err)
+		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, c), session, 0)
+		w.Must(err)
+		var got []string
+		for _, turn := range known.Turns {
+			got = append(got, turn.Text)
+		}
+		if !slices.Equal(got, want[window]) {
+			w.T.Errorf("window %d of session %s knows %v, and had %v", window, session, got, want[window])
+		}
+	}
+}
+
+// turnOf is a turn of a caller's session with an outcome and a summary; the answer is its
+// number and the session's bias.
+func turnOf(w *world, c core.Caller, session string, outcome core.Outcome, summary string) (int64, float64) {
+	w.T.Helper()
+	out, err := w.Do(c, "memory_recall", &core.RecallRequest{Session: session, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: here}})
+	w.Must(err)
+	turn := out.(*operation.Recalled).Turn
+	out, err = w.Do(c, "memory_feedback", &core.FeedbackRequest{Session: session, Turn: turn, Outcome: outcome, Summary: summary})
+	w.Must(err)
+	return turn, out.(*core.FeedbackResult).Bias
+}
+
+// TestSession_Windows: a reset begins at bias 0 and a resume goes on with what the window
+// had, while turns are numbered through; each window only knows its own turns.
+func TestSession_Windows(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	me := subject("me")
+	enter := func(name string, in any) *memory.Session {
+		out, err := w.Do(me, name, in)
+		w.Must(err)
+		return out.(*memory.Session)
+	}
+	turnOf(w, me, "s", core.OutcomeSuccess, "one")
+	_, before := turnOf(w, me, "s", core.OutcomeSuccess, "two")
+	if s := enter("session_reset", &operation.SessionReset{Session: "s"}); s.Bias != 0 || s.Window != 2 || s.Windows != 2 || s.NextTurn != 3 {
+		t.Errorf("after the reset it is %+v", s)
+	}
+	if turn, bias := turnOf(w, me, "s", core.OutcomeFailure, "three"); turn != 3 || bias != -.15 {
+		t.Errorf("the new window's first turn is %d, with bias %v", turn, bias)
+	}
+	if s := enter("session_resume", &operation.SessionResume{Session: "s"}); s.Bias != before || s.Window != 1 || s.Windows != 2 || s.NextTurn != 4 || s.Feedbacks != 2 {
+		t.Errorf("the first window goes on as %+v, with bias %v before", s, before)
+	}
+	if turn, _ := turnOf(w, me, "s", core.OutcomePartial, "four"); turn != 4 {
+		t.Errorf("the first window goes on with turn %d", turn)
+	}
+	for window, want := range map[int64]string{1: "one two four", 2: "three"} {
+		enter("session_resume", &operation.SessionResume{Session: "s", Window: window})
+		c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", 0)
+		w.Must(err)
+		var got []string
+		for _, turn := range c.Turns {
+			got = append(got, turn.Text)
+		}
+		if strings.Join(got, " ") != want || c.Turn != 5 {
+			t.Errorf("window %d knows %v, in turn %d", window, got, c.Turn)
+		}
+	}
+	if s := enter("session_reset", &operation.SessionReset{Session: "s"}); s.Window != 3 || s.Windows != 3 {
+		t.Errorf("another reset opens %+v", s)
+	}
+	for _, window := range []int64{-1, 4} {
+		_, err := w.Do(me, "session_resume", &operation.SessionResume{Session: "s", Window: window})
+		w.Refused(err, sdk.NotFound, "window_not_found")
+	}
+	sound(w)
+}
+
+// TestSession_FeedbackAfterAReset: a turn that was open belongs to its own window, whose
+// bias its feedback moves, and takes no recall of another window.
+func TestSession_FeedbackAfterAReset(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	me := subject("me")
+	recall := &core.RecallRequest{Session: "s", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: here}}
+	_, err := w.Do(me, "memory_recall", recall)
+	w.Must(err)
+	_, err = w.Do(me, "session_reset", &operation.SessionReset{Session: "s"})
+	w.Must(err)
+	again := *recall
+	again.Turn = 1
+	_, err = w.Do(me, "memory_recall", &again)
+	w.Refused(err, sdk.Conflict, "turn_out_of_order")
+	for _, step := range []struct {
+		source  string
+		outcome core.Outcome
+		bias    float64
+	}{{"text", core.OutcomeFailure, -.15}, {"user", core.OutcomeSuccess, .15}} {
+		out, err := w.Do(me, "memory_feedback", &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: step.outcome, Source: step.source})
+		w.Must(err)
+		if got := out.(*core.FeedbackResult).Bias; got != step.bias {
+			t.Errorf("after feedback by %s the first window's bias is %v", step.source, got)
+		}
+	}
+	if s := try[operation.Page[memory.Session]](w, "session_list", &operation.SessionList{}); len(s.Items) != 0 {
+		t.Errorf("the operator's sessions are %+v", s.Items)
+	}
+	head, err := w.Host.Memories.SessionHead(w.Ctx, "s")
+	w.Must(err)
+	if head.Bias != 0 || head.Window != 2 || head.Feedbacks != 0 {
+		t.Errorf("the second window is %+v", head)
+	}
+	sound(w)
+}
+
+// TestSession_HintIsForTheNextTurnOnly follows a hint from its feedback on.
+func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	me := subject("me")
+	turnOf(w, me, "s", core.OutcomeSuccess, "")
+	out, err := w.Do(me, "memory_recall", &core.RecallRequest{Session: "s", Query: "harbour"})
+	w.Must(err)
+	_, err = w.Do(me, "memory_feedback", &core.FeedbackRequest{
+		Session: "s", Turn: out.(*operation.Recalled).Turn, Outcome: core.OutcomeFailure, NextTurnHint: "ask the harbour master",
+		CorrectiveAction: "asked", ToolOutcomes: []core.ToolOutcome{{Tool: "phone"}},
+	})
+	w.Must(err)
+	ctx := core.WithCaller(w.Ctx, me)
+	c, err := w.Host.Memories.SessionContext(ctx, "s", 0)
+	w.Must(err)
+	if c.Hint != "ask the harbour master" || c.Turn != 3 || c.HintTurn != 3 || c.FailureClass != core.FailureToolError {
+		t.Errorf("the next turn is told %+v", c)
+	}
+	_, err = w.Do(me, "memory_recall", &core.RecallRequest{Session: "s", Turn: 5, Query: "harbour"})
+	w.Must(err)
+	_, err = w.Do(me, "memory_recall", &core.RecallRequest{Session: "s", Turn: 6, Query: "harbour"})
+	w.Must(err)
+	for turn, hinted := range map[int64]int64{5: 5, 6: 5} {
+		c, err := w.Host.Memories.SessionContext(ctx, "s", turn)
+		w.Must(err)
+		if c.HintTurn != hinted {
+			t.Errorf("the hint in turn %d is for turn %d, not %d", turn, c.HintTurn, hinted)
+		}
+	}
+}
+
+// TestSession_PurgeTakesItsTexts: what a turn's feedback said goes with any memory that the
+// turn recalled, and the store's check still holds.
+func TestSession_PurgeTakesItsTexts(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	me := subject("me")
+	for range 2 {
+		turnOf(w, me, "s", core.OutcomeSuccess, "The harbour closes at noon.")
+	}
+	_, err := w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
+	w.Must(err)
+	out, err := w.Do(me, "session_get", &operation.SessionGet{Session: "s"})
+	w.Must(err)
+	for _, turn := range out.(*operation.Session).Items {
+		if r := turn.Reflection; r == nil || r.Summary != "" || !r.Purged || r.Outcome != core.OutcomeSuccess {
+			t.Errorf("turn %d says %+v", turn.Turn, r)
+		}
+	}
+	c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", 0)
+	w.Must(err)
+	if len(c.Turns) != 0 {
+		t.Errorf("the next turn is told %+v", c.Turns)
+	}
+	sound(w)
+}
+
+// TestSession_ManyAtOnce has two sessions of a user and one of another recall, reset,
+// resume and get feedback all at once: no turn number comes twice, and no window knows a
+// turn of another, of another session, or of another user.
+func TestSession_ManyAtOnce(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	type of struct {
+		caller  core.Caller
+		session string
+	}
+	sessions := []of{{subject("one"), "a"}, {subject("one"), "b"}, {subject("two"), "c"}}
+	const workers, rounds = 3, 8
+	var mu sync.Mutex
+	turns := map[string][]int64{}
+	var all sync.WaitGroup
+	for _, s := range sessions {
+		turnOf(w, s.caller, s.session, core.OutcomeSuccess, s.session+":1")
+		for n := range workers {
+			all.Go(func() {
+				for i := range rounds {
+					out, err := w.Do(s.caller, "memory_recall", &core.RecallRequest{Session: s.session, Query: "harbour"})
+					if err != nil {
+						t.Errorf("recall: %v", err)
+						return
+					}
+					turn := out.(*operation.Recalled).Turn
+					mu.Lock()
+					turns[s.session] = append(turns[s.session], turn)
+					mu.Unlock()
+					switch (n + i) % 3 {
+					case 0:
+						_, err = w.Do(s.caller, "session_reset", &operation.SessionReset{Session: s.session})
+					case 1:
+						_, err = w.Do(s.caller, "session_resume", &operation.SessionResume{Session: s.session, Window: 1})
+					}
+					if err != nil {
+						t.Errorf("window: %v", err)
+					}
+					if _, err = w.Do(s.caller, "memory_feedback", &core.FeedbackRequest{
+						Session: s.session, Turn: turn, Outcome: core.OutcomePartial, Summary: fmt.Sprintf("%s:%d", s.session, turn),
+					}); err != nil {
+						t.Errorf("feedback: %v", err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	for _, s := range sessions {
+		got := slices.Sorted(slices.Values(turns[s.session]))
+		if len(slices.Compact(slices.Clone(got))) != workers*rounds || got[0] != 2 || got[len(got)-1] != workers*rounds+1 {
+			t.Errorf("session %s had the turns %v", s.session, got)
+		}
+		windowsApart(w, s.caller, s.session)
+	}
+	sound(w)
+}

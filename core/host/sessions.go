@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/inject/rolemix"
+	"github.com/reflectory/reflectory/core/inject/window"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/memory/text"
+)
+
+// A turn's prompt has up to three blocks of its session: the hint of the turn before, the
+// summaries of the window's newest turns, and a sentence for each of its oldest. They are
+// XML, since models and users wrote their texts: whatever these say, it can't end its place.
+
+// RoleMixDir is the folder in the data folder where operators put mixes of roles.
+const RoleMixDir = "role-mixes"
+
+// The priorities of a session's blocks.
+const (
+	hintPriority    = 600
+	earlierPriority = 550
+	recentPriority  = 450
+)
+
+// sessionBlocks are the blocks of sessions, and what policies see of them.
+type sessionBlocks struct{ host *Host }
+
+var (
+	_ inject.Source   = sessionBlocks{}
+	_ inject.Sessions = sessionBlocks{}
+)
+
+// Blocks implements [inject.Source]. It begins a turn that no recall has begun, so that the
+// prompt belongs to a turn of its session, whose owner is known.
+func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inject.Draft, err error) {
+	if t.Query == "" {
+		by := core.TurnRef{Session: t.SessionID, Turn: t.TurnID}
+		if err := s.host.Memories.BeginTurn(ctx, by, t.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	c, folded, err := s.read(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	source := "session/" + c.Session
+	block := func(id string, category inject.Category, priority int, payload string) inject.Draft {
+		return inject.Draft{BlockID: id, Category: category, Priority: &priority, Payload: payload, Source: source + "/" + id, Format: inject.XML}
+	}
+	if c.Hint != "" {
+		hint := block("hint", inject.Reflection, hintPriority, "<hint>"+text.Escape(c.Hint)+"</hint>")
+		hint.TTLTurns, hint.CreatedTurn = new(int64(1)), &c.HintTurn
+		drafts = append(drafts, hint)
+	}
+	if len(folded.Earlier) > 0 {
+		earlier := block("earlier_turns", inject.SessionInjection, earlierPriority, turnsXML("earlier_turns", folded.Earlier))
+		earlier.Stable = true
+		drafts = append(drafts, earlier)
+	}
+	if len(folded.Recent) > 0 { // the newest first: what doesn't fit is cut from the end
+		slices.Reverse(folded.Recent)
+		drafts = append(drafts, block("recent_turns", inject.SessionInjection, recentPriority, turnsXML("recent_turns", folded.Recent)))
+	}
+	return drafts, nil
+}
+
+// State implements [inject.Sessions].
+func (s sessionBlocks) State(ctx context.Context, t *inject.Turn) (inject.SessionState, error) {
+	c, folded, err := s.read(ctx, t)
+	if err != nil {
+		return inject.SessionState{}, err
+	}
+	return inject.SessionState{Bias: c.Bias, FailureClass: string(c.FailureClass), WindowFill: folded.Fill}, nil
+}
+
+// read reads what the session of a turn can tell its prompt. How full the window is counts
+// in prompts of the default size: the turn's own is decided by who sees that.
+func (s sessionBlocks) read(ctx context.Context, t *inject.Turn) (*memory.SessionContext, *window.Folded, error) {
+	c, err := s.host.Memories.SessionContext(ctx, t.SessionID, t.TurnID)
+	if err != nil {
+		return nil, nil, err
+	}
+	turns := make([]window.Turn, len(c.Turns))
+	for i, turn := range c.Turns {
+		turns[i] = window.Turn{Number: turn.Turn, Text: turn.Text}
+	}
+	return c, window.Fold(turns, inject.DefaultMaxChars), nil
+}
+
+// turnsXML is an element with one child for each turn.
+func turnsXML(name string, turns []window.Turn) string {
+	var b strings.Builder
+	b.WriteString("<" + name + ">")
+	for _, t := range turns {
+		fmt.Fprintf(&b, "\n<turn n=\"%d\">%s</turn>", t.Number, text.Escape(t.Text))
+	}
+	b.WriteString("\n</" + name + ">")
+	return b.String()
+}
+
+// roleMixer makes mixes of roles, of the profiles that came with the program and the
+// operator's.
+func (h *Host) roleMixer() inject.RoleMixer {
+	return &rolemix.Mixer{Dir: filepath.Join(h.config.Settings.DataDir.Value, RoleMixDir)}
+}
+
+// injectedMemories says what was in the prompts of turns.
+type injectedMemories struct{}
+
+// Injected implements [memory.Injection].
+func (injectedMemories) Injected(r core.Reader, by core.TurnRef) (*memory.Injected, error) {
+	id, memories, found, err := inject.Offered(r, by.Session, by.Turn)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &memory.Injected{SnapshotID: id, MemoryIDs: memories}, nil
+}

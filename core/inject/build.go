@@ -1,0 +1,369 @@
+package inject
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// MaxBlocks is how many blocks a turn's context is made from at most.
+const MaxBlocks = 1000
+
+// The priorities of what the host collects: recalled text comes after what sessions and
+// role mixes bring, the best first.
+const (
+	knowledgePriority = 400
+	recallPriority    = 300
+)
+
+// half is what complexity and risk are if the caller gives none.
+const half = .5
+
+// BuildRequest asks for the snapshot of a turn.
+type BuildRequest struct {
+	// Namespace is where the turn's memories are; "" is the configured one.
+	Namespace string `json:"namespace,omitempty"`
+	// Session is the session.
+	Session string `json:"session"`
+	// Turn is the session's turn; 0, with a query, begins the next.
+	Turn int64 `json:"turn,omitempty"`
+	// Query is what is recalled for the turn; "" recalls nothing.
+	Query string `json:"query,omitempty"`
+	// Policy is what the turn may hold. What it leaves out is decided by the policy
+	// injection.
+	Policy *Policy `json:"policy,omitempty"`
+	// Blocks are the caller's own.
+	Blocks []Draft `json:"blocks,omitempty"`
+	// Complexity is how complex the task is, from 0 to 1; .5 if it is missing.
+	Complexity *float64 `json:"complexity,omitempty"`
+	// Risk is how much a mistake would harm, from 0 to 1; .5 if it is missing.
+	Risk *float64 `json:"risk,omitempty"`
+}
+
+// MaxRequestBytes bounds a request as JSON.
+const MaxRequestBytes = 8 << 20
+
+// ReadRequest decodes a request from JSON, and refuses a field that it doesn't know.
+func ReadRequest(data []byte) (*BuildRequest, error) {
+	r := new(BuildRequest)
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(r)
+	if err == nil && d.More() {
+		err = errors.New("more text follows")
+	}
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "snapshot_request_invalid", "the request for a snapshot can't be read: %w", core.JSONProblem(err)).
+			WithHint("it is an object with session, turn, query, policy and blocks")
+	}
+	return r, nil
+}
+
+// Built is the snapshot of a turn, and the prompt that it is.
+type Built struct {
+	*Snapshot
+	// Prompt is the payloads, with a blank line between each two. It isn't stored.
+	Prompt string `json:"prompt"`
+	// Duplicate is whether the turn had a snapshot already, which is returned.
+	Duplicate bool `json:"duplicate"`
+}
+
+// Recaller recalls memories. [core.Memories] does.
+type Recaller interface {
+	Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error)
+}
+
+// Decider decides the policy of a turn.
+type Decider interface {
+	Injection(ctx context.Context, in *core.InjectionInput) core.InjectionOutcome
+}
+
+// Builder collects what is known for a turn, has the policy decided, and stores the
+// snapshot. It is safe for concurrent use.
+type Builder struct {
+	// Repository, Recaller, Decider and Clock are required.
+	Repository *Repository
+	Recaller   Recaller
+	Decider    Decider
+	Clock      core.Clock
+	// Sources have blocks for every turn.
+	Sources []Source
+	// Sessions knows the state of sessions; nil knows none.
+	Sessions Sessions
+	// Roles makes mixes of roles; nil makes none.
+	Roles RoleMixer
+	// Salt is the salt of a memory; "" of one that isn't there. Nil knows none.
+	Salt func(ctx context.Context, memoryID string) (string, error)
+}
+
+// Build returns the snapshot of a turn, which it makes unless there is one. by is who made
+// the request's blocks. The refusals are those of [NewBlock], [Policy.Completed],
+// [Assemble] and the recall.
+func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built, error) {
+	began := b.Clock.Now()
+	if err := r.check(by); err != nil {
+		return nil, err
+	}
+	if r.Turn > 0 {
+		if s, err := b.Repository.OfTurn(ctx, r.Session, r.Turn); err != nil || s != nil {
+			return built(s, true), err
+		}
+	}
+	t := &Turn{Namespace: r.Namespace, SessionID: r.Session, TurnID: r.Turn, Query: r.Query, Complexity: orHalf(r.Complexity), Risk: orHalf(r.Risk)}
+	blocks, err := b.collect(ctx, t, r, by)
+	if err != nil {
+		return nil, sdk.Wrap("build the context of a turn", err)
+	}
+	in, err := b.decide(ctx, t, r, blocks)
+	if err != nil {
+		return nil, sdk.Wrap("build the context of a turn", err)
+	}
+	s, err := Assemble(in)
+	if err != nil {
+		return nil, err
+	}
+	s.LatencyMillis = float64(b.Clock.Now().Sub(began)) / float64(time.Millisecond)
+	stored, duplicate, err := b.Repository.add(ctx, s, in)
+	return built(stored, duplicate), err
+}
+
+func built(s *Snapshot, duplicate bool) *Built {
+	if s == nil {
+		return nil
+	}
+	return &Built{s, s.Prompt(), duplicate}
+}
+
+func orHalf(n *float64) float64 {
+	if n == nil {
+		return half
+	}
+	return *n
+}
+
+// check reports everything that is wrong with a request, its policy included, but for its
+// blocks.
+func (r *BuildRequest) check(by Origin) error {
+	var p problems
+	switch {
+	case r.Session == "":
+		p.add("session", "is missing")
+	case !core.ValidID(r.Session):
+		p.add("session", "is no name of a session")
+	}
+	switch {
+	case r.Turn < 0:
+		p.add("turn", "is %d (least 1)", r.Turn)
+	case r.Turn == 0 && r.Query == "":
+		p.add("turn", "is missing: only a query begins the next turn")
+	}
+	if len(r.Blocks) > MaxBlocks {
+		p.add("blocks", "has %d entries (limit %d)", len(r.Blocks), MaxBlocks)
+	}
+	for _, of := range []struct {
+		field string
+		value *float64
+	}{{"complexity", r.Complexity}, {"risk", r.Risk}} {
+		if of.value != nil && !(*of.value >= 0 && *of.value <= 1) {
+			p.add(of.field, "is %v, which isn't from 0 to 1", *of.value)
+		}
+	}
+	if err := core.CheckNamespace(r.Namespace); err != nil {
+		p.list = append(p.list, err)
+	}
+	if r.Policy != nil {
+		if _, err := r.Policy.Completed(); err != nil {
+			p.list = append(p.list, err)
+		}
+		if r.Policy.Anchors != nil && by == FromCaller {
+			p.list = append(p.list, anchorDenied("policy", "says what is an anchor"))
+		}
+	}
+	return p.err()
+}
+
+// collect is step 1: everything that may be in the turn's context. A recall begins the turn,
+// if the request doesn't name one.
+func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Origin) ([]*Block, error) {
+	drafts := append([]Draft{}, r.Blocks...)
+	for i := range drafts {
+		if drafts[i].MemoryID == "" || b.Salt == nil || !core.ValidID(drafts[i].MemoryID) {
+			continue
+		}
+		var err error
+		if drafts[i].Salt, err = b.Salt(ctx, drafts[i].MemoryID); err != nil {
+			return nil, err
+		}
+	}
+	blocks, err := NewBlocks(drafts, by)
+	if err != nil {
+		return nil, err
+	}
+	own, err := b.recall(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	recalled := map[string]bool{}
+	for i := range own {
+		recalled[own[i].MemoryID] = true
+	}
+	for _, source := range b.Sources {
+		more, err := source.Blocks(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range more {
+			if d.Category != Knowledge || !recalled[d.MemoryID] { // what a recalled memory became says the same
+				own = append(own, d)
+			}
+		}
+	}
+	hosts, err := NewBlocks(own, FromHost)
+	return append(blocks, hosts...), err
+}
+
+// recall recalls for the turn.
+func (b *Builder) recall(ctx context.Context, t *Turn) ([]Draft, error) {
+	if t.Query == "" {
+		return nil, nil
+	}
+	result, err := b.Recaller.Recall(ctx, &core.RecallRequest{
+		Session: t.SessionID, Turn: t.TurnID, Query: t.Query, RecallFilter: core.RecallFilter{Namespace: t.Namespace},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.TurnID = result.Turn
+	drafts := make([]Draft, len(result.Memories))
+	for i := range result.Memories {
+		m := &result.Memories[i]
+		drafts[i] = recalledDraft("memory:"+m.ID, MemoryRecall, m.ID, m.Salt, textOf(m.Title, m.Content), recallPriority-m.Rank)
+	}
+	return drafts, nil
+}
+
+// RecalledKnowledge is the draft of a block with recalled knowledge, which has the text of
+// the memory that it was promoted from. Salt is that memory's, and rank counts from 0.
+func RecalledKnowledge(k *core.Knowledge, salt string, rank int) Draft {
+	return recalledDraft("knowledge:"+k.ID, Knowledge, k.PromotedFrom, salt, textOf(k.Title, k.Content), knowledgePriority-rank)
+}
+
+func recalledDraft(id string, category Category, memory, salt, content string, priority int) Draft {
+	return Draft{
+		BlockID: id, Category: category, Priority: &priority, Payload: text.EscapeMemory(memory, content), Source: id,
+		MemoryID: memory, Salt: salt, Format: XML,
+	}
+}
+
+// textOf is a memory as a model reads it: the title says nothing more if the content
+// begins with it.
+func textOf(title, content string) string {
+	if title == "" || strings.HasPrefix(content, title) {
+		return content
+	}
+	return title + "\n" + content
+}
+
+// decide has the policy decided, and adds the blocks of the role mix that it chose.
+func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks []*Block) (*Input, error) {
+	var state SessionState
+	var err error
+	if b.Sessions != nil {
+		if state, err = b.Sessions.State(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	counts := map[string]int64{}
+	for _, block := range blocks {
+		counts[string(block.Category())]++
+	}
+	chosen := b.Decider.Injection(ctx, &core.InjectionInput{
+		Namespace: t.Namespace, SessionID: t.SessionID, Turn: t.TurnID, Complexity: t.Complexity, Risk: t.Risk,
+		FailureClass: state.FailureClass, Blocks: counts, WindowFill: state.WindowFill, Bias: state.Bias,
+	})
+	policy := ofOutcome(&chosen)
+	if _, err := policy.Completed(); err != nil {
+		policy = Policy{} // a policy that can't be used is one that fails: the defaults hold
+	}
+	policy = policy.overlaid(r.Policy)
+	in := &Input{
+		Namespace: t.Namespace, SessionID: t.SessionID, TurnID: t.TurnID, Route: chosen.Route, Policy: policy,
+		File: chosen.Decision.File, FileDigest: chosen.Decision.Digest, Rule: chosen.Decision.Rule, Blocks: blocks,
+	}
+	if chosen.Mode = string(policy.Mode); b.Roles != nil {
+		mix, drafts, err := b.Roles.Mix(ctx, t, state, &chosen)
+		if err != nil {
+			return nil, err
+		}
+		more, err := NewBlocks(drafts, FromHost)
+		if err != nil {
+			return nil, err
+		}
+		in.RoleMix, in.Blocks = mix, append(in.Blocks, more...)
+	}
+	before, err := b.Repository.Before(ctx, t.SessionID, t.TurnID)
+	if before != nil {
+		in.Before = before.Prefix.Digest
+	}
+	return in, err
+}
+
+// ofOutcome is what the policy point decided.
+func ofOutcome(o *core.InjectionOutcome) Policy {
+	p := Policy{
+		Mode: Mode(o.Mode), MaxBlocks: int(o.MaxBlocks), MaxChars: int(o.MaxChars), MaxTokens: int(o.MaxTokens),
+		Ordering: Ordering(o.Ordering), Dedupe: Dedupe(o.Dedupe),
+	}
+	for category, most := range o.CategoryCap {
+		if p.CategoryCap == nil {
+			p.CategoryCap = map[Category]int{}
+		}
+		p.CategoryCap[Category(category)] = int(most)
+	}
+	if o.EnabledCategories != nil {
+		p.Enabled = []Category{}
+		for _, category := range o.EnabledCategories {
+			p.Enabled = append(p.Enabled, Category(category))
+		}
+	}
+	return p
+}
+
+// overlaid is the policy with what another one sets in place of its own.
+func (p Policy) overlaid(by *Policy) Policy {
+	if by == nil {
+		return p
+	}
+	setTo(&p.Mode, by.Mode)
+	setTo(&p.MaxBlocks, by.MaxBlocks)
+	if by.MaxChars > 0 || by.MaxTokens > 0 { // one budget, not half of each
+		p.MaxChars, p.MaxTokens = by.MaxChars, by.MaxTokens
+	}
+	setTo(&p.Tokenizer, by.Tokenizer)
+	setTo(&p.Ordering, by.Ordering)
+	setTo(&p.Dedupe, by.Dedupe)
+	if by.CategoryCap != nil {
+		p.CategoryCap = by.CategoryCap
+	}
+	if by.Enabled != nil {
+		p.Enabled = by.Enabled
+	}
+	if by.Anchors != nil {
+		p.Anchors = by.Anchors
+	}
+	return p
+}
+
+// setTo sets a field to a value that isn't zero.
+func setTo[T comparable](field *T, value T) {
+	if value != *new(T) {
+		*field = value
+	}
+}

@@ -1,0 +1,315 @@
+package inject
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Checker proves that snapshots say what their events say, and come out the same from what
+// they were made from. See FORMAT.md.
+type Checker struct {
+	// Purged reports whether a memory was purged; nil is for a store without memories, and
+	// then no payload of a memory has to be there.
+	Purged func(r core.Reader, memoryID string) (bool, error)
+}
+
+var (
+	_ core.Rebuilder = Checker{}
+	_ core.Prover    = Checker{}
+)
+
+// Derived implements [core.Rebuilder].
+func (Checker) Derived() []string { return []string{turnPrefix, timePrefix} }
+
+// Check implements [core.Checker].
+func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &checking{r: r, report: report, purged: part.Purged}
+	for _, each := range []struct {
+		prefix string
+		look   func(key []byte) error
+	}{
+		{snapshotPrefix, c.snapshot}, {payloadPrefix, c.payload}, {memoryPrefix, c.memory}, {turnPrefix, c.index}, {timePrefix, c.index},
+	} {
+		err := core.ScanPrefix(r, []byte(each.prefix), func(key, _ []byte) (bool, error) {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			return true, each.look(bytes.Clone(key))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.told(ctx)
+}
+
+// checking is a check in progress.
+type checking struct {
+	r      core.Reader
+	report func(core.Problem)
+	purged func(core.Reader, string) (bool, error)
+}
+
+func (c *checking) problem(key []byte, rebuildable bool, message string) {
+	c.report(core.Problem{Part: "snapshots", Key: strings.Trim(strconv.Quote(string(key)), `"`), Message: message, Rebuildable: rebuildable})
+}
+
+// snapshot checks one snapshot: its digests, its making, its event and its indices.
+func (c *checking) snapshot(key []byte) error {
+	rec, err := readRecord(c.r, string(key[len(snapshotPrefix):]))
+	if isCorrupt(err) {
+		c.problem(key, false, sdk.AsError(err).Message)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	wrong, err := c.wrong(rec)
+	if err != nil {
+		return err
+	} else if wrong != "" {
+		c.problem(key, false, wrong)
+	} else if value, _, err := c.r.Get(key); err != nil {
+		return err
+	} else if !bytes.Equal(value, core.MustJSON(rec)) {
+		c.problem(key, false, "it has more than a snapshot has")
+	}
+	indices := rec.indices()
+	for _, index := range slices.Sorted(maps.Keys(indices)) {
+		value, found, err := c.r.Get([]byte(index))
+		if err != nil {
+			return err
+		}
+		if !found || string(value) != indices[index] {
+			c.problem([]byte(index), true, "the snapshot isn't in this index")
+		}
+	}
+	return nil
+}
+
+// wrong says what is wrong with a snapshot; "" for nothing.
+func (c *checking) wrong(rec *record) (string, error) {
+	if policy := rec.Snapshot.PolicyApplied; policy.Policy.digest() != policy.Digest {
+		return "the policy's digest isn't the policy's", nil
+	}
+	made, err := rec.replay(c.r)
+	switch {
+	case isCorrupt(err):
+		return sdk.AsError(err).Message, nil
+	case sdk.CodeOf(err) == sdk.Internal, sdk.CodeOf(err) == sdk.Unavailable, sdk.CodeOf(err) == sdk.Cancelled:
+		return "", err
+	case err != nil:
+		return "it can't be made from its candidates: " + sdk.AsError(err).Message, nil
+	case !made.Verified:
+		return "its digest isn't the digest of what it says", nil
+	case !made.Same:
+		return "it doesn't come out of its candidates", nil
+	}
+	if missing, err := c.missing(rec); err != nil || missing {
+		return "the payload of a memory is missing, which wasn't purged", err
+	}
+	entry, found, err := journal.Get(c.r, journal.NamespaceStream(rec.Snapshot.Namespace), rec.Event)
+	if journal.IsBroken(err) {
+		return "", nil // which the journal's own check reports
+	}
+	if err != nil {
+		return "", err
+	}
+	if !found || !entry.At.Equal(rec.Snapshot.CreatedAt) || !proves(&entry, rec) {
+		return "its event doesn't say the same", nil
+	}
+	return "", nil
+}
+
+// missing reports whether a payload with the text of a memory is gone without a purge.
+func (c *checking) missing(rec *record) (missing bool, err error) {
+	if c.purged == nil {
+		return false, nil
+	}
+	err = rec.eachPayload(func(memory, digest string) error {
+		if memory == "" || missing {
+			return nil
+		}
+		if _, found, err := c.r.Get(memoryKey(memory, digest)); err != nil || found {
+			return err
+		}
+		purged, err := c.purged(c.r, memory)
+		missing = !purged
+		return err
+	})
+	return missing && err == nil, err
+}
+
+// proves reports whether an entry says that this snapshot was made.
+func proves(entry *journal.Entry, rec *record) bool {
+	if _, is := journal.As[journal.InjectionSnapshotCreated](entry); !is {
+		return false
+	}
+	events := rec.events()
+	return bytes.Equal(entry.Data, core.MustJSON(events[len(events)-1]))
+}
+
+// payload checks a payload that isn't a memory's.
+func (c *checking) payload(key []byte) error {
+	_, _, err := readPayload(c.r, "", string(key[len(payloadPrefix):]))
+	return c.tell(key, err)
+}
+
+// memory checks a payload with a memory's text.
+func (c *checking) memory(key []byte) error {
+	memory, digest := memoryOf(key)
+	_, _, err := readPayload(c.r, memory, digest)
+	return c.tell(key, err)
+}
+
+// tell reports an error that says what is wrong with a key. It returns any other error.
+func (c *checking) tell(key []byte, err error) error {
+	if isCorrupt(err) {
+		c.problem(key, false, sdk.AsError(err).Message)
+		return nil
+	}
+	return err
+}
+
+// index checks that an entry of an index leads to a snapshot that has it.
+func (c *checking) index(key []byte) error {
+	wanted, err := indexed(c.r, key)
+	if err == nil && !wanted {
+		c.problem(key, true, "the index has an entry that fits no snapshot")
+	}
+	return err
+}
+
+// indexed reports whether a key of an index belongs to a snapshot.
+func indexed(r core.Reader, key []byte) (bool, error) {
+	id := timeID(key)
+	if bytes.HasPrefix(key, []byte(turnPrefix)) {
+		value, _, err := r.Get(key)
+		if err != nil {
+			return false, err
+		}
+		id = string(value)
+	}
+	rec, err := readRecord(r, id)
+	if isCorrupt(err) {
+		return false, nil
+	}
+	if err != nil || rec == nil {
+		return false, err
+	}
+	_, wanted := rec.indices()[string(key)]
+	return wanted, nil
+}
+
+// told checks that each snapshot of which the journal says that it was made is there.
+func (c *checking) told(ctx context.Context) error {
+	under := journal.NamespaceStream("")
+	err := journal.StreamsUnder(c.r, under, func(s journal.StreamHead) (bool, error) {
+		namespace := strings.TrimPrefix(s.Stream, under)
+		return true, eachMade(ctx, c.r, namespace, func(entry *journal.Entry, made *journal.InjectionSnapshotCreated) error {
+			rec, err := readRecord(c.r, made.SnapshotID)
+			if err == nil && (rec == nil || rec.Event != entry.Seq || rec.Snapshot.Namespace != namespace) {
+				c.problem(snapshotKey(made.SnapshotID), false, "an event says that it was made, but it isn't there")
+			}
+			if isCorrupt(err) {
+				return nil // reported already
+			}
+			return err
+		})
+	})
+	if journal.IsBroken(err) {
+		return nil // which the journal's own check reports
+	}
+	return err
+}
+
+// eachMade calls fn for each event of a namespace that says that a snapshot was made.
+func eachMade(ctx context.Context, r core.Reader, namespace string, fn func(*journal.Entry, *journal.InjectionSnapshotCreated) error) error {
+	return journal.Read(r, journal.NamespaceStream(namespace), func(entry journal.Entry) error {
+		made, is := journal.As[journal.InjectionSnapshotCreated](&entry)
+		if !is {
+			return ctx.Err()
+		}
+		return fn(&entry, &made)
+	})
+}
+
+// Proven implements [core.Prover]: a namespace's stream proves its snapshots, and they
+// prove their payloads.
+func (Checker) Proven(ctx context.Context, r core.Reader, stream string) (list []core.Proven, err error) {
+	namespace, is := strings.CutPrefix(stream, journal.NamespaceStream(""))
+	if !is {
+		return nil, nil
+	}
+	err = eachMade(ctx, r, namespace, func(_ *journal.Entry, made *journal.InjectionSnapshotCreated) error {
+		rec, err := readRecord(r, made.SnapshotID)
+		if err != nil || rec == nil {
+			return err
+		}
+		list = append(list, core.Proven{Key: snapshotKey(made.SnapshotID), Excludes: turnKey(rec.Snapshot.SessionID, rec.Snapshot.TurnID)})
+		return rec.eachPayload(func(memory, digest string) error {
+			key := payloadKey(digest)
+			if memory != "" {
+				key = memoryKey(memory, digest)
+			}
+			_, found, err := r.Get(key)
+			if found {
+				list = append(list, core.Proven{Key: key})
+			}
+			return err
+		})
+	})
+	return list, err
+}
+
+// eachPayload calls fn for each payload of the snapshot and its candidates.
+func (r *record) eachPayload(fn func(memory, digest string) error) error {
+	for i := range r.Candidates {
+		if err := fn(r.Candidates[i].MemoryID, r.Candidates[i].Digest); err != nil {
+			return err
+		}
+	}
+	for i := range r.Snapshot.BlocksUsed {
+		if err := fn(r.Snapshot.BlocksUsed[i].MemoryID, r.Snapshot.BlocksUsed[i].PayloadDigest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rebuild implements [core.Rebuilder]: it writes the indices of each snapshot that can be
+// read, and deletes entries that fit none.
+func (Checker) Rebuild(ctx context.Context, s core.Store) error {
+	for _, prefix := range (Checker{}).Derived() {
+		err := core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error {
+			wanted, err := indexed(tx, []byte(key))
+			if err != nil || wanted {
+				return err
+			}
+			return tx.Delete([]byte(key))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return core.UpdateEach(ctx, s, snapshotPrefix, func(tx core.Tx, key string) error {
+		rec, err := readRecord(tx, key[len(snapshotPrefix):])
+		if err != nil || rec == nil {
+			if isCorrupt(err) {
+				return nil // which a check reports
+			}
+			return err
+		}
+		return rec.putIndices(tx)
+	})
+}
+
+func isCorrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }

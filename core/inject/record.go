@@ -1,0 +1,211 @@
+package inject
+
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// record is a snapshot as it is stored: without payloads, and with what it was made from,
+// so that it can be made again.
+type record struct {
+	Snapshot Snapshot `json:"snapshot"`
+	// Candidates are the blocks that it was made from, without their payloads.
+	Candidates []candidate `json:"candidates"`
+	// Before is the digest of the prefix of the session's snapshot before.
+	Before string `json:"before,omitempty"`
+	// Event is the number of the entry that says that it was made, in the stream of its
+	// namespace.
+	Event uint64 `json:"event"`
+}
+
+// candidate is a block without its payload.
+type candidate struct {
+	Draft
+	Payload string `json:"payload,omitempty"` // always empty: it hides the draft's
+	Chars   int    `json:"chars"`
+	Digest  string `json:"payload_digest"`
+	Trusted bool   `json:"trusted,omitempty"`
+}
+
+// inputs is the digest of what the snapshot was made from, apart from what it says itself.
+func (r *record) inputs() string {
+	return core.Digest(core.MustJSON([]any{r.Candidates, r.Before}))
+}
+
+// newRecord is the record of a snapshot. Its candidates are sorted, so that the order of
+// the input doesn't matter here either.
+func newRecord(s *Snapshot, in *Input) *record {
+	r := &record{Snapshot: *s, Before: in.Before, Candidates: make([]candidate, 0, len(in.Blocks))}
+	r.Snapshot.BlocksUsed = make([]Used, len(s.BlocksUsed))
+	for i, u := range s.BlocksUsed {
+		u.Payload = ""
+		r.Snapshot.BlocksUsed[i] = u
+	}
+	for _, b := range in.Blocks {
+		c := candidate{Draft: b.draft, Chars: b.chars, Digest: b.digest, Trusted: b.trusted}
+		c.Draft.Payload = ""
+		r.Candidates = append(r.Candidates, c)
+	}
+	sortByJSON(r.Candidates)
+	return r
+}
+
+// storedPayload is a payload with a memory's text, and the salt of its digest: what proves
+// the text goes with it.
+type storedPayload struct {
+	Salt    string `json:"salt,omitempty"`
+	Payload string `json:"payload"`
+}
+
+func readRecord(r core.Reader, id string) (*record, error) {
+	value, found, err := r.Get(snapshotKey(id))
+	if err != nil || !found {
+		return nil, err
+	}
+	var rec record
+	if err := json.Unmarshal(value, &rec); err != nil {
+		return nil, corrupt(id, "it can't be decoded")
+	}
+	if rec.Snapshot.SnapshotID != id {
+		return nil, corrupt(id, "it has another id than its key")
+	}
+	return &rec, nil
+}
+
+// readPayload returns a payload, and whether it is there: a purge removes those of
+// memories.
+func readPayload(r core.Reader, memory, digest string) (p storedPayload, found bool, err error) {
+	key := payloadKey(digest)
+	if memory != "" {
+		key = memoryKey(memory, digest)
+	}
+	value, found, err := r.Get(key)
+	if err != nil || !found {
+		return p, false, err
+	}
+	if memory == "" {
+		p.Payload = string(value)
+	} else if json.Unmarshal(value, &p) != nil {
+		return p, false, corrupt(digest, "a payload can't be decoded")
+	}
+	if digestOf(p.Salt, p.Payload) != digest {
+		return p, false, corrupt(digest, "a payload isn't the one that its digest proves")
+	}
+	return p, true, nil
+}
+
+// writePayload stores a payload, once. Of a memory that is gone none is stored.
+func writePayload(tx core.Tx, memory, salt, digest, payload string, purged func(core.Reader, string) (bool, error)) error {
+	if memory == "" {
+		return tx.Put(payloadKey(digest), []byte(payload))
+	}
+	if purged != nil {
+		if gone, err := purged(tx, memory); err != nil || gone {
+			return err
+		}
+	}
+	return tx.Put(memoryKey(memory, digest), core.MustJSON(storedPayload{salt, payload}))
+}
+
+// write stores a record with its payloads, its indices and its events. in has the blocks
+// of the record's candidates.
+func (r *record) write(tx *journal.Tx, in *Input, used []Used, purged func(core.Reader, string) (bool, error)) error {
+	salts := map[string]string{}
+	for _, b := range in.Blocks {
+		salts[b.draft.MemoryID] = b.draft.Salt
+		if err := writePayload(tx, b.draft.MemoryID, b.draft.Salt, b.digest, b.draft.Payload, purged); err != nil {
+			return err
+		}
+	}
+	for _, u := range used { // what was cut has a payload of its own
+		if err := writePayload(tx, u.MemoryID, salts[u.MemoryID], u.PayloadDigest, u.Payload, purged); err != nil {
+			return err
+		}
+	}
+	stream := journal.NamespaceStream(r.Snapshot.Namespace)
+	if err := tx.Append(stream, r.events()...); err != nil {
+		return err
+	}
+	head, err := tx.Head(stream)
+	if err != nil {
+		return err
+	}
+	r.Event = head.Seq
+	if err := tx.Put(snapshotKey(r.Snapshot.SnapshotID), core.MustJSON(r)); err != nil {
+		return err
+	}
+	return r.putIndices(tx)
+}
+
+// indices are the keys by which the snapshot is found, with their values.
+func (r *record) indices() map[string]string {
+	s := &r.Snapshot
+	return map[string]string{
+		string(turnKey(s.SessionID, s.TurnID)):                  s.SnapshotID,
+		string(timeKey(s.Namespace, s.CreatedAt, s.SnapshotID)): "",
+	}
+}
+
+func (r *record) putIndices(tx core.Tx) error {
+	for key, value := range r.indices() {
+		if err := tx.Put([]byte(key), []byte(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events are what the journal says of the snapshot. The last one says that it was made.
+func (r *record) events() []journal.Event {
+	s := &r.Snapshot
+	info := journal.InjectionInfo{
+		TurnInfo: journal.TurnInfo{SessionID: s.SessionID, TurnID: s.TurnID, LatencyMillis: s.LatencyMillis}, SnapshotID: s.SnapshotID,
+		Budget:     s.budget(),
+		Counts:     journal.InjectionCounts{Used: len(s.BlocksUsed), Dropped: len(s.DroppedBlocks), Truncated: len(s.TruncatedBlocks)},
+		Categories: map[string]int{},
+	}
+	category := map[string]Category{}
+	for _, u := range s.BlocksUsed {
+		info.Categories[string(u.Category)]++
+		category[u.BlockID] = u.Category
+	}
+	p := &s.PolicyApplied
+	list := []journal.Event{journal.InjectionPolicySelected{
+		InjectionInfo: info, Mode: string(p.Mode), Policy: p.Digest, MaxBlocks: p.MaxBlocks, MaxChars: p.MaxChars, MaxTokens: p.MaxTokens,
+	}}
+	if m := s.RoleMix; m != nil {
+		list = append(list, journal.InjectionRoleMixSelected{InjectionInfo: info, Profile: m.ProfileID, Roles: m.Roles, Reason: m.ActivationReason})
+	}
+	for _, d := range s.DroppedBlocks {
+		list = append(list, journal.InjectionBlockDropped{InjectionInfo: info, BlockID: d.BlockID, Category: string(d.Category), Reason: string(d.Reason)})
+	}
+	for _, t := range s.TruncatedBlocks {
+		list = append(list, journal.InjectionBlockTruncated{InjectionInfo: info, BlockID: t.BlockID, Category: string(category[t.BlockID]), From: t.From, To: t.To})
+	}
+	return append(list, r.created(info))
+}
+
+func (r *record) created(info journal.InjectionInfo) journal.InjectionSnapshotCreated {
+	e := journal.InjectionSnapshotCreated{InjectionInfo: info, Digest: r.Snapshot.Digest, Inputs: r.inputs(), Chars: r.Snapshot.CharsInjected}
+	if t := r.Snapshot.TokensInjected; t != nil {
+		e.Tokens = *t
+	}
+	return e
+}
+
+// budget is in characters, or in tokens where only they are bounded.
+func (s *Snapshot) budget() journal.InjectionBudget {
+	if p := &s.PolicyApplied; p.MaxChars == 0 && s.TokensInjected != nil {
+		return journal.InjectionBudget{Max: p.MaxTokens, Used: *s.TokensInjected, Unit: "tokens"}
+	}
+	return journal.InjectionBudget{Max: s.PolicyApplied.MaxChars, Used: s.CharsInjected, Unit: "chars"}
+}
+
+// corrupt is the error for a stored record that can't be right.
+func corrupt(id, message string) error {
+	return sdk.Errorf(sdk.Internal, "record_corrupt", "snapshot %s: %s", core.Cut(id), message).
+		WithHint("look for more of it with a check of the store").WithAction("store check").WithDetail("key", snapshotPrefix+core.Cut(id))
+}

@@ -1,0 +1,6 @@
+//go:build stress
+
+package inject_test
+
+// references is how many random inputs the assembly and its reference are compared on.
+const references = 20_000

@@ -1,0 +1,103 @@
+package inject
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Replay is what came of making a snapshot again from what it was made from.
+type Replay struct {
+	// SnapshotID is the snapshot.
+	SnapshotID string `json:"snapshot_id"`
+	// Same is whether it came out the same.
+	Same bool `json:"same"`
+	// Verified is whether the stored snapshot has the digest that it should.
+	Verified bool `json:"verified"`
+	// Digest is the stored digest.
+	Digest string `json:"digest"`
+	// Replayed is the digest of what came out.
+	Replayed string `json:"replayed"`
+	// Purged are the blocks whose memories were purged: their digests and lengths stand for
+	// them.
+	Purged []string `json:"purged"`
+}
+
+// Replay makes a snapshot again.
+func (p *Repository) Replay(ctx context.Context, id string) (out *Replay, err error) {
+	err = p.Writer.Store.View(ctx, func(r core.Reader) error {
+		rec, err := readRecord(r, id)
+		if err == nil && rec == nil {
+			err = NotFound(id)
+		}
+		if err != nil {
+			return err
+		}
+		out, err = rec.replay(r)
+		return err
+	})
+	return out, err
+}
+
+func (r *record) replay(reader core.Reader) (*Replay, error) {
+	out := &Replay{SnapshotID: r.Snapshot.SnapshotID, Digest: r.Snapshot.Digest, Verified: r.Snapshot.Verified(), Purged: []string{}}
+	s := &r.Snapshot
+	applied := &s.PolicyApplied
+	in := &Input{
+		Namespace: s.Namespace, SessionID: s.SessionID, TurnID: s.TurnID, Route: s.Route, Policy: applied.Policy,
+		File: applied.File, FileDigest: applied.FileDigest, Rule: applied.Rule, RoleMix: s.RoleMix, Before: r.Before,
+	}
+	for i := range r.Candidates {
+		b, purged, err := r.Candidates[i].block(reader)
+		if err != nil {
+			return nil, err
+		}
+		if purged {
+			out.Purged = append(out.Purged, b.draft.BlockID)
+		}
+		in.Blocks = append(in.Blocks, b)
+	}
+	again, err := Assemble(in)
+	if err != nil {
+		return nil, err
+	}
+	out.Replayed = again.Digest
+	out.Same = again.Digest == s.Digest && reflect.DeepEqual(digests(again), digests(s))
+	return out, nil
+}
+
+// digests are those of the payloads in a snapshot.
+func digests(s *Snapshot) (list []string) {
+	for i := range s.BlocksUsed {
+		list = append(list, s.BlocksUsed[i].PayloadDigest)
+	}
+	return list
+}
+
+// block is the candidate as a block. A memory's text is never cut, so that its length and
+// its digest are all that the assembly needs of it.
+func (c *candidate) block(r core.Reader) (b *Block, purged bool, err error) {
+	p, found, err := readPayload(r, c.MemoryID, c.Digest)
+	if err != nil {
+		return nil, false, err
+	}
+	d := c.Draft
+	if !found && c.MemoryID == "" {
+		return nil, false, corrupt(c.Digest, "a payload is missing")
+	}
+	if !found {
+		d.Payload = PurgedPayload
+		return &Block{draft: d, chars: c.Chars, digest: c.Digest, trusted: c.Trusted, xml: &outline{}}, true, nil
+	}
+	d.Payload, d.Salt = p.Payload, p.Salt
+	by := FromCaller
+	if c.Trusted {
+		by = FromHost
+	}
+	b, err = NewBlock(d, by)
+	if err == nil && (b.chars != c.Chars || b.digest != c.Digest) {
+		err = corrupt(c.Digest, "a payload isn't the one that its digest proves")
+	}
+	return b, false, err
+}

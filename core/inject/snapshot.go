@@ -1,0 +1,172 @@
+package inject
+
+import (
+	"strings"
+	"time"
+)
+
+// Reason says why a block isn't in a snapshot: the first cause. For one of two that are
+// the same it is "duplicate_of:" and the id of the other.
+type Reason string
+
+// The reasons.
+const (
+	CategoryDisabled Reason = "category_disabled"
+	Expired          Reason = "expired"
+	DuplicateOf      Reason = "duplicate_of:"
+	OverCap          Reason = "category_cap"
+	OverMaxBlocks    Reason = "max_blocks" // and what single leaves out
+	OverBudget       Reason = "budget"
+)
+
+// Snapshot is what a model is told in a turn. It never changes.
+type Snapshot struct {
+	// SnapshotID is its id.
+	SnapshotID string `json:"snapshot_id"`
+	// Namespace is where the turn's memories are.
+	Namespace string `json:"namespace"`
+	// SessionID is the session.
+	SessionID string `json:"session_id"`
+	// TurnID is the session's turn.
+	TurnID int64 `json:"turn_id"`
+	// Route is the lane that leads: react or graph; "" for none.
+	Route string `json:"route,omitempty"`
+	// PolicyApplied is the policy that it was made under.
+	PolicyApplied Applied `json:"policy_applied"`
+	// RoleMix is the mix of roles; nil for none.
+	RoleMix *RoleMix `json:"role_mix,omitempty"`
+	// BlocksUsed are the blocks of the prompt, in its order.
+	BlocksUsed []Used `json:"blocks_used"`
+	// DroppedBlocks are the others, with the reason of each.
+	DroppedBlocks []Dropped `json:"dropped_blocks"`
+	// TruncatedBlocks are the blocks of the prompt that were cut.
+	TruncatedBlocks []Truncated `json:"truncated_blocks"`
+	// CharsInjected counts the code points of all payloads.
+	CharsInjected int `json:"chars_injected"`
+	// TokensInjected counts their tokens, where the policy bounds tokens.
+	TokensInjected *int `json:"tokens_injected,omitempty"`
+	// Prefix is the part of the prompt that stays the same from turn to turn.
+	Prefix Prefix `json:"prefix"`
+	// CreatedAt is when it was stored.
+	CreatedAt time.Time `json:"created_at"`
+	// LatencyMillis is how long it took to collect and assemble it.
+	LatencyMillis float64 `json:"latency_ms"`
+	// Digest is over everything but the snapshot's id, its time and its latency, with the
+	// digests of payloads in place of the payloads.
+	Digest string `json:"digest"`
+}
+
+// Applied is the policy of a snapshot, and what decided it.
+type Applied struct {
+	Policy
+	// Digest is the policy's.
+	Digest string `json:"digest"`
+	// File is the policy file that decided what the request left open.
+	File string `json:"file,omitempty"`
+	// FileDigest is the digest of that file.
+	FileDigest string `json:"file_digest,omitempty"`
+	// Rule is the rule of the file that decided.
+	Rule string `json:"rule,omitempty"`
+}
+
+// RoleMix says which roles a turn has, and why.
+type RoleMix struct {
+	// ProfileID is the profile that it is made of.
+	ProfileID string `json:"profile_id"`
+	// Roles are the names of its roles, in their order.
+	Roles []string `json:"roles"`
+	// ActivationReason comes from the rule that chose the profile.
+	ActivationReason string `json:"activation_reason"`
+	// Conflicts are the constraints that gave way to others.
+	Conflicts []RoleConflict `json:"conflicts,omitempty"`
+}
+
+// RoleConflict is a constraint that gave way to another with the same key.
+type RoleConflict struct {
+	// Key is what both are about.
+	Key string `json:"key"`
+	// Kept is the text that stayed, and Dropped the one that didn't.
+	Kept string `json:"kept"`
+	// Dropped is the text that gave way.
+	Dropped string `json:"dropped"`
+}
+
+// Used is a block in the prompt.
+type Used struct {
+	// BlockID names it.
+	BlockID string `json:"block_id"`
+	// Category says what it is for.
+	Category Category `json:"category"`
+	// Priority is what it was ordered by.
+	Priority int `json:"priority"`
+	// Source says where it comes from.
+	Source string `json:"source,omitempty"`
+	// Tags are its maker's.
+	Tags []string `json:"tags,omitempty"`
+	// MemoryID is the memory whose text it has.
+	MemoryID string `json:"memory_id,omitempty"`
+	// Anchor is whether it couldn't be cut or dropped.
+	Anchor bool `json:"anchor,omitempty"`
+	// Stable is whether it can be in the cached prefix without being an anchor.
+	Stable bool `json:"stable,omitempty"`
+	// Format is text or xml.
+	Format Format `json:"format"`
+	// Chars counts the code points of the payload, as it was cut.
+	Chars int `json:"chars"`
+	// PayloadDigest is the payload's digest; a memory's is keyed with its salt.
+	PayloadDigest string `json:"payload_digest"`
+	// Payload is what the model got. It isn't stored here: see [PurgedPayload].
+	Payload string `json:"payload,omitempty"`
+}
+
+// Dropped is a block that isn't in the prompt.
+type Dropped struct {
+	// BlockID names it.
+	BlockID string `json:"block_id"`
+	// Category says what it is for.
+	Category Category `json:"category"`
+	// Reason is the first reason: category_disabled, expired, duplicate_of:ID, category_cap,
+	// max_blocks or budget.
+	Reason Reason `json:"reason"`
+}
+
+// Truncated is a block that was cut.
+type Truncated struct {
+	// BlockID names it.
+	BlockID string `json:"block_id"`
+	// From is how many code points it had.
+	From int `json:"from"`
+	// To is how many it has.
+	To int `json:"to"`
+}
+
+// Prefix is the beginning of the prompt that stays the same from turn to turn, under
+// stable_prefix: the anchors and the stable blocks.
+type Prefix struct {
+	// Chars counts the code points of its payloads; 0 if there is none.
+	Chars int `json:"chars"`
+	// Digest is the digest of its bytes; "" if there is none.
+	Digest string `json:"digest,omitempty"`
+	// Reused is whether it is the same as in the session's snapshot before.
+	Reused bool `json:"reused"`
+}
+
+// PurgedPayload is shown in place of a payload whose memory was purged.
+const PurgedPayload = "[purged]"
+
+// Prompt is the prompt: the payloads, with a blank line between each two.
+func (s *Snapshot) Prompt() string {
+	return joined(s.BlocksUsed)
+}
+
+func joined(used []Used) string {
+	payloads := make([]string, len(used))
+	for i := range used {
+		payloads[i] = used[i].Payload
+	}
+	return strings.Join(payloads, "\n\n")
+}
+
+// Verified reports whether the snapshot's digest is the digest of what it says. Payloads
+// don't matter: their digests are in it.
+func (s *Snapshot) Verified() bool { return s.Digest == s.computeDigest() }

@@ -1,0 +1,46 @@
+package inject
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Turn is the turn whose prompt context is collected.
+type Turn struct {
+	Namespace, SessionID string
+	TurnID               int64
+	// Query is what the turn is about; "" where nothing is to be recalled.
+	Query string
+	// Complexity and Risk are the caller's, from 0 to 1; .5 if it gave none.
+	Complexity, Risk float64
+}
+
+// Source has blocks for a turn, such as a session's hints and the summary of its window,
+// or the operator's policies. It is the host's, so that its anchors hold.
+type Source interface {
+	// Blocks returns the drafts for a turn, in any order.
+	Blocks(ctx context.Context, t *Turn) ([]Draft, error)
+}
+
+// SessionState is what the injection policy sees of a session.
+type SessionState struct {
+	// Bias is how its turns went, from -1 to 1.
+	Bias float64
+	// FailureClass is the class of the failure of the turn before; "" after a success.
+	FailureClass string
+	// WindowFill is how full the session's window is, from 0 to 1.
+	WindowFill float64
+}
+
+// Sessions knows the state of sessions.
+type Sessions interface {
+	State(ctx context.Context, t *Turn) (SessionState, error)
+}
+
+// RoleMixer makes the mix of roles that the injection policy chose.
+type RoleMixer interface {
+	// Mix returns the mix with its blocks; nil for no mix. The outcome names the profile,
+	// or none, where the mode hybrid has a default that depends on the state.
+	Mix(ctx context.Context, t *Turn, state SessionState, chosen *core.InjectionOutcome) (*RoleMix, []Draft, error)
+}

@@ -1,0 +1,39 @@
+package journal
+
+import "github.com/reflectory/reflectory/core"
+
+// ReflectionRecorded says that a turn's feedback was recorded as a reflection record. Its
+// texts aren't in the event.
+type ReflectionRecorded struct {
+	TurnInfo
+	// SnapshotID is the snapshot of the turn's prompt; "" if it has none.
+	SnapshotID string       `json:"snapshot_id,omitempty"`
+	Outcome    core.Outcome `json:"outcome"`
+	// FailureClass says what failed; "" after a success.
+	FailureClass string `json:"failure_class,omitempty"`
+	// Offered and Used count memories.
+	Offered int `json:"offered"`
+	Used    int `json:"used"`
+	// CreditDelta says how far the turn moved the q_value of each memory that it used.
+	CreditDelta map[string]float64 `json:"recall_credit_delta"`
+	// Hint is whether it has a hint for the next turn.
+	Hint bool `json:"hint,omitempty"`
+	// Revised is whether it replaces the record of an earlier feedback on the turn.
+	Revised bool `json:"revised,omitempty"`
+}
+
+// SessionWindowEntered says that a session began a new window, or went back to one.
+type SessionWindowEntered struct {
+	SessionID string `json:"session_id"`
+	// TurnID is the session's next turn.
+	TurnID int64 `json:"turn_id"`
+	// Window is the current window from now on, and Windows how many there are.
+	Window  int64  `json:"window"`
+	Windows int64  `json:"windows"`
+	AgentID string `json:"agent_id,omitempty"`
+}
+
+func (ReflectionRecorded) eventType() string   { return "agent.reflection.recorded" }
+func (SessionWindowEntered) eventType() string { return "agent.session.window_entered" }
+
+func sessionEvents() []Event { return []Event{ReflectionRecorded{}, SessionWindowEntered{}} }

@@ -1,0 +1,122 @@
+package turn
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+)
+
+// Context is what a session can tell the prompt of a turn: only what its current window
+// says, since windows don't see each other.
+type Context struct {
+	Session string
+	// Turn is the turn that the prompt is for.
+	Turn int64
+	// Window is the current window, and Windows how many there are.
+	Window, Windows int64
+	// Owner is the subject that the session belongs to, and Namespace its default.
+	Owner, Namespace string
+	// Bias is how the window's turns have gone lately, from -1 to 1.
+	Bias float64
+	// FailureClass is what failed in the window's last turn that had its feedback; "" if
+	// it succeeded.
+	FailureClass core.FailureClass
+	// Hint is what that turn's feedback has to say to the session's next turn; "" if
+	// nothing. HintTurn is that next turn: the hint is only for it.
+	Hint     string
+	HintTurn int64
+	// Turns are the window's earlier turns that have a summary, the oldest first.
+	Turns []TurnSummary
+}
+
+// TurnSummary is the summary of a turn.
+type TurnSummary struct {
+	Turn int64  `json:"turn"`
+	Text string `json:"text"`
+}
+
+// Context returns what a session can tell the prompt of a turn; turn 0 is its current
+// turn, or the next if that had its feedback. A session without a turn tells nothing. One
+// of another subject than the caller's is sdk.NotFound, reason "session_not_found".
+func (s *Turns) Context(ctx context.Context, session string, turn int64) (c *Context, err error) {
+	if err := checkTurn(session, turn); err != nil {
+		return nil, err
+	}
+	err = s.View(ctx, func(r core.Reader) error {
+		c, err = ReadContext(r, core.CallerOf(ctx), session, turn)
+		return err
+	})
+	return c, err
+}
+
+// ReadContext is [Turns.Context] within a transaction.
+func ReadContext(r core.Reader, caller core.Caller, session string, turn int64) (*Context, error) {
+	stored, err := readOwn(r, caller, session)
+	if err != nil {
+		return nil, err
+	}
+	if turn == 0 {
+		if turn, err = current(r, session, &stored); err != nil {
+			return nil, err
+		}
+	}
+	c := &Context{
+		Session: session, Turn: turn, Window: stored.window(), Windows: stored.windows(),
+		Owner: stored.Owner, Namespace: stored.Namespace, Bias: stored.Bias,
+	}
+	last, err := c.read(r)
+	if err != nil || last == nil {
+		return c, err
+	}
+	c.FailureClass = last.FailureClass
+	if last.NextTurnHint == "" {
+		return c, nil
+	}
+	c.Hint = last.NextTurnHint
+	c.HintTurn, err = following(r, session, last.TurnID, turn)
+	return c, err
+}
+
+// current is the session's turn that a prompt may still be made for.
+func current(r core.Reader, session string, stored *sessionRecord) (int64, error) {
+	if !stored.began() {
+		return stored.Next, nil
+	}
+	newest, err := readTurnRecord(r, session, stored.Next-1)
+	if err != nil || newest == nil || newest.Feedback == nil && newest.window() == stored.window() {
+		return stored.Next - 1, err
+	}
+	return stored.Next, nil
+}
+
+// read reads the reflection records of the window's turns before the context's turn, and
+// returns the last one; nil if there is none.
+func (c *Context) read(r core.Reader) (last *Reflection, err error) {
+	start := record.ReflectionStart(c.Session, c.Window)
+	err = core.ScanPrefix(r, start, func(key, value []byte) (bool, error) {
+		if turnOf(key) >= c.Turn {
+			return false, nil
+		}
+		stored, err := decodeReflection(c.Session, value)
+		if err != nil {
+			return false, err
+		}
+		if last = &stored.Reflection; last.Summary != "" {
+			c.Turns = append(c.Turns, TurnSummary{last.TurnID, last.Summary})
+		}
+		return true, nil
+	})
+	return last, err
+}
+
+// following is the session's first turn after one, or else the turn that is asked for.
+func following(r core.Reader, session string, after, turn int64) (next int64, err error) {
+	next = turn
+	err = r.Scan(record.TurnRecordKey(session, after+1), record.TurnRecordKey(session, turn), func(key, _ []byte) (bool, error) {
+		next = int64(binary.BigEndian.Uint64(key[len(key)-8:])) //nolint:gosec // turns count from 1
+		return false, nil
+	})
+	return next, err
+}

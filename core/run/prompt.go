@@ -1,0 +1,82 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// The result of inject.snapshot has its blocks with their payloads, and the prompt, which
+// is the payloads again. So where a block has a memory's text, the prompt is stored as
+// [purgedText], and made again of what the payloads are by then.
+
+// The members of a snapshot, and of its blocks.
+const (
+	blocksField  = "blocks_used"
+	payloadField = "payload"
+	promptField  = "prompt"
+)
+
+// blockMemory is the memory whose text a block has; "" if it has none.
+func blockMemory(members []core.Member) string {
+	found := map[string]string{}
+	for _, m := range members {
+		if m.Key == "memory_id" || m.Key == payloadField {
+			var text string
+			if json.Unmarshal(m.Value, &text) != nil {
+				return ""
+			}
+			found[m.Key] = text
+		}
+	}
+	if found[payloadField] == "" || !core.ValidID(found["memory_id"]) {
+		return ""
+	}
+	return found["memory_id"]
+}
+
+// withoutPrompt removes a snapshot's prompt, if it has texts of memories.
+func withoutPrompt(result json.RawMessage, recalled bool) json.RawMessage {
+	members, at := promptOf(result)
+	if at < 0 || !recalled {
+		return result
+	}
+	members[at].Value = core.MustJSON(purgedText)
+	return core.JoinMembers(members)
+}
+
+// withPrompt makes a prompt that was removed again.
+func withPrompt(result json.RawMessage) json.RawMessage {
+	members, at := promptOf(result)
+	if at < 0 || string(members[at].Value) != string(core.MustJSON(purgedText)) {
+		return result
+	}
+	blocks := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == blocksField })
+	var list []struct {
+		Payload string `json:"payload"`
+	}
+	if json.Unmarshal(members[blocks].Value, &list) != nil {
+		return result
+	}
+	payloads := make([]string, len(list))
+	for i := range list {
+		payloads[i] = list[i].Payload
+	}
+	members[at].Value = core.MustJSON(strings.Join(payloads, "\n\n"))
+	return core.JoinMembers(members)
+}
+
+// promptOf finds the prompt among the members of a snapshot; at is -1 if the result isn't
+// a snapshot with one.
+func promptOf(result json.RawMessage) (members []core.Member, at int) {
+	if !strings.Contains(string(result), blocksField) {
+		return nil, -1
+	}
+	members = core.Members(result)
+	if !slices.ContainsFunc(members, func(m core.Member) bool { return m.Key == blocksField }) {
+		return nil, -1
+	}
+	return members, slices.IndexFunc(members, func(m core.Member) bool { return m.Key == promptField })
+}
