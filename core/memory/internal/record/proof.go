@@ -113,6 +113,7 @@ func ProvenPrefixes() []string {
 	return []string{
 		MemoryPrefix, VectorPrefix, PurgedPrefix, HistoryPrefix, TurnPrefix, LinkPrefix, PendingPrefix, requestPrefix,
 		observePrefix, TurnRecordPrefix, SessionPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
+		DreamPrefix, DreamStepPrefix, DreamUndoPrefix, DreamMarkPrefix,
 	}
 }
 
