@@ -57,7 +57,7 @@ var imports = map[string][]string{
 	"core/memory/internal/bounds": {"core", "sdk"},
 	"core/memory/internal/feed":   {"core", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
 	"core/memory/internal/record": {"core", "core/journal", "core/memory/codec", "core/memory/internal/bounds", "sdk"},
-	"core/dream":                  {},
+	"core/dream":                  {"core/memory/text", "core/memory/vector"},
 	"core/memory/knowledge": {
 		"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/search", "sdk",
 	},
