@@ -8,6 +8,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
+// ReasonStale is the reason of a step that archives a stale memory.
+const ReasonStale = "stale"
+
 // keptNotifications is how many notifications a namespace keeps out of the archive.
 const keptNotifications = 50
 
@@ -56,7 +59,7 @@ func (p *planner) stale() {
 		list = list[:most]
 	}
 	for _, c := range list {
-		s := p.step(StepArchive, "stale", map[string]string{
+		s := p.step(StepArchive, ReasonStale, map[string]string{
 			"effective_importance": strconv.FormatFloat(c.importance, 'f', 4, 64),
 			"age_hours":            strconv.FormatFloat(p.At.Sub(c.CreatedAt).Hours(), 'f', 1, 64),
 		}, c.draft)

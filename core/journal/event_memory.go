@@ -108,7 +108,7 @@ type MemoryTransitioned struct {
 	After    core.MemoryState `json:"state_after"`
 	TTLScore float64          `json:"ttl_score"`
 	// Cause is what changed it: "retention", "gate", "erasure", "dream", "restore" or "undo".
-	Cause     string `json:"cause"`
+	Cause string `json:"cause"`
 	// RunID and Step name the step of a dream pass.
 	RunID     string `json:"run_id,omitempty"`
 	Step      int64  `json:"step,omitempty"`

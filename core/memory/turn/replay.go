@@ -25,9 +25,12 @@ type Replay struct {
 	revised map[core.TurnRef]credit
 	// undone are the merges that were taken back.
 	undone map[mergeRef]bool
-	// Rewritten are the digests of the title and content that the last rewriting left; "" if
-	// there was none.
-	RewrittenTitle, RewrittenContent string
+	// Rewritten is the first rewriting of the memory's texts and then the last; nil if there was
+	// none. Torn is whether one didn't begin with what the one before it left.
+	Rewritten [2]*journal.MemoryRewritten
+	Torn      bool
+	// FromStart is whether the replay began with the memory's creation.
+	FromStart bool
 	// Merged is whether another memory was merged into it.
 	Merged bool
 }
@@ -76,6 +79,7 @@ func (p *Replay) Run(history []journal.Entry) {
 			p.revise(by, turn.Outcome, turn.Items[i])
 		}
 	}
+	p.FromStart = len(history) > 0 && (history[0].Is(journal.MemoryObserved{}) || history[0].Is(journal.MemoryReflected{}))
 	for i := range history {
 		p.apply(&history[i])
 	}
@@ -93,7 +97,12 @@ func (p *Replay) apply(e *journal.Entry) {
 		p.merge(&merged)
 	}
 	if written, ok := journal.As[journal.MemoryRewritten](e); ok && written.MemoryID == p.id {
-		p.RewrittenTitle, p.RewrittenContent = written.Title, written.Content
+		if last := p.Rewritten[1]; last == nil {
+			p.Rewritten[0] = &written
+		} else if last.Title != written.TitleBefore || last.Content != written.ContentBefore {
+			p.Torn = true
+		}
+		p.Rewritten[1] = &written
 	}
 	if moved, ok := journal.As[journal.MemoryTransitioned](e); ok && moved.MemoryID == p.id {
 		p.transition(&moved)
