@@ -112,7 +112,7 @@ func separates(tokens []token, i int) bool {
 	ofDate := func(t token) bool {
 		return t.kind == numberToken || dayOf(t) > 0 || t.kind == wordToken && months[t.text] > 0
 	}
-	return ofDate(left) && (ofDate(right) || unitOf(right) != "" || right.text == "of")
+	return ofDate(left) && (ofDate(right) || unitInSmall[strings.ToLower(right.text)] || right.text == "of")
 }
 
 // tokenKind says what a token is.

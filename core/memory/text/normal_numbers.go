@@ -125,6 +125,15 @@ var units = map[string]string{
 	"°C": "°C", "°F": "°F", "am": "am", "pm": "pm", "AM": "am", "PM": "pm", "a.m": "am", "p.m": "pm",
 }
 
+// unitInSmall are the ways to write units in small letters, as a form may have them.
+var unitInSmall = func() map[string]bool {
+	set := map[string]bool{}
+	for written := range units {
+		set[strings.ToLower(written)] = true
+	}
+	return set
+}()
+
 var small = map[string]int64{
 	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
 	"twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
