@@ -2,6 +2,8 @@ package dream
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core/memory/text"
 )
@@ -33,7 +35,14 @@ type Comparison struct {
 func Compare(a, b string) Comparison {
 	ta, tb := text.Tokens(a), text.Tokens(b)
 	c := Comparison{Forms: [2]string{text.Form(ta), text.Form(tb)}}
+	turned := slices.CompareFunc(ta, tb, func(x, y text.Token) int { return strings.Compare(x.Word, y.Word) }) > 0
+	if turned { // the guard has one answer for both orders
+		ta, tb = tb, ta
+	}
 	if d := guard(ta, tb); d != nil {
+		if turned {
+			d.words[0], d.words[1] = d.words[1], d.words[0]
+		}
 		c.Class, c.Hard, c.Words = d.class, isHard(d.class), &d.words
 	}
 	if c.Forms[0] == c.Forms[1] && c.Forms[0] != "" {

@@ -30,8 +30,9 @@ type Token struct {
 	// Word is a word in lower case and one spelling, with its endings; of other kinds it is
 	// Form.
 	Word string
-	// Capital is whether it begins with a large letter where no sentence begins, as names do.
-	Capital bool
+	// Capital is whether it begins with a large letter, and First whether it begins a
+	// sentence, where that says nothing.
+	Capital, First bool
 	// Break is the comma or the end of a sentence behind it, which the form leaves out:
 	// "," or "." or "".
 	Break string
@@ -65,7 +66,7 @@ func Tokens(s string) []Token {
 			}
 			continue
 		}
-		out := Token{Form: t.text, Word: t.text, Capital: t.capital && !t.first}
+		out := Token{Form: t.text, Word: t.text, Capital: t.capital, First: t.first}
 		switch t.kind {
 		case wordToken:
 			out.Form, out.Word = baseForm(t.text)
@@ -111,7 +112,7 @@ func separates(tokens []token, i int) bool {
 	ofDate := func(t token) bool {
 		return t.kind == numberToken || dayOf(t) > 0 || t.kind == wordToken && months[t.text] > 0
 	}
-	return ofDate(left) && (ofDate(right) || unitOf(right) != "" || right.text == "of")
+	return ofDate(left) && (ofDate(right) || unitInSmall[strings.ToLower(right.text)] || right.text == "of")
 }
 
 // tokenKind says what a token is.

@@ -110,7 +110,7 @@ var stems = map[string]string{
 	"criteria": "criterion", "analysis": "analysis", "dns": "dns", "https": "https", "tls": "tls", "aws": "aws", "sms": "sms", "gps": "gps",
 	"ios": "ios", "macos": "macos", "kubernetes": "kubernetes", "redis": "redis", "postgres": "postgres", "less": "less", "as": "as", "yes": "yes",
 	"canvas": "canvas", "alias": "alias", "aliases": "alias", "bias": "bias", "atlas": "atlas", "status": "status", "statuses": "status",
-	"lying": "lie", "dying": "die", "tying": "tie", "wednesday": "wednesday", "united": "united", "sometimes": "sometimes",
+	"goes": "go", "going": "go", "lying": "lie", "dying": "die", "tying": "tie", "wednesday": "wednesday", "united": "united", "sometimes": "sometimes",
 }
 
 // Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that
