@@ -378,6 +378,27 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		}
 		return a
 	}),
+	"dream_apply": on(func(_ *operationtest.World, in *operation.DreamApply) args { return args{"dream", "apply", in.ID} }),
+	"dream_conflicts": on(func(_ *operationtest.World, in *operation.DreamConflicts) args {
+		return args{"dream", "conflicts", in.Namespace}.flag("of-agent", in.Agent).page(in.Paging)
+	}),
+	"dream_list": on(func(_ *operationtest.World, in *operation.DreamList) args {
+		return args{"dream", "list", in.Namespace}.page(in.Paging)
+	}),
+	"dream_plan": on(func(_ *operationtest.World, in *operation.DreamPlan) args {
+		return args{"dream", "plan", in.Namespace}.is("full", in.Full).flag("decay", in.Options.Decay)
+	}),
+	"dream_run": on(func(_ *operationtest.World, in *operation.DreamRun) args {
+		return args{"dream", "run", in.Namespace}.flag("mode", string(in.Mode)).flag("decay", in.Options.Decay)
+	}),
+	"dream_show": on(func(_ *operationtest.World, in *operation.DreamShow) args { return args{"dream", "show", in.ID} }),
+	"dream_undo": on(func(_ *operationtest.World, in *operation.DreamUndo) args {
+		a := args{"dream", "undo", in.ID}
+		if in.Step != 0 {
+			a = a.flag("step", fmt.Sprint(in.Step))
+		}
+		return a
+	}),
 	"knowledge_supersede": on(func(_ *operationtest.World, in *operation.KnowledgeSupersede) args {
 		return args{"knowledge", "supersede", in.ID, in.By}
 	}),

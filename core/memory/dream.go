@@ -135,17 +135,27 @@ func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, er
 	return d, err
 }
 
-// DreamDue reports whether a coordinated pass over a namespace wouldn't be skipped.
-func (m *Memories) DreamDue(ctx context.Context, namespace string) (due bool, err error) {
-	q := &DreamRequest{Namespace: namespace, Mode: Coordinated}
-	err = m.records.View(ctx, func(r core.Reader) error {
-		in, err := m.snapshot(ctx, r, q)
-		if err == nil {
-			due = in.skipped == ""
-		}
+// DreamDue reports whether a coordinated pass over a namespace comes neither too soon nor to
+// too little.
+func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error) {
+	q := &DreamRequest{Namespace: namespace}
+	in := &snapshot{Input: dream.Input{At: m.options.Clock.Now()}}
+	var last time.Time
+	err := m.records.View(ctx, func(r core.Reader) (err error) {
+		last, err = m.lastDream(r, q, in)
 		return err
 	})
-	return due, err
+	if err != nil || !last.IsZero() && in.At.Sub(last) < dreamEvery {
+		return false, err
+	}
+	written := 0
+	err = m.Each(ctx, namespace, last, func(memory *core.Memory) bool {
+		if dream.Touched(memory) {
+			written++
+		}
+		return written < dreamRecords
+	})
+	return written >= dreamRecords, err
 }
 
 // planDream makes and stores a plan. Where modes count and the pass is skipped, it returns
@@ -354,7 +364,7 @@ func skips(in *snapshot, last time.Time) string {
 	written, organized := 0, false
 	for i := range in.Items {
 		m := in.Items[i].Memory
-		if m.Kind == core.KindNotification || m.CreatedAt.Before(last) {
+		if !dream.Touched(m) || m.CreatedAt.Before(last) {
 			continue
 		}
 		written++

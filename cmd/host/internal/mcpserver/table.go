@@ -57,6 +57,12 @@ func table() []row {
 				"session and turn are retrieve's. Costs one write; a repetition changes nothing.",
 		},
 		{
+			name: "dream", profile: All,
+			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}},
+			doc: "Housekeeping of a namespace. plan: what dates, merges and archivals it would make. run: make them, where it is due (mode always: now). " +
+				"undo: take a run (id) or a step of it back. Costs a pass over the namespace.",
+		},
+		{
 			name: "gate", profile: All,
 			actions: []action{
 				{"dag", "evidence_dag"}, {"explain", "gate_explain"}, {"omega", "evidence_omega"}, {"request", "gate_request"}, {"tool", "evidence_tool"},
