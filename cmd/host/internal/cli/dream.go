@@ -17,9 +17,9 @@ import (
 func dreamCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "dream", Short: "Housekeeping: see what it would do with texts", RunE: needsCommand,
-		Long: "Try what housekeeping does with a text. It changes no memory.",
+		Long: "Try what housekeeping does with texts, and measure the embedding model for it.\nIt changes no memory.",
 	}
-	c.AddCommand(dreamDatesCommand(a))
+	c.AddCommand(dreamDatesCommand(a), dreamCompareCommand(a), dreamCalibrateCommand(a))
 	return c
 }
 

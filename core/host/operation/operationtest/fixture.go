@@ -81,8 +81,12 @@ var fixtures = map[string]func(*World) any{
 	"dream_dates": func(*World) any {
 		return &operation.DreamDates{Text: "we met yesterday", At: time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC)}
 	},
-	"decision_get":  func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
-	"decision_list": func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
+	"dream_compare": func(*World) any {
+		return &operation.DreamCompare{A: "Tokens expire after 30 s.", B: "The tokens expire after thirty seconds"}
+	},
+	"dream_calibrate": func(*World) any { return &operation.DreamCalibrate{} },
+	"decision_get":    func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
+	"decision_list":   func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
 	"knowledge_supersede": func(w *World) any {
 		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
 	},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
@@ -133,6 +134,10 @@ func refusals() []Case {
 		request("audit_verify", "bad head", operation.AuditVerify{Head: &text}),
 		request("dream_dates", "no text", operation.DreamDates{}),
 		request("dream_dates", "too long", operation.DreamDates{Text: strings.Repeat("x", operation.MaxDreamText+1)}),
+		request("dream_compare", "no text", operation.DreamCompare{B: "x"}),
+		request("dream_compare", "too long", operation.DreamCompare{A: "x", B: strings.Repeat("x", operation.MaxDreamText+1)}),
+		request("dream_calibrate", "no text", operation.DreamCalibrate{Pairs: []dream.LabelledPair{{B: "x"}}}),
+		request("dream_calibrate", "few", operation.DreamCalibrate{Pairs: []dream.LabelledPair{{A: "x", B: "x", Same: true}}}),
 		request("correct", "corrector", operation.Correct{Corrector: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
 		request("correct", "namespace", operation.Correct{Corrector: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
 		request("correct", "no output", operation.Correct{Corrector: JudgeYAML, Namespace: Here}),
