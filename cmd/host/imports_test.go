@@ -90,9 +90,9 @@ var imports = map[string][]string{
 	"core/host": {
 		"core", "core/access", "core/decisions", "core/dream", "core/gate", "core/governance", "core/host/config", "core/idempotency",
 		"core/job", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle",
-		"core/memory/text", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
-		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store",
-		"core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
+		"core/memory/text", "core/memory/vector", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
+		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run",
+		"core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",

@@ -88,6 +88,8 @@ var unsaid = map[string]string{
 	"cli audit_verify_segment":                    "it is part of audit verify",
 	"cli audit_verify_segment/denied by a policy": "it is part of audit verify",
 	"cli correct/no output":                       "OUTPUT is an argument",
+	"cli dream_calibrate/few":                     "the pairs are in a file",
+	"cli dream_calibrate/no text":                 "the pairs are in a file",
 	"cli gate_request/no erase":                   "--erase must be there",
 	"cli job_enqueue":                             "the commands that it stands for wait for what they do",
 	"cli job_enqueue/denied by a policy":          "the commands that it stands for wait for what they do",
@@ -399,6 +401,10 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		}
 		return a
 	}),
+	"dream_compare": on(func(_ *operationtest.World, in *operation.DreamCompare) args {
+		return args{"dream", "compare", in.A, in.B}
+	}),
+	"dream_calibrate": on(func(*operationtest.World, *operation.DreamCalibrate) args { return args{"dream", "calibrate"} }),
 	"knowledge_supersede": on(func(_ *operationtest.World, in *operation.KnowledgeSupersede) args {
 		return args{"knowledge", "supersede", in.ID, in.By}
 	}),

@@ -19,11 +19,11 @@ func dreamCommand(a *App) *cobra.Command {
 		Use: "dream", Short: "Housekeeping of memories: plan it, run it, take it back", RunE: needsCommand,
 		Long: `Housekeeping of memories: relative dates are made absolute, what says the same is merged,
 what is stale is archived. A pass is planned first, can be looked at, and can be taken
-back. dates and the like try it on a text, and change no memory.`,
+back. dates and compare try it on texts, and calibrate measures the embedding model.`,
 	}
 	c.AddCommand(
 		dreamPlanCommand(a), dreamRunCommand(a), dreamApplyCommand(a), dreamUndoCommand(a), dreamListCommand(a), dreamShowCommand(a),
-		dreamConflictsCommand(a), dreamDatesCommand(a),
+		dreamConflictsCommand(a), dreamDatesCommand(a), dreamCompareCommand(a), dreamCalibrateCommand(a),
 	)
 	return c
 }

@@ -88,11 +88,15 @@ var fixtures = map[string]func(*World) any{
 		w.Memory()
 		return &operation.DreamPlan{DreamRun: operation.DreamRun{Namespace: Here}}
 	},
-	"dream_run":     func(w *World) any { w.Memory(); return &operation.DreamRun{Namespace: Here, Mode: memory.Always} },
-	"dream_show":    func(w *World) any { return &operation.DreamShow{ID: w.Plan()} },
-	"dream_undo":    func(w *World) any { return &operation.DreamUndo{ID: w.Plan()} },
-	"decision_get":  func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
-	"decision_list": func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
+	"dream_run":  func(w *World) any { w.Memory(); return &operation.DreamRun{Namespace: Here, Mode: memory.Always} },
+	"dream_show": func(w *World) any { return &operation.DreamShow{ID: w.Plan()} },
+	"dream_undo": func(w *World) any { return &operation.DreamUndo{ID: w.Plan()} },
+	"dream_compare": func(*World) any {
+		return &operation.DreamCompare{A: "Tokens expire after 30 s.", B: "The tokens expire after thirty seconds"}
+	},
+	"dream_calibrate": func(*World) any { return &operation.DreamCalibrate{} },
+	"decision_get":    func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
+	"decision_list":   func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
 	"knowledge_supersede": func(w *World) any {
 		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
 	},
