@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -61,27 +62,26 @@ func (o *Options) staleImportance() float64 {
 	return o.StaleBelow
 }
 
-// Validate refuses options without a meaning: sdk.Invalid, reason "dream_options_invalid",
-// all at once.
+// Validate refuses options without a meaning: sdk.Invalid, reason "options_invalid", all at
+// once.
 func (o *Options) Validate() error {
-	var wrong []string
+	var wrong []error
+	refuse := func(field, format string, args ...any) {
+		wrong = append(wrong, sdk.Errorf(sdk.Invalid, "options_invalid", field+" is "+format, args...).WithDetail("field", "options."+field))
+	}
 	if o.StaleAfterHours < 0 || math.IsNaN(o.StaleAfterHours) || math.IsInf(o.StaleAfterHours, 0) {
-		wrong = append(wrong, "stale_after_hours is not a number of hours")
+		refuse("stale_after_hours", "%g, not a number of hours", o.StaleAfterHours)
 	}
 	if o.StaleBelow < 0 || o.StaleBelow > 1 || math.IsNaN(o.StaleBelow) {
-		wrong = append(wrong, "stale_below is not in 0 to 1")
+		refuse("stale_below", "%g, not from 0 to 1", o.StaleBelow)
 	}
 	if _, ok := readDecay(o.Decay); !ok {
-		wrong = append(wrong, "decay is not exponential, linear, step:T or power_law:a")
+		refuse("decay", "%q, not exponential, linear, step:T or power_law:a", core.Cut(o.Decay))
 	}
 	if !o.Strategy.valid() {
-		wrong = append(wrong, "strategy is not one of "+strategyNames())
+		refuse("strategy", "%q, not one of %s", core.Cut(string(o.Strategy)), strategyNames())
 	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	return sdk.Errorf(sdk.Invalid, "dream_options_invalid", "options of the pass: %s", strings.Join(wrong, "; ")).
-		WithDetail("problems", wrong)
+	return core.JoinErrors(wrong...)
 }
 
 // Effective is how important a memory still is at an age: its importance, a little more for

@@ -79,7 +79,8 @@ type DreamRequest struct {
 	Judge dream.Judge
 }
 
-func (q *DreamRequest) check() error {
+// Check reports everything that is wrong with a request, and sets its defaults.
+func (q *DreamRequest) Check() error {
 	var p bounds.Problems
 	p.Check(core.CheckNamespace(q.Namespace))
 	p.Word("agent", q.Agent)
@@ -100,7 +101,7 @@ func (q *DreamRequest) check() error {
 // memories was interrupted, it finishes that one instead. tell hears how many of the steps are
 // done; nil is nobody.
 func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	var left string
@@ -128,7 +129,7 @@ func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, to
 // PlanDream makes the plan of a pass and stores it. It asks for no mode: only a run is
 // skipped.
 func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, error) {
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	d, _, err := m.planDream(ctx, &q, false)
@@ -424,7 +425,7 @@ func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) 
 		Namespace: namespace, Agent: agent, Mode: Always, Full: true,
 		Options: dream.Options{SkipDates: true, SkipMerges: true, SkipArchival: true, Strategy: dream.Manual},
 	}
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	var in *snapshot

@@ -1,10 +1,12 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -35,7 +37,7 @@ func dreamPasses() []Operation {
 			Doc: "Apply a plan, or go on with a run that was interrupted.",
 		}, ofDream(func(in *DreamApply) *string { return &in.ID }), dreamApply),
 		define(Operation{
-			Name: "dream_undo", Method: "POST", Path: "/v1/dream/plans/{id}/undo", Scope: core.ScopeMemoryWrite, Idempotent: true, Long: true, Job: job.Workflow,
+			Name: "dream_undo", Method: "POST", Path: "/v1/dream/plans/{id}/undo", Scope: core.ScopeMemoryWrite, Idempotent: true, Long: true,
 			Doc: "Take back the steps of a run, the last first, or one of them.",
 		}, ofDream(func(in *DreamUndo) *string { return &in.ID }), dreamUndo),
 		define(Operation{
@@ -93,7 +95,10 @@ func (in *DreamRun) request(c *Call) (memory.DreamRequest, error) {
 	return q, err
 }
 
-func (in *DreamRun) check() error { return in.Options.Validate() }
+func (in *DreamRun) check() error {
+	q := memory.DreamRequest{Namespace: cmp.Or(in.Namespace, config.DefaultNamespace), Agent: in.Agent, Mode: in.Mode, Options: in.Options}
+	return q.Check()
+}
 
 func dreamRun(ctx context.Context, c *Call, in *DreamRun) (*memory.DreamReport, error) {
 	q, err := in.request(c)

@@ -14,6 +14,8 @@ type row struct {
 	// argument of that name says which.
 	operation string
 	actions   []action
+	// leaves are members of the requests that it doesn't offer: agents needn't know them.
+	leaves []string
 	// list is the result's member that is cut at an item where a result is too long, and
 	// repeats are the result's members that the request for the next page must have.
 	list    string
@@ -58,7 +60,7 @@ func table() []row {
 		},
 		{
 			name: "dream", profile: All,
-			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}},
+			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}}, leaves: []string{"judge", "options", "plan"},
 			doc: "Housekeeping of a namespace. plan: what dates, merges and archivals it would make. run: make them, where it is due (mode always: now). " +
 				"undo: take a run (id) or a step of it back. Costs a pass over the namespace.",
 		},
