@@ -125,6 +125,8 @@ type GateCase struct {
 	// Memory mustn't be changed.
 	Memory     *Memory
 	Governance *Governance
+	// Merged are memories that were merged into it, whose evidence is its own.
+	Merged []string
 	// Turn is the namespace's turn counter.
 	Turn int64
 	// Omega are factors that callers or plugins give instead of the recorded ones, and

@@ -47,8 +47,8 @@ var imports = map[string][]string{
 	"core/inject":     {"core", "core/journal", "core/memory/text", "sdk"},
 	"core/loop":       {"core", "sdk", "sdk/jsontext"},
 	"core/memory": {
-		"core", "core/journal", "core/memory/check", "core/memory/internal/bounds", "core/memory/internal/feed", "core/memory/internal/record",
-		"core/memory/knowledge", "core/memory/lifecycle", "core/memory/search", "core/memory/turn", "sdk",
+		"core", "core/dream", "core/journal", "core/memory/check", "core/memory/internal/bounds", "core/memory/internal/feed",
+		"core/memory/internal/record", "core/memory/knowledge", "core/memory/lifecycle", "core/memory/search", "core/memory/turn", "sdk",
 	},
 	"core/memory/check": {
 		"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/knowledge", "core/memory/turn",
@@ -57,8 +57,8 @@ var imports = map[string][]string{
 	"core/memory/codec":           {"core"},
 	"core/memory/internal/bounds": {"core", "sdk"},
 	"core/memory/internal/feed":   {"core", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
-	"core/memory/internal/record": {"core", "core/journal", "core/memory/codec", "core/memory/internal/bounds", "sdk"},
-	"core/dream":                  {},
+	"core/memory/internal/record": {"core", "core/dream", "core/journal", "core/memory/codec", "core/memory/internal/bounds", "sdk"},
+	"core/dream":                  {"core", "core/memory/text", "core/memory/vector", "sdk"},
 	"core/memory/knowledge": {
 		"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/search", "sdk",
 	},
@@ -89,12 +89,12 @@ var imports = map[string][]string{
 
 	// The composition, and the operations on it.
 	"core/host": {
-		"core", "core/access", "core/decisions", "core/discover", "core/gate", "core/governance", "core/host/config", "core/idempotency",
-		"core/inject", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal", "core/loop", "core/memory",
-		"core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text", "core/plugin", "core/plugin/guard",
-		"core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services",
-		"core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action",
-		"core/workflow/state", "policy", "policy/format", "sdk",
+		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host/config",
+		"core/idempotency", "core/inject", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal", "core/loop", "core/memory",
+		"core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text", "core/memory/vector", "core/plugin",
+		"core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox",
+		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/workflow",
+		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",
@@ -108,8 +108,9 @@ var imports = map[string][]string{
 	},
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
-		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/inject",
-		"core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk", "sdk/process",
+		"core", "core/access", "core/coretest", "core/decisions", "core/dream", "core/host", "core/host/config", "core/host/operation",
+		"core/inject", "core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk",
+		"sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.

@@ -337,7 +337,7 @@ func otherScope(s core.Scope) core.Scope {
 // asJobs are the operations that aren't answered with their result over TCP: they take as
 // long as a model or a whole store does.
 var asJobs = map[string]bool{
-	"audit_verify": true, "audit_verify_segment": true, "correct": true, "evaluate": true, "gate_run": true, "memory_reembed": true,
+	"audit_verify": true, "audit_verify_segment": true, "correct": true, "dream_apply": true, "dream_plan": true, "dream_run": true, "evaluate": true, "gate_run": true, "memory_reembed": true,
 	"memory_sweep": true, "policy_replay": true, "run_replay": true, "run_resume": true, "run_start": true, "store_backup": true,
 	"store_prune": true,
 }
@@ -346,6 +346,11 @@ var asJobs = map[string]bool{
 // policy aren't listed: the hint of each names the policy's file.
 var redacted = map[string]string{
 	"http dream_dates/no time":          ofValue,
+	"http dream_conflicts/namespace":    ofValue,
+	"http dream_list/namespace":         ofValue,
+	"http dream_plan/decay":             ofValue,
+	"http dream_run/mode":               ofValue,
+	"http dream_run/namespace":          ofValue,
 	"http evidence_dag/cycle":           ofValue,
 	"http governance_explain/namespace": ofValue,
 	"http governance_get/namespace":     ofValue,

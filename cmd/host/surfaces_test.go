@@ -88,6 +88,8 @@ var unsaid = map[string]string{
 	"cli audit_verify_segment":                    "it is part of audit verify",
 	"cli audit_verify_segment/denied by a policy": "it is part of audit verify",
 	"cli correct/no output":                       "OUTPUT is an argument",
+	"cli dream_calibrate/few":                     "the pairs are in a file",
+	"cli dream_calibrate/no text":                 "the pairs are in a file",
 	"cli gate_request/no erase":                   "--erase must be there",
 	"cli job_enqueue":                             "the commands that it stands for wait for what they do",
 	"cli job_enqueue/denied by a policy":          "the commands that it stands for wait for what they do",
@@ -374,6 +376,31 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"dream_dates": on(func(_ *operationtest.World, in *operation.DreamDates) args {
 		return args{"dream", "dates", in.Text}.flag("at", in.At).is("keep-phrase", in.KeepPhrase).is("ranges", in.Ranges)
 	}),
+	"dream_apply": on(func(_ *operationtest.World, in *operation.DreamApply) args { return args{"dream", "apply", in.ID} }),
+	"dream_conflicts": on(func(_ *operationtest.World, in *operation.DreamConflicts) args {
+		return args{"dream", "conflicts", in.Namespace}.flag("of-agent", in.Agent).page(in.Paging)
+	}),
+	"dream_list": on(func(_ *operationtest.World, in *operation.DreamList) args {
+		return args{"dream", "list", in.Namespace}.page(in.Paging)
+	}),
+	"dream_plan": on(func(_ *operationtest.World, in *operation.DreamPlan) args {
+		return args{"dream", "plan", in.Namespace}.is("full", in.Full).flag("decay", in.Options.Decay)
+	}),
+	"dream_run": on(func(_ *operationtest.World, in *operation.DreamRun) args {
+		return args{"dream", "run", in.Namespace}.flag("mode", string(in.Mode)).flag("decay", in.Options.Decay)
+	}),
+	"dream_show": on(func(_ *operationtest.World, in *operation.DreamShow) args { return args{"dream", "show", in.ID} }),
+	"dream_undo": on(func(_ *operationtest.World, in *operation.DreamUndo) args {
+		a := args{"dream", "undo", in.ID}
+		if in.Step != 0 {
+			a = a.flag("step", fmt.Sprint(in.Step))
+		}
+		return a
+	}),
+	"dream_compare": on(func(_ *operationtest.World, in *operation.DreamCompare) args {
+		return args{"dream", "compare", in.A, in.B}
+	}),
+	"dream_calibrate": on(func(*operationtest.World, *operation.DreamCalibrate) args { return args{"dream", "calibrate"} }),
 	"knowledge_supersede": on(func(_ *operationtest.World, in *operation.KnowledgeSupersede) args {
 		return args{"knowledge", "supersede", in.ID, in.By}
 	}),

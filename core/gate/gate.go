@@ -30,7 +30,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 	if err := checkOmega(c); err != nil {
 		return nil, err
 	}
-	e, err := collect(r, c.Memory)
+	e, err := collect(r, c.Memory, c.Merged)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +60,10 @@ type evidence struct {
 	omega    keptOmega
 }
 
-func collect(r core.Reader, m *core.Memory) (e evidence, err error) {
-	if e.tally, err = readTally(r, m.ID); err == nil {
-		e.tools, e.toolRefs, err = react(r, m, e.tally)
+// collect collects the evidence of a memory and, of tools, of those that were merged into it.
+func collect(r core.Reader, m *core.Memory, merged []string) (e evidence, err error) {
+	if e.tally, err = readTallies(r, m.ID, merged); err == nil {
+		e.tools, e.toolRefs, err = react(r, m, merged, e.tally)
 	}
 	if err != nil {
 		return e, sdk.Wrap("collect the tool evidence of memory "+m.ID, err)

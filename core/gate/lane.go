@@ -9,12 +9,12 @@ import (
 // window is how many of the last turns that used the memory count for recurrence.
 const window = 20
 
-// react makes evidence from a memory's tool outcomes, with its references, the newest
-// first.
-func react(r core.Reader, m *core.Memory, t *tally) (core.ReactEvidence, []string, error) {
+// react makes evidence from the tool outcomes of a memory, and of those merged into it, with
+// its references, the newest first.
+func react(r core.Reader, m *core.Memory, merged []string, t *tally) (core.ReactEvidence, []string, error) {
 	recorded := 0
 	for _, turn := range m.Signals.RecentUses[max(0, len(m.Signals.RecentUses)-window):] {
-		has, err := hasOutcome(r, m.ID, turn)
+		has, err := hasOutcome(r, append([]string{m.ID}, merged...), turn)
 		if err != nil {
 			return core.ReactEvidence{}, nil, err
 		}
@@ -36,10 +36,15 @@ func react(r core.Reader, m *core.Memory, t *tally) (core.ReactEvidence, []strin
 	}, refs, nil
 }
 
-// hasOutcome reports whether a turn has an outcome of a tool for a memory.
-func hasOutcome(r core.Reader, memory string, turn core.TurnRef) (bool, error) {
-	first, err := core.Suffixes(r, turnKey(memory, turn), 1)
-	return len(first) > 0, err
+// hasOutcome reports whether a turn has an outcome of a tool for one of some memories.
+func hasOutcome(r core.Reader, memories []string, turn core.TurnRef) (bool, error) {
+	for _, memory := range memories {
+		first, err := core.Suffixes(r, turnKey(memory, turn), 1)
+		if len(first) > 0 || err != nil {
+			return len(first) > 0, err
+		}
+	}
+	return false, nil
 }
 
 // inGraphs is the evidence of the workflows' graphs.

@@ -212,6 +212,29 @@ func readTally(r core.Reader, memory string) (*tally, error) {
 	return t, nil
 }
 
+// readTallies sums up the outcomes of a memory and of those that were merged into it, whose
+// references come after its own.
+func readTallies(r core.Reader, memory string, merged []string) (*tally, error) {
+	sum, err := readTally(r, memory)
+	for _, id := range merged {
+		if err != nil {
+			return nil, err
+		}
+		var t *tally
+		if t, err = readTally(r, id); err == nil {
+			sum.Outcomes, sum.Failures, sum.Recoveries, sum.Good = sum.Outcomes+t.Outcomes, sum.Failures+t.Failures, sum.Recoveries+t.Recoveries, sum.Good+t.Good
+			sum.Newest = append(sum.Newest, t.Newest...)[:min(maxRefs, len(sum.Newest)+len(t.Newest))]
+		}
+	}
+	return sum, err
+}
+
+// Has reports whether an outcome is recorded for a memory.
+func (Evidence) Has(r core.Reader, memoryID string) (bool, error) {
+	t, err := readTally(r, memoryID)
+	return err == nil && t.Outcomes > 0, err
+}
+
 // broken is the error for stored evidence that can't be read. Nothing is decided with it.
 func broken(what string, err error) error {
 	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).

@@ -107,8 +107,11 @@ type MemoryTransitioned struct {
 	Before   core.MemoryState `json:"state_before"`
 	After    core.MemoryState `json:"state_after"`
 	TTLScore float64          `json:"ttl_score"`
-	// Cause is what changed it: "retention", "gate", "dream" or "restore".
-	Cause     string `json:"cause"`
+	// Cause is what changed it: "retention", "gate", "erasure", "dream", "restore" or "undo".
+	Cause string `json:"cause"`
+	// RunID and Step name the step of a dream pass.
+	RunID     string `json:"run_id,omitempty"`
+	Step      int64  `json:"step,omitempty"`
 	SessionID string `json:"session_id,omitempty"`
 	TurnID    int64  `json:"turn_id,omitempty"`
 	AgentID   string `json:"agent_id,omitempty"`

@@ -18,7 +18,15 @@
 // id, its vector is next to it, and each index ends in the complement of the memory's
 // creation time and its id, so that a scan of any index finds the newest first.
 //
-// A memory's title and content never change. Its state and its signals do.
+// A memory's title and content change only by a step of a dream pass, which makes relative
+// dates absolute. Its state and its signals change with use.
+//
+// # Dream passes
+//
+// Package dream plans housekeeping and writes nothing. This package reads the snapshot that a
+// plan is made of, and applies its steps, one commit each; a step whose memories changed since
+// is skipped. What undoes a step lies under the memory's id, and goes with the memory. The
+// gate counts the tool evidence of what was merged into a memory as its own.
 //
 // # Lifecycle
 //
@@ -30,7 +38,8 @@
 //
 // # What a purge removes
 //
-// The record with its vector, indices and links, the metadata of links to it, and the
+// The record with its vector, indices and links, what would undo dream passes, what was
+// merged into it, the metadata of links to it, and the
 // pending reflections on it. What stays names it by its id and by digests: the tombstone,
 // its events, the gate's decisions, links to it. The record of a decision of the reflect
 // policy has no title or tags, and nothing that the policy computed from them. Copies

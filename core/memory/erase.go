@@ -53,7 +53,7 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *cor
 }
 
 func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v *verdict) error {
-	v.decision, v.refusal = nil, nil
+	v.decision, v.refusal, v.with = nil, nil, nil
 	began := m.options.Clock.Now()
 	memory, err := record.Read(t, id)
 	if err != nil {

@@ -29,7 +29,7 @@ func (g *governed) lessonIn(t *testing.T, id string, state core.MemoryState) {
 	case core.StateRevalidatePending:
 		turns(3, core.OutcomeFailure)
 	case core.StateArchived, core.StateConsolidated:
-		must(t, g.Dream(t.Context(), id, state, ""))
+		must(t, g.MoveByDream(t.Context(), id, state, ""))
 	case core.StatePromoted:
 		g.promote(t, id)
 	}

@@ -16,8 +16,8 @@ func (m *Memories) RecordTurn(ctx context.Context, session string, number int64,
 	return m.records.Update(ctx, func(t *record.Tx) error { return turn.Record(t, by, "ns", results, 0) })
 }
 
-// Dream moves a memory as a step of a dream pass does.
-func (m *Memories) Dream(ctx context.Context, id string, to core.MemoryState, into string) error {
+// MoveByDream moves a memory as a step of a dream pass does.
+func (m *Memories) MoveByDream(ctx context.Context, id string, to core.MemoryState, into string) error {
 	return m.records.Update(ctx, func(t *record.Tx) error {
 		before, err := record.Read(t, id)
 		if err != nil {

@@ -339,7 +339,7 @@ func TestAnExportOfFormat1IsTaken(t *testing.T) {
 		t.Errorf("%+v", useful)
 	}
 	again := g.export(t)
-	must(t, g.Dream(t.Context(), "plain", core.StateArchived, "")) // it goes on from there
+	must(t, g.MoveByDream(t.Context(), "plain", core.StateArchived, "")) // it goes on from there
 	g.sound(t)
 	if _, err := imported(t, forged(again, func(line string) string {
 		return strings.Replace(line, `"priority":5`, `"priority":6`, 1)

@@ -109,7 +109,7 @@ func (g *governed) script(t *testing.T) {
 	wantReason(t, err, "denied", "depth_exceeded")
 	_, err = g.Link(ctx, &memory.LinkRequest{From: "plain", Relation: "contradicts", To: "useless", Metadata: []byte(`{"b":1,"a":2}`)})
 	must(t, err)
-	must(t, g.Dream(ctx, "plain", core.StateArchived, ""))
+	must(t, g.MoveByDream(ctx, "plain", core.StateArchived, ""))
 	_, err = g.Restore(ctx, "plain")
 	must(t, err)
 	_, err = g.evidence.RecordTools(ctx, []core.ToolOutcome{{MemoryID: "plain", Session: "x", Turn: 1, Tool: "make", Ref: "r"}})

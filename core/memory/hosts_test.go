@@ -122,7 +122,7 @@ func (h *hosts) operation(t *testing.T, g *governed) (name string) {
 	case 6:
 		name = "archive"
 		id := h.pick()
-		if err = g.Dream(ctx, id, oneOf(h.Rand, core.StateArchived, core.StateConsolidated), "keeper"); err == nil {
+		if err = g.MoveByDream(ctx, id, oneOf(h.Rand, core.StateArchived, core.StateConsolidated), "keeper"); err == nil {
 			h.archived = append(h.archived, id)
 		}
 	case 7, 8:

@@ -47,6 +47,9 @@ type Options struct {
 	// Injection says what was in the prompt of a turn; without it, what a turn recalled
 	// counts as offered.
 	Injection Injection
+	// Near has the cosines from which on vectors are near, by the name of a model that is
+	// calibrated; without it a pass compares no vectors.
+	Near func(core.Reader) (map[string]float64, error)
 	// Summarizer describes what is reusable in a promoted memory; without it, its title
 	// and the start of its content are used.
 	Summarizer Summarizer
@@ -87,6 +90,8 @@ type Memories struct {
 	turns   *turn.Turns
 	// index and knowledge are the indices of recall.
 	index, knowledge *search.Index
+	// dreaming are the namespaces in which a pass is working.
+	dreaming *dreaming
 }
 
 // New returns the repository on a store.
@@ -109,7 +114,7 @@ func New(o Options) (*Memories, error) {
 		Random: o.Random, Governor: o.Governor,
 	}
 	return &Memories{
-		options: o, records: records,
+		options: o, records: records, dreaming: &dreaming{},
 		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned},
 		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),

@@ -59,7 +59,7 @@ func (l *lives) dream() lifeOp {
 		return l.recall()
 	}
 	return lifeOp{"dream", func(t *testing.T, g *governed) lifeAnswer {
-		return lifeAnswer{Reason: sdk.ReasonOf(g.Dream(t.Context(), m.id, to, "keeper"))}
+		return lifeAnswer{Reason: sdk.ReasonOf(g.MoveByDream(t.Context(), m.id, to, "keeper"))}
 	}, func(a *lifeAnswer) (string, string) {
 		switch m.state {
 		case core.StateOpen, core.StateActive, core.StateCooling:

@@ -109,7 +109,7 @@ func TestAnApprovalRunsEveryStepAgain(t *testing.T) {
 	}
 	approve(t, func(w *world, _ string) { w.observe(t, core.ObserveRequest{Title: "deep", Content: "c"}) }, sdk.Conflict, "title_taken")
 	approve(t, func(w *world, source string) {
-		must(t, w.Dream(t.Context(), source, core.StateConsolidated, "keeper"))
+		must(t, w.MoveByDream(t.Context(), source, core.StateConsolidated, "keeper"))
 	}, sdk.Conflict, "source_consolidated")
 	approve(t, func(w *world, _ string) {
 		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, Limits: core.NamespaceLimits{MaxMemories: 1}}

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/knowledge"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -22,6 +23,10 @@ import (
 // memory's tombstone and the record of the decision stay.
 func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	memory := v.memory
+	merged, err := mergedInto(t, memory.ID)
+	if err != nil {
+		return err
+	}
 	given, err := givenTo(t, memory.ID)
 	if err != nil {
 		return err
@@ -59,9 +64,56 @@ func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	if err := t.Record(memory.Namespace, event, memory.ID); err != nil {
 		return err
 	}
-	return t.Record(memory.Namespace, journal.MemoryPurged{
+	err = t.Record(memory.Namespace, journal.MemoryPurged{
 		Gated: v.gated(), Title: record.Keyed(memory.Salt, memory.Title), Content: record.Keyed(memory.Salt, memory.Content), KnowledgeID: entry,
 	}, memory.ID)
+	if err != nil {
+		return err
+	}
+	for _, victim := range merged {
+		if err := v.purgeWith(t, o, victim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergedInto are the memories that were merged into a memory and say the same as it does.
+func mergedInto(r core.Reader, id string) (list []*core.Memory, err error) {
+	links, err := record.LinksFrom(r, id, core.RelationConsolidatedFrom, math.MaxInt)
+	for _, l := range links {
+		victim, err := record.Read(r, l.To)
+		switch {
+		case record.IsGone(err):
+		case err != nil:
+			return nil, err
+		case victim.State == core.StateConsolidated && victim.MergedInto == id:
+			list = append(list, victim)
+		}
+	}
+	return list, err
+}
+
+// purgeWith purges a memory that was merged into the one that is purged, by the same
+// evidence, with a decision of its own.
+func (v *verdict) purgeWith(t *record.Tx, o *Options, victim *core.Memory) error {
+	made := *v.decision
+	made.ID, made.MemoryID, made.GivenTo = o.IDs.NewID(), victim.ID, nil
+	made.Reason = "it was merged into memory " + v.memory.ID + ", which is purged: " + made.Reason
+	after := *victim
+	after.State = core.StatePurged
+	with := &verdict{request: v.request, memory: victim, after: &after, turn: v.turn, decision: &made, latency: v.latency}
+	if err := lifecycle.Check(victim.State, after.State, lifecycle.ByGate); err != nil {
+		return err
+	}
+	if err := with.record(t); err != nil {
+		return err
+	}
+	if err := with.writePurge(t, o); err != nil {
+		return err
+	}
+	v.with = append(v.with, with)
+	return nil
 }
 
 // givenTo lists the memories that reflect on a memory that is about to be purged.
@@ -88,6 +140,9 @@ type residue struct {
 func (r *residue) add(v *verdict) {
 	if v.decision != nil && v.decision.GivenTo != nil {
 		r.given = append(r.given, *v.decision.GivenTo)
+	}
+	for _, with := range v.with {
+		r.add(with)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAReopenedStoreRecallsTheSame(t *testing.T) {
 		w.reflect(t, core.ReflectRequest{SourceIDs: []string{ids["logs"], ids["uploads"]}, Title: "both", Content: "watch the disk of uploads"})
 		w.recall(t, core.RecallRequest{Session: "s", Turn: 1, Query: "upload"})
 		w.feedback(t, "s", 1, core.OutcomeSuccess, ids["uploads"])
-		if err := w.Dream(t.Context(), ids["logs"], core.StateArchived, ""); err != nil {
+		if err := w.MoveByDream(t.Context(), ids["logs"], core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
 		fresh := living(t, s, nil, hashed)

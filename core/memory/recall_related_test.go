@@ -64,7 +64,7 @@ func TestRecallLeavesOutWhatIsSuperseded(t *testing.T) {
 			t.Errorf("with all of them:\n%s", diff)
 		}
 		for _, id := range []string{"old", "newest"} {
-			if err := w.Dream(t.Context(), id, core.StateArchived, ""); err != nil {
+			if err := w.MoveByDream(t.Context(), id, core.StateArchived, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestRecallLeavesOutWhatIsSuperseded(t *testing.T) {
 		recalls("what superseded it is purged", "old")
 		w.link(t, "elsewhere", core.RelationSupersedes, "old")
 		recalls("from another namespace", "")
-		if err := w.Dream(t.Context(), "elsewhere", core.StateArchived, ""); err != nil {
+		if err := w.MoveByDream(t.Context(), "elsewhere", core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
 		recalls("which isn't recallable any more", "old")
@@ -94,7 +94,7 @@ func TestWhatComesBackIntoAnIndexIsStillSuperseded(t *testing.T) {
 		w.observe(t, core.ObserveRequest{ID: id, Title: id, Content: "word " + id})
 	}
 	w.link(t, "new", core.RelationSupersedes, "old")
-	must(t, w.Dream(t.Context(), "old", core.StateArchived, ""))
+	must(t, w.MoveByDream(t.Context(), "old", core.StateArchived, ""))
 	fresh := newWorld(t, w.store, nil)
 	for range 2 {
 		if got := titles(fresh.recall(t, core.RecallRequest{Query: "word"})); got != "new" {
@@ -126,7 +126,7 @@ func TestRecallSaysWhatContradictsAndHowOftenItFailed(t *testing.T) {
 	}
 	w.link(t, "right", core.RelationContradicts, "wrong")
 	w.link(t, "asleep", core.RelationContradicts, "wrong")
-	if err := w.Dream(t.Context(), "asleep", core.StateArchived, ""); err != nil {
+	if err := w.MoveByDream(t.Context(), "asleep", core.StateArchived, ""); err != nil {
 		t.Fatal(err)
 	}
 	for turn, outcome := range []core.Outcome{core.OutcomeFailure, core.OutcomeSuccess, core.OutcomePartial, core.OutcomeFailure} {

@@ -108,7 +108,7 @@ func TestWhatGoesWhileItIsRecalledIsLeftOut(t *testing.T) {
 			ids[title] = w.observe(t, core.ObserveRequest{Title: title, Content: "word " + title}).ID
 		}
 		m.do = func() {
-			if err := errors.Join(w.Remove(t.Context(), ids["a"]), w.Dream(t.Context(), ids["c"], core.StateArchived, "")); err != nil {
+			if err := errors.Join(w.Remove(t.Context(), ids["a"]), w.MoveByDream(t.Context(), ids["c"], core.StateArchived, "")); err != nil {
 				t.Error(err)
 			}
 		}

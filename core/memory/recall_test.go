@@ -72,7 +72,7 @@ func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
 		first("certificates", "expired gateway certificates")
 		w.reflect(t, core.ReflectRequest{SourceIDs: []string{ids["logs"]}, Title: "rotation", Content: "rotate logs daily"})
 		first("rotation", "log rotation")
-		if err := w.Dream(t.Context(), ids["uploads"], core.StateArchived, ""); err != nil {
+		if err := w.MoveByDream(t.Context(), ids["uploads"], core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
 		if got := titles(w.recall(t, core.RecallRequest{Query: "upload"})); strings.Contains(got, "uploads") {

@@ -34,7 +34,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		old := living(t, s, decides(core.NextPromote, .9), hashed)
 		archived := old.observe(t, core.ObserveRequest{Title: "old", Content: "an old lesson on backups"}).ID
-		if err := old.Dream(t.Context(), archived, core.StateArchived, ""); err != nil {
+		if err := old.MoveByDream(t.Context(), archived, core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
 		ids := old.lessons(t)

@@ -110,7 +110,7 @@ func TestWhatHappensInBetweenCounts(t *testing.T) {
 		{"no room any more", func(t *testing.T, w *settled) { w.set(t, "* limits.max_links_per_memory=1") }, "links_full"},
 		{"a purged source", func(t *testing.T, w *settled) { must(t, w.Remove(t.Context(), "src")) }, "source_purged"},
 		{"a consolidated source", func(t *testing.T, w *settled) {
-			must(t, w.Dream(t.Context(), "src", core.StateConsolidated, "keeper"))
+			must(t, w.MoveByDream(t.Context(), "src", core.StateConsolidated, "keeper"))
 		}, "source_consolidated"},
 		{"the same title", func(t *testing.T, w *settled) {
 			w.observe(t, core.ObserveRequest{Namespace: "to", Title: "t", Content: "c"})

@@ -47,6 +47,14 @@ func (m *Memories) restore(t *record.Tx, id string) (after *core.Memory, refusal
 	if g.Failure != nil {
 		return nil, unreadableSettings(g), t.Record(before.Namespace, turn.Halted(g), id)
 	}
+	if before.MergedInto != "" {
+		if err := keepApart(t, before, before.MergedInto); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := keepOpen(t, before); err != nil {
+		return nil, nil, err
+	}
 	restored := *before
 	restored.State, restored.MergedInto = core.StateActive, ""
 	return &restored, nil, record.Transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: t.Caller().Label})

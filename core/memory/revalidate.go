@@ -150,6 +150,8 @@ type verdict struct {
 	turn          int64
 	decision      *core.GateDecision
 	latency       float64 // of the gate, in milliseconds
+	// with are the purges of what was merged into the memory.
+	with []*verdict
 	// refusal is why there is no decision, if the transaction is committed all the same.
 	refusal error
 }
@@ -157,7 +159,7 @@ type verdict struct {
 // conclude lets the gate decide within a transaction, records the decision, and carries
 // it out.
 func (m *Memories) conclude(ctx context.Context, t *record.Tx, id string, v *verdict) error {
-	v.decision, v.refusal = nil, nil
+	v.decision, v.refusal, v.with = nil, nil, nil
 	began := m.options.Clock.Now()
 	c, d, err := m.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {

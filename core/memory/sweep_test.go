@@ -157,7 +157,7 @@ func TestRestore(t *testing.T) {
 		w := living(t, s, nil, nil)
 		for _, state := range []core.MemoryState{core.StateArchived, core.StateConsolidated} {
 			m := w.observe(t, core.ObserveRequest{Content: string(state)})
-			if err := w.Dream(t.Context(), m.ID, state, "keeper"); err != nil {
+			if err := w.MoveByDream(t.Context(), m.ID, state, "keeper"); err != nil {
 				t.Fatal(err)
 			}
 			back, err := w.Restore(t.Context(), m.ID)
@@ -180,7 +180,7 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 		w := living(t, s, decides(core.NextPurge, 1), deferred)
 		pending := w.pending(t, core.ObserveRequest{Content: "pending"})
 		archived := w.observe(t, core.ObserveRequest{Content: "archived"})
-		if err := w.Dream(t.Context(), archived.ID, core.StateArchived, ""); err != nil {
+		if err := w.MoveByDream(t.Context(), archived.ID, core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
 		m := w.observe(t, core.ObserveRequest{Content: "m"})

@@ -67,7 +67,7 @@ func TestATurnOfWhatWasArchivedSinceLeavesItArchived(t *testing.T) {
 	w := living(t, openPebble(t), nil, func(o *memory.Options) { o.Retention = says{State: string(core.StateActive), TTLScore: .9} })
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	w.offer(t, "s", 1, m.ID)
-	if err := w.Dream(t.Context(), m.ID, core.StateArchived, ""); err != nil {
+	if err := w.MoveByDream(t.Context(), m.ID, core.StateArchived, ""); err != nil {
 		t.Fatal(err)
 	}
 	result := w.feedback(t, "s", 1, core.OutcomeSuccess, m.ID)

@@ -37,6 +37,13 @@ func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *Revalid
 	if c.Governance, err = m.records.Governance(r, memory.Namespace); err != nil {
 		return nil, err
 	}
+	merged, err := mergedInto(r, memory.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, victim := range merged {
+		c.Merged = append(c.Merged, victim.ID)
+	}
 	c.Turn, err = turn.Counter(r, memory.Namespace)
 	return c, err
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -17,6 +18,14 @@ func dreams() []Operation {
 			Name: "dream_dates", Method: "POST", Path: "/v1/dream/dates", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true, NoStore: true,
 			Doc: "Show a text with its relative dates replaced by dates of the calendar.",
 		}, onHost[DreamDates], dreamDates),
+		define(Operation{
+			Name: "dream_compare", Method: "POST", Path: "/v1/dream/compare", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true, NoStore: true,
+			Doc: "Say whether memories of two texts would be merged, and what differs.",
+		}, onHost[DreamCompare], dreamCompare),
+		define(Operation{
+			Name: "dream_calibrate", Method: "POST", Path: "/v1/dream/calibrate", Scope: core.ScopeOperate, Idempotent: true, Long: true,
+			Doc: "Measure the embedding model on labelled pairs, so that memories may be merged by their vectors.",
+		}, onHost[DreamCalibrate], dreamCalibrate),
 	}
 }
 
@@ -51,6 +60,46 @@ func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, e
 	}
 	dated := dream.MakeDatesAbsolute(in.Text, at, dream.DateOptions{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges})
 	return &dated, nil
+}
+
+// DreamCompare is two texts to compare: see [dream.Compare].
+type DreamCompare struct {
+	A string `json:"a"`
+	B string `json:"b"`
+}
+
+func dreamCompare(ctx context.Context, c *Call, in *DreamCompare) (*dream.Comparison, error) {
+	if err := checkDreamText("a", in.A); err != nil {
+		return nil, err
+	}
+	if err := checkDreamText("b", in.B); err != nil {
+		return nil, err
+	}
+	return c.Host.CompareTexts(ctx, in.A, in.B)
+}
+
+// MaxLabelledPairs is how many pairs a calibration may have: each text is embedded, which a
+// provider is paid for.
+const MaxLabelledPairs = 5_000
+
+// DreamCalibrate has labelled pairs to measure the host's embedding model on.
+type DreamCalibrate struct {
+	// Pairs are at most [MaxLabelledPairs]; without them the host's own are taken.
+	Pairs []dream.LabelledPair `json:"pairs,omitempty"`
+}
+
+func dreamCalibrate(ctx context.Context, c *Call, in *DreamCalibrate) (*dream.Calibration, error) {
+	if n := len(in.Pairs); n > MaxLabelledPairs {
+		return nil, sdk.Errorf(sdk.Invalid, "pairs_invalid", "%d labelled pairs (limit %d)", n, MaxLabelledPairs).
+			WithDetail("most", MaxLabelledPairs).WithDetail("got", n)
+	}
+	for i := range in.Pairs {
+		p := &in.Pairs[i]
+		if err := errors.Join(checkDreamText("a", p.A), checkDreamText("b", p.B)); err != nil {
+			return nil, sdk.Errorf(sdk.Invalid, "pairs_invalid", "pair %d: %w", i+1, err).WithDetail("pair", i+1)
+		}
+	}
+	return c.Host.Calibrate(ctx, in.Pairs)
 }
 
 // checkDreamText refuses a text that no memory could have.

@@ -24,6 +24,13 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 			result, err := h.Revalidate(ctx, j.Namespace)
 			return outcome(nil, result, err)
 		}),
+		job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+			if len(j.Payload) > 0 { // somebody asked for it
+				return doJob(ctx, h, j)
+			}
+			report, err := h.Dream(ctx, j)
+			return outcome(nil, report, err)
+		}),
 		job.Reflection: h.Reflections(),
 	}
 }

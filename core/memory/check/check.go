@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -42,6 +43,7 @@ func others() []index {
 	return []index{
 		{record.LinkToPrefix, strayEnd}, {record.PendingNamespacePrefix, strayPending}, {record.PendingSourcePrefix, strayPending},
 		{record.DecisionMemoryPrefix, strayDecision}, {record.KnowledgeNamespacePrefix, strayKnowledge},
+		{record.DreamNamespacePrefix, strayDream},
 	}
 }
 
@@ -51,7 +53,7 @@ func Run(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
 		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.strayOthers, c.proofs,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.dreams, c.strayOthers, c.proofs,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -131,15 +133,16 @@ func (c *checker) memories() error {
 		if err := c.elsewhere(key, m); err != nil {
 			return err
 		}
-		if err := c.replayed(key, m); err != nil {
+		life, err := c.replayed(key, m)
+		if err != nil {
 			return err
 		}
-		return c.origin(key, m)
+		return c.origin(key, m, life)
 	})
 }
 
 // origin checks a memory against the event that created it.
-func (c *checker) origin(key string, m *core.Memory) error {
+func (c *checker) origin(key string, m *core.Memory, life *turn.Replay) error {
 	first, err := core.Suffixes(c.r, []byte(record.HistoryPrefix+m.ID+"/"), 1)
 	if err != nil {
 		return err
@@ -157,22 +160,32 @@ func (c *checker) origin(key string, m *core.Memory) error {
 	if err != nil {
 		return err
 	}
-	return c.making(key, m, e)
+	return c.making(key, m, e, life)
 }
 
-// making checks a memory against the event that created it: its agent, kind and content,
-// and for a reflection its depth and sources.
-func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
+// making checks a memory against the event that created it: its agent, kind and content as
+// they were rewritten since, and for a reflection its depth and sources.
+func (c *checker) making(key string, m *core.Memory, e journal.Entry, life *turn.Replay) error {
 	// MemoryReflected has all that MemoryObserved has.
 	var made journal.MemoryReflected
 	if err := json.Unmarshal(e.Data, &made); err != nil {
 		c.problem(key, "the event that created it can't be decoded")
 		return nil
 	}
+	title, content, torn := made.Title, made.Content, life.Torn
+	if first, last := life.Rewritten[0], life.Rewritten[1]; last != nil {
+		// A digest that isn't keyed is of an early store, and can't be compared.
+		keyed := strings.HasPrefix(content, record.KeyedPrefix)
+		torn = torn || life.FromStart && keyed && (first.TitleBefore != title || first.ContentBefore != content)
+		title, content = last.Title, last.Content
+	}
+	if torn {
+		c.problem(key, "a rewriting of its texts doesn't begin with what was there")
+	}
 	switch {
 	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
 		c.problem(key, "its first event isn't its creation")
-	case !record.Fits(made.Title, m.Salt, m.Title) || !record.Fits(made.Content, m.Salt, m.Content):
+	case !record.Fits(title, m.Salt, m.Title) || !record.Fits(content, m.Salt, m.Content):
 		c.problem(key, "its title or content isn't what its event says")
 	case made.Depth != m.ReflectionDepth:
 		c.problem(key, "its depth is %d, but its event says %d", m.ReflectionDepth, made.Depth)

@@ -117,7 +117,7 @@ func (c *checker) tombstones() error {
 		if err != nil {
 			return err
 		}
-		for _, prefix := range []string{record.MemoryPrefix, record.VectorPrefix} {
+		for _, prefix := range []string{record.MemoryPrefix, record.VectorPrefix, record.DreamMarkPrefix} {
 			left, err := c.has([]byte(prefix + id))
 			if err != nil {
 				return err

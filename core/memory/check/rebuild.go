@@ -27,6 +27,7 @@ func Rebuild(ctx context.Context, s core.Store) error {
 		restore func(tx core.Tx, key string) error
 	}{
 		{record.LinkPrefix, restoreEnd}, {record.PendingPrefix, restorePending}, {record.DecisionPrefix, restoreDecision}, {record.KnowledgePrefix, restoreKnowledge},
+		{record.DreamPrefix, restoreDream},
 	} {
 		if err := core.UpdateEach(ctx, s, of.records, of.restore); err != nil {
 			return err

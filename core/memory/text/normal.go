@@ -19,31 +19,100 @@ import (
 
 // Normal returns the normal form of a text: its words, with one space between them. Texts
 // of other languages than English keep their words, in lower case. It takes time in
-// proportion to the text.
-func Normal(s string) string {
+// proportion to the text, and leaves a normal form as it is.
+func Normal(s string) string { return Form(Tokens(s)) }
+
+// Token is a piece of a normal form.
+type Token struct {
+	Kind TokenKind
+	// Form is what the normal form has: a word without its endings, a number in digits.
+	Form string
+	// Word is a word in lower case and one spelling, with its endings; of other kinds it is
+	// Form.
+	Word string
+	// Capital is whether it begins with a large letter, and First whether it begins a
+	// sentence, where that says nothing.
+	Capital, First bool
+	// Break is the comma or the end of a sentence behind it, which the form leaves out:
+	// "," or "." or "".
+	Break string
+}
+
+// TokenKind says what a token is.
+type TokenKind int
+
+// The kinds of tokens.
+const (
+	Word   TokenKind = iota // a word
+	Number                  // digits with a sign and a point
+	Unit                    // what a number counts
+	Exact                   // kept as it is: an identifier, a date, a sign
+)
+
+// Tokens returns the tokens of the normal form of a text, in its order: see [Normal].
+func Tokens(s string) []Token {
 	tokens := tokenize(norm.NFKC.String(s))
+	tokens = dropArticles(tokens)
 	tokens = joinNumbers(tokens)
 	tokens = joinDates(tokens)
 	tokens = moveOpening(tokens)
-	var b strings.Builder
+	list := make([]Token, 0, len(tokens))
 	for i, t := range tokens {
-		word := t.text
-		switch {
-		case t.kind == wordToken && dropped(tokens, i):
-			continue
-		case t.kind == wordToken && word == "a":
-			word = "A" // a name, which stays one
-		case t.kind == wordToken:
-			word = Stem(joinSpelling(word))
-		case t.kind == breakToken:
+		if t.kind == breakToken {
+			if n := len(list); n > 0 && separates(tokens, i) {
+				list = append(list, Token{Kind: Exact, Form: t.text, Word: t.text})
+			} else if n > 0 {
+				list[n-1].Break = t.text
+			}
 			continue
 		}
-		if b.Len() > 0 {
+		out := Token{Form: t.text, Word: t.text, Capital: t.capital, First: t.first}
+		switch t.kind {
+		case wordToken:
+			out.Form, out.Word = baseForm(t.text)
+		case numberToken:
+			out.Kind = Number
+		case unitToken:
+			out.Kind = Unit
+		default:
+			out.Kind = Exact
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// Form writes tokens as a normal form.
+func Form(tokens []Token) string {
+	size := 0
+	for i := range tokens {
+		size += len(tokens[i].Form) + 1
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i := range tokens {
+		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(word)
+		b.WriteString(tokens[i].Form)
 	}
 	return b.String()
+}
+
+// separates reports whether a break is between tokens that would be one number or date
+// without it, such as "5, 6" and "on 1 May. 2026 was": it stays in the form.
+func separates(tokens []token, i int) bool {
+	if i == 0 || i+1 == len(tokens) {
+		return false
+	}
+	left, right := tokens[i-1], tokens[i+1]
+	if right.kind == breakToken {
+		return false
+	}
+	ofDate := func(t token) bool {
+		return t.kind == numberToken || dayOf(t) > 0 || t.kind == wordToken && months[t.text] > 0
+	}
+	return ofDate(left) && (ofDate(right) || unitInSmall[strings.ToLower(right.text)] || right.text == "of")
 }
 
 // tokenKind says what a token is.
@@ -72,6 +141,10 @@ func tokenize(s string) []token {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		if unicode.IsSpace(r) {
+			s = s[size:]
+			continue
+		}
+		if quiet(r) {
 			s = s[size:]
 			continue
 		}
@@ -105,13 +178,6 @@ func (t *tokenizer) add(tok token) {
 
 // piece makes tokens of what is between two spaces.
 func (t *tokenizer) piece(s string) {
-	for s != "" {
-		r, size := utf8.DecodeRuneInString(s)
-		if !quiet(r) {
-			break
-		}
-		s = s[size:]
-	}
 	core := strings.TrimRightFunc(s, func(r rune) bool { return quiet(r) || strings.ContainsRune(",;:.!?…", r) })
 	end := s[len(core):]
 	if core != "" {
@@ -189,16 +255,28 @@ func (t *tokenizer) words(s string) {
 		t.add(token{kind: exactToken, text: s}) // a name such as getUser
 		return
 	}
+	if capitalNames[s] {
+		t.add(token{kind: exactToken, text: s})
+		return
+	}
 	written := s
 	s = strings.ToLower(dashes.Replace(s))
-	list := expand(s)
+	var list []string
 	if left, right, joined := strings.Cut(s, "-"); joined && isNumberWord(left) && isNumberWord(right) {
 		list = []string{left, right}
+	} else {
+		list = expand(strings.ReplaceAll(s, "-", ""))
 	}
 	for _, word := range list {
-		t.add(token{kind: wordToken, text: strings.ReplaceAll(word, "-", ""), written: written, capital: capital})
+		if !isASCII(word) {
+			word = norm.NFKC.String(word) // small letters and letters without a dash between may compose
+		}
+		t.add(token{kind: wordToken, text: word, written: written, capital: capital})
 	}
 }
+
+// capitalNames are names that are another word in small letters.
+var capitalNames = map[string]bool{"US": true, "IT": true, "WHO": true}
 
 // dashes writes apostrophes and dashes within words in one way.
 var dashes = strings.NewReplacer("’", "'", "‐", "-")
@@ -215,16 +293,39 @@ func mixedCase(s string) bool {
 	return false
 }
 
-// dropped reports whether a word is left out: an article, or "please". A large A within a
-// sentence is a name, as in "plan A".
-func dropped(tokens []token, i int) bool {
-	switch t := tokens[i]; t.text {
-	case "the", "an", "please":
-		return true
-	case "a":
-		return !t.capital || t.first
+// dropArticles leaves out articles and "please". A large A within a sentence is a name, as in
+// "plan A", and so is one before a verb, as in "A calls B".
+func dropArticles(tokens []token) []token {
+	out := tokens[:0]
+	for i, t := range tokens {
+		drop := false
+		if t.kind == wordToken {
+			switch t.text {
+			case "the", "an", "please":
+				drop = true
+			case "a":
+				if drop = !t.capital || t.first && (i+1 == len(tokens) || !followsName(tokens[i+1])); !drop {
+					t.kind, t.text = exactToken, "‹A›" // which isn't read as an article again
+				}
+			}
+		}
+		if !drop {
+			out = append(out, t)
+		} else if t.first && i+1 < len(tokens) {
+			tokens[i+1].first = true
+		}
 	}
-	return false
+	return out
+}
+
+// followsName reports whether a token can't be what an article belongs to: a verb, or a
+// word that joins.
+func followsName(t token) bool {
+	switch t.text {
+	case "and", "or", "is", "was", "has", "had", "does", "did", "will", "can", "may", "must", "should", "would", "could", "to", "in", "on", "of", "with", "not":
+		return true
+	}
+	return t.kind == breakToken || t.kind == wordToken && cutPlural(t.text) != t.text && len(t.text) > 3
 }
 
 // moveOpening moves the phrase that begins a text with a preposition, up to its comma, to

@@ -117,8 +117,22 @@ var units = map[string]string{
 	"mm": "millimeter", "cm": "centimeter", "m": "meter", "km": "kilometer", "g": "gram", "kg": "kilogram", "mg": "milligram",
 	"meter": "meter", "meters": "meter", "metre": "meter", "metres": "meter", "kilometer": "kilometer", "kilometers": "kilometer",
 	"kilometre": "kilometer", "kilometres": "kilometer", "gram": "gram", "grams": "gram", "kilogram": "kilogram", "kilograms": "kilogram",
+	"kibibyte": "kibibyte", "kibibytes": "kibibyte", "mebibyte": "mebibyte", "mebibytes": "mebibyte", "gibibyte": "gibibyte", "gibibytes": "gibibyte",
+	"tebibyte": "tebibyte", "tebibytes": "tebibyte", "megabit": "megabit", "megabits": "megabit", "gigabit": "gigabit", "gigabits": "gigabit",
+	"millimeter": "millimeter", "millimeters": "millimeter", "centimeter": "centimeter", "centimeters": "centimeter", "millimetre": "millimeter", "millimetres": "millimeter",
+	"centimetre": "centimeter", "centimetres": "centimeter", "hertz": "hertz", "kilohertz": "kilohertz",
+	"megahertz": "megahertz", "gigahertz": "gigahertz",
 	"°C": "°C", "°F": "°F", "am": "am", "pm": "pm", "AM": "am", "PM": "pm", "a.m": "am", "p.m": "pm",
 }
+
+// unitInSmall are the ways to write units in small letters, as a form may have them.
+var unitInSmall = func() map[string]bool {
+	set := map[string]bool{}
+	for written := range units {
+		set[strings.ToLower(written)] = true
+	}
+	return set
+}()
 
 var small = map[string]int64{
 	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
@@ -148,8 +162,12 @@ func joinNumbers(tokens []token) []token {
 		} else {
 			i++
 		}
-		if unit := unitOf(t); unit != "" && len(out) > 0 && out[len(out)-1].kind == numberToken {
-			t.kind, t.text = unitToken, unit
+		if len(out) > 0 && out[len(out)-1].kind == numberToken {
+			if unit := unitOf(t); unit != "" {
+				t.kind, t.text = unitToken, unit
+			} else if t.kind == wordToken && len(t.text) <= 3 && units[t.text] != "" {
+				t.kind, t.text = exactToken, t.written // 5 M is no 5 m
+			}
 		}
 		out = append(out, t)
 	}

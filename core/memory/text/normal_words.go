@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -8,30 +9,29 @@ import (
 var contractions = map[string][]string{
 	"cannot": {"can", "not"}, "can't": {"can", "not"}, "won't": {"will", "not"}, "shan't": {"shall", "not"}, "ain't": {"is", "not"},
 	"let's": {"let", "us"}, "i'm": {"i", "am"}, "dont": {"do", "not"}, "doesnt": {"does", "not"}, "isnt": {"is", "not"},
+	"didnt": {"did", "not"}, "arent": {"are", "not"}, "wasnt": {"was", "not"}, "werent": {"were", "not"}, "hasnt": {"has", "not"},
+	"havent": {"have", "not"}, "hadnt": {"had", "not"}, "couldnt": {"could", "not"}, "shouldnt": {"should", "not"}, "wouldnt": {"would", "not"},
 	"it's": {"it", "is"}, "he's": {"he", "is"}, "she's": {"she", "is"}, "that's": {"that", "is"}, "there's": {"there", "is"},
 	"what's": {"what", "is"}, "who's": {"who", "is"}, "here's": {"here", "is"}, "where's": {"where", "is"}, "how's": {"how", "is"},
 }
 
 // expand returns the words of a contraction; a possessive loses its ending.
 func expand(s string) []string {
-	if !strings.Contains(s, "'") {
-		if list := contractions[s]; list != nil {
-			return list
-		}
-		return []string{s}
-	}
 	if list := contractions[s]; list != nil {
 		return list
 	}
+	if !strings.Contains(s, "'") {
+		return []string{s}
+	}
 	for _, e := range [...][2]string{{"n't", "not"}, {"'re", "are"}, {"'ve", "have"}, {"'ll", "will"}, {"'d", "would"}} {
 		if word, is := strings.CutSuffix(s, e[0]); is && word != "" {
-			return []string{word, e[1]}
+			return append(slices.Clone(expand(strings.ReplaceAll(word, "'", ""))), e[1])
 		}
 	}
 	if word, is := strings.CutSuffix(s, "'s"); is && word != "" {
-		return []string{word}
+		s = word
 	}
-	return []string{strings.ReplaceAll(strings.TrimSuffix(s, "'"), "'", "")}
+	return expand(strings.ReplaceAll(s, "'", ""))
 }
 
 // spellings are words that are written in two ways and that no rule joins.
@@ -44,6 +44,31 @@ var spellings = map[string]string{
 	"cancelled": "canceled", "cancelling": "canceling", "labelled": "labeled", "labelling": "labeling", "travelled": "traveled",
 	"travelling": "traveling", "modelled": "modeled", "modelling": "modeling", "signalled": "signaled", "signalling": "signaling",
 	"analyse": "analyze", "analysed": "analyzed", "analysing": "analyzing", "analyses": "analyzes", "catalyse": "catalyze", "paralyse": "paralyze",
+}
+
+// baseForm is a word in one spelling, and what of it the normal form has. A word that would
+// become a number, a unit, a month or a contraction without its endings keeps them.
+func baseForm(word string) (form, spelled string) {
+	spelled = joinSpelling(word)
+	form = Stem(spelled)
+	for range 2 { // an ending may have hidden a spelling
+		next := Stem(joinSpelling(form))
+		if next == form {
+			break
+		}
+		form = next
+	}
+	if form != word && readOtherwise(form) {
+		return word, word
+	}
+	return form, spelled
+}
+
+// readOtherwise reports whether a word by itself is more than a word.
+func readOtherwise(s string) bool {
+	unit := units[s]
+	return isNumberWord(s) || scales[s] > 0 || months[s] > 0 || contractions[s] != nil || unit != "" && unit != s ||
+		s == "the" || s == "an" || s == "a" || s == "please"
 }
 
 // keepIse are words that end in -ise in every spelling.
@@ -77,7 +102,7 @@ func joinSpelling(s string) string {
 
 // stems are words whose form no rule gives, or must not change.
 var stems = map[string]string{
-	"does": "do", "did": "did", "has": "have", "used": "use", "using": "use", "uses": "use", "is": "is", "was": "was", "this": "this", "its": "its",
+	"does": "do", "did": "did", "has": "have", "are": "is", "am": "is", "were": "was", "used": "use", "using": "use", "uses": "use", "is": "is", "was": "was", "this": "this", "its": "its",
 	"us": "us", "always": "always", "perhaps": "perhaps", "unless": "unless", "evening": "evening", "morning": "morning", "during": "during",
 	"nothing": "nothing", "something": "something", "anything": "anything", "everything": "everything", "hundred": "hundred", "news": "news",
 	"lens": "lens", "series": "series", "species": "species", "children": "child", "men": "man", "women": "woman", "people": "person",
@@ -85,7 +110,7 @@ var stems = map[string]string{
 	"criteria": "criterion", "analysis": "analysis", "dns": "dns", "https": "https", "tls": "tls", "aws": "aws", "sms": "sms", "gps": "gps",
 	"ios": "ios", "macos": "macos", "kubernetes": "kubernetes", "redis": "redis", "postgres": "postgres", "less": "less", "as": "as", "yes": "yes",
 	"canvas": "canvas", "alias": "alias", "aliases": "alias", "bias": "bias", "atlas": "atlas", "status": "status", "statuses": "status",
-	"lying": "lie", "dying": "die", "tying": "tie", "wednesday": "wednesday", "united": "united", "sometimes": "sometimes",
+	"goes": "go", "going": "go", "lying": "lie", "dying": "die", "tying": "tie", "wednesday": "wednesday", "united": "united", "sometimes": "sometimes",
 }
 
 // Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that

@@ -23,6 +23,22 @@ type Replay struct {
 	Before   core.MemoryState
 	// revised are the turns whose credit was taken back, with the credit given instead.
 	revised map[core.TurnRef]credit
+	// undone are the merges that were taken back.
+	undone map[mergeRef]bool
+	// Rewritten is the first rewriting of the memory's texts and then the last; nil if there was
+	// none. Torn is whether one didn't begin with what the one before it left.
+	Rewritten [2]*journal.MemoryRewritten
+	Torn      bool
+	// FromStart is whether the replay began with the memory's creation.
+	FromStart bool
+	// Merged is whether another memory was merged into it.
+	Merged bool
+}
+
+// mergeRef names a step that merged a memory into another.
+type mergeRef struct {
+	run  string
+	step int64
 }
 
 // credit is what a turn gave to a memory.
@@ -35,7 +51,7 @@ type credit struct {
 func NewReplay(id string) *Replay {
 	return &Replay{
 		id: id, State: core.StateOpen, signals: lifecycle.Initial(),
-		sessions: map[string]bool{}, revised: map[core.TurnRef]credit{},
+		sessions: map[string]bool{}, revised: map[core.TurnRef]credit{}, undone: map[mergeRef]bool{},
 	}
 }
 
@@ -48,6 +64,9 @@ func (p *Replay) revise(turn core.TurnRef, outcome core.Outcome, item core.Feedb
 // one; the credit given to [Replay.revise] replaces both.
 func (p *Replay) Run(history []journal.Entry) {
 	for i := range slices.Backward(history) {
+		if merged, ok := journal.As[journal.MemoryMerged](&history[i]); ok && merged.Undone && merged.MemoryID == p.id {
+			p.Unmerge(merged.RunID, merged.Step)
+		}
 		turn, ok := journal.As[journal.EvolutionApplied](&history[i])
 		if !ok || !turn.Revised {
 			continue
@@ -60,6 +79,7 @@ func (p *Replay) Run(history []journal.Entry) {
 			p.revise(by, turn.Outcome, turn.Items[i])
 		}
 	}
+	p.FromStart = len(history) > 0 && (history[0].Is(journal.MemoryObserved{}) || history[0].Is(journal.MemoryReflected{}))
 	for i := range history {
 		p.apply(&history[i])
 	}
@@ -73,9 +93,41 @@ func (p *Replay) apply(e *journal.Entry) {
 	if turn, ok := journal.As[journal.EvolutionApplied](e); ok && !turn.Revised {
 		p.turn(&turn)
 	}
+	if merged, ok := journal.As[journal.MemoryMerged](e); ok && merged.MemoryID == p.id {
+		p.merge(&merged)
+	}
+	if written, ok := journal.As[journal.MemoryRewritten](e); ok && written.MemoryID == p.id {
+		if last := p.Rewritten[1]; last == nil {
+			p.Rewritten[0] = &written
+		} else if last.Title != written.TitleBefore || last.Content != written.ContentBefore {
+			p.Torn = true
+		}
+		p.Rewritten[1] = &written
+	}
 	if moved, ok := journal.As[journal.MemoryTransitioned](e); ok && moved.MemoryID == p.id {
 		p.transition(&moved)
 	}
+}
+
+// Unmerge leaves out what a step merged into the memory.
+func (p *Replay) Unmerge(run string, step int64) { p.undone[mergeRef{run, step}] = true }
+
+// Users are the sessions that used the memory, and whether one of their uses was named.
+func (p *Replay) Users() map[string]bool { return p.sessions }
+
+// Signals are the memory's signals. Their score isn't computed.
+func (p *Replay) Signals() core.Signals { return p.signals }
+
+// merge takes over what another memory was used for.
+func (p *Replay) merge(e *journal.MemoryMerged) {
+	p.Merged = true
+	if e.Undone || e.Signals == nil || p.undone[mergeRef{e.RunID, e.Step}] {
+		return
+	}
+	for session, named := range e.Sessions {
+		p.sessions[session] = p.sessions[session] || named
+	}
+	p.signals = lifecycle.TakeOver(p.signals, *e.Signals, p.sessions)
 }
 
 func (p *Replay) turn(e *journal.EvolutionApplied) {
@@ -109,6 +161,7 @@ func (p *Replay) transition(e *journal.MemoryTransitioned) {
 	switch {
 	case e.Cause == string(lifecycle.ByGate):
 		p.decided(e, early)
+	case e.Cause == string(lifecycle.ByDream), e.Cause == string(lifecycle.ByUndo): // which change no signals
 	case early: // nothing else changed signals, and the earlier state wasn't recorded
 	case e.After == core.StateRevalidatePending:
 		p.Before = e.Before

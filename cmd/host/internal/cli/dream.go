@@ -13,10 +13,15 @@ import (
 
 func dreamCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "dream", Short: "Housekeeping: see what it would do with texts", RunE: needsCommand,
-		Long: "Try what housekeeping does with a text. It changes no memory.",
+		Use: "dream", Short: "Housekeeping of memories: plan it, run it, take it back", RunE: needsCommand,
+		Long: `Housekeeping of memories: relative dates are made absolute, what says the same is merged,
+what is stale is archived. A pass is planned first, can be looked at, and can be taken
+back. dates and compare try it on texts, and calibrate measures the embedding model.`,
 	}
-	c.AddCommand(dreamDatesCommand(a))
+	c.AddCommand(
+		dreamPlanCommand(a), dreamRunCommand(a), dreamApplyCommand(a), dreamUndoCommand(a), dreamListCommand(a), dreamShowCommand(a),
+		dreamConflictsCommand(a), dreamDatesCommand(a), dreamCompareCommand(a), dreamCalibrateCommand(a),
+	)
 	return c
 }
 

@@ -127,6 +127,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := pool.Start(ctx); err != nil {
 		return err
 	}
+	defer h.StartDreams()()
 	if _, err := h.Access.EnsureOperatorToken(ctx); err != nil {
 		return err
 	}

@@ -93,6 +93,8 @@ func callsOf(t *testing.T, w *operationtest.World) []asked {
 		{"approve", map[string]any{"id": absent}, inspectorToolRefused},
 		{"correct", map[string]any{"corrector": operationtest.JudgeYAML, "output": 1}, inspectorDone},
 		{"correct", map[string]any{"corrector": "plugin: none/none", "output": 1}, inspectorToolRefused},
+		{"dream", map[string]any{"action": "run", "mode": "always"}, inspectorDone},
+		{"dream", map[string]any{"action": "undo", "id": "none"}, inspectorToolRefused},
 		{"evaluate", map[string]any{"evaluator": operationtest.JudgeYAML, "output": 1}, inspectorDone},
 		{"evaluate", map[string]any{"evaluator": "no: yaml: at all", "output": 1}, inspectorToolRefused},
 		{"feedback", map[string]any{"session": "chat", "turn": turn, "outcome": "success"}, inspectorDone},

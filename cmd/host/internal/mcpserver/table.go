@@ -14,6 +14,8 @@ type row struct {
 	// argument of that name says which.
 	operation string
 	actions   []action
+	// leaves are members of the requests that it doesn't offer: agents needn't know them.
+	leaves []string
 	// list is the result's member that is cut at an item where a result is too long, and
 	// repeats are the result's members that the request for the next page must have.
 	list    string
@@ -60,6 +62,12 @@ func table() []row {
 			name: "feedback", profile: Agent, operation: "memory_feedback",
 			doc: "After a turn with retrieve: say its outcome and which memories were used (ids). What helped ranks higher next time, what keeps failing sinks. " +
 				"session and turn are retrieve's. Costs one write; a repetition changes nothing.",
+		},
+		{
+			name: "dream", profile: All,
+			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}}, leaves: []string{"judge", "options", "plan"},
+			doc: "Housekeeping of a namespace. plan: what dates, merges and archivals it would make. run: make them, where it is due (mode always: now). " +
+				"undo: take a run (id) or a step of it back. Costs a pass over the namespace.",
 		},
 		{
 			name: "gate", profile: All,

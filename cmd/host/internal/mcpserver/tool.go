@@ -52,6 +52,9 @@ func newTool(r row, requests Requests) (*tool, error) {
 	if notes.ReadOnlyHint { // which says the others
 		notes.IdempotentHint, notes.DestructiveHint = false, nil
 	}
+	for _, name := range r.leaves {
+		delete(in.Properties, name)
+	}
 	t.addOwn(in)
 	for name := range in.Properties {
 		t.fields = append(t.fields, name)

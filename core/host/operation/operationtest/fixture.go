@@ -83,8 +83,22 @@ var fixtures = map[string]func(*World) any{
 	"dream_dates": func(*World) any {
 		return &operation.DreamDates{Text: "we met yesterday", At: "2026-04-15T12:00:00Z"}
 	},
-	"decision_get":  func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
-	"decision_list": func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
+	"dream_apply":     func(w *World) any { return &operation.DreamApply{ID: w.Plan()} },
+	"dream_conflicts": func(w *World) any { w.Memory(); return &operation.DreamConflicts{Namespace: Here} },
+	"dream_list":      func(w *World) any { w.Plan(); return &operation.DreamList{Namespace: Here} },
+	"dream_plan": func(w *World) any {
+		w.Memory()
+		return &operation.DreamPlan{DreamRun: operation.DreamRun{Namespace: Here}}
+	},
+	"dream_run":  func(w *World) any { w.Memory(); return &operation.DreamRun{Namespace: Here, Mode: memory.Always} },
+	"dream_show": func(w *World) any { return &operation.DreamShow{ID: w.Plan()} },
+	"dream_undo": func(w *World) any { return &operation.DreamUndo{ID: w.Plan()} },
+	"dream_compare": func(*World) any {
+		return &operation.DreamCompare{A: "Tokens expire after 30 s.", B: "The tokens expire after thirty seconds"}
+	},
+	"dream_calibrate": func(*World) any { return &operation.DreamCalibrate{} },
+	"decision_get":    func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
+	"decision_list":   func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
 	"knowledge_supersede": func(w *World) any {
 		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
 	},
@@ -148,6 +162,15 @@ func (w *World) Injection(session string, turn int64, memory string) *inject.Bui
 func (w *World) Snapshot() string {
 	w.T.Helper()
 	return Try[inject.Built](w, "snapshot_build", w.Injection(w.Session(), 1, w.Memory())).SnapshotID
+}
+
+// Plan is the plan of a pass over the namespace of the fixtures.
+func (w *World) Plan() string {
+	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{Namespace: Here, Content: "we met yesterday"})
+	w.Must(err)
+	d, err := w.Host.Memories.PlanDream(w.Ctx, memory.DreamRequest{Namespace: Here})
+	w.Must(err)
+	return d.ID
 }
 
 // Job is the id of a job of nobody's that waits in a namespace.

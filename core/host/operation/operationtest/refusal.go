@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
@@ -140,6 +141,22 @@ func refusals() []Case {
 		request("dream_dates", "no text", operation.DreamDates{}),
 		request("dream_dates", "no time", operation.DreamDates{Text: "yesterday", At: "noon"}),
 		request("dream_dates", "too long", operation.DreamDates{Text: strings.Repeat("x", operation.MaxDreamText+1)}),
+		request("dream_apply", "no plan", operation.DreamApply{ID: nothing}),
+		request("dream_conflicts", "limit", operation.DreamConflicts{Namespace: Here, Paging: limit}),
+		request("dream_conflicts", "namespace", operation.DreamConflicts{Namespace: badSpace}),
+		request("dream_list", "limit", operation.DreamList{Namespace: Here, Paging: limit}),
+		request("dream_list", "namespace", operation.DreamList{Namespace: badSpace}),
+		request("dream_list", "page", operation.DreamList{Namespace: Here, Paging: token}),
+		request("dream_plan", "decay", operation.DreamPlan{DreamRun: operation.DreamRun{Namespace: Here, Options: dream.Options{Decay: "none"}}}),
+		request("dream_run", "mode", operation.DreamRun{Namespace: Here, Mode: "sometimes"}),
+		request("dream_run", "namespace", operation.DreamRun{Namespace: badSpace}),
+		request("dream_show", "no plan", operation.DreamShow{ID: nothing}),
+		request("dream_undo", "no plan", operation.DreamUndo{ID: nothing}),
+		{"dream_undo", "no step", func(w *World) any { return &operation.DreamUndo{ID: w.Plan(), Step: 99} }, Nothing},
+		request("dream_compare", "no text", operation.DreamCompare{B: "x"}),
+		request("dream_compare", "too long", operation.DreamCompare{A: "x", B: strings.Repeat("x", operation.MaxDreamText+1)}),
+		request("dream_calibrate", "no text", operation.DreamCalibrate{Pairs: []dream.LabelledPair{{B: "x"}}}),
+		request("dream_calibrate", "few", operation.DreamCalibrate{Pairs: []dream.LabelledPair{{A: "x", B: "x", Same: true}}}),
 		request("correct", "corrector", operation.Correct{Corrector: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
 		request("correct", "namespace", operation.Correct{Corrector: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
 		request("correct", "no output", operation.Correct{Corrector: JudgeYAML, Namespace: Here}),

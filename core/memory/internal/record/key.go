@@ -51,6 +51,12 @@ const (
 	KnowledgePrefix          = "knowledge/"
 	KnowledgeNamespacePrefix = "knowledge-namespace/"
 	KnowledgePurgedPrefix    = "knowledge-purged/"
+
+	DreamPrefix          = "dream-run/"
+	DreamNamespacePrefix = "dream-namespace/"
+	DreamStepPrefix      = "dream-step/"
+	DreamUndoPrefix      = "dream-undo/"
+	DreamMarkPrefix      = "dream-mark/"
 )
 
 // MemoryKey is the key of a memory's record.

@@ -35,7 +35,8 @@ func PutLink(t *Tx, namespace string, l *core.Link) (metadata string, err error)
 	return metadata, t.Put(LinkToKey(l.To, l.Relation, l.From), nil)
 }
 
-func deleteLink(t *Tx, namespace, from, relation, to string) error {
+// DeleteLink removes a link from a memory of a namespace. The caller writes the event.
+func DeleteLink(t *Tx, namespace, from, relation, to string) error {
 	if err := t.Erase(namespace, LinkKey(from, relation, to)); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func unlink(t *Tx, m *core.Memory) error {
 		return err
 	}
 	for _, l := range links {
-		if err := deleteLink(t, m.Namespace, id, l.Relation, l.To); err != nil {
+		if err := DeleteLink(t, m.Namespace, id, l.Relation, l.To); err != nil {
 			return err
 		}
 	}

@@ -119,6 +119,7 @@ func ProvenPrefixes() []string {
 	return []string{
 		MemoryPrefix, VectorPrefix, PurgedPrefix, HistoryPrefix, TurnPrefix, LinkPrefix, PendingPrefix, requestPrefix,
 		observePrefix, TurnRecordPrefix, SessionPrefix, WindowPrefix, ReflectionPrefix, reflectionMemoryPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
+		DreamPrefix, DreamStepPrefix, DreamUndoPrefix, DreamMarkPrefix,
 	}
 }
 

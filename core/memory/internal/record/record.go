@@ -93,6 +93,26 @@ func PutVector(t *Tx, m *core.Memory, vector []float32) error {
 	return t.Put(key, value)
 }
 
+func eraseVector(t *Tx, m *core.Memory) error {
+	if m.EmbeddingModel == "" {
+		return nil
+	}
+	return t.Erase(m.Namespace, VectorKey(m.ID))
+}
+
+// Rewrite is [Put] for a memory with other texts: its vector is the new one, or, if model is
+// "", it has none.
+func Rewrite(t *Tx, before, after *core.Memory, model string, vector []float32) error {
+	after.EmbeddingModel = model
+	if err := Put(t, before, after); err != nil {
+		return err
+	}
+	if model == "" {
+		return eraseVector(t, before)
+	}
+	return PutVector(t, after, vector)
+}
+
 // Remove deletes a memory: its record, indices, vector, the pending reflections on it,
 // and its links. Links from others are read as links to "purged:<id>" from then on. Only
 // a tombstone without content is left. The caller writes the event.
@@ -100,10 +120,11 @@ func Remove(t *Tx, m *core.Memory) error {
 	if err := t.Erase(m.Namespace, MemoryKey(m.ID)); err != nil {
 		return err
 	}
-	if m.EmbeddingModel != "" {
-		if err := t.Erase(m.Namespace, VectorKey(m.ID)); err != nil {
-			return err
-		}
+	if err := eraseVector(t, m); err != nil {
+		return err
+	}
+	if err := forgetDreams(t, m); err != nil {
+		return err
 	}
 	if err := reindex(t, m, nil); err != nil {
 		return err
@@ -148,7 +169,8 @@ func TombstoneAt(r core.Reader, key []byte) (*Tombstone, error) {
 
 // reindex updates the indices. before is nil for a new memory, after for a removed one.
 func reindex(t *Tx, before, after *core.Memory) error {
-	if before != nil && after != nil && sameIndices(before, after) {
+	resized := before != nil && after != nil && Size(before) != Size(after)
+	if before != nil && after != nil && !resized && sameIndices(before, after) {
 		return nil
 	}
 	var old, now [][]byte
@@ -169,7 +191,7 @@ func reindex(t *Tx, before, after *core.Memory) error {
 		}
 	}
 	for i, key := range now {
-		if has(old, key) {
+		if has(old, key) && !(i == 0 && resized) {
 			continue
 		}
 		var value []byte
@@ -183,10 +205,10 @@ func reindex(t *Tx, before, after *core.Memory) error {
 	return nil
 }
 
-// sameIndices reports whether no indexed field changed. Namespace, creation time and
-// title never change.
+// sameIndices reports whether no indexed field changed. Namespace and creation time never
+// change.
 func sameIndices(a, b *core.Memory) bool {
-	return a.State == b.State && a.Kind == b.Kind && a.AgentID == b.AgentID && slices.Equal(a.Tags, b.Tags)
+	return a.State == b.State && a.Title == b.Title && a.Kind == b.Kind && a.AgentID == b.AgentID && slices.Equal(a.Tags, b.Tags)
 }
 
 // Purged reports whether a memory was purged.

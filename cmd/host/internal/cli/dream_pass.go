@@ -1,0 +1,385 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// passFlags are the flags of what is planned.
+func passFlags(c *cobra.Command, in *operation.DreamRun) {
+	f, o := c.Flags(), &in.Options
+	f.StringVar(&in.Agent, "of-agent", "", "only memories of this `agent`")
+	f.BoolVar(&in.Full, "full", false, "compare all with all, not only what is new with everything")
+	f.StringVar(&in.Judge, "judge", "", "an evaluator's `plugin` that may overrule soft differences of near texts")
+	f.BoolVar(&o.SkipDates, "skip-dates", false, "leave relative dates as they are")
+	f.BoolVar(&o.SkipMerges, "skip-merges", false, "merge nothing")
+	f.BoolVar(&o.SkipConflicts, "skip-conflicts", false, "decide no contradictions")
+	f.BoolVar(&o.SkipArchival, "skip-archival", false, "archive nothing that is stale, and no notifications")
+	f.BoolVar(&o.KeepPhrase, "keep-phrase", false, "keep each relative date, and write its date behind it")
+	f.BoolVar(&o.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
+	f.StringVar((*string)(&o.Strategy), "strategy", "", "which of two contradictory memories of low importance is kept: "+strings.Join(texts(dream.Strategies()), ", "))
+	f.Float64Var(&o.StaleAfterHours, "stale-after", 0, "the age in `hours` from which on a memory may be stale (default 168)")
+	f.Float64Var(&o.StaleBelow, "stale-below", 0, "the effective `importance` below which it is stale (default 0.2)")
+	f.StringVar(&o.Decay, "decay", "", "how importance fades: exponential, linear, step:T or power_law:a")
+}
+
+func dreamPlanCommand(a *App) *cobra.Command {
+	in := &operation.DreamPlan{}
+	var to string
+	c := &cobra.Command{
+		Use: "plan NAMESPACE", Short: "Plan a pass, and show what it would change",
+		Long: `Plan a pass over a namespace: dates made absolute, what says the same merged, what is
+stale archived. No memory is changed. The plan is stored, to be applied by its id, or
+with --to written to a file, for reflectory dream run --plan FILE.`,
+		Example: "  reflectory dream plan team/mail\n  reflectory dream plan team/mail --full --to plan.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Namespace = args[0]
+			run, err := do[memory.DreamRun](c.Context(), a, "dream_plan", in)
+			if err != nil {
+				return err
+			}
+			if to != "" {
+				if err := os.WriteFile(to, append(core.MustJSON(run.Plan), '\n'), 0o600); err != nil {
+					return sdk.Errorf(sdk.Unavailable, "file_unwritable", "write the plan to %s: %w", core.Cut(to), err)
+				}
+			}
+			if a.out.json {
+				return a.out.printJSON(run)
+			}
+			if err := a.showDream(c, run.ID); err != nil {
+				return err
+			}
+			a.out.term.Line("apply it: reflectory dream apply %s", run.ID)
+			return nil
+		},
+	}
+	passFlags(c, &in.DreamRun)
+	c.Flags().BoolVar(&in.Options.Force, "force", false, "archive more than a tenth of the namespace")
+	c.Flags().StringVar(&to, "to", "", "write the plan to a `file`")
+	return c
+}
+
+func dreamRunCommand(a *App) *cobra.Command {
+	in := &operation.DreamRun{}
+	var file string
+	var subtree bool
+	c := &cobra.Command{
+		Use: "run [NAMESPACE]", Short: "Make a pass: plan it, and apply the plan",
+		Long: `Make a pass over a namespace. It is skipped where the last one began within 24 hours,
+fewer than 5 records are new, or another program's report says that it organised them;
+--mode always skips none, force also archives more than a tenth. A pass that was
+interrupted is finished first. With --plan it applies a plan that was made before: steps
+whose memories changed since are skipped. reflectory dream undo takes a pass back.`,
+		Example: "  reflectory dream run team/mail\n  reflectory dream run --plan plan.json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if file != "" {
+				return a.runDreamPlan(c, file)
+			}
+			if len(args) == 1 {
+				in.Namespace = args[0]
+			}
+			namespaces := []string{in.Namespace}
+			if subtree {
+				var err error
+				if namespaces, err = a.namespacesUnder(c, in.Namespace); err != nil {
+					return err
+				}
+			}
+			for _, namespace := range namespaces {
+				in.Namespace = namespace
+				report, err := do[memory.DreamReport](c.Context(), a, "dream_run", in)
+				if err != nil {
+					return err
+				}
+				if err := a.printDreamReport(namespace, report); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	passFlags(c, in)
+	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "when the pass is skipped: "+strings.Join(texts(memory.DreamModes()), ", ")+" (default coordinated)")
+	c.Flags().StringVar(&file, "plan", "", "apply the plan in a `file`")
+	c.Flags().BoolVar(&subtree, "subtree", false, "make a pass over each namespace below as well")
+	return c
+}
+
+// namespacesUnder are a namespace and those below it that hold memories.
+func (a *App) namespacesUnder(c *cobra.Command, namespace string) (list []string, err error) {
+	all, err := do[operation.Page[memory.NamespaceCount]](c.Context(), a, "memory_namespaces", &operation.MemoryNamespaces{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if name := all.Items[i].Namespace; name == namespace || strings.HasPrefix(name, namespace+"/") {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+// runDreamPlan applies the plan in a file.
+func (a *App) runDreamPlan(c *cobra.Command, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return usageError{sdk.Errorf(sdk.Invalid, "plan_unreadable", "read the plan: %w", err)}
+	}
+	in := &operation.DreamPlan{Plan: &dream.Plan{}}
+	if err := json.Unmarshal(text, in.Plan); err != nil {
+		return usageError{sdk.Errorf(sdk.Invalid, "plan_unreadable", "%s is no plan: %w", core.Cut(file), err).WithHint("plan again with --to")}
+	}
+	run, err := do[memory.DreamRun](c.Context(), a, "dream_plan", in)
+	if err != nil {
+		return err
+	}
+	report, err := do[memory.DreamReport](c.Context(), a, "dream_apply", &operation.DreamApply{ID: run.ID})
+	if err != nil {
+		return err
+	}
+	return a.printDreamReport(run.Namespace, report)
+}
+
+func dreamApplyCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "apply PLAN", Short: "Apply a plan, or go on with a run that was interrupted",
+		Long:    "Apply a plan: each step is done as it was shown, or skipped where its memories changed\nsince. PLAN is its id, or at least the first 8 characters.",
+		Example: "  reflectory dream apply 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			report, err := do[memory.DreamReport](c.Context(), a, "dream_apply", &operation.DreamApply{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.printDreamReport("", report)
+		},
+	}
+}
+
+func (a *App) printDreamReport(namespace string, r *memory.DreamReport) error {
+	if a.out.json {
+		return a.out.printJSON(r)
+	}
+	if r.Skipped != "" {
+		a.out.term.Line("%s was skipped: %s", term.Clean(namespace), strings.ReplaceAll(r.Skipped, "_", " "))
+		return nil
+	}
+	a.out.term.Line("run %s looked at %d memories: %d dated, %d merged, %d contradictions decided and %d open, %d archived, %d steps skipped",
+		r.RunID, r.TotalScanned, r.AbsolutizedDates, r.Consolidated, r.ConflictsResolved, r.ConflictsOpen, r.Archived, r.StepsSkipped)
+	var refused []string
+	for class, n := range r.MergeRefusals {
+		refused = append(refused, fmt.Sprintf("%s %d", class, n))
+	}
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		a.out.term.Line("pairs that look the same and differ in: %s", term.Clean(strings.Join(refused, ", ")))
+	}
+	return nil
+}
+
+func dreamListCommand(a *App) *cobra.Command {
+	in := &operation.DreamList{}
+	c := &cobra.Command{
+		Use: "list NAMESPACE", Short: "List the plans and runs of a namespace, the newest first",
+		Long:    "List the plans and runs of a namespace, the newest first. Runs can be undone for 30 days.",
+		Example: "  reflectory dream list team/mail",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Namespace = args[0]
+			page, err := do[operation.Page[*memory.DreamRun]](c.Context(), a, "dream_list", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(page, err)
+			}
+			if len(page.Items) == 0 {
+				a.out.term.Line("there was no pass over %s", term.Clean(in.Namespace))
+				return nil
+			}
+			rows := make([][]string, len(page.Items))
+			for i, d := range page.Items {
+				rows[i] = []string{d.ID, d.Status, d.Mode, fmt.Sprint(d.Steps), term.Time(d.PlannedAt), cell(d.Agent)}
+			}
+			if err := a.out.table([]string{"RUN", "STATUS", "MODE", "STEPS", "PLANNED", "AGENT"}, rows); err != nil {
+				return err
+			}
+			a.out.hintNext(page.NextPageToken)
+			return nil
+		},
+	}
+	pagingFlags(c, &in.Paging)
+	return c
+}
+
+func dreamShowCommand(a *App) *cobra.Command {
+	in := &operation.DreamShow{}
+	c := &cobra.Command{
+		Use: "show PLAN", Short: "Show a plan or run: what its steps change",
+		Long:    "Show a plan or run as a diff of the memories, 200 steps at a time. PLAN is its id, or at\nleast the first 8 characters.",
+		Example: "  reflectory dream show 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			d, err := do[operation.DreamShown](c.Context(), a, "dream_show", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(d, err)
+			}
+			return a.printDream(d, in.From)
+		},
+	}
+	c.Flags().IntVar(&in.From, "from", 0, "show the texts from this `step` on")
+	return c
+}
+
+// showDream prints a plan.
+func (a *App) showDream(c *cobra.Command, id string) error {
+	d, err := do[operation.DreamShown](c.Context(), a, "dream_show", &operation.DreamShow{ID: id})
+	if err != nil {
+		return err
+	}
+	return a.printDream(d, 0)
+}
+
+func (a *App) printDream(d *operation.DreamShown, from int) error {
+	done := map[int]string{}
+	for _, s := range d.Done {
+		done[s.N] = "  " + s.Status
+	}
+	titles, texts := map[string]string{}, map[int]*memory.DreamText{}
+	for i := range d.Texts {
+		t := &d.Texts[i]
+		titles[t.MemoryID] = t.Title
+		if t.Before != "" {
+			texts[t.Step] = t
+		}
+	}
+	if err := a.out.say("%s  %s  %d steps, %d pairs not merged, %d contradictions open", d.ID, d.Status, d.Steps, len(d.Plan.Refusals), len(d.Plan.Conflicts)); err != nil {
+		return err
+	}
+	for i := range d.Plan.Steps {
+		s := &d.Plan.Steps[i]
+		if s.N < from {
+			continue
+		}
+		if err := a.out.say("\n@@ %d  %s  %s%s", s.N, s.Kind, oneLine(s.Reason), done[s.N]); err != nil {
+			return err
+		}
+		if err := a.printDreamStep(s, titles, texts[s.N]); err != nil {
+			return err
+		}
+	}
+	for _, r := range d.Plan.Refusals {
+		if err := a.out.say("\nnot merged  %s  %s  %s", oneLine(r.Class), r.Newer, r.Older); err != nil {
+			return err
+		}
+	}
+	for _, conflict := range d.Plan.Conflicts {
+		if err := a.out.say("\ncontradiction  %s  %s  %s", oneLine(conflict.Class), conflict.Newer, conflict.Older); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printDreamStep prints a step as a diff.
+func (a *App) printDreamStep(s *dream.Step, titles map[string]string, text *memory.DreamText) error {
+	for _, read := range s.Reads {
+		if err := a.out.say("   %s  %s", read.MemoryID, oneLine(titles[read.MemoryID])); err != nil {
+			return err
+		}
+	}
+	if text != nil {
+		for mark, content := range []string{text.Before, text.After} {
+			for _, line := range strings.Split(content, "\n") {
+				if err := a.out.say("%c  %s", "-+"[mark], term.Clean(line)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, change := range s.Changes {
+		if change.Field == "tags" {
+			continue // of which a plan has digests
+		}
+		if err := a.out.say("-  %s: %s\n+  %s: %s", change.Field, oneLine(change.Before), change.Field, oneLine(change.After)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dreamUndoCommand(a *App) *cobra.Command {
+	in := &operation.DreamUndo{}
+	c := &cobra.Command{
+		Use: "undo RUN", Short: "Take back a run, or a step of it",
+		Long: `Take back the steps of a run, the last first, or with --step one of them: texts, tags,
+counts, importance, links and states are as before. A step whose memories changed since
+is refused. What is taken back isn't done again by the next pass. Runs can be undone for
+30 days.`,
+		Example: "  reflectory dream undo 01939f2c\n  reflectory dream undo 01939f2c --step 3",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			u, err := do[memory.DreamUndone](c.Context(), a, "dream_undo", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(u, err)
+			}
+			a.out.term.Line("%d steps were taken back, %d refused", len(u.Undone), len(u.Refused))
+			for _, r := range u.Refused {
+				a.out.term.Line("step %d: %s %s", r.Step, r.Reason, r.MemoryID)
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVar(&in.Step, "step", 0, "take back this `step` only")
+	return c
+}
+
+func dreamConflictsCommand(a *App) *cobra.Command {
+	in := &operation.DreamConflicts{}
+	c := &cobra.Command{
+		Use: "conflicts NAMESPACE", Short: "List memories that contradict each other",
+		Long: `List the pairs of memories of a namespace that say different things of one subject. A
+pass decides those of low importance; the others are for people: link the right one
+to the wrong one by supersedes, say, and recall leaves the wrong one out.`,
+		Example: "  reflectory dream conflicts team/mail",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Namespace = args[0]
+			page, err := do[operation.Page[operation.DreamConflict]](c.Context(), a, "dream_conflicts", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(page, err)
+			}
+			if len(page.Items) == 0 {
+				a.out.term.Line("no memories of %s contradict each other", term.Clean(in.Namespace))
+				return nil
+			}
+			rows := make([][]string, len(page.Items))
+			for i := range page.Items {
+				p := &page.Items[i]
+				rows[i] = []string{p.Class, p.Newer, cell(p.NewerTitle), p.Older, cell(p.OlderTitle)}
+			}
+			if err := a.out.table([]string{"DIFFERS IN", "NEWER", "TITLE", "OLDER", "TITLE"}, rows); err != nil {
+				return err
+			}
+			a.out.hintNext(page.NextPageToken)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&in.Agent, "of-agent", "", "only memories of this `agent`")
+	pagingFlags(c, &in.Paging)
+	return c
+}

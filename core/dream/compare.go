@@ -1,0 +1,84 @@
+package dream
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/memory/text"
+)
+
+// GuardVersion is the version of [Compare]: it grows with each change that lets it answer
+// otherwise for any two texts.
+const GuardVersion = 1
+
+// Comparison says whether two texts say the same, and if not, what differs.
+type Comparison struct {
+	// Merge is whether two memories of these texts would be merged.
+	Merge bool `json:"merge"`
+	// By is what made them candidates: [ByForm] or [ByVectors]; "" where nothing does.
+	By string `json:"by,omitempty"`
+	// Class is what differs, one of [Classes]; "" where the guard finds no difference.
+	Class string `json:"class,omitempty"`
+	// Hard is whether the class is one that no judge may overrule.
+	Hard bool `json:"hard,omitempty"`
+	// Words are what differs, in the first and in the second text; either may be "".
+	Words *[2]string `json:"words,omitempty"`
+	// Forms are the normal forms.
+	Forms [2]string `json:"forms"`
+}
+
+// Compare compares two texts: they merge where their normal forms are equal and the guard
+// finds nothing that differs. The guard looks at texts with different forms too: a pair of
+// [ByVectors] needs its answer, see [Decide]. The answer is the same for (b, a) but for the
+// order of Words and Forms, and takes time in proportion to the texts.
+func Compare(a, b string) Comparison {
+	ta, tb := text.Tokens(a), text.Tokens(b)
+	c := Comparison{Forms: [2]string{text.Form(ta), text.Form(tb)}}
+	turned := slices.CompareFunc(ta, tb, func(x, y text.Token) int { return strings.Compare(x.Word, y.Word) }) > 0
+	if turned { // the guard has one answer for both orders
+		ta, tb = tb, ta
+	}
+	if d := guard(ta, tb); d != nil {
+		if turned {
+			d.words[0], d.words[1] = d.words[1], d.words[0]
+		}
+		c.Class, c.Hard, c.Words = d.class, isHard(d.class), &d.words
+	}
+	if c.Forms[0] == c.Forms[1] && c.Forms[0] != "" {
+		c.By = ByForm
+		c.Merge = c.Class == ""
+	}
+	return c
+}
+
+// Judge decides whether two texts say the same, where the guard finds only a soft
+// difference: an evaluator that gets both.
+type Judge interface {
+	Same(ctx context.Context, a, b string) (bool, error)
+}
+
+// Decide decides about a candidate pair of two texts. A pair of [ByForm] merges where the
+// guard finds nothing that differs; a pair of [ByVectors] too, if its model is calibrated,
+// and else it is refused as [Uncalibrated]. The judge, if there is one, is asked about a pair
+// of [ByVectors] with a soft difference, and may overrule it. An error is the judge's.
+func Decide(ctx context.Context, by string, calibrated bool, a, b string, judge Judge) (Comparison, error) {
+	c := Compare(a, b)
+	if by != ByVectors || c.By == ByForm {
+		return c, nil
+	}
+	c.By = ByVectors
+	switch {
+	case c.Class == "" && calibrated:
+		c.Merge = true
+	case c.Class == "":
+		c.Class = Uncalibrated
+	case !c.Hard && judge != nil:
+		same, err := judge.Same(ctx, a, b)
+		if err != nil {
+			return c, err
+		}
+		c.Merge = same
+	}
+	return c, nil
+}

@@ -1,0 +1,176 @@
+package dream
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/text"
+)
+
+// Strategy says which of two memories that contradict each other is kept.
+type Strategy string
+
+// The strategies.
+const (
+	KeepNewest            Strategy = "keep_newest"
+	KeepHighestImportance Strategy = "keep_highest_importance" // of equal ones the newest
+	EvidenceWeighted      Strategy = "evidence_weighted"       // the one whose uses went better, of equal ones the newest
+	MergeConflicts        Strategy = "merge"                   // the newest, into which the other is merged
+	Manual                Strategy = "manual"                  // both: people decide
+)
+
+// Strategies lists every strategy.
+func Strategies() []Strategy {
+	return []Strategy{KeepNewest, KeepHighestImportance, EvidenceWeighted, MergeConflicts, Manual}
+}
+
+func (s Strategy) valid() bool { return s == "" || slices.Contains(Strategies(), s) }
+
+func strategyNames() string {
+	var names []string
+	for _, s := range Strategies() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Conflict is a pair that says different things of one subject.
+type Conflict struct {
+	// Newer and Older are ids.
+	Newer string `json:"newer"`
+	Older string `json:"older"`
+	// Class says in what they differ.
+	Class string `json:"class"`
+}
+
+const (
+	// conflictShare is the share of words that texts of one subject have in common, of the
+	// words of the longer one.
+	conflictShare = .6
+	// lowImportance is the importance below which both must be to be decided without people.
+	lowImportance = .3
+)
+
+// contradicting are the differences that make two texts of one subject a contradiction.
+var contradicting = map[string]bool{
+	Number: true, Unit: true, Date: true, Version: true, Negation: true, Antonym: true, Quantifier: true, Value: true,
+}
+
+// conflicts finds contradictions, and decides those of low importance.
+func (p *planner) conflicts() {
+	var free []*draft
+	for _, d := range p.drafts {
+		if d.free() {
+			free = append(free, d)
+		}
+	}
+	words, language := make([][]string, len(free)), text.LanguageOf(p.Language)
+	for i, d := range free {
+		words[i] = language.ContentWords(d.text())
+	}
+	for _, pair := range sharing(words, func(i, j int) bool { return free[i].fresh || free[j].fresh }) {
+		newer, older := free[pair[0]], free[pair[1]]
+		if !newer.free() || !older.free() || newer.AgentID != older.AgentID || newer.distinct(older) || newer.OccurredAt != nil && older.OccurredAt != nil || linked(newer, older) {
+			continue
+		}
+		class := Compare(newer.text(), older.text()).Class
+		if !contradicting[class] {
+			continue
+		}
+		if newer.Importance >= lowImportance || older.Importance >= lowImportance || p.Options.Strategy == Manual {
+			p.plan.Conflicts = append(p.plan.Conflicts, Conflict{newer.ID, older.ID, class})
+			continue
+		}
+		p.decide(newer, older, class)
+	}
+}
+
+// linked reports whether a link says already what two memories are to each other.
+func linked(a, b *draft) bool {
+	return slices.ContainsFunc(a.links, func(l LinkRef) bool {
+		return l.Other == b.ID && (l.Relation == core.RelationContradicts || l.Relation == core.RelationSupersedes || l.Relation == core.RelationReflectsOn)
+	})
+}
+
+// decide adds the step that decides a contradiction.
+func (p *planner) decide(newer, older *draft, class string) {
+	winner, loser := newer, older
+	strategy := cmp.Or(p.Options.Strategy, KeepNewest)
+	switch strategy {
+	case KeepHighestImportance:
+		if older.Importance > newer.Importance {
+			winner, loser = older, newer
+		}
+	case EvidenceWeighted:
+		if worth(&older.Signals) > worth(&newer.Signals) {
+			winner, loser = older, newer
+		}
+	case MergeConflicts:
+		if len(union(newer.Tags, older.Tags)) <= maxTags && newer.Kind == older.Kind {
+			p.merge(newer, older, string(MergeConflicts), map[string]string{"class": class})
+			return
+		}
+	}
+	s := p.step(StepConflict, string(strategy), map[string]string{
+		"class": class, "valid_until": Anchor(&winner.Memory).Format(time.RFC3339Nano),
+	}, winner, loser)
+	s.move(loser, core.StateArchived)
+	link(winner, core.RelationContradicts, loser)
+}
+
+// worth is the share of a memory's uses that went well, with doubt where there are few.
+func worth(s *core.Signals) float64 {
+	return (float64(s.Successes) + float64(.5*float64(s.Partials)) + 1) / float64(s.Uses()+2)
+}
+
+// sharing finds the pairs of sets of words, each in order, that have most of their words in
+// common, sorted. Such a pair has one of its rarest words in common, so only those are
+// looked up.
+func sharing(sets [][]string, wanted func(i, j int) bool) (pairs [][2]int) {
+	count := map[string]int{}
+	for _, set := range sets {
+		for _, w := range set {
+			count[w]++
+		}
+	}
+	by := map[string][]int{}
+	for j, set := range sets {
+		rare := slices.Clone(set)
+		slices.SortFunc(rare, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
+		rare = rare[:len(rare)-needed(len(rare))+min(1, len(rare))]
+		met := map[int]bool{}
+		for _, w := range rare {
+			for _, i := range by[w] {
+				if !met[i] && wanted(i, j) && common(sets[i], set) >= needed(max(len(sets[i]), len(set))) {
+					pairs = append(pairs, [2]int{i, j})
+				}
+				met[i] = true
+			}
+			by[w] = append(by[w], j)
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	return pairs
+}
+
+// needed is how many words of a set another must have.
+func needed(n int) int { return int(math.Ceil(float64(conflictShare*float64(n)) - 1e-9)) }
+
+// common counts the words of two sets in order that both have.
+func common(a, b []string) (n int) {
+	for len(a) > 0 && len(b) > 0 {
+		switch c := cmp.Compare(a[0], b[0]); {
+		case c < 0:
+			a = a[1:]
+		case c > 0:
+			b = b[1:]
+		default:
+			n, a, b = n+1, a[1:], b[1:]
+		}
+	}
+	return n
+}

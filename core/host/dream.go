@@ -1,0 +1,80 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// dreamTick is how often a server looks whether a pass of housekeeping is due somewhere.
+const dreamTick = 10 * time.Minute
+
+// DreamJudge is an evaluator as the judge of passes over a namespace.
+func (h *Host) DreamJudge(namespace, name string) (dream.Judge, error) {
+	call, err := h.reflectionCall(namespace, core.Target{Plugin: name, Timeout: reflectionTime})
+	if err != nil {
+		return nil, err
+	}
+	return judge{call}, nil
+}
+
+// StartDreams looks every ten minutes whether a pass is due in a namespace, and queues a job
+// for it, until stop is called. What fails is a notice.
+func (h *Host) StartDreams() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(dreamTick)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if err := h.QueueDreams(ctx); err != nil && ctx.Err() == nil {
+				h.warn(sdk.Wrap("look for passes that are due", err))
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// QueueDreams queues a job for each namespace in which a coordinated pass is due.
+func (h *Host) QueueDreams(ctx context.Context) error {
+	namespaces, err := h.Memories.Namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range namespaces {
+		namespace := namespaces[i].Namespace
+		due, err := h.Memories.DreamDue(ctx, namespace)
+		if err == nil && due {
+			_, err = h.Jobs.Enqueue(ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Dream})
+		}
+		if sdk.ReasonOf(err) == job.QueueFull {
+			return nil // the next look comes to it
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dream does the work of a job of a pass that is due. What it writes holds only while the job
+// is its own.
+func (h *Host) Dream(ctx context.Context, j *job.Running) (*memory.DreamReport, error) {
+	return h.Memories.On(j.Store()).Dream(ctx, memory.DreamRequest{Namespace: j.Namespace}, func(done, total int) {
+		j.Progress(float64(done) / float64(total))
+	})
+}

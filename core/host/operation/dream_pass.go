@@ -1,0 +1,266 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// dreamPasses are the operations of dream passes: their plans, which are runs once they are
+// applied.
+func dreamPasses() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "dream_run", Method: "POST", Path: "/v1/dream/runs", Scope: core.ScopeMemoryWrite, Long: true, Job: job.Dream,
+			Doc: "Make a pass of housekeeping over a namespace: plan it, and apply the plan.",
+		}, inNamespace(func(in *DreamRun) *string { return &in.Namespace }), dreamRun),
+		define(Operation{
+			Name: "dream_plan", Method: "POST", Path: "/v1/dream/plans", Scope: core.ScopeMemoryWrite, Long: true, Job: job.Workflow,
+			Doc: "Plan a pass of housekeeping without changing a memory, or take in a plan that was made before.",
+		}, ofDreamPlan, dreamPlan),
+		define(Operation{
+			Name: "dream_list", Method: "GET", Path: "/v1/dream/plans", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List the plans and runs of a namespace, the newest first.",
+		}, inNamespace(func(in *DreamList) *string { return &in.Namespace }), dreamList),
+		define(Operation{
+			Name: "dream_show", Method: "GET", Path: "/v1/dream/plans/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show a plan with what its steps would change, or did.",
+		}, ofDream(func(in *DreamShow) *string { return &in.ID }), dreamShow),
+		define(Operation{
+			Name: "dream_apply", Method: "POST", Path: "/v1/dream/plans/{id}/apply", Scope: core.ScopeMemoryWrite, Idempotent: true, Long: true, Job: job.Workflow,
+			Doc: "Apply a plan, or go on with a run that was interrupted.",
+		}, ofDream(func(in *DreamApply) *string { return &in.ID }), dreamApply),
+		define(Operation{
+			Name: "dream_undo", Method: "POST", Path: "/v1/dream/plans/{id}/undo", Scope: core.ScopeMemoryWrite, Idempotent: true, Long: true,
+			Doc: "Take back the steps of a run, the last first, or one of them.",
+		}, ofDream(func(in *DreamUndo) *string { return &in.ID }), dreamUndo),
+		define(Operation{
+			Name: "dream_conflicts", Method: "GET", Path: "/v1/dream/conflicts", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List the pairs of memories that say different things of one subject.",
+		}, inNamespace(func(in *DreamConflicts) *string { return &in.Namespace }), dreamConflicts),
+	}
+}
+
+// ofDream is the place of a run, named by its id or, for a caller that reaches every
+// namespace, the start of its id.
+func ofDream[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
+	return func(ctx context.Context, c *Call, in *In) (place, error) {
+		given := id(in)
+		absent := memory.DreamNotFound(*given)
+		found, err := c.Host.Memories.FindDream(ctx, *given)
+		if !c.reaches("**") {
+			switch code := sdk.CodeOf(err); {
+			case err == nil && found.ID != *given, code == sdk.NotFound, code == sdk.Invalid, code == sdk.Conflict:
+				return place{}, absent
+			}
+		}
+		if err != nil {
+			return place{}, err
+		}
+		*given = found.ID
+		return place{namespaces: []string{found.Namespace}, absent: absent}, nil
+	}
+}
+
+// DreamRun asks for a pass.
+type DreamRun struct {
+	// Namespace is where; "" is the configured one. Agent restricts the pass to the memories of
+	// one agent.
+	Namespace string `json:"namespace,omitempty"`
+	Agent     string `json:"agent,omitempty"`
+	// Mode is coordinated, always or force: see [memory.DreamModes]; "" is coordinated.
+	Mode memory.DreamMode `json:"mode,omitempty"`
+	// Full compares all with all, not only what is new with everything.
+	Full bool `json:"full,omitempty"`
+	// Judge is the name of an evaluator that may overrule soft differences between near
+	// texts; "" is none.
+	Judge string `json:"judge,omitempty"`
+	// Options are the pass's switches and thresholds.
+	Options dream.Options `json:"options,omitzero"`
+}
+
+func (in *DreamRun) request(c *Call) (memory.DreamRequest, error) {
+	q := memory.DreamRequest{Namespace: in.Namespace, Agent: in.Agent, Mode: in.Mode, Full: in.Full, Options: in.Options}
+	if in.Judge == "" {
+		return q, nil
+	}
+	judge, err := c.Host.DreamJudge(in.Namespace, in.Judge)
+	q.Judge = judge
+	return q, err
+}
+
+func (in *DreamRun) check() error {
+	q := memory.DreamRequest{Namespace: cmp.Or(in.Namespace, config.DefaultNamespace), Agent: in.Agent, Mode: in.Mode, Options: in.Options}
+	return q.Check()
+}
+
+func dreamRun(ctx context.Context, c *Call, in *DreamRun) (*memory.DreamReport, error) {
+	q, err := in.request(c)
+	if err != nil {
+		return nil, err
+	}
+	return c.Host.Memories.Dream(ctx, q, c.stepsDone)
+}
+
+// stepsDone reports how many steps of a run are done.
+func (c *Call) stepsDone(done, total int) {
+	c.progress(Progress{What: "steps", Done: int64(done), Total: int64(total)})
+}
+
+// DreamPlan asks for a plan.
+type DreamPlan struct {
+	DreamRun
+	// Plan is a plan that was made before, which is stored as it is; its namespace and options
+	// count then.
+	Plan *dream.Plan `json:"plan,omitempty"`
+}
+
+func ofDreamPlan(_ context.Context, c *Call, in *DreamPlan) (place, error) {
+	if in.Plan != nil {
+		in.Namespace = in.Plan.Namespace
+	}
+	if in.Namespace == "" {
+		in.Namespace = c.Host.Settings().Namespace.Value
+	}
+	return place{namespaces: []string{in.Namespace}}, nil
+}
+
+func dreamPlan(ctx context.Context, c *Call, in *DreamPlan) (*memory.DreamRun, error) {
+	if in.Plan != nil {
+		return c.Host.Memories.StoreDream(ctx, in.Plan, memory.Always)
+	}
+	q, err := in.request(c)
+	if err != nil {
+		return nil, err
+	}
+	return c.Host.Memories.PlanDream(ctx, q)
+}
+
+// DreamList selects the plans and runs of a namespace.
+type DreamList struct {
+	Namespace string `json:"namespace,omitempty"`
+	Paging
+}
+
+func dreamList(ctx context.Context, c *Call, in *DreamList) (*Page[*memory.DreamRun], error) {
+	if err := core.CheckNamespace(in.Namespace); err != nil {
+		return nil, err
+	}
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(ctx, c, filter)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := c.Host.Memories.DreamRuns(ctx, in.Namespace, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if more {
+		next = list[len(list)-1].ID
+	}
+	return pageOf(ctx, c, list, next, filter)
+}
+
+// DreamShow names a plan or run.
+type DreamShow struct {
+	ID string `json:"id"`
+	// From is the step from which on texts are shown, of 200 steps; 0 is the first.
+	From int `json:"from,omitempty"`
+}
+
+// DreamShown is a plan or run with its steps, and the texts that people need to read them.
+type DreamShown struct {
+	*memory.DreamRun
+	// Done are the steps that were tried.
+	Done []memory.DreamStep `json:"done"`
+	// Texts are the memories of the steps.
+	Texts []memory.DreamText `json:"texts"`
+}
+
+func dreamShow(ctx context.Context, c *Call, in *DreamShow) (*DreamShown, error) {
+	run, done, err := c.Host.Memories.GetDream(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := c.Host.Memories.DreamTexts(ctx, run, in.From)
+	return &DreamShown{run, orEmpty(done), texts}, err
+}
+
+// DreamApply names a plan.
+type DreamApply struct {
+	ID string `json:"id"`
+}
+
+func dreamApply(ctx context.Context, c *Call, in *DreamApply) (*memory.DreamReport, error) {
+	return c.Host.Memories.ApplyDream(ctx, in.ID, c.stepsDone)
+}
+
+// DreamUndo names a run, and a step of it.
+type DreamUndo struct {
+	ID string `json:"id"`
+	// Step is the number of a step; 0 is all, the last first.
+	Step int `json:"step,omitempty"`
+}
+
+func dreamUndo(ctx context.Context, c *Call, in *DreamUndo) (*memory.DreamUndone, error) {
+	return c.Host.Memories.UndoDream(ctx, in.ID, in.Step)
+}
+
+// DreamConflicts names a namespace.
+type DreamConflicts struct {
+	Namespace string `json:"namespace,omitempty"`
+	// Agent restricts it to the memories of one agent.
+	Agent string `json:"agent,omitempty"`
+	Paging
+}
+
+// DreamConflict is a pair that says different things, with the titles.
+type DreamConflict struct {
+	dream.Conflict
+	NewerTitle string `json:"newer_title"`
+	OlderTitle string `json:"older_title"`
+}
+
+func dreamConflicts(ctx context.Context, c *Call, in *DreamConflicts) (*Page[DreamConflict], error) {
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(ctx, c, filter)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.Host.Memories.Contradictions(ctx, in.Namespace, in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	var list []DreamConflict
+	next := ""
+	for _, conflict := range found {
+		at := conflict.Newer + "/" + conflict.Older
+		if after != "" {
+			if at == after {
+				after = ""
+			}
+			continue
+		}
+		if len(list) == limit {
+			next = list[limit-1].Newer + "/" + list[limit-1].Older
+			break
+		}
+		both, err := c.Host.Memories.Sources(ctx, []string{conflict.Newer, conflict.Older})
+		if err != nil {
+			return nil, err
+		}
+		if len(both) == 2 { // else one is gone by now
+			list = append(list, DreamConflict{conflict, both[0].Title, both[1].Title})
+		}
+	}
+	return pageOf(ctx, c, list, next, filter)
+}

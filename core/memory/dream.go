@@ -1,0 +1,468 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A dream pass is housekeeping: package dream plans it, and this package carries the plan
+// out, one commit a step. A run is a plan that is stored: applying it again goes on where it
+// was interrupted.
+
+type (
+	// DreamRun is a plan, and what came of it.
+	DreamRun = record.DreamRun
+	// DreamReport is what a pass did.
+	DreamReport = record.DreamReport
+	// DreamStep is how a step of a run ended.
+	DreamStep = record.DreamStep
+)
+
+// The status of a [DreamRun].
+const (
+	DreamPlanned   = record.DreamPlanned
+	DreamRunning   = record.DreamRunning
+	DreamCompleted = record.DreamCompleted
+)
+
+// DreamMode says when a pass is skipped.
+type DreamMode string
+
+// The modes.
+const (
+	// Coordinated skips a pass that comes too soon, finds little new, or after another
+	// program did the same.
+	Coordinated DreamMode = "coordinated"
+	// Always skips none, and Force also has no bound of what is archived.
+	Always DreamMode = "always"
+	Force  DreamMode = "force"
+)
+
+// DreamModes lists every mode.
+func DreamModes() []DreamMode { return []DreamMode{Coordinated, Always, Force} }
+
+// Why a pass is skipped.
+const (
+	TooSoon          = "too_soon"
+	NotEnoughRecords = "not_enough_new_records"
+	AlreadyOrganized = "auto_dream_already_ran"
+)
+
+const (
+	// dreamEvery is how long after the last pass began another one is due.
+	dreamEvery = 24 * time.Hour
+	// dreamRecords is how many records must be new for a pass.
+	dreamRecords = 5
+	// undoKept is how long a run can be undone.
+	undoKept = 30 * 24 * time.Hour
+)
+
+// DreamRequest asks for a pass over the memories of a namespace.
+type DreamRequest struct {
+	Namespace string
+	// Agent restricts it to one agent's memories; "" is all.
+	Agent string
+	// Mode is one of [DreamModes]; "" is [Coordinated].
+	Mode DreamMode
+	// Full compares all with all, not only what is new with everything.
+	Full    bool
+	Options dream.Options
+	// Judge may overrule soft differences between near texts; nil for none.
+	Judge dream.Judge
+}
+
+// Check reports everything that is wrong with a request, and sets its defaults.
+func (q *DreamRequest) Check() error {
+	var p bounds.Problems
+	p.Check(core.CheckNamespace(q.Namespace))
+	p.Word("agent", q.Agent)
+	switch q.Mode {
+	case "":
+		q.Mode = Coordinated
+	case Coordinated, Always:
+	case Force:
+		q.Options.Force = true
+	default:
+		p.Add("mode", "is %q, not coordinated, always or force", bounds.Shorten(string(q.Mode)))
+	}
+	p.Check(q.Options.Validate())
+	return p.Err()
+}
+
+// Dream makes a pass: it plans, and applies the plan. Where an earlier pass over the same
+// memories was interrupted, it finishes that one instead. tell hears how many of the steps are
+// done; nil is nobody.
+func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	var left string
+	err := m.records.View(ctx, func(r core.Reader) error {
+		return record.EachDream(r, q.Namespace, func(d *DreamRun) (bool, error) {
+			if d.Status == DreamRunning && d.Agent == q.Agent {
+				left = d.ID
+			}
+			return left == "" && m.options.Clock.Now().Sub(d.PlannedAt) < dreamEvery, ctx.Err()
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if left != "" {
+		return m.ApplyDream(ctx, left, tell)
+	}
+	d, skipped, err := m.planDream(ctx, &q, true)
+	if err != nil || d == nil {
+		return skipped, err
+	}
+	return m.ApplyDream(ctx, d.ID, tell)
+}
+
+// PlanDream makes the plan of a pass and stores it. It asks for no mode: only a run is
+// skipped.
+func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	d, _, err := m.planDream(ctx, &q, false)
+	return d, err
+}
+
+// DreamDue reports whether a coordinated pass over a namespace comes neither too soon nor to
+// too little.
+func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error) {
+	q := &DreamRequest{Namespace: namespace}
+	in := &snapshot{Input: dream.Input{At: m.options.Clock.Now()}}
+	var last time.Time
+	err := m.records.View(ctx, func(r core.Reader) (err error) {
+		last, err = m.lastDream(r, q, in)
+		return err
+	})
+	if err != nil || !last.IsZero() && in.At.Sub(last) < dreamEvery {
+		return false, err
+	}
+	written := 0
+	err = m.Each(ctx, namespace, last, func(memory *core.Memory) bool {
+		if dream.Touched(memory) {
+			written++
+		}
+		return written < dreamRecords
+	})
+	return written >= dreamRecords, err
+}
+
+// planDream makes and stores a plan. Where modes count and the pass is skipped, it returns
+// the report of that.
+func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
+	var in *snapshot
+	err := m.records.View(ctx, func(r core.Reader) (err error) {
+		in, err = m.snapshot(ctx, r, q)
+		return err
+	})
+	if err != nil {
+		return nil, nil, sdk.Wrap("plan a pass over "+q.Namespace, err)
+	}
+	if modes && in.skipped != "" {
+		return nil, &DreamReport{Mode: string(q.Mode), Skipped: in.skipped, MergeRefusals: map[string]int64{}, GuardVersion: dream.GuardVersion}, nil
+	}
+	plan, err := dream.Make(ctx, &in.Input)
+	if err != nil {
+		return nil, nil, sdk.Wrap("plan a pass over "+q.Namespace, err)
+	}
+	d, err := m.StoreDream(ctx, plan, q.Mode)
+	return d, nil, err
+}
+
+// StoreDream stores a plan that was made before, such as one in a file, so that it can be
+// applied. Its steps name memories by id and digest: what isn't as it was is skipped.
+func (m *Memories) StoreDream(ctx context.Context, plan *dream.Plan, mode DreamMode) (*DreamRun, error) {
+	if err := checkPlan(plan); err != nil {
+		return nil, err
+	}
+	d := &DreamRun{
+		ID: m.options.IDs.NewID(), Namespace: plan.Namespace, Agent: plan.Agent, Mode: string(mode), Status: DreamPlanned,
+		PlanDigest: plan.PlanDigest(), Steps: len(plan.Steps), Plan: plan,
+	}
+	err := m.records.Update(ctx, func(t *record.Tx) error {
+		d.PlannedAt = t.Now().Round(0)
+		return record.PutDream(t, d)
+	})
+	return d, err
+}
+
+// checkPlan refuses a plan that no pass made.
+func checkPlan(plan *dream.Plan) error {
+	var p bounds.Problems
+	p.Check(core.CheckNamespace(plan.Namespace))
+	p.Word("agent", plan.Agent)
+	p.Check(plan.Options.Validate())
+	if plan.GuardVersion != dream.GuardVersion {
+		p.Add("guard_version", "is %d, but this program has %d: plan again", plan.GuardVersion, dream.GuardVersion)
+	}
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		reads := 1
+		switch s.Kind {
+		case dream.StepMerge, dream.StepConflict:
+			reads = 2
+		case dream.StepReport, dream.StepDates, dream.StepArchive:
+		default:
+			p.Add("steps", "[%d] is of no kind", i)
+		}
+		if s.N != i+1 || len(s.Reads) != reads {
+			p.Add("steps", "[%d] has another number, or another number of memories", i)
+		}
+		for _, read := range s.Reads {
+			if !bounds.ValidID(read.MemoryID) {
+				p.Add("steps", "[%d] names no memory", i)
+			}
+		}
+	}
+	return p.Err()
+}
+
+// snapshot is what a plan is made of, and whether the pass is skipped.
+type snapshot struct {
+	dream.Input
+	skipped string
+}
+
+// snapshot reads what a plan is made of.
+func (m *Memories) snapshot(ctx context.Context, r core.Reader, q *DreamRequest) (*snapshot, error) {
+	at := m.options.Clock.Now().Round(0)
+	in := &snapshot{Input: dream.Input{
+		Namespace: q.Namespace, Agent: q.Agent, At: at, Options: q.Options, Judge: q.Judge, Title: bounds.DerivedTitle,
+	}}
+	g, err := m.records.Governance(r, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	in.Language = g.Language
+	number, err := turn.Counter(r, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	in.Turned = number > 0
+	last, err := m.lastDream(r, q, in)
+	if err != nil {
+		return nil, err
+	}
+	if !q.Full {
+		in.Since = last
+	}
+	if m.options.Near != nil {
+		if in.Near, err = m.options.Near(r); err != nil {
+			return nil, err
+		}
+	}
+	if q.Mode == Coordinated && !last.IsZero() && at.Sub(last) < dreamEvery {
+		in.skipped = TooSoon
+	}
+	if err := m.dreamItems(ctx, r, q, in); err != nil || in.skipped != "" || q.Mode != Coordinated {
+		return in, err
+	}
+	in.skipped = skips(in, last)
+	return in, nil
+}
+
+// lastDream is when the last completed run over the same memories began, and counts what
+// runs archived lately.
+func (m *Memories) lastDream(r core.Reader, q *DreamRequest, in *snapshot) (last time.Time, err error) {
+	err = record.EachDream(r, q.Namespace, func(d *DreamRun) (bool, error) {
+		if d.Agent != q.Agent || d.BeganAt == nil {
+			return true, nil
+		}
+		if last.IsZero() && d.Status == DreamCompleted {
+			last = *d.BeganAt
+		}
+		if in.At.Sub(*d.BeganAt) < dreamEvery {
+			n, err := archivedBy(r, d)
+			in.ArchivedLately += n
+			return true, err
+		}
+		return last.IsZero(), nil
+	})
+	return last, err
+}
+
+// archivedBy counts what a run archived as stale.
+func archivedBy(r core.Reader, d *DreamRun) (n int, err error) {
+	steps, err := record.DreamSteps(r, d.ID)
+	for _, done := range steps {
+		if s := d.Plan.Of(done.N); s != nil && done.Status == record.StepApplied && s.Reason == dream.ReasonStale {
+			n++
+		}
+	}
+	return n, err
+}
+
+// dreamItems reads the memories that are in use.
+func (m *Memories) dreamItems(ctx context.Context, r core.Reader, q *DreamRequest, in *snapshot) error {
+	if in.skipped != "" {
+		return nil
+	}
+	for _, state := range core.MemoryStates() {
+		if !state.Live() {
+			continue
+		}
+		start := record.IndexStart(record.StatePrefix, q.Namespace, string(state))
+		err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+			memory, err := readIndexed(r, record.PlaceID(key[len(start):]), key)
+			if err != nil || q.Agent != "" && memory.AgentID != q.Agent {
+				return err == nil, err
+			}
+			item, err := m.dreamItem(r, memory, in.Near)
+			in.Items = append(in.Items, item)
+			return true, core.JoinErrors(err, ctx.Err())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Memories) dreamItem(r core.Reader, memory *core.Memory, near map[string]float64) (item dream.Item, err error) {
+	item.Memory = memory
+	if item.Links, err = record.LinkRefs(r, memory.ID); err != nil {
+		return item, err
+	}
+	if item.Mark, err = record.ReadMark(r, memory.ID); err != nil {
+		return item, err
+	}
+	if _, wanted := near[memory.EmbeddingModel]; wanted {
+		if _, item.Vector, err = record.ReadVector(r, memory.ID); err != nil {
+			return item, err
+		}
+	}
+	item.Named = memory.Signals.RelevantTurns > 0 || memory.Signals.Uses() > 0
+	for _, l := range item.Links {
+		item.Named = item.Named || l.In && l.Relation == core.RelationReflectsOn
+	}
+	if known, is := m.options.Evidence.(EvidenceOf); is && !item.Named {
+		item.Named, err = known.Has(r, memory.ID)
+	}
+	return item, err
+}
+
+// EvidenceOf is evidence that knows whether there is any.
+type EvidenceOf interface {
+	// Has reports whether an outcome of a tool is recorded for a memory.
+	Has(r core.Reader, memoryID string) (bool, error)
+}
+
+// skips is why a coordinated pass is skipped after the last run began, which is the zero time
+// for none; "" if it isn't.
+func skips(in *snapshot, last time.Time) string {
+	written, organized := 0, false
+	for i := range in.Items {
+		m := in.Items[i].Memory
+		if !dream.Touched(m) || m.CreatedAt.Before(last) {
+			continue
+		}
+		written++
+		if in.At.Sub(m.CreatedAt) < dreamEvery {
+			r := dream.ParseOrganizationReport(m.Content)
+			organized = organized || r != nil && r.Organized()
+		}
+	}
+	switch {
+	case written < dreamRecords:
+		return NotEnoughRecords
+	case organized:
+		return AlreadyOrganized
+	}
+	return ""
+}
+
+// DreamRuns returns the runs and plans of a namespace, the newest first, without their plans,
+// at most limit, after the run with an id; "" begins with the newest.
+func (m *Memories) DreamRuns(ctx context.Context, namespace, after string, limit int) (list []*DreamRun, more bool, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		list, more = []*DreamRun{}, false
+		from := after == ""
+		return record.EachDream(r, namespace, func(d *DreamRun) (bool, error) {
+			switch {
+			case !from:
+				from = d.ID == after
+				return true, ctx.Err()
+			case len(list) == limit:
+				more = true
+				return false, nil
+			}
+			d.Plan = nil
+			list = append(list, d)
+			return true, ctx.Err()
+		})
+	})
+	return list, more, err
+}
+
+// GetDream returns a run with its plan, and how its steps ended.
+func (m *Memories) GetDream(ctx context.Context, id string) (d *DreamRun, steps []DreamStep, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		if d, err = record.ReadDream(r, id); err != nil {
+			return err
+		}
+		steps, err = record.DreamSteps(r, id)
+		return err
+	})
+	return d, steps, err
+}
+
+// Contradictions finds the pairs of a namespace that say different things of one subject,
+// whatever their importance. It changes nothing.
+func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) ([]dream.Conflict, error) {
+	q := &DreamRequest{
+		Namespace: namespace, Agent: agent, Mode: Always, Full: true,
+		Options: dream.Options{SkipDates: true, SkipMerges: true, SkipArchival: true, Strategy: dream.Manual},
+	}
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	var in *snapshot
+	err := m.records.View(ctx, func(r core.Reader) (err error) {
+		in, err = m.snapshot(ctx, r, q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan, err := dream.Make(ctx, &in.Input)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Conflicts, nil
+}
+
+// dreaming are the namespaces in which a pass is working: one at a time in each.
+type dreaming struct {
+	mu sync.Mutex
+	at map[string]bool
+}
+
+// begin reserves a namespace until end is called; false if it is taken.
+func (d *dreaming) begin(namespace string) (end func(), ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at[namespace] {
+		return nil, false
+	}
+	if d.at == nil {
+		d.at = map[string]bool{}
+	}
+	d.at[namespace] = true
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.at, namespace)
+	}, true
+}

@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+)
+
+// A plan has digests only. What people read in it is made of the memories as they are when
+// they look.
+
+// DreamText is a memory of a step, for people.
+type DreamText struct {
+	Step     int    `json:"step"`
+	MemoryID string `json:"memory_id"`
+	// Title is the memory's title as it is now.
+	Title string `json:"title"`
+	// Before and After are its content before and after a step that rewrites it; "" where
+	// another step, or one that can't be told any more.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// maxDreamTexts is how many steps are shown with texts.
+const maxDreamTexts = 200
+
+// FindDream returns the run whose id is prefix, or the only one whose id starts with it.
+func (m *Memories) FindDream(ctx context.Context, prefix string) (*DreamRun, error) {
+	return find(ctx, m, prefix, lookup[DreamRun]{record.DreamPrefix, "dream_run_not_found", record.ReadDream})
+}
+
+// DreamNotFound is the error for an id that no run has: sdk.NotFound, reason
+// "dream_run_not_found".
+func DreamNotFound(id string) error { return record.DreamNotFound(id) }
+
+// DreamTexts are the memories of a run's steps, of at most 200 steps from a number on; 0 is
+// the first. A memory that is gone is left out.
+func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list []DreamText, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		list = []DreamText{}
+		first := max(0, from-1)
+		for i := first; i < min(len(d.Plan.Steps), first+maxDreamTexts); i++ {
+			s := &d.Plan.Steps[i]
+			for _, read := range s.Reads {
+				text, err := dreamText(r, d, s, read)
+				if record.IsGone(err) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				list = append(list, *text)
+			}
+		}
+		return ctx.Err()
+	})
+	return list, err
+}
+
+func dreamText(r core.Reader, d *DreamRun, s *dream.Step, read dream.Read) (*DreamText, error) {
+	memory, digest, err := readDigest(r, read.MemoryID)
+	if err != nil {
+		return nil, err
+	}
+	text := &DreamText{Step: s.N, MemoryID: memory.ID, Title: memory.Title}
+	if s.Kind != dream.StepDates {
+		return text, nil
+	}
+	if digest == read.Digest {
+		after, _ := dream.Rewrite(memory, d.Plan.Options.DateOptions(), bounds.DerivedTitle)
+		text.Before, text.After = memory.Content, after.Content
+		return text, nil
+	}
+	kept, err := record.ReadDreamUndo(r, memory.ID, d.ID, s.N)
+	if kept != nil {
+		text.Before, text.After = kept.Before.Content, memory.Content
+	}
+	return text, err
+}
