@@ -124,7 +124,7 @@ func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch)
 		return false, changes{}, err
 	}
 	defer c.put()
-	all, err := c.send(ctx, lockStatement(locks), commitStatement(id, b))
+	all, err := c.send(ctx, s.statements(locks, id, b)...)
 	if err != nil {
 		return true, changes{}, err
 	}
@@ -197,6 +197,11 @@ func (s *Store) check(ctx context.Context, r *readSet) (changes, error) {
 		return changes{}, err
 	}
 	return s.learn(rows), nil
+}
+
+// commitStatements are the two of a commit.
+func commitStatements(locks []lock, id int64, b *batch) []statement {
+	return []statement{lockStatement(locks), commitStatement(id, b)}
 }
 
 func lockStatement(locks []lock) statement {

@@ -35,6 +35,9 @@ type database interface {
 	// unchanged. Otherwise it writes nothing and returns what changed. After an error
 	// nothing was written, unless its reason says that this is unknown.
 	commit(ctx context.Context, b *batch) (changes, error)
+	// check returns what differs from what a transaction read that wrote nothing, all in
+	// one moment.
+	check(ctx context.Context, r *readSet) (changes, error)
 	// outdated reports whether a key is known to have another version by now.
 	outdated(key string, version int64) bool
 }
@@ -85,6 +88,45 @@ func startCommitter(db database) *committer {
 	c := &committer{db: db, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go c.work()
 	return c
+}
+
+// update runs fn until what it read is found unchanged at its commit.
+func (c *committer) update(ctx context.Context, from source, fn func(core.Tx) error) error {
+	for range store.MaxTries {
+		if conflict, err := c.try(ctx, from, fn); !conflict {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return store.ErrConflict()
+}
+
+// try runs fn once, and makes sure that what it read was the newest.
+func (c *committer) try(ctx context.Context, from source, fn func(core.Tx) error) (conflict bool, err error) {
+	t := &tx{ctx: ctx, source: from}
+	m := &member{ctx: ctx, fn: fn, tx: t}
+	m.err, m.panicked = t.run(fn)
+	switch {
+	case m.panicked == nil && ctx.Err() != nil:
+		return false, ctx.Err()
+	case t.failed != nil:
+		return false, t.failed
+	case m.err == nil && m.panicked == nil && len(t.writes) > 0:
+		if r := c.join(m); r.conflict || r.err != nil {
+			return r.conflict, r.err
+		}
+	case t.reads.moments > 1:
+		changed, err := c.db.check(ctx, &t.reads)
+		if err != nil || !changed.none() {
+			return err == nil, err
+		}
+	}
+	if m.panicked != nil {
+		panic(m.panicked)
+	}
+	return false, m.err
 }
 
 // close lets the waiting members commit, and stops.
@@ -166,11 +208,12 @@ func (c *committer) form() *batch {
 		if m == nil {
 			break
 		}
-		if (b.clashes(&m.tx.reads) || c.outdated(&m.tx.reads)) && !m.runAgain(b) {
+		switch old := c.outdated(&m.tx.reads); {
+		case old && len(b.members) == 0, (old || b.clashes(&m.tx.reads)) && !m.runAgain(b):
 			m.done <- result{conflict: true} // it runs again by itself, for a later group
-			continue
+		default:
+			b.add(m)
 		}
-		b.add(m)
 	}
 	if len(b.members) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/storetest"
 )
 
-// shared is the cluster of the tests that don't stop or change it.
+// shared is the cluster of all tests. One that stops or changes it undoes that.
 var shared postgrestest.Shared
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -29,7 +29,7 @@ func open(t *testing.T, o postgres.Options) *postgres.Store {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) core.Store { return open(t, postgres.Options{URL: shared.URL(t)}) })
+	storetest.Run(t, func(t *testing.T) core.Store { return open(t, postgres.Options{URL: shared.Cluster(t).URL(t)}) })
 }
 
 // The cache is small, so that keys come from it and from the database.
@@ -38,7 +38,7 @@ func TestModel(t *testing.T) {
 	if err := store.Prepare(t.Context(), reference); err != nil {
 		t.Fatal(err)
 	}
-	o := postgres.Options{URL: shared.URL(t), CacheBytes: 2 << 10}
+	o := postgres.Options{URL: shared.Cluster(t).URL(t), CacheBytes: 2 << 10}
 	storetest.Model(t, reference, open(t, o), func(s core.Store) core.Store {
 		if err := s.(*postgres.Store).Close(); err != nil {
 			t.Fatal(err)

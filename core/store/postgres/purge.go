@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -55,19 +56,34 @@ func (s *Store) Scrub(ctx context.Context) (held string, err error) {
 	})
 }
 
-// vacuum removes the rows that nobody can read any more. held names who prevents that.
+// heldWait is how long a purge waits for older snapshots to end: usual views last
+// milliseconds.
+const heldWait = 2 * time.Second
+
+// vacuum removes the rows that nobody can read any more. held names who still can, which
+// prevents it.
 func (s *Store) vacuum(ctx context.Context) (held string, err error) {
 	rows, err := s.read(ctx, statement{sql: `select (pg_current_xact_id()::text::numeric % 4294967296)::bigint`})
 	if err != nil {
 		return "", err
 	}
-	now := toNumber(rows[0][0])
-	if _, err := s.read(ctx, statement{sql: `vacuum kv`}); err != nil {
-		return "", err
+	now := numberParam(toNumber(rows[0][0]))
+	for wait := firstPause; ; wait *= 2 {
+		rows, err := s.read(ctx, statement{heldSQL, []param{now}})
+		if err != nil {
+			return "", err
+		}
+		if len(rows) == 0 {
+			_, err = s.read(ctx, statement{sql: `vacuum kv`})
+			return "", err
+		}
+		if wait > heldWait {
+			return fmt.Sprintf("%s of the database %s", rows[0][0], s.pool.name), nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
 	}
-	rows, err = s.read(ctx, statement{heldSQL, []param{numberParam(now)}})
-	if err != nil || len(rows) == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%s of the database %s", rows[0][0], s.pool.name), nil
 }

@@ -53,6 +53,8 @@ type Store struct {
 	committer            *committer
 
 	commits, conflicts atomic.Uint64
+	// statements are those of a commit, of which the second writes. A test has others.
+	statements func(locks []lock, id int64, b *batch) []statement
 
 	// gate guards closed; once that is set, users only falls.
 	gate   sync.Mutex
@@ -81,6 +83,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		options: o, pool: newPool(config),
 		views: make(slots, o.Connections), reads: make(slots, maxReads), writes: make(slots, maxWrites),
 		cache: newCache(o.CacheBytes), fresh: newFreshIDs(),
+		statements: commitStatements,
 	}
 	if s.server, err = s.prepare(ctx); err != nil {
 		s.pool.close()
@@ -109,41 +112,7 @@ func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
 		return err
 	}
 	defer s.users.Done()
-	for range store.MaxTries {
-		if conflict, err := s.try(ctx, fn); !conflict {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return store.ErrConflict()
-}
-
-// try runs a transaction once, and makes sure that what it read was the newest.
-func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (conflict bool, err error) {
-	t := &tx{ctx: ctx, source: s}
-	m := &member{ctx: ctx, fn: fn, tx: t}
-	m.err, m.panicked = t.run(fn)
-	switch {
-	case m.panicked == nil && ctx.Err() != nil:
-		return false, ctx.Err()
-	case t.failed != nil:
-		return false, t.failed
-	case m.err == nil && m.panicked == nil && len(t.writes) > 0:
-		if r := s.committer.join(m); r.conflict || r.err != nil {
-			return r.conflict, r.err
-		}
-	case t.reads.moments > 1:
-		changed, err := s.check(ctx, &t.reads)
-		if err != nil || !changed.none() {
-			return err == nil, err
-		}
-	}
-	if m.panicked != nil {
-		panic(m.panicked)
-	}
-	return false, m.err
+	return s.committer.update(ctx, s, fn)
 }
 
 // Close waits for the running transactions, and closes the connections. It is idempotent.

@@ -30,7 +30,6 @@ type Cluster struct {
 	schemas atomic.Int64
 }
 
-
 // Start starts a cluster that ends with the test. Options are lines of postgresql.conf.
 func Start(t testing.TB, options ...string) *Cluster {
 	t.Helper()
@@ -64,8 +63,9 @@ func (s *Shared) Main(m *testing.M) int {
 	return m.Run()
 }
 
-// URL returns the URL of an empty schema in the shared cluster.
-func (s *Shared) URL(t testing.TB) string {
+// Cluster returns the shared cluster, which the first test starts. A test that stops it
+// starts it again.
+func (s *Shared) Cluster(t testing.TB) *Cluster {
 	t.Helper()
 	bin, ok := find()
 	if !ok {
@@ -74,7 +74,7 @@ func (s *Shared) URL(t testing.TB) string {
 	if s.once.Do(func() { s.cluster, s.err = start(bin, nil) }); s.err != nil {
 		t.Fatal(s.err)
 	}
-	return s.cluster.URL(t)
+	return s.cluster
 }
 
 // find is the folder of the binaries: on PATH, or where Debian has them.
