@@ -98,10 +98,10 @@ func (c *cache) remove(key string) {
 // maxFresh is how many new ids are remembered: many more than transactions run at once.
 const maxFresh = 4096
 
-// freshIDs is the ids that this host just made and hasn't written yet. Keys with one are
+// FreshIDs are ids that this host just made and hasn't written yet. Keys with one are
 // taken as absent, which saves the look. A commit checks that too, so a wrong guess costs
-// another run and nothing else. It is safe for concurrent use.
-type freshIDs struct {
+// another run and nothing else. The zero value is ready. It is safe for concurrent use.
+type FreshIDs struct {
 	mu  sync.Mutex
 	ids map[string]struct{}
 	// ring is the ids in the order of their making; next is the oldest once it is full.
@@ -109,10 +109,8 @@ type freshIDs struct {
 	next int
 }
 
-func newFreshIDs() *freshIDs { return &freshIDs{ids: map[string]struct{}{}} }
-
 // made notes a new id.
-func (f *freshIDs) made(id string) {
+func (f *FreshIDs) made(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ring) < maxFresh {
@@ -122,12 +120,15 @@ func (f *freshIDs) made(id string) {
 		f.ring[f.next] = id
 		f.next = (f.next + 1) % maxFresh
 	}
+	if f.ids == nil {
+		f.ids = map[string]struct{}{}
+	}
 	f.ids[id] = struct{}{}
 }
 
 // isIn reports whether a whole part of a key is a new id. Slashes and zero bytes separate
 // the parts.
-func (f *freshIDs) isIn(key string) bool {
+func (f *FreshIDs) isIn(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ids) == 0 {
@@ -144,7 +145,7 @@ func (f *freshIDs) isIn(key string) bool {
 func between(r rune) bool { return r == '/' || r == 0 }
 
 // wrote forgets the ids in keys that were written.
-func (f *freshIDs) wrote(writes map[string]write) {
+func (f *FreshIDs) wrote(writes map[string]write) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ids) == 0 {
@@ -157,12 +158,12 @@ func (f *freshIDs) wrote(writes map[string]write) {
 	}
 }
 
-// IDs returns ids that the store knows to be new, made by inner.
-func (s *Store) IDs(inner core.IDs) core.IDs { return notedIDs{inner, s.fresh} }
+// Note returns ids that are noted here when inner makes them.
+func (f *FreshIDs) Note(inner core.IDs) core.IDs { return notedIDs{inner, f} }
 
 type notedIDs struct {
 	core.IDs
-	fresh *freshIDs
+	fresh *FreshIDs
 }
 
 // NewID implements [core.IDs].

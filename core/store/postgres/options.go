@@ -29,6 +29,9 @@ type Options struct {
 	// Connections is how many connections views may use at once. Default 16; up to 8 more
 	// are used by transactions and by commits.
 	Connections int
+	// Fresh are the ids that this host makes, so that nobody looks whether they exist. Nil
+	// has none.
+	Fresh *FreshIDs
 }
 
 // DefaultWait is how long calls wait for a database that can't be reached.
@@ -84,6 +87,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Connections == 0 {
 		o.Connections = 16
+	}
+	if o.Fresh == nil {
+		o.Fresh = &FreshIDs{}
 	}
 	return o
 }

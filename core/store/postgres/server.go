@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -67,6 +69,36 @@ func (s *Store) prepare(ctx context.Context) (Server, error) {
 	}
 }
 
+// Look asks a database what it is, and whether it can be the store. It changes nothing, and
+// doesn't wait for one that is away.
+func Look(ctx context.Context, o Options) (Server, error) {
+	if err := o.Validate(); err != nil {
+		return Server{}, err
+	}
+	config, err := pgconn.ParseConfig(o.URL)
+	if err != nil {
+		return Server{}, CheckURL(o.URL)
+	}
+	s := &Store{options: o, pool: newPool(config), reads: make(slots, 1)}
+	defer s.pool.close()
+	c, err := s.pool.get(ctx, s.reads)
+	if err != nil {
+		return Server{}, translate(s.pool.name, err)
+	}
+	defer c.put()
+	all, err := c.send(ctx, statement{sql: serverSQL})
+	if err != nil {
+		return Server{}, translate(s.pool.name, err)
+	}
+	return s.pool.server(all[0][0]), s.judge(all[0][0])
+}
+
+// server is the row of serverSQL.
+func (p *pool) server(r row) Server {
+	version, _, _ := strings.Cut(string(r[2]), " ")
+	return Server{Name: p.name, Version: version, Standby: string(r[7])}
+}
+
 func (s *Store) tryPrepare(ctx context.Context) (Server, error) {
 	c, err := s.pool.get(ctx, s.reads)
 	if err != nil {
@@ -86,8 +118,7 @@ func (s *Store) tryPrepare(ctx context.Context) (Server, error) {
 			return Server{}, err
 		}
 	}
-	version, _, _ := strings.Cut(string(r[2]), " ")
-	return Server{Name: s.pool.name, Version: version, Standby: string(r[7])}, nil
+	return s.pool.server(r), nil
 }
 
 // judge refuses a database that can't be the store.

@@ -49,7 +49,7 @@ type Store struct {
 	// views, reads and writes bound the connections for each purpose.
 	views, reads, writes slots
 	cache                *cache
-	fresh                *freshIDs
+	fresh                *FreshIDs
 	committer            *committer
 
 	commits, conflicts atomic.Uint64
@@ -82,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		options: o, pool: newPool(config),
 		views: make(slots, o.Connections), reads: make(slots, maxReads), writes: make(slots, maxWrites),
-		cache: newCache(o.CacheBytes), fresh: newFreshIDs(),
+		cache: newCache(o.CacheBytes), fresh: o.Fresh,
 		statements: commitStatements,
 	}
 	if s.server, err = s.prepare(ctx); err != nil {
@@ -161,6 +161,9 @@ func (s *Store) Stats() Stats {
 	s.committer.mu.Unlock()
 	return Stats{Commits: s.commits.Load(), Members: members, Conflicts: s.conflicts.Load(), RoundTrips: s.pool.trip.Load()}
 }
+
+// Commits counts the commits of this host since the store was opened.
+func (s *Store) Commits() uint64 { return s.commits.Load() }
 
 // Server is what the database said of itself when the store was opened.
 func (s *Store) Server() Server { return s.server }
