@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
@@ -63,7 +64,7 @@ func TestShared_RecallOverHosts(t *testing.T) {
 		if !recall(b, word) {
 			missed++
 		}
-		if _, err := b.Memories.Purge(ctx, &core.PurgeRequest{ID: m.ID, Reason: "test"}); err != nil {
+		if _, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 		if recall(a, word) {
