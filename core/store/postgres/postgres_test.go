@@ -1,7 +1,10 @@
 package postgres_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -45,4 +48,65 @@ func TestModel(t *testing.T) {
 		}
 		return open(t, o)
 	})
+}
+
+// What a view read ahead is what it would have read.
+func TestView_Prefetch(t *testing.T) {
+	s := open(t, postgres.Options{URL: shared.Cluster(t).URL(t)})
+	err := s.Update(t.Context(), func(tx core.Tx) error {
+		for i := range 40 {
+			if err := tx.Put(fmt.Appendf(nil, "many/%02d", i), []byte("m")); err != nil {
+				return err
+			}
+		}
+		return errors.Join(tx.Put([]byte("few/a"), []byte("1")), tx.Put([]byte("few/b"), nil), tx.Put([]byte("key"), []byte("2")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(ahead bool) (text string, trips uint64) {
+		before := s.Stats().RoundTrips
+		err := s.View(t.Context(), func(r core.Reader) error {
+			if ahead {
+				err := core.Prefetch(r, func() core.Reads {
+					return core.Reads{
+						Keys:     [][]byte{[]byte("key"), []byte("none")},
+						Prefixes: [][]byte{[]byte("few/"), []byte("many/"), []byte("nothing/")},
+					}
+				})
+				if err != nil {
+					return err
+				}
+			}
+			for _, key := range []string{"key", "none"} {
+				value, found, err := r.Get([]byte(key))
+				if err != nil {
+					return err
+				}
+				text += fmt.Sprintf("%s=%s %v\n", key, value, found)
+			}
+			for _, prefix := range []string{"few/", "nothing/", "many/"} {
+				err := core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
+					text += fmt.Sprintf("%s=%s %v\n", key, value, value != nil)
+					return true, nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text, s.Stats().RoundTrips - before
+	}
+	plain, _ := read(false)
+	ahead, trips := read(true)
+	if plain != ahead || strings.Count(plain, "\n") != 44 {
+		t.Errorf("read ahead:\n%s\nnot:\n%s", ahead, plain)
+	}
+	if trips != 3 { // and the two pages of many/
+		t.Errorf("it took %d round trips", trips)
+	}
 }

@@ -23,7 +23,20 @@ type view struct {
 	store *Store
 	conn  *conn // nil before the first read
 	ended atomic.Bool
+	// keys and ranges were read ahead.
+	keys   map[string]entry
+	ranges map[span][]pair
 }
+
+// span is a range, and pair a key with its entry.
+type span struct{ from, to string }
+
+type pair struct {
+	key string
+	entry
+}
+
+var _ core.ReaderWithPrefetch = (*view)(nil)
 
 // View implements [core.Store]. Its moment is its first read.
 func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
@@ -101,11 +114,14 @@ func (v *view) Get(key []byte) ([]byte, bool, error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, false, err
 	}
-	rows, err := v.read(getStatement(string(key)))
-	if err != nil {
-		return nil, false, err
+	e, known := v.keys[string(key)]
+	if !known {
+		rows, err := v.read(getStatement(string(key)))
+		if err != nil {
+			return nil, false, err
+		}
+		e = toEntry(rows)
 	}
-	e := toEntry(rows)
 	return cloned(e.value, e.version != 0), e.version != 0, nil
 }
 
@@ -115,6 +131,14 @@ func (v *view) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) e
 		return store.ErrEnded()
 	}
 	if len(to) > 0 && bytes.Compare(from, to) >= 0 {
+		return nil
+	}
+	if pairs, known := v.ranges[span{string(from), string(to)}]; known {
+		for _, p := range pairs {
+			if more, err := fn([]byte(p.key), cloned(p.value, true)); err != nil || !more {
+				return err
+			}
+		}
 		return nil
 	}
 	var stop error
@@ -127,4 +151,60 @@ func (v *view) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) e
 		return err
 	}
 	return stop
+}
+
+// prefetchSQL reads keys ($1), and of each range ($2 to $3) the first pairs ($4).
+const prefetchSQL = `
+select 0::bigint, k, v, ver from kv where k = any($1::bytea[])
+union all
+select r.place, t.k, t.v, t.ver
+from unnest($2::bytea[], $3::bytea[]) with ordinality as r(f, t, place),
+  lateral (select k, v, ver from kv where kv.k >= r.f and kv.k < r.t order by k limit $4) t
+order by 1, 2`
+
+// Prefetch implements [core.ReaderWithPrefetch]. A range with more pairs than the first
+// page of a scan isn't kept.
+func (v *view) Prefetch(reads core.Reads) error {
+	if v.ended.Load() {
+		return store.ErrEnded()
+	}
+	keys, from, to := bytesArray(), bytesArray(), bytesArray()
+	for _, key := range reads.Keys {
+		keys.add(key)
+	}
+	spans := make([]span, len(reads.Prefixes))
+	for i, prefix := range reads.Prefixes {
+		spans[i] = span{string(prefix), string(core.PrefixEnd(prefix))}
+		from.add(prefix)
+		if spans[i].to == "" {
+			to.add([]byte(lastKey()))
+		} else {
+			to.add([]byte(spans[i].to))
+		}
+	}
+	rows, err := v.read(statement{prefetchSQL, []param{keys.param(), from.param(), to.param(), numberParam(firstPage + 1)}})
+	if err != nil {
+		return err
+	}
+	if v.keys == nil {
+		v.keys, v.ranges = map[string]entry{}, map[span][]pair{}
+	}
+	for _, key := range reads.Keys {
+		v.keys[string(key)] = entry{}
+	}
+	found := make([][]pair, len(spans))
+	for _, r := range rows {
+		key, e := string(r[1]), entry{r[2], toNumber(r[3])}
+		if place := toNumber(r[0]); place > 0 {
+			found[place-1] = append(found[place-1], pair{key, e})
+		} else {
+			v.keys[key] = e
+		}
+	}
+	for i, pairs := range found {
+		if len(pairs) <= firstPage {
+			v.ranges[spans[i]] = pairs
+		}
+	}
+	return nil
 }
