@@ -158,6 +158,11 @@ func (f *FreshIDs) wrote(writes map[string]write) {
 	}
 }
 
+// forget drops the ids in a key that exists.
+func (f *FreshIDs) forget(key string) {
+	f.wrote(map[string]write{key: {}})
+}
+
 // Note returns ids that are noted here when inner makes them.
 func (f *FreshIDs) Note(inner core.IDs) core.IDs { return notedIDs{inner, f} }
 

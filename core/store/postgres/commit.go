@@ -135,24 +135,28 @@ func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch)
 		return true, changes{}, sdk.Errorf(sdk.Incompatible, "store_isolation", "the database %s has another default of transaction_isolation than read committed", s.pool.name).
 			WithHint("set default_transaction_isolation to read committed for the user of the store")
 	}
-	return true, s.learn(all[1]), nil
+	return true, s.learn(all[1], b.ranges), nil
 }
 
-// learn notes what the database found changed.
-func (s *Store) learn(rows []row) changes {
+// learn notes what the database found changed of what was read. What was taken as absent
+// because of a new id, another host has written: it isn't guessed again.
+func (s *Store) learn(rows []row, ranges []readRange) changes {
 	changed := changes{keys: map[string]struct{}{}, ranges: map[int]struct{}{}}
 	for _, r := range rows {
 		switch toNumber(r[0]) {
 		case 1:
 			key, e := string(r[1]), entry{r[2], toNumber(r[3])}
 			changed.keys[key] = struct{}{}
+			s.fresh.forget(key)
 			if e.version != 0 && e.value == nil {
 				s.cache.drop(key) // it is large
 			} else {
 				s.cache.put(key, e)
 			}
 		case 2:
-			changed.ranges[int(toNumber(r[4]))] = struct{}{}
+			place := int(toNumber(r[4]))
+			changed.ranges[place] = struct{}{}
+			s.fresh.forget(ranges[place].from)
 		}
 	}
 	if !changed.none() {
@@ -196,7 +200,7 @@ func (s *Store) check(ctx context.Context, r *readSet) (changes, error) {
 	if err != nil {
 		return changes{}, err
 	}
-	return s.learn(rows), nil
+	return s.learn(rows, r.ranges), nil
 }
 
 // commitStatements are the two of a commit.

@@ -54,7 +54,8 @@ func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql":
-		return sdk.Errorf(sdk.Invalid, "store_url_invalid", "the store isn't given as a URL of the form postgres://user@host/database")
+		return sdk.Errorf(sdk.Invalid, "store_url_invalid", "the store isn't given as the URL of a PostgreSQL database").
+			WithHint("write it as postgres://user@host/database?sslmode=verify-full")
 	case hasPassword(u):
 		return sdk.Errorf(sdk.Invalid, "store_url_password", "the URL of the store has a password, which lists of processes and settings would show").
 			WithHint("remove it there, and give it as PGPASSWORD or in a file of mode 0600 that PGPASSFILE names")

@@ -110,3 +110,34 @@ func TestView_Prefetch(t *testing.T) {
 		t.Errorf("it took %d round trips", trips)
 	}
 }
+
+// A new id may be written by another host first. Taking its keys as absent then costs one
+// more run.
+func TestFreshIDs_WrittenByAnother(t *testing.T) {
+	url := shared.Cluster(t).URL(t)
+	fresh := &postgres.FreshIDs{}
+	a, b := open(t, postgres.Options{URL: url, Fresh: fresh}), open(t, postgres.Options{URL: url})
+	id := fresh.Note(&core.SystemIDs{}).NewID()
+	err := b.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("link/"+id+"/x"), nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	err = a.Update(t.Context(), func(tx core.Tx) error {
+		runs++
+		found, err := core.Suffixes(tx, []byte("link/"+id+"/"), 10)
+		return errors.Join(err, tx.Put([]byte("found"), fmt.Append(nil, len(found))))
+	})
+	if err != nil || runs != 2 {
+		t.Fatalf("it ran %d times: %v", runs, err)
+	}
+	err = a.View(t.Context(), func(r core.Reader) error {
+		if value, _, err := r.Get([]byte("found")); err != nil || string(value) != "1" {
+			t.Errorf("it found %s, %v", value, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
