@@ -86,7 +86,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// tripFigures count round trips, once everything is warm.
+// tripFigures count round trips, once everything is warm. A recall looks for news in one,
+// and reads its results in another.
 func tripFigures(t *testing.T, ctx context.Context, s *postgres.Store, m *memory.Memories, observe, record func(int) error) {
 	recall := func(int) error {
 		_, err := m.Recall(ctx, &core.RecallRequest{Query: "observation", RecallFilter: core.RecallFilter{Namespace: "team/0"}})
@@ -96,7 +97,7 @@ func tripFigures(t *testing.T, ctx context.Context, s *postgres.Store, m *memory
 		name   string
 		target float64
 		fn     func(int) error
-	}{{"an observe", 1.1, observe}, {"a run record", 1.1, record}, {"a recall without news, 10 results", 1, recall}} {
+	}{{"an observe", 1.1, observe}, {"a run record", 1.1, record}, {"a recall without news, 10 results", 2, recall}} {
 		for range 10 {
 			if err := f.fn(0); err != nil {
 				t.Fatal(err)
