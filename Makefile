@@ -90,6 +90,7 @@ TEST_TIMEOUT ?= 4h
 .PHONY: test
 test: deps vet staticcheck
 	@.ci/python
+	@.ci/postgres --say
 	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
@@ -122,6 +123,14 @@ lint: deps
 stress: deps
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host/... ./core/memory ./core/store/... ./core/plugin/wasm
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 120m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/memory
+
+## scale: several hosts on PostgreSQL: histories, crashes and cut connections at length, and its figures
+.PHONY: scale
+scale: deps
+	@.ci/postgres
+	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -v ./core/store/postgres/... | grep -vE '^=== '
+	REFLECTORY_STRESS=1 go test -count=1 -timeout 30m -tags "$(TAGS)" -run 'Shared' -v ./core/host | grep -vE '^=== '
+	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)'
 
 ## fuzz: run every fuzz target for FUZZTIME
 .PHONY: fuzz

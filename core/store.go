@@ -52,6 +52,30 @@ type Tx interface {
 	Delete(key []byte) error
 }
 
+// Reads are keys and prefixes that a function is about to read.
+type Reads struct{ Keys, Prefixes [][]byte }
+
+// ReaderWithPrefetch is a [Reader] of a store that is far away.
+type ReaderWithPrefetch interface {
+	Reader
+	// Prefetch reads all of it in one round trip. What it read is kept for the reader's
+	// Get and Scan; it changes no result.
+	Prefetch(Reads) error
+}
+
+// Prefetch reads what will be read next in one round trip, if the reader's store is far
+// away. Otherwise it does nothing, and doesn't call next.
+func Prefetch(r Reader, next func() Reads) error {
+	far, ok := r.(ReaderWithPrefetch)
+	if !ok {
+		return nil
+	}
+	if reads := next(); len(reads.Keys)+len(reads.Prefixes) > 0 {
+		return far.Prefetch(reads)
+	}
+	return nil
+}
+
 // PrefixEnd is the first key after all keys that start with prefix; nil, which means the
 // end of all keys, if there is none.
 func PrefixEnd(prefix []byte) []byte {

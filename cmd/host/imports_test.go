@@ -76,16 +76,19 @@ var imports = map[string][]string{
 		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi",
 		"sdk/check",
 	},
-	"core/reflection":        {"core", "core/journal", "sdk"},
-	"core/run":               {"core", "core/journal", "sdk"},
-	"core/store":             {"core", "core/journal", "core/run", "sdk"},
-	"core/store/mem":         {"core", "core/store"},
-	"core/store/pebble":      {"core", "core/store", "sdk"},
-	"core/store/storetest":   {"core", "core/store", "sdk"},
-	"core/workflow":          {"core", "core/document", "core/loop", "core/workflow/action", "core/workflow/state", "core/workflow/template", "sdk"},
-	"core/workflow/action":   {"core", "core/loop", "sdk"},
-	"core/workflow/state":    {"core", "sdk"},
-	"core/workflow/template": {"sdk"},
+	"core/reflection":     {"core", "core/journal", "sdk"},
+	"core/run":            {"core", "core/journal", "sdk"},
+	"core/store":          {"core", "core/journal", "core/run", "sdk"},
+	"core/store/mem":      {"core", "core/store"},
+	"core/store/pebble":   {"core", "core/store", "sdk"},
+	"core/store/postgres": {"core", "core/store", "sdk"},
+	// Tests alone import it.
+	"core/store/postgres/postgrestest": {},
+	"core/store/storetest":             {"core", "core/store", "sdk"},
+	"core/workflow":                    {"core", "core/document", "core/loop", "core/workflow/action", "core/workflow/state", "core/workflow/template", "sdk"},
+	"core/workflow/action":             {"core", "core/loop", "sdk"},
+	"core/workflow/state":              {"core", "sdk"},
+	"core/workflow/template":           {"sdk"},
 
 	// The composition, and the operations on it.
 	"core/host": {
@@ -93,12 +96,13 @@ var imports = map[string][]string{
 		"core/idempotency", "core/inject", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal", "core/loop", "core/memory",
 		"core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text", "core/memory/vector", "core/plugin",
 		"core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox",
-		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/workflow",
-		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
+		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow",
+		"core/workflow/action", "core/workflow/state", "policy", "policy/format",
+		"sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",
-		"core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
+		"core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "core/store/postgres", "sdk",
 	},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host",
@@ -177,6 +181,8 @@ var imports = map[string][]string{
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
 	"github.com/RaduBerinde/btreemap":       {"core/store/mem"},
+	"github.com/jackc/pgx":                  {"core/store/postgres"},
+	"github.com/anishathalye/porcupine":     {}, // tests
 	"github.com/google/cel-go":              {"policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
 	"go.yaml.in/yaml/v3":                    {"core/document"},

@@ -45,7 +45,17 @@ func chain(r core.Reader, namespace string, read reading) (levels []level, failu
 	if err := checkLevel(namespace); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range core.NamespaceChain(namespace) {
+	names := core.NamespaceChain(namespace)
+	err = core.Prefetch(r, func() (reads core.Reads) {
+		for _, name := range names {
+			reads.Keys = append(reads.Keys, key(name))
+		}
+		return reads
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
 		record, unreadable, err := read(r, name)
 		if err != nil || unreadable != nil {
 			return levels, unreadable, err

@@ -79,6 +79,9 @@ func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part
 // the other data missing, unless replace is set; and no program may have the store open,
 // so this isn't a method of [Host].
 func Restore(ctx context.Context, settings *config.Config, dir string, replace bool) error {
+	if settings.Shared() {
+		return notLocal()
+	}
 	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 func (h *Host) build() (err error) {
 	var opened <-chan struct{} // nil: open from the start
 	if h.Store = h.config.Store; h.Store == nil {
-		local := h.localStore()
+		local := h.onDemandStore()
 		h.Store, opened = local, local.Opened()
 		h.onClose(local.Close)
 	} else {
@@ -207,7 +207,7 @@ func (h *Host) build() (err error) {
 	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.Purged}
 	h.Runs = run.NewRepository(h.Store, h.config.Clock)
 	h.Runs.Purged = memory.Purged
-	sole := h.config.Store == nil || h.config.Sole // one process at a time has the data folder's store
+	sole := h.config.Store == nil && !h.config.Settings.Shared() || h.config.Sole // one process at a time has the data folder's store
 	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
 	if h.Jobs, err = h.newJobs(sole); err != nil {
 		return err

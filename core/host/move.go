@@ -66,6 +66,9 @@ func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done 
 	if !ok {
 		return nil, notLocal()
 	}
+	if h.config.Settings.Shared() {
+		return h.importShared(ctx, in, o)
+	}
 	h.config.Activity(OpeningStore)
 	o.staged = func() { h.config.Activity("") }
 	defer o.staged()
@@ -84,6 +87,9 @@ func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done 
 // to that store, completely or not at all. It is refused if a program has the store open,
 // or if the store isn't empty and replace isn't set.
 func Import(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (*Imported, error) {
+	if settings.Shared() {
+		return nil, notLocal()
+	}
 	if o.Replace && len(o.Namespaces) > 0 {
 		return nil, sdk.Errorf(sdk.Invalid, "import_invalid", "namespaces are added to the existing store: they don't replace it").
 			WithHint("leave out one of replace and namespaces")
@@ -95,6 +101,20 @@ func Import(ctx context.Context, settings *config.Config, in io.Reader, o Import
 		return importNamespaces(ctx, settings, in, o)
 	}
 	return importAll(ctx, settings, in, o)
+}
+
+// importShared fills a database, which has to be empty: nothing can take the place of one
+// that other hosts use.
+func (h *Host) importShared(ctx context.Context, in io.Reader, o ImportOptions) (*Imported, error) {
+	if o.Replace || len(o.Namespaces) > 0 {
+		return nil, sdk.Errorf(sdk.Incompatible, "store_not_local", "an import into a database neither replaces what is there nor adds to it").
+			WithHint("import everything, into an empty database or schema")
+	}
+	moved, err := readExport(ctx, h.Store, in, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	return &Imported{Records: moved.Records, Bytes: moved.Bytes}, nil
 }
 
 // importAll makes a store from an export, and replaces the existing one with it.

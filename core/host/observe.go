@@ -29,8 +29,8 @@ func (h *Host) PluginInstances() []plugin.Status {
 	return nil
 }
 
-// Commits counts the commits of the store in the data folder since it was opened, which
-// this doesn't; 0 for another store.
+// Commits counts the commits of this host to its store since that was opened, which this
+// doesn't; 0 for a store that was given to the host.
 func (h *Host) Commits() uint64 {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok || !isClosed(local.Opened()) {
@@ -40,5 +40,8 @@ func (h *Host) Commits() uint64 {
 	if err != nil {
 		return 0 // it was closed
 	}
-	return db.(*LocalStore).Commits()
+	if counts, ok := db.(interface{ Commits() uint64 }); ok {
+		return counts.Commits()
+	}
+	return 0
 }

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -9,11 +11,12 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // A status helps to find out what is wrong, so it is made without anything that may fail:
-// from the settings, the files and the system. A part that can't be read has its problem,
+// from the settings, the files and the system, and from the database if that is the store. A part that can't be read has its problem,
 // and the others are shown.
 
 // Status is what a host is and what it can do.
@@ -68,8 +71,23 @@ type StoreStatus struct {
 	// Durability is the durability with which this program opens it.
 	Durability config.Setting `json:"durability"`
 	// Holder is who has it open.
-	Holder  *pebble.Holder  `json:"holder,omitempty"`
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
+	Holder *pebble.Holder `json:"holder,omitempty"`
+	// Database is the database that is the store, if it isn't in the data folder.
+	Database *DatabaseStatus `json:"database,omitempty"`
+	Problem  *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+// DatabaseStatus is the database that is the store.
+type DatabaseStatus struct {
+	// Name is host:port/database.
+	Name string `json:"name"`
+	// Version is PostgreSQL's; "" if it can't be reached.
+	Version string `json:"version,omitempty"`
+	// Standby names the synchronous standbys, as PostgreSQL's setting does; "" if there are
+	// none.
+	Standby string `json:"standby,omitempty"`
+	// Warning is what is unsafe about it.
+	Warning string `json:"warning,omitempty"`
 }
 
 // PluginsStatus is what is installed.
@@ -113,7 +131,7 @@ func (h *Host) Status() *Status {
 // StoreBytes is how large the files of the store are, in bytes; 0 for a Host on another store
 // than the data folder's.
 func (h *Host) StoreBytes() (int64, error) {
-	if h.config.Store != nil {
+	if h.config.Store != nil || h.config.Settings.Shared() {
 		return 0, nil
 	}
 	presence, err := pebble.Look(StoreDir(h.config.Settings))
@@ -134,12 +152,32 @@ func Look(c *config.Config, program string, notices func(Notice)) *Status {
 		Sandbox: NewSandbox(c, sandbox.Probe()),
 		WASM:    WASMStatus{Folder: WASMCacheDir(c)},
 	}
-	presence, err := pebble.Look(s.Store.Folder)
-	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
+	if c.Shared() {
+		s.Store = StoreStatus{Exists: true, Durability: c.Durability}
+		s.Store.lookAtDatabase(c)
+	} else {
+		s.Store.lookAtFolder()
+	}
+	var err error
 	s.WASM.Usage, err = wasm.Measure(s.WASM.Folder)
 	s.WASM.Problem = core.NewErrorInfo(err)
 	s.Plugins.Problem = core.NewErrorInfo(s.lookAtPlugins(c, notices))
 	return s
+}
+
+// lookAtFolder fills in what the files show.
+func (s *StoreStatus) lookAtFolder() {
+	presence, err := pebble.Look(s.Folder)
+	s.Exists, s.Bytes, s.Holder, s.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
+}
+
+// lookAtDatabase asks the database, and waits for it for a few seconds at most.
+func (s *StoreStatus) lookAtDatabase(c *config.Config) {
+	server, err := postgres.Look(context.Background(), databaseOptions(c, nil))
+	s.Database = &DatabaseStatus{Name: postgres.Name(c.Store.Value), Version: server.Version, Standby: server.Standby}
+	if s.Problem = core.NewErrorInfo(err); err == nil && server.Standby == "" {
+		s.Database.Warning = "no standby is synchronous, so a failover loses acknowledged commits"
+	}
 }
 
 func (s *Status) lookAtPlugins(c *config.Config, notices func(Notice)) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,10 +39,23 @@ func (s *LocalStore) Close() error {
 	return core.JoinErrors(err, s.Store.Close())
 }
 
+// SharedStore is the store in a database. While it is open, the journal's root records
+// its changes.
+type SharedStore struct {
+	*postgres.Store
+	rooter *journal.Rooter
+}
+
+// Close records the last heads and closes the connections.
+func (s *SharedStore) Close() error {
+	err := s.rooter.Close(context.Background()) // even if a call was cancelled
+	return core.JoinErrors(err, s.Store.Close())
+}
+
 // StoreOptions say where the store of the data folder is, its durability, and how long to
 // wait for another program that has it open.
 func StoreOptions(c *config.Config) pebble.Options {
-	return pebble.Options{Dir: StoreDir(c), Durability: pebble.Durability(c.Durability.Value), LockWait: c.StoreWait()}
+	return pebble.Options{Dir: StoreDir(c), Durability: pebble.Durability(c.Durability.Value), LockWait: c.LockTime()}
 }
 
 // StoreDir is the folder of the store.
@@ -49,6 +63,42 @@ func StoreDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "
 
 // SegmentDir is the folder of files pruned from the store.
 func SegmentDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "segments") }
+
+// databaseOptions say which database is the store, and how long to wait for it.
+func databaseOptions(c *config.Config, fresh *postgres.FreshIDs) postgres.Options {
+	wait := c.DatabaseTime()
+	if wait == 0 {
+		wait = -1
+	}
+	return postgres.Options{URL: c.Store.Value, Relaxed: c.Durability.Value == string(pebble.Relaxed), Wait: wait, Fresh: fresh}
+}
+
+// sharedStore is the store in a database, which its first transaction opens. The host's
+// ids are noted as new from now on.
+func (h *Host) sharedStore() *store.OnDemand {
+	fresh := &postgres.FreshIDs{}
+	h.config.IDs = fresh.Note(h.config.IDs)
+	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
+		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil { // of what a host keeps for itself
+			return nil, err
+		}
+		h.config.Activity(OpeningStore)
+		defer h.config.Activity("")
+		db, err := postgres.Open(ctx, databaseOptions(h.config.Settings, fresh))
+		if err != nil {
+			return nil, err
+		}
+		return &SharedStore{db, journal.StartRooter(&journal.Writer{Store: db, Clock: h.config.Clock})}, nil
+	})
+}
+
+// onDemandStore is the store that the settings choose.
+func (h *Host) onDemandStore() *store.OnDemand {
+	if h.config.Settings.Shared() {
+		return h.sharedStore()
+	}
+	return h.localStore()
+}
 
 // localStore is the store of the data folder, which its first transaction opens.
 func (h *Host) localStore() *store.OnDemand {
@@ -109,12 +159,15 @@ func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.(*LocalStore), nil
+	if db, ok := db.(*LocalStore); ok {
+		return db, nil
+	}
+	return nil, notLocal()
 }
 
 func notLocal() error {
 	return sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
-		WithHint("use the tools of that store")
+		WithHint("use the tools of that store: pg_basebackup or pg_dump for PostgreSQL")
 }
 
 // Ready opens the store, unless it is open.

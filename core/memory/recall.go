@@ -157,6 +157,9 @@ func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure str
 // can't be recalled any more.
 func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 	list := make([]core.Recalled, 0, len(found))
+	if err := prefetch(r, found); err != nil {
+		return nil, err
+	}
 	for _, f := range found {
 		memory, err := record.Read(r, f.ID)
 		if record.IsGone(err) || err == nil && !memory.State.Recallable() {
@@ -172,6 +175,17 @@ func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 		list = append(list, result)
 	}
 	return list, nil
+}
+
+// prefetch reads what recalled reads of each memory.
+func prefetch(r core.Reader, found []search.Found) error {
+	return core.Prefetch(r, func() (reads core.Reads) {
+		for _, f := range found {
+			reads.Keys = append(reads.Keys, record.MemoryKey(f.ID))
+			reads.Prefixes = append(reads.Prefixes, record.LinkToKey(f.ID, core.RelationSupersedes, ""), record.LinkToKey(f.ID, core.RelationContradicts, ""))
+		}
+		return reads
+	})
 }
 
 // annotate adds what a reader should know about a recalled memory besides its content.

@@ -87,6 +87,11 @@ func (r *Retries) Run(ctx context.Context, try func() (conflict bool, err error)
 			return err
 		}
 	}
+	return ErrConflict()
+}
+
+// ErrConflict is the error of a transaction that conflicted [MaxTries] times.
+func ErrConflict() error {
 	return sdk.Errorf(sdk.Conflict, "tx_conflict", "the transaction conflicted with other writes %d times in a row", MaxTries).
 		WithHint("try again; if it persists, let fewer callers write the same keys")
 }

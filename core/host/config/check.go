@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 	"github.com/reflectory/reflectory/core/memory/vector"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/store/postgres"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -140,6 +141,16 @@ func readWait(value string) (time.Duration, *fault) {
 func checkWait(value string) *fault {
 	_, f := readWait(value)
 	return f
+}
+
+// checkStore checks the URL of a database. Its fault never has the value, which may have a
+// password.
+func checkStore(value string) *fault {
+	err := postgres.CheckURL(value)
+	if err == nil {
+		return nil
+	}
+	return of(err, sdk.AsError(err).Hint)
 }
 
 // readKeep reads how long something is kept: such as 30d, or as Go writes durations; 0 is

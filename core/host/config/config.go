@@ -27,6 +27,8 @@ type Config struct {
 	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
+	// Which database is the store, "" for the one in the data folder.
+	Store, StoreWait Setting
 	// Which server is asked instead of a store here, and who says to a server here who asks.
 	Server, ServerCA                                  Setting
 	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants Setting
@@ -58,6 +60,7 @@ type typed struct {
 	depthBoost     float64
 	keep           Keep
 	lockWait       time.Duration
+	storeWait      time.Duration
 	reflection     Reflection
 }
 
@@ -96,8 +99,14 @@ func (c *Config) Keep() Keep { return c.typed.keep }
 // ReflectionDebounce.
 func (c *Config) Reflection() Reflection { return c.typed.reflection }
 
-// StoreWait is how long to wait for a store that another program has open, from LockWait.
-func (c *Config) StoreWait() time.Duration { return c.typed.lockWait }
+// LockTime is how long to wait for a store that another program has open, from LockWait.
+func (c *Config) LockTime() time.Duration { return c.typed.lockWait }
+
+// DatabaseTime is how long to wait for a database that can't be reached, from StoreWait.
+func (c *Config) DatabaseTime() time.Duration { return c.typed.storeWait }
+
+// Shared reports whether the store is a database, which other hosts may use too.
+func (c *Config) Shared() bool { return c.Store.Value != "" }
 
 // Listed is a setting as it is shown.
 type Listed struct {

@@ -70,6 +70,7 @@ func Load(from Sources) (*Config, error) {
 		c.typed.grants = append(c.typed.grants, g)
 	}
 	c.typed.lockWait, _ = readWait(c.LockWait.Value)
+	c.typed.storeWait, _ = readWait(c.StoreWait.Value)
 	c.typed.reflection.MaxTokens, _ = readTokens(c.ReflectionMaxTokens.Value)
 	c.typed.reflection.MaxCostUSD, _ = readCost(c.ReflectionMaxCostUSD.Value)
 	c.typed.reflection.Debounce, _ = readDebounce(c.ReflectionDebounce.Value)

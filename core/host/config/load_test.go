@@ -223,8 +223,8 @@ func TestConfig_HasValuesThatArentText(t *testing.T) {
 	if want := []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434", "llm.example.org:1", "h:2"}; !slices.Equal(c.Endpoints(), want) {
 		t.Errorf("endpoints %q", c.Endpoints())
 	}
-	if c.StoreWait() != 500*time.Millisecond || c.DepthBoost() != 1.5 || c.Keep() != (config.Keep{Decisions: 90 * 24 * time.Hour, Runs: 36 * time.Hour}) {
-		t.Errorf("%s, %v, %+v", c.StoreWait(), c.DepthBoost(), c.Keep())
+	if c.LockTime() != 500*time.Millisecond || c.DepthBoost() != 1.5 || c.Keep() != (config.Keep{Decisions: 90 * 24 * time.Hour, Runs: 36 * time.Hour}) {
+		t.Errorf("%s, %v, %+v", c.LockTime(), c.DepthBoost(), c.Keep())
 	}
 	o := c.EmbeddingsOptions(os.Getenv)
 	if c.LocalEmbeddings() || o.Model != "m" || o.URL != "http://127.0.0.1:1/v1" || o.Dims != 256 || o.KeyEnv != "KEY" || o.Getenv == nil {
@@ -233,7 +233,7 @@ func TestConfig_HasValuesThatArentText(t *testing.T) {
 	if got := string(c.SummariesLLM()); got != `{"api_key_env":"KEY","base_url":"https://h:2/v1","model":"s","provider":"openai"}` {
 		t.Errorf("summaries %s", got)
 	}
-	if c, _, err := load(t, "", nil, nil); err != nil || !c.LocalEmbeddings() || c.SummariesLLM() != nil || c.DepthBoost() != 1.2 || c.StoreWait() != 2*time.Second || c.Keep() != (config.Keep{}) {
+	if c, _, err := load(t, "", nil, nil); err != nil || !c.LocalEmbeddings() || c.SummariesLLM() != nil || c.DepthBoost() != 1.2 || c.LockTime() != 2*time.Second || c.Keep() != (config.Keep{}) {
 		t.Errorf("by default: %+v, %v", c, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
 // Definition is everything that is known about one setting. To add a setting, add a
@@ -238,6 +239,15 @@ func stored() []Definition {
 			Doc:     "factor of reflections in recalls, above 0 and up to " + strconv.Itoa(maxDepthBoost) + "; 1 has them rank like other memories",
 			field:   func(c *Config) *Setting { return &c.RecallDepthBoost }, kind: number, check: checkBoost,
 			schema: schema{"exclusiveMinimum": 0, "maximum": maxDepthBoost},
+		}, {
+			Name: "store", Key: "store", Variable: "REFLECTORY_STORE", Flag: "store",
+			Default: "in the data folder", computed: func(*Config, func(string) string) string { return "" },
+			Doc:   "PostgreSQL database that is the store, in the place of the one in the data folder, as postgres://user@host/database; its password comes from PGPASSWORD or the file that PGPASSFILE names",
+			field: func(c *Config) *Setting { return &c.Store }, check: checkStore, schema: schema{"pattern": `^postgres(ql)?://`},
+		}, {
+			Name: "store_wait", Key: "store_wait", Variable: "REFLECTORY_STORE_WAIT", Flag: "store-wait",
+			Default: postgres.DefaultWait.String(), Doc: "how long to wait for a database that can't be reached, 0s to " + maxLockWait.String(),
+			field: func(c *Config) *Setting { return &c.StoreWait }, kind: span, check: checkWait, schema: schema{"pattern": timeForm},
 		}, {
 			Name: "durability", Key: "durability", Variable: "REFLECTORY_DURABILITY", Flag: "durability",
 			Default: string(pebble.Full), Words: []string{string(pebble.Full), string(pebble.Relaxed)},

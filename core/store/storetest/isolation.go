@@ -10,9 +10,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// The moment of a view is its first read, or earlier.
 func viewIsSnapshot(t *testing.T, s *suite) {
 	s.put("a", "1", "b", "1")
 	view(s, func(r core.Reader) error {
+		if _, err := getText(r, "b"); err != nil {
+			return err
+		}
 		s.put("a", "2", "c", "2")
 		s.wantScan(r, "a", "d", "a=1", "b=1")
 		a, err := getText(r, "a")

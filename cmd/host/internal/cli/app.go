@@ -61,6 +61,8 @@ type flags struct {
 	agent     string
 	lockWait  string
 	server    string
+	store     string
+	storeWait string
 
 	oidcIssuer, oidcAudience string
 	oidcGrants               []string

@@ -105,6 +105,8 @@ var flagOffers = map[string]offer{
 	"lock":       anyFile,
 	"lock-wait":  freeTime,
 	"server":     freeText,
+	"store":      freeText,
+	"store-wait": freeTime,
 	"sandbox":    oneOf("require", "prefer", "off"),
 	"log-level":  {values: logLevels},
 	"durability": oneOf("full", "relaxed"),

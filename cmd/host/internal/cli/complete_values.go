@@ -47,6 +47,9 @@ func fromStore(list func(ctx context.Context, a *App) []string) func(context.Con
 		if a.remote() {
 			return list(ctx, a)
 		}
+		if a.config.Shared() {
+			return nil // a shell doesn't wait for a database
+		}
 		if presence, err := pebble.Look(host.StoreDir(a.config)); err != nil || !presence.Exists || presence.Holder != nil {
 			return nil
 		}

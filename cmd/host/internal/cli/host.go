@@ -131,7 +131,7 @@ func namespaceFlag(c *cobra.Command, namespace *string) {
 // noteNewStore says that there is no store yet, for commands that can't do anything with
 // a new one: the folder may be misspelt.
 func (a *App) noteNewStore() {
-	if a.remote() {
+	if a.remote() || a.config.Shared() {
 		return
 	}
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // opening the store reports errors

@@ -65,7 +65,7 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 
 // check refuses a start that can't be, before the store is opened.
 func (r *reach) check(ctx context.Context, a *App) (err error) {
-	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil {
+	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil && !a.config.Shared() {
 		r.Tokens = new(int) // a store that isn't there has none
 	}
 	r.OIDC = a.config.OIDCIssuer.Value != ""

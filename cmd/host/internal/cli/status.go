@@ -119,12 +119,26 @@ func storeLine(s host.StoreStatus) string {
 	switch {
 	case s.Problem != nil:
 		return s.Problem.Message
+	case s.Database != nil:
+		return databaseLine(s.Database)
 	case !s.Exists:
 		return "none yet: the first run creates it"
 	case s.Holder != nil:
 		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", term.Size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
 	}
 	return term.Size(s.Bytes) + ", not open"
+}
+
+// databaseLine is the database that is the store on a line, for people.
+func databaseLine(d *host.DatabaseStatus) string {
+	if d.Version == "" {
+		return "database " + term.Clean(d.Name)
+	}
+	line := fmt.Sprintf("database %s, PostgreSQL %s", term.Clean(d.Name), term.Clean(d.Version))
+	if d.Warning != "" {
+		return line + ": " + d.Warning
+	}
+	return line + ", synchronous standby " + term.Clean(d.Standby)
 }
 
 // wasmLine is the cache of modules on a line, for people.

@@ -35,6 +35,10 @@ func workTexts() map[string]string {
 // opening says, if it takes long, that the store is being opened, or which program has it
 // open.
 func (a *App) opening() {
+	if a.config.Shared() {
+		a.out.term.Meanwhile("connecting to the database")
+		return
+	}
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && presence.Holder != nil {
 		a.out.term.Meanwhile("waiting for the store, which %s (pid %d) has open", term.Clean(presence.Holder.Program), presence.Holder.PID)
 		return

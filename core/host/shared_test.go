@@ -1,0 +1,89 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
+	"github.com/reflectory/reflectory/core/store/storetest"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// openShared opens a host with a data folder of its own on a database.
+func openShared(ctx context.Context, t *testing.T, url string) *host.Host {
+	t.Helper()
+	dir := t.TempDir()
+	settings, err := config.Load(config.Sources{Folder: dir, Flags: map[string]string{"data-dir": dir, "store": url}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(ctx, host.Config{Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// What one host observes, another recalls at once, and what one purges, another doesn't
+// find any more.
+func TestShared_RecallOverHosts(t *testing.T) {
+	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+	url := postgrestest.Start(t).URL(t)
+	hosts := []*host.Host{openShared(ctx, t, url), openShared(ctx, t, url), openShared(ctx, t, url)}
+	rounds := 20
+	if os.Getenv(storetest.StressEnv) == "1" {
+		rounds = 1000
+	}
+	recall := func(h *host.Host, word string) bool {
+		t.Helper()
+		found, err := h.Memories.Recall(ctx, &core.RecallRequest{Query: word, RecallFilter: core.RecallFilter{Namespace: "team"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range found.Memories {
+			if m.Title == word {
+				return true
+			}
+		}
+		return false
+	}
+	missed, stale := 0, 0
+	for i := range rounds {
+		a, b, word := hosts[i%3], hosts[(i+1)%3], fmt.Sprintf("word%dx", i)
+		m, err := a.Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team", Title: word, Content: "This is " + word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !recall(b, word) {
+			missed++
+		}
+		if _, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		if recall(a, word) {
+			stale++
+		}
+	}
+	if missed > 0 || stale > 0 {
+		t.Errorf("of %d memories of another host, %d weren't found, and %d were found after their purge", rounds, missed, stale)
+	}
+}
+
+// An operation of the data folder's store is refused for a database.
+func TestShared_RefusesBackup(t *testing.T) {
+	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+	h := openShared(ctx, t, postgrestest.Start(t).URL(t))
+	if _, err := h.Backup(ctx, t.TempDir(), false); sdk.ReasonOf(err) != "store_not_local" {
+		t.Errorf("Backup: %v", err)
+	}
+	if s := h.Status().Store; s.Database == nil || s.Database.Version == "" || s.Database.Warning == "" || s.Problem != nil {
+		t.Errorf("the store's status is %+v, %+v", s, s.Database)
+	}
+}
