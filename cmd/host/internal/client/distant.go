@@ -65,7 +65,9 @@ func (d *Distant) Call(ctx context.Context, c operation.Call, name string, in an
 	if err != nil {
 		return nil, err
 	}
-	request, err := NewRequest(ctx, d.options.URL, &o, in, c.Body)
+	asking, done := asking(ctx, &o)
+	defer done()
+	request, err := NewRequest(asking, d.options.URL, &o, in, c.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,12 @@ const (
 	VersionHeader = "Reflectory-Version"
 	// PiecesHeader is "true" where pieces of outputs are wanted among the events.
 	PiecesHeader = "Reflectory-Pieces"
+	// CallHeader names a call, over the socket only, so that it can be cancelled by
+	// [CancelPath]: 1 to 64 letters and digits that the caller has drawn.
+	CallHeader = "Reflectory-Call"
+	// PinsHeader has, over the socket only, where the caller's plugins come from, as a JSON
+	// object: a server that has others under their names refuses to use them.
+	PinsHeader = "Reflectory-Plugins"
 	// FramesType asks for the answer in frames, see [Frame], over the socket only: with what
 	// happens meanwhile, and with a result that comes with an error.
 	FramesType = "application/vnd.reflectory.frames"
@@ -29,6 +35,10 @@ const (
 	ProblemType = "application/problem+json"
 	LinesType   = "application/jsonl"
 )
+
+// CancelPath is where a call over the socket is cancelled. It is answered with 204, or 404
+// where there is no such call.
+func CancelPath(call string) string { return "/calls/" + call + "/cancel" }
 
 // Problem is an error as RFC 9457 has it.
 type Problem struct {

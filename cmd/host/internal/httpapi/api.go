@@ -72,6 +72,7 @@ type API struct {
 	folders []string
 	rates   *rates
 	streams *streams
+	calls   calls
 	origins *http.CrossOriginProtection
 
 	ready    atomic.Bool
