@@ -62,9 +62,9 @@ type flags struct {
 	lockWait  string
 	server    string
 
-	oidcIssuer, oidcAudience string
-	oidcGrants               []string
-	durability               string
+	oidcIssuer, oidcAudience, oidcClient string
+	oidcGrants                           []string
+	durability                           string
 }
 
 // Run runs a command line and returns the exit code.
