@@ -178,6 +178,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
 		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
+		Trace: a.traces(),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
 	if r.OIDC {

@@ -162,6 +162,7 @@ func (p *Problem) refusal() error {
 	if hint := route.ReplaceAllString(p.Hint, ""); hint != "" {
 		e = e.WithHint("%s", hint)
 	}
+	e.Try = p.Try
 	if len(p.Errors) > 1 {
 		faults := make([]*core.ErrorInfo, len(p.Errors))
 		for i, f := range p.Errors {

@@ -49,7 +49,10 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Code is the error's reason, as the command line has it.
 	Code string `json:"code"`
-	Hint string `json:"hint,omitempty"`
+	// Hint is what to do, with the route that does it, and Try the same as a verb with its
+	// arguments, for a program that has other words for it.
+	Hint string      `json:"hint,omitempty"`
+	Try  *sdk.Action `json:"try,omitempty"`
 	// Details are facts for programs.
 	Details map[string]any `json:"details,omitempty"`
 	// Errors are all that is wrong with a request, each with its place in it.
