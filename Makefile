@@ -94,10 +94,12 @@ test: deps vet staticcheck
 	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
-## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release)
+## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release), and by promtool and the suites of MCP
 .PHONY: test-surfaces
 test-surfaces: build
 	@.ci/surfaces
+	@TAGS="$(TAGS)" .ci/promtool
+	@.ci/mcp-conformance
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
 
 ## vet: vet all code, and check the types of what other systems and no cgo make of it

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -31,6 +32,11 @@ type Authority struct {
 	random   io.Reader
 	operator string
 	cache    *cache
+
+	// lastRead is the operator as their file was read last; nil before. fileTime is the time
+	// by the clock that files are stamped by, which isn't the injected one.
+	lastRead atomic.Pointer[operatorRead]
+	fileTime func() time.Time
 }
 
 // New makes an Authority.
@@ -38,7 +44,7 @@ func New(o Options) *Authority {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	return &Authority{writer: o.Writer, random: o.Random, operator: o.OperatorFile, cache: newCache()}
+	return &Authority{writer: o.Writer, random: o.Random, operator: o.OperatorFile, cache: newCache(), fileTime: time.Now}
 }
 
 func (a *Authority) now() time.Time {

@@ -1,5 +1,7 @@
 package access
 
+import "time"
+
 // For the tests of the layout, and of what is taken apart.
 var (
 	TokenKey   = tokenKey
@@ -21,3 +23,8 @@ func Parse(text string) (id, again string, ok bool) {
 	c, ok := parse(kindToken, text)
 	return c.id, string(c.text(kindToken)), ok
 }
+
+// Remembers is whether the operator's file is remembered, and SetFileTime has it be that
+// late by the clock of files.
+func Remembers(a *Authority) bool            { return a.lastRead.Load() != nil }
+func SetFileTime(a *Authority, at time.Time) { a.fileTime = func() time.Time { return at } }

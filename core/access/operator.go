@@ -16,7 +16,7 @@ import (
 // A user who can read and write the data folder can do everything anyway. The operator's
 // token grants no more than that: it is a file in that folder, which only its owner may
 // read. It doesn't expire, since that would lock out the user who could make another. It
-// is read at each check, so that replacing it invalidates the previous one at once in
+// is looked at in each check, so that replacing it invalidates the previous one at once in
 // every process.
 //
 // A file that others may read may be known to them, and a file of another owner may be
@@ -64,13 +64,29 @@ func (a *Authority) OperatorToken() (Secret, error) {
 	return c.text(kindToken), nil
 }
 
-// operatorHolder is the operator, or nobody if the file can't be used.
+// operatorRead is the operator as the file had it with a stamp.
+type operatorRead struct {
+	at     stamp
+	holder *holder
+}
+
+// operatorHolder is the operator, or nobody if the file can't be used. A file that hasn't
+// changed since it was read isn't read again: to look whether it has is one call of the
+// system instead of four.
 func (a *Authority) operatorHolder() *holder {
+	before, known := stampOf(a.operator)
+	if last := a.lastRead.Load(); known && last != nil && last.at == before {
+		return last.holder
+	}
 	c, err := a.readOperator()
 	if err != nil {
 		return &holder{}
 	}
-	return &holder{digest: c.digest(), caller: core.Operator(operatorLabel)}
+	h := &holder{digest: c.digest(), caller: core.Operator(operatorLabel)}
+	if after, still := stampOf(a.operator); known && still && before == after && before.settled(a.fileTime()) {
+		a.lastRead.Store(&operatorRead{before, h})
+	}
+	return h
 }
 
 func (a *Authority) readOperator() (credential, error) {

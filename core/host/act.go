@@ -17,7 +17,7 @@ func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.
 	if err != nil {
 		return nil, err
 	}
-	scope, err := h.Scope(need)
+	scope, err := h.Scope(ctx, need)
 	if err != nil {
 		return nil, err
 	}

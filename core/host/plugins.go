@@ -210,10 +210,13 @@ type Need struct {
 }
 
 // Scope travels with every call of plugins that is made for one purpose, such as a run.
-// An endpoint that the operator doesn't allow, and a variable that isn't set, are refused
-// before anything starts.
-func (h *Host) Scope(need Need) (*plugin.Scope, error) {
+// An endpoint that the operator doesn't allow, a variable that isn't set, and a plugin that
+// isn't the caller's ([WithPins]) are refused before anything starts.
+func (h *Host) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	uses := append(slices.Clip(need.Uses), modelUse(need.LLM))
+	if err := h.checkPins(ctx, need.Uses); err != nil {
+		return nil, err
+	}
 	if err := h.checkEnv(need.Uses); err != nil {
 		return nil, err
 	}
@@ -252,17 +255,37 @@ func modelUse(llm json.RawMessage) workflow.PluginUse {
 	return use
 }
 
-// checkEnv refuses to begin if an environment variable that a config names isn't set.
+// ownVariables is how the names of the program's own variables begin, some of which hold
+// secrets such as the token for a server elsewhere.
+const ownVariables = "REFLECTORY_"
+
+// checkEnv refuses to begin if an environment variable that a config names isn't set, or is
+// one of the program's own, which a workflow could otherwise send to a model. Only the
+// environment of the program that does the work counts: where that is a server, the
+// caller's is never sent to it.
 func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	for _, use := range uses {
 		for _, variable := range use.EnvNames {
+			if strings.HasPrefix(strings.ToUpper(variable), ownVariables) {
+				return sdk.Errorf(sdk.Denied, "secret_denied", "api_key_env names %s for %s, which is a variable of this program and no key of a model", variable, use.Plugin).
+					WithHint("keep the model's key in a variable of its own").WithDetail("variable", variable)
+			}
 			if h.config.Getenv(variable) == "" {
-				return sdk.Errorf(sdk.Invalid, "env_missing", "the environment variable %s, which api_key_env names for %s, is not set", variable, use.Plugin).
-					WithHint("set it: export %s=…", variable)
+				return h.secretMissing(variable, use.Plugin)
 			}
 		}
 	}
 	return nil
+}
+
+// secretMissing says where a variable has to be set.
+func (h *Host) secretMissing(variable, plugin string) error {
+	if h.config.Server != nil {
+		return sdk.Errorf(sdk.Invalid, "secret_missing", "the environment variable %s, which api_key_env names for %s, is not set in the server's environment", variable, plugin).
+			WithHint("set %s where the server is started, and start it again: a caller's own variables aren't sent to it", variable).WithDetail("variable", variable)
+	}
+	return sdk.Errorf(sdk.Invalid, "secret_missing", "the environment variable %s, which api_key_env names for %s, is not set", variable, plugin).
+		WithHint("set it: export %s=…", variable).WithDetail("variable", variable)
 }
 
 // checkEndpoints refuses a base_url that the operator doesn't allow plugins to reach: a

@@ -81,7 +81,7 @@ func (h *Host) reflectionCall(namespace string, target core.Target) (*reflection
 	if err != nil {
 		return nil, err
 	}
-	scope, err := h.Scope(Need{LLM: h.config.Settings.LLM(), Namespace: namespace})
+	scope, err := h.Scope(context.Background(), Need{LLM: h.config.Settings.LLM(), Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Repl
 		uses = append(uses, o.Evaluator.Plugins...)
 	}
 	namespace := cmp.Or(rec.run.Namespace, config.DefaultNamespace)
-	scope, err := h.Scope(Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace})
+	scope, err := h.Scope(ctx, Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 		return err
 	}
 	namespace := cmp.Or(run.Namespace, config.DefaultNamespace)
-	scope, err := h.Scope(Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID})
+	scope, err := h.Scope(ctx, Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID})
 	if err != nil {
 		return err
 	}

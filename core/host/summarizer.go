@@ -63,7 +63,7 @@ func (s summarizer) ask(ctx context.Context, m *core.Memory) (pattern string, er
 	if err != nil {
 		return "", err
 	}
-	scope, err := s.host.Scope(Need{LLM: s.llm, Namespace: m.Namespace})
+	scope, err := s.host.Scope(ctx, Need{LLM: s.llm, Namespace: m.Namespace})
 	if err != nil {
 		return "", err
 	}

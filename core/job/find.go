@@ -221,6 +221,35 @@ func (r *Repository) Counts(ctx context.Context) (list []Count, err error) {
 	return list, err
 }
 
+// maxOldest is how many jobs of a type are looked at for [Repository.OldestWait].
+const maxOldest = 1000
+
+// OldestWait returns, by type, how long ago the job was queued that waits the longest of
+// those that may begin now; a type without one isn't there. Of a user's jobs that go one
+// after the other only the first counts, and of a type's jobs the 1,000 that go first.
+func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Duration, err error) {
+	now := r.clock.Now()
+	err = r.view(ctx, func(reader core.Reader) error {
+		waits = map[Type]time.Duration{}
+		for _, t := range Types() {
+			looked := 0
+			err := readyJobs(t).each(reader, func(item string) bool {
+				_, id := parts(item)
+				if rec, err := read(reader, id); err == nil { // a damaged one is the check's business
+					waits[t] = max(waits[t], now.Sub(rec.QueuedAt))
+				}
+				looked++
+				return looked < maxOldest && ctx.Err() == nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+	return waits, err
+}
+
 // Working reports whether somebody works the queue: a pool of this process or, on a store
 // that several processes have open, one whose last beat isn't old.
 func (r *Repository) Working(ctx context.Context) (working bool, err error) {

@@ -30,8 +30,8 @@ type Config struct {
 	// Which database is the store, "" for the one in the data folder.
 	Store, StoreWait Setting
 	// Which server is asked instead of a store here, and who says to a server here who asks.
-	Server, ServerCA                                  Setting
-	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants Setting
+	Server, ServerCA                                                          Setting
+	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants, OIDCClient, OIDCScopes Setting
 	// The namespace of runs, the agent, and which logs are shown.
 	Namespace, Agent, LogLevel Setting
 
@@ -88,6 +88,9 @@ func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
 
 // Grants are what those may do whom the issuer of identities names, from OIDCGrants.
 func (c *Config) Grants() []access.Grant { return slices.Clone(c.typed.grants) }
+
+// OIDCScopeList are the scopes that a browser's login asks the issuer for, from OIDCScopes.
+func (c *Config) OIDCScopeList() []string { return list(c.OIDCScopes.Value) }
 
 // DepthBoost is the factor of reflections in recalls, from RecallDepthBoost.
 func (c *Config) DepthBoost() float64 { return c.typed.depthBoost }

@@ -306,6 +306,15 @@ func issuers() []Definition {
 			Doc:   `what those may do for whom a claim has a value, such as "groups=staff memory:read run in team/**"; the first that fits holds, and * is any value; in the variable with commas between them`,
 			field: func(c *Config) *Setting { return &c.OIDCGrants }, kind: texts, check: checkGrant,
 			schema: schema{"pattern": `^\s*[^=\s]+=\S+(\s+[a-z:]+)+\s+in(\s+\S+)+\s*$`},
+		}, {
+			Name: "oidc_client", Key: "oidc.client", Variable: "REFLECTORY_OIDC_CLIENT", Flag: "oidc-client",
+			Doc:   "name by which the issuer knows a server, for browsers that log in there; the server's URL with /login/callback is where it sends them back",
+			field: func(c *Config) *Setting { return &c.OIDCClient },
+		}, {
+			Name: "oidc_scopes", Key: "oidc.scopes", Variable: "REFLECTORY_OIDC_SCOPES",
+			Default: "profile,email",
+			Doc:     "what such a login asks the issuer for besides openid, so that its claims are there that grants are about; in the variable with commas between them",
+			field:   func(c *Config) *Setting { return &c.OIDCScopes }, kind: texts,
 		},
 	}
 }

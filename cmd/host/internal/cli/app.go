@@ -64,9 +64,9 @@ type flags struct {
 	store     string
 	storeWait string
 
-	oidcIssuer, oidcAudience string
-	oidcGrants               []string
-	durability               string
+	oidcIssuer, oidcAudience, oidcClient string
+	oidcGrants                           []string
+	durability                           string
 }
 
 // Run runs a command line and returns the exit code.

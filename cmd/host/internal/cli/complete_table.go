@@ -164,6 +164,7 @@ var flagOffers = map[string]offer{
 	"oidc-issuer":              freeText,
 	"oidc-audience":            freeText,
 	"oidc-grant":               freeText,
+	"oidc-client":              freeText,
 	"idempotency-key":          freeNew,
 	"label":                    freeText,
 	"listen":                   freeText,

@@ -14,7 +14,7 @@ func (f *flags) given() map[string]string {
 		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir,
 		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability, "server": f.server,
 		"store": f.store, "store-wait": f.storeWait,
-		"oidc-issuer": f.oidcIssuer, "oidc-audience": f.oidcAudience, "oidc-grant": strings.Join(f.oidcGrants, ","),
+		"oidc-issuer": f.oidcIssuer, "oidc-audience": f.oidcAudience, "oidc-client": f.oidcClient, "oidc-grant": strings.Join(f.oidcGrants, ","),
 	}
 }
 

@@ -136,7 +136,7 @@ type pageWorld struct {
 
 func newPageWorld(t *testing.T) *pageWorld {
 	t.Helper()
-	for _, program := range []string{"bash", "curl"} {
+	for _, program := range []string{"bash", "curl", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("there is no %s to run the page's commands with", program)
 		}

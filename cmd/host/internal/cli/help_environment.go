@@ -12,6 +12,7 @@ import (
 func surroundings() [][2]string {
 	return [][2]string{
 		{tokenVariable, "The token that is sent to the server of REFLECTORY_SERVER or --server. No flag takes one: every user of a machine sees the arguments of programs"},
+		{clientSecretVariable, "The secret by which the issuer of oidc.issuer knows a server, for browsers that log in there; a client without one needs none"},
 		{"XDG_DATA_HOME, HOME", "The user's data home: $XDG_DATA_HOME, else $HOME/.local/share"},
 		{"NO_COLOR", "Any value makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
 		{"TERM", "The value dumb has the same effect"},

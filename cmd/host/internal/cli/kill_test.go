@@ -27,6 +27,8 @@ type killWorld struct {
 	env       []string
 	// tally is the file in which calls are noted; "" where none is.
 	tally string
+	// log is what servers said; to be read once they have ended.
+	log bytes.Buffer
 }
 
 const tallyWorkflow = `name: tally

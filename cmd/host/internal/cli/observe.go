@@ -75,6 +75,20 @@ func (a *App) scrapes(h *host.Host) func(streams func() int) http.Handler {
 	return func(streams func() int) http.Handler { return a.observed.metrics.Handler(h, streams) }
 }
 
+// traces makes what follows a server's requests; nil where no collector is named.
+func (a *App) traces() func(context.Context, string) (context.Context, func(httpapi.Line)) {
+	tracer := a.observed.tracer
+	if tracer == nil {
+		return nil
+	}
+	return func(ctx context.Context, method string) (context.Context, func(httpapi.Line)) {
+		ctx, end := tracer.Request(ctx, method)
+		return ctx, func(l httpapi.Line) {
+			end(trace.Request{Route: l.Route, Operation: l.Op, Code: l.Code, Status: l.Status})
+		}
+	}
+}
+
 // count counts a request that was answered.
 func (a *App) count(l httpapi.Line) {
 	a.observed.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Duration: l.Duration})

@@ -38,7 +38,7 @@ func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	scope, err := composed.Scope(host.Need{LLM: json.RawMessage(llm), Namespace: "team"})
+	scope, err := composed.Scope(w.t.Context(), host.Need{LLM: json.RawMessage(llm), Namespace: "team"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +61,7 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach it, besides those of its certificate; may be repeated")
 	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are taken too")
 	f.StringVar(&settings.oidcAudience, "oidc-audience", "", "`name` that such tokens are for (default: the server's URL)")
+	f.StringVar(&settings.oidcClient, "oidc-client", "", "`name` by which the issuer knows this server, for browsers that log in there; its secret, if any, is in REFLECTORY_OIDC_CLIENT_SECRET")
 	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to those of a claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that fits holds")
 	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
 }
@@ -175,14 +178,18 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
 		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
+		Trace: a.traces(),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
 	if r.OIDC {
 		c.Resource = &httpapi.Resource{URL: a.serving.URL, Audience: cmp.Or(a.config.OIDCAudience.Value, a.serving.URL), Issuer: a.config.OIDCIssuer.Value}
 		r.identities = identity.New(identity.Options{
 			Issuer: c.Resource.Issuer, Audience: c.Resource.Audience, Mapping: access.Mapping{Subject: a.config.OIDCSubject.Value, Grants: a.config.Grants()},
+			Client: identity.Client{
+				ID: a.config.OIDCClient.Value, Secret: strings.TrimSpace(a.Getenv(clientSecretVariable)), Scopes: a.config.OIDCScopeList(), Callback: a.serving.URL + identity.CallbackPath,
+			},
 		})
-		tokens.Identities = r.identities.Authenticate
+		tokens.Identities, tokens.Sessions = r.identities.Authenticate, r.identities.Session
 	}
 	c.Authenticator = tokens
 	if name, _, err := net.SplitHostPort(r.Address); err == nil && name != "" {
@@ -198,15 +205,38 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 			c.TLS.NextProtos = []string{acme.Protocol}
 		}
 	}
-	pages, err := web.New(web.Config{
+	shown := web.Config{
 		Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
 		Authenticate: func(r *http.Request) (core.Caller, error) { return c.Authenticator.Authenticate(r) },
-	})
+	}
+	browserLogin := r.identities != nil && a.config.OIDCClient.Value != ""
+	if browserLogin {
+		shown.Issuer, shown.EndSession = issuerName(c.Resource.Issuer), r.identities.EndSession
+	}
+	pages, err := web.New(shown)
 	if err != nil {
 		return nil, err
 	}
-	c.Pages = func(w http.ResponseWriter, r *http.Request, v httpapi.Visit) { pages.Serve(w, r, web.Visit(v)) }
+	c.Pages = func(w http.ResponseWriter, hr *http.Request, v httpapi.Visit) {
+		if browserLogin && (hr.URL.Path == identity.LoginPath || hr.URL.Path == identity.CallbackPath) {
+			identity.Browser{Verifier: r.identities, Secure: encrypted}.Serve(w, hr, v.Failed)
+			return
+		}
+		pages.Serve(w, hr, web.Visit(v))
+	}
 	return httpapi.New(c)
+}
+
+// clientSecretVariable has the secret by which the issuer knows this server. It isn't a
+// setting, which would be shown.
+const clientSecretVariable = "REFLECTORY_OIDC_CLIENT_SECRET"
+
+// issuerName is an issuer's name for people: its host.
+func issuerName(issuer string) string {
+	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return issuer
 }
 
 // close ends what the server was reached with.

@@ -311,3 +311,64 @@ func TestServe_TakesTokensOfAnIssuer(t *testing.T) {
 	out, _ := w.ok("status")
 	wantIn(t, out, "token, oidc")
 }
+
+// TestLogin_ByTheIssuer: the page for signing in leads there and back, and what the cookie
+// may do is what is granted, until the browser logs out.
+func TestLogin_ByTheIssuer(t *testing.T) {
+	issuer, err := mockoidc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = issuer.Shutdown() }()
+	client := issuer.Config()
+	w := newPlainWorld(t)
+	w.env["REFLECTORY_OIDC_CLIENT_SECRET"], w.env["REFLECTORY_OIDC_SCOPES"] = client.ClientSecret, "groups"
+	cert, key, roots := w.certificate()
+	s := w.serve("--tls-cert", cert, "--tls-key", key, "--host", "localhost", "--oidc-issuer", issuer.Issuer(), "--oidc-client", client.ClientID,
+		"--oidc-grant", "groups=staff memory:read in team/**")
+	issuer.QueueUser(&mockoidc.MockUser{Subject: "amy", Groups: []string{"staff"}})
+	issuer.QueueUser(&mockoidc.MockUser{Subject: "eve", Groups: []string{"others"}})
+	b := newBrowser(t, roots)
+	if _, text := b.ask("GET", s.URL+"/login", nil); !strings.Contains(text, `<a href="/login/oidc">Sign in with 127.0.0.1:`) {
+		t.Fatalf("the page has no link: %s", text)
+	}
+	a, text := b.ask("GET", s.URL+"/login/oidc", nil)
+	if a.StatusCode != 200 || a.Request.URL.Path != "/login/callback" || !strings.Contains(text, "Signed in") || !strings.Contains(text, `content="0; url=/"`) {
+		t.Fatalf("%d at %s: %s", a.StatusCode, a.Request.URL, text)
+	}
+	for _, c := range a.Cookies() {
+		if !c.HttpOnly || !c.Secure || c.Path != "/" || c.Name == "__Host-reflectory" && (c.SameSite != http.SameSiteStrictMode || c.MaxAge != 12*60*60) {
+			t.Errorf("the cookie: %v", c)
+		}
+	}
+	if a, text := b.ask("GET", s.URL, nil); a.StatusCode != 200 || !strings.Contains(text, "oidc:amy") {
+		t.Errorf("signed in: %d %s", a.StatusCode, text)
+	}
+	for path, status := range map[string]int{"/v1/memories?namespace=team/a": 200, "/v1/memories?namespace=other": 403, "/v1/tokens": 403} {
+		if a, text := b.ask("GET", s.URL+path, nil); a.StatusCode != status {
+			t.Errorf("%s: %d %s", path, a.StatusCode, text)
+		}
+	}
+	again := a.Request.URL.String()
+	if a, _ := newBrowser(t, roots).ask("GET", again, nil); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the same answer again, in another browser: %d", a.StatusCode)
+	}
+	if a, text := newBrowser(t, roots).ask("GET", s.URL+"/login/oidc", nil); a.StatusCode != http.StatusForbidden || !strings.Contains(text, "nothing is granted") {
+		t.Errorf("without a grant: %d %s", a.StatusCode, text)
+	}
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := b.http.Jar.Cookies(at)
+	if a, _ := b.ask("POST", s.URL+"/logout", url.Values{}, "Sec-Fetch-Site", "same-origin"); a.Request.URL.Path != "/login" {
+		t.Errorf("logged out, it is at %s", a.Request.URL)
+	}
+	b.http.Jar.SetCookies(at, session)
+	if a, _ := b.ask("GET", s.URL+"/v1/memories?namespace=team/a", nil); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("after the logout: %d", a.StatusCode)
+	}
+	if out, errs := w.ok("config", "--json"); strings.Contains(out+errs, client.ClientSecret) {
+		t.Error("config shows the client's secret")
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // TestServer_IsAsked by a client elsewhere, over TLS with a token: it prints what a command on
@@ -41,6 +43,9 @@ func TestServer_IsAsked(t *testing.T) {
 		if gotCode, got, _ := there.refusal(exit, line); gotCode != code || !strings.HasPrefix(got, message[:8]) {
 			t.Errorf("%s: %s: %s\nthere: %s: %s", line, code, message, gotCode, got)
 		}
+		if want, got := w.hinted(exit, line), there.hinted(exit, line); got != want {
+			t.Errorf("%s: hint %s\nthere: %s", line, want, got)
+		}
 	}
 	there.ok("memory", "observe", "--id", "note-two", "--namespace", "team/a", "--content", "From elsewhere.")
 	w.ok("memory", "get", "note-two")
@@ -63,6 +68,15 @@ func TestServer_IsAsked(t *testing.T) {
 			t.Errorf("%s: %s", line, code)
 		}
 	}
+}
+
+// hinted is the hint of a refusal, with its command, as people and as programs are told.
+func (w *world) hinted(exit int, line string) string {
+	w.t.Helper()
+	_, _, errs := w.run(w.t.Context(), strings.Fields(line)...)
+	_, told, _ := strings.Cut(errs, "hint: ")
+	e, _ := w.parsed(exit, line)["error"].(map[string]any)
+	return told + string(core.MustJSON([]any{e["hint"], e["try"]}))
 }
 
 // TestServer_RefusalsSayWhatIsWrong: no token, a wrong one, one without the scope, a

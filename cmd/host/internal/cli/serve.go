@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 )
@@ -196,12 +197,24 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 			return nil, err
 		}
 		if there {
-			a.server = client.NewRemote(a.config.DataDir.Value, serverVersion())
+			remote := client.NewRemote(a.config.DataDir.Value, serverVersion())
+			remote.Pins = a.pins
+			a.server = remote
 			a.warnOfServerSettings()
 			return a.server, nil
 		}
 	}
 	return client.Local{Open: a.openHost}, nil
+}
+
+// pins are where the plugins come from that this program would use without a server.
+func (a *App) pins() (map[string]string, error) {
+	set, err := host.OpenSet(a.config, func(host.Notice) {}) // the server has said what it runs unlocked
+	if err != nil {
+		return nil, err
+	}
+	pins := host.PinsOf(set)
+	return pins, set.Close()
 }
 
 // warnOfServerSettings names the flags that mean nothing where a server works: it has its

@@ -18,7 +18,7 @@ import (
 func (w *killWorld) serve() (cmd *exec.Cmd, at served) {
 	w.t.Helper()
 	cmd = exec.Command(w.self, "serve", "--json", "--listen", "127.0.0.1:0")
-	cmd.Env, cmd.Dir = w.env, w.dir
+	cmd.Env, cmd.Dir, cmd.Stderr = w.env, w.dir, &w.log
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

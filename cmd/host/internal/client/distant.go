@@ -65,7 +65,9 @@ func (d *Distant) Call(ctx context.Context, c operation.Call, name string, in an
 	if err != nil {
 		return nil, err
 	}
-	request, err := NewRequest(ctx, d.options.URL, &o, in, c.Body)
+	asking, done := asking(ctx, &o)
+	defer done()
+	request, err := NewRequest(asking, d.options.URL, &o, in, c.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +162,7 @@ func (p *Problem) refusal() error {
 	if hint := route.ReplaceAllString(p.Hint, ""); hint != "" {
 		e = e.WithHint("%s", hint)
 	}
+	e.Try = p.Try
 	if len(p.Errors) > 1 {
 		faults := make([]*core.ErrorInfo, len(p.Errors))
 		for i, f := range p.Errors {

@@ -20,25 +20,56 @@ import (
 // jobPause is how long to wait before a job is looked at again.
 const jobPause = 300 * time.Millisecond
 
+// askTime is how long a request may still take whose caller has given up, where only its
+// answer says which job has to be cancelled.
+const askTime = 5 * time.Second
+
+// asking is the context of a request for an operation.
+func asking(ctx context.Context, o *operation.Operation) (context.Context, context.CancelFunc) {
+	if _, queues := o.AsJob(); !queues {
+		return ctx, func() {}
+	}
+	own, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(askTime, abandon) })
+	return own, func() { stop(); abandon() }
+}
+
 // jobDone waits for the job that the server has queued, and returns its result as the
-// operation's. Where the caller gives up the job goes on, and the error names it.
+// operation's. Where the caller gives up the job is cancelled, and what it came to is the
+// result; the error names a job that can't be.
 func (d *Distant) jobDone(ctx context.Context, o *operation.Operation, answer *http.Response) (any, error) {
 	var queued operation.JobQueued
 	if err := json.NewDecoder(io.LimitReader(answer.Body, MaxFrame)).Decode(&queued); err != nil {
 		return nil, d.unknown(answer.Status)
 	}
+	out, err := d.awaitJob(ctx, o, queued.JobID)
+	if ctx.Err() == nil {
+		return out, err
+	}
+	last, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer done()
+	if _, err = d.Call(last, operation.Call{}, "job_cancel", &operation.JobCancel{ID: queued.JobID}); err == nil {
+		if out, err = d.awaitJob(last, o, queued.JobID); last.Err() == nil {
+			return out, err
+		}
+	}
+	return nil, sdk.Errorf(sdk.Cancelled, "job_goes_on", "job %s goes on at the server %s: %w", queued.JobID, d.options.URL, ctx.Err()).
+		WithHint("cancel it, or look at it later").WithAction("jobs cancel", "job", queued.JobID)
+}
+
+// awaitJob looks at a job until it has ended, or ctx has.
+func (d *Distant) awaitJob(ctx context.Context, o *operation.Operation, id string) (any, error) {
 	for {
-		out, err := d.Call(ctx, operation.Call{}, "job_get", &operation.JobGet{ID: queued.JobID})
+		out, err := d.Call(ctx, operation.Call{}, "job_get", &operation.JobGet{ID: id})
 		if err != nil {
-			return nil, sdk.Wrap("job "+queued.JobID, err)
+			return nil, sdk.Wrap("job "+id, err)
 		}
 		if j := out.(*job.Job); j.CompletedAt != nil {
 			return d.ended(ctx, o, j)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, sdk.Errorf(sdk.Cancelled, "job_goes_on", "job %s goes on at the server %s: %w", queued.JobID, d.options.URL, ctx.Err()).
-				WithHint("cancel it, or look at it later").WithAction("jobs cancel", "job", queued.JobID)
+			return nil, ctx.Err()
 		case <-time.After(jobPause):
 		}
 	}
@@ -47,7 +78,14 @@ func (d *Distant) jobDone(ctx context.Context, o *operation.Operation, answer *h
 // ended is what a job came to. One that ran a workflow names the run, whose end is as it
 // is stored.
 func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job) (any, error) {
-	if j.Status != job.StatusCompleted {
+	runs := o.Out() == reflect.TypeFor[operation.RunEnded]()
+	var of operation.RunJob
+	if runs && len(j.Result) > 0 {
+		if err := json.Unmarshal(j.Result, &of); err != nil {
+			return nil, d.unknown("the result of job " + j.ID)
+		}
+	}
+	if j.Status != job.StatusCompleted && of.RunID == "" {
 		code := sdk.Internal
 		if j.Status == job.StatusCancelled {
 			code = sdk.Cancelled
@@ -55,12 +93,8 @@ func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job)
 		return nil, sdk.Errorf(code, j.Reason, "job %s: %s", j.ID, j.Message).
 			WithHint("look at the job").WithAction("jobs show", "job", j.ID)
 	}
-	if o.Out() != reflect.TypeFor[operation.RunEnded]() {
+	if !runs {
 		return d.result(o, j.Result)
-	}
-	var of operation.RunJob
-	if err := json.Unmarshal(j.Result, &of); err != nil {
-		return nil, d.unknown("the result of job " + j.ID)
 	}
 	out, err := d.Call(ctx, operation.Call{}, "run_get", &operation.RunGet{ID: of.RunID})
 	if err != nil {

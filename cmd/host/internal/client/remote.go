@@ -21,6 +21,9 @@ import (
 type Remote struct {
 	dataDir, version string
 	http             http.Client
+	// Pins are where the program's own plugins come from: see [PinsHeader]. Nil says nothing
+	// of them.
+	Pins func() (map[string]string, error)
 }
 
 var _ Client = (*Remote)(nil)
@@ -45,16 +48,24 @@ func (r *Remote) Close() error {
 // base is where the server is: the socket has no name.
 const base = "http://localhost"
 
-// Call implements [Client].
+// Call implements [Client]. Where the context ends, the server is asked to cancel what it
+// does, and how that ends is the call's result, as it is in the program: a run that is
+// cancelled is recorded as such, and has an id.
 func (r *Remote) Call(ctx context.Context, c operation.Call, name string, in any) (any, error) {
 	o, err := operation.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	request, err := NewRequest(ctx, base, &o, in, c.Body)
+	cancellation, own := r.cancelAfter(ctx)
+	defer cancellation.end()
+	request, err := NewRequest(own, base, &o, in, c.Body)
 	if err != nil {
 		return nil, err
 	}
+	if err := r.addPins(request, &o); err != nil {
+		return nil, err
+	}
+	request.Header.Set(CallHeader, cancellation.call)
 	h := request.Header
 	h.Set("Accept", FramesType)
 	h.Set(VersionHeader, r.version)

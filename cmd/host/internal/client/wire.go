@@ -20,6 +20,12 @@ const (
 	VersionHeader = "Reflectory-Version"
 	// PiecesHeader is "true" where pieces of outputs are wanted among the events.
 	PiecesHeader = "Reflectory-Pieces"
+	// CallHeader names a call, over the socket only, so that it can be cancelled by
+	// [CancelPath]: 1 to 64 letters and digits that the caller has drawn.
+	CallHeader = "Reflectory-Call"
+	// PinsHeader has, over the socket only, where the caller's plugins come from, as a JSON
+	// object: a server that has others under their names refuses to use them.
+	PinsHeader = "Reflectory-Plugins"
 	// FramesType asks for the answer in frames, see [Frame], over the socket only: with what
 	// happens meanwhile, and with a result that comes with an error.
 	FramesType = "application/vnd.reflectory.frames"
@@ -30,6 +36,10 @@ const (
 	LinesType   = "application/jsonl"
 )
 
+// CancelPath is where a call over the socket is cancelled. It is answered with 204, or 404
+// where there is no such call.
+func CancelPath(call string) string { return "/calls/" + call + "/cancel" }
+
 // Problem is an error as RFC 9457 has it.
 type Problem struct {
 	// Type is "urn:reflectory:problem:" and Code.
@@ -39,7 +49,10 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Code is the error's reason, as the command line has it.
 	Code string `json:"code"`
-	Hint string `json:"hint,omitempty"`
+	// Hint is what to do, with the route that does it, and Try the same as a verb with its
+	// arguments, for a program that has other words for it.
+	Hint string      `json:"hint,omitempty"`
+	Try  *sdk.Action `json:"try,omitempty"`
 	// Details are facts for programs.
 	Details map[string]any `json:"details,omitempty"`
 	// Errors are all that is wrong with a request, each with its place in it.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
@@ -58,6 +59,10 @@ type Config struct {
 	// Metrics makes what answers a scrape of /metrics, given what counts the streams of events
 	// that are followed; nil has no metrics.
 	Metrics func(streams func() int) http.Handler
+	// Trace is told that a request with a method begins, in a context with its trace, and
+	// returns the context in which it is done, and what takes its line at the end. Nil follows
+	// none.
+	Trace func(ctx context.Context, method string) (context.Context, func(Line))
 	// Log takes a line for each request that was answered. It must be safe for concurrent
 	// use and return soon. Nil drops them.
 	Log func(Line)
@@ -72,6 +77,7 @@ type API struct {
 	folders []string
 	rates   *rates
 	streams *streams
+	calls   calls
 	origins *http.CrossOriginProtection
 
 	ready    atomic.Bool
@@ -163,6 +169,8 @@ func (a *API) Local() http.Handler {
 func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{http: hr, local: local, trace: traceOf(hr), begun: time.Now()}
+		var traced func(Line)
+		r.http, traced = a.traced(r)
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
@@ -177,7 +185,9 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 					a.refuse(w, r, r.failure)
 				}
 			}
-			a.config.Log(r.line(time.Since(r.begun)))
+			line := r.line(time.Since(r.begun))
+			a.config.Log(line)
+			traced(line)
 			if abort { // an answer was begun, which nobody may take for whole
 				panic(http.ErrAbortHandler)
 			}
@@ -192,6 +202,15 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 		}
 		next(w, r)
 	})
+}
+
+// traced has a request followed, which is then the one that is returned.
+func (a *API) traced(r *request) (*http.Request, func(Line)) {
+	if a.config.Trace == nil {
+		return r.http, func(Line) {}
+	}
+	ctx, end := a.config.Trace(core.WithTrace(r.http.Context(), r.trace), r.http.Method)
+	return r.http.WithContext(ctx), end
 }
 
 // failed notes a defect that was met while the request was done.

@@ -242,7 +242,7 @@ func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 	}
 	defer done()
 	ctx, stop := context.WithCancel(r.http.Context())
-	f := &follower{api: a, request: r, source: from, after: after, events: make(chan followed, streamBuffer), stop: stop}
+	f := &follower{api: a, request: r, source: from, after: after, events: make(chan *followed, streamBuffer), stop: stop}
 	var readers sync.WaitGroup
 	for i := range from.streams {
 		readers.Go(func() { f.read(ctx, i) })
@@ -286,8 +286,9 @@ type follower struct {
 	request *request
 	source
 	// after are the numbers of the last entries that were written. Only write changes them.
-	after  []uint64
-	events chan followed
+	after []uint64
+	// events are pointers: the buffer is there for each follower, and an entry is large.
+	events chan *followed
 	stop   context.CancelFunc
 
 	mu     sync.Mutex
@@ -316,7 +317,7 @@ func (f *follower) read(ctx context.Context, stream int) {
 			if !f.has(&e) {
 				return nil
 			}
-			return f.pass(ctx, followed{stream: stream, entry: e})
+			return f.pass(ctx, &followed{stream: stream, entry: e})
 		})
 		if !journal.IsGone(err) {
 			f.fail(err)
@@ -324,7 +325,7 @@ func (f *follower) read(ctx context.Context, stream int) {
 		}
 		head, _ := sdk.AsError(err).Details["head"].(uint64)
 		next = head
-		if err := f.pass(ctx, followed{stream: stream, gone: true, head: head}); err != nil {
+		if err := f.pass(ctx, &followed{stream: stream, gone: true, head: head}); err != nil {
 			f.fail(err)
 			return
 		}
@@ -343,7 +344,7 @@ func (f *follower) fail(err error) {
 }
 
 // pass hands an event on. A full buffer that nothing is taken from is a reader that lags.
-func (f *follower) pass(ctx context.Context, e followed) error {
+func (f *follower) pass(ctx context.Context, e *followed) error {
 	select {
 	case f.events <- e:
 		return nil
@@ -404,7 +405,7 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 }
 
 // put writes an event.
-func (f *follower) put(out *eventWriter, e followed) {
+func (f *follower) put(out *eventWriter, e *followed) {
 	if e.gone {
 		f.after[e.stream] = e.head
 		out.event(eventID(f.after), "reset", struct {

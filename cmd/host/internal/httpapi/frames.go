@@ -31,7 +31,12 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 	if rt.Sink {
 		c.Sink = f
 	}
-	out, err := a.call(w, r, rt, c)
+	forget, err := a.begun(r)
+	defer forget()
+	var out any
+	if err == nil {
+		out, err = a.call(w, r, rt, c)
+	}
 	end := client.End{Error: client.NewErrorData(err)}
 	if result, failed := client.EncodeResult(out); failed != nil {
 		end.Error = client.NewErrorData(failed)

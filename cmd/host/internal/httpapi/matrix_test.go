@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -10,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/oauth2-proxy/mockoidc"
+
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/identity"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
@@ -27,16 +32,52 @@ type door struct {
 
 // holders are who ask, in the order of the golden file.
 func holders() []string {
-	list := []string{"none", "malformed", "expired", "revoked"}
+	list := []string{"none", "malformed", "expired", "revoked", "wrong audience", "wrong issuer", "expired identity"}
 	for _, scope := range core.Scopes() {
 		list = append(list, string(scope))
 	}
-	return append(list, "here", "elsewhere", "operator")
+	return append(list, "here", "elsewhere", "staff", "operator")
 }
 
-func newDoor(t *testing.T) *door {
+// issuer is an issuer whose tokens every door takes: those of its staff have every scope
+// here.
+type issuer struct {
+	identities *identity.Verifier
+	tokens     map[string]string
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	mock, err := mockoidc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const audience = "https://host.example.org"
+	grant := access.Grant{Claim: "groups", Value: "staff", Scopes: core.Scopes(), Namespaces: []string{operationtest.Here + "/**"}}
+	i := &issuer{tokens: map[string]string{}, identities: identity.New(identity.Options{
+		Issuer: mock.Issuer(), Audience: audience, Mapping: access.Mapping{Grants: []access.Grant{grant}},
+	})}
+	t.Cleanup(func() {
+		_ = i.identities.Close()
+		_ = mock.Shutdown()
+	})
+	for who, change := range map[string]jwt.MapClaims{
+		"staff": {}, "wrong audience": {"aud": "https://other.example.org"}, "wrong issuer": {"iss": "https://other.example.org"},
+		"expired identity": {"exp": time.Now().Add(-time.Minute).Unix()},
+	} {
+		claims := jwt.MapClaims{"iss": mock.Issuer(), "aud": audience, "sub": "amy", "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix()}
+		maps.Copy(claims, change)
+		if i.tokens[who], err = mock.Keypair.SignJWT(claims); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return i
+}
+
+func newDoor(t *testing.T, from *issuer) *door {
 	t.Helper()
 	d := &door{newSite(t), map[string]string{"none": "", "malformed": "rfl_x_y"}}
+	maps.Copy(d.tokens, from.tokens)
 	d.Must(os.MkdirAll(d.Flags()["data-dir"], 0o700))
 	_, err := d.Host.Access.EnsureOperatorToken(d.Ctx)
 	d.Must(err)
@@ -52,7 +93,7 @@ func newDoor(t *testing.T) *door {
 	d.issue("elsewhere", 0, operationtest.Elsewhere+"/**", core.Scopes()...)
 	d.Config.Clock.(*coretest.Clock).Advance(time.Hour)
 	d.api, err = New(Config{
-		Host: d.Host, Version: "1.2.3", Authenticator: Tokens{Authority: d.Host.Access}, Hosts: []string{"example.com"}, Limits: Limits{Requests: -1, Writes: -1, FailedLogins: -1},
+		Host: d.Host, Version: "1.2.3", Authenticator: Tokens{Authority: d.Host.Access, Identities: from.identities.Authenticate}, Hosts: []string{"example.com"}, Limits: Limits{Requests: -1, Writes: -1, FailedLogins: -1},
 	})
 	d.Must(err)
 	return d
@@ -94,18 +135,18 @@ func (d *door) knock(t *testing.T, o *operation.Operation, who string) (outcome 
 // is until somebody was let in.
 func TestAccess_Matrix(t *testing.T) {
 	table := operation.Table()
-	lines := make([]string, len(table))
+	lines, from := make([]string, len(table)), newIssuer(t)
 	t.Run("operations", func(t *testing.T) {
 		for i, o := range table {
 			t.Run(o.Name, func(t *testing.T) {
 				t.Parallel()
 				outcomes := map[string][]string{}
-				d := newDoor(t)
+				d := newDoor(t, from)
 				for _, who := range holders() {
 					outcome, done := d.knock(t, &o, who)
 					outcomes[outcome] = append(outcomes[outcome], who)
 					if done {
-						d = newDoor(t)
+						d = newDoor(t, from)
 					}
 				}
 				lines[i] = matrixLine(&o, outcomes)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -52,6 +54,30 @@ func TestLog_SaysWhichRoute(t *testing.T) {
 	s.send("", "GET", "/v1/memories/"+id, "")
 	if l := s.line(); l.Route != "" {
 		t.Errorf("unauthenticated: %q", l.Route)
+	}
+}
+
+// TestTrace_FollowsARequest in its trace, to the line that the log has.
+func TestTrace_FollowsARequest(t *testing.T) {
+	s := newSite(t)
+	type mark struct{}
+	var began core.Trace
+	var ended Line
+	s.api.config.Trace = func(ctx context.Context, method string) (context.Context, func(Line)) {
+		began = core.TraceOf(ctx)
+		return context.WithValue(ctx, mark{}, method), func(l Line) { ended = l }
+	}
+	within := ""
+	s.api.config.Mounts = map[string]http.Handler{"/tools": http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		within, _ = r.Context().Value(mark{}).(string)
+	})}
+	s.send("operator", "POST", "/tools", `{}`, "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	if within != "POST" || began.ID != "0af7651916cd43dd8448eb211c80319c" || began.Parent != "b7ad6b7169203331" || ended != s.line() {
+		t.Errorf("%q, %+v, %+v", within, began, ended)
+	}
+	s.send("", "GET", "/v1/memories/x", "")
+	if ended.Status != http.StatusUnauthorized || ended.Route != "" || began.ID != ended.TraceID {
+		t.Errorf("%+v, %+v", began, ended)
 	}
 }
 

@@ -20,7 +20,7 @@ type Visit struct {
 
 // PagePaths are the paths of pages, as [http.ServeMux] has them.
 func PagePaths() []string {
-	return []string{"/{$}", "/login", "/logout", "/assets/", "/favicon.ico"}
+	return []string{"/{$}", "/login", "/login/", "/logout", "/assets/", "/favicon.ico"}
 }
 
 // mountPages has the pages answer what is theirs.

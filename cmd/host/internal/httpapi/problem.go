@@ -78,7 +78,7 @@ func (a *API) problem(r *request, err error) *client.Problem {
 	status := statusOf(e, r.called)
 	p := &client.Problem{
 		Title: titles[e.Code], Status: status, Detail: err.Error(), Code: sdk.ReasonOf(err), TraceID: r.trace.ID,
-		Hint: a.hint(e.Hint, e.Try), Details: facts(e.Details),
+		Hint: a.hint(e.Hint, e.Try), Try: e.Try, Details: facts(e.Details),
 	}
 	p.Type = "urn:reflectory:problem:" + p.Code
 	if p.Title == "" {
@@ -89,7 +89,7 @@ func (a *API) problem(r *request, err error) *client.Problem {
 	}
 	if status == http.StatusInternalServerError && !r.local {
 		// What went wrong inside may say anything. The log has it, under the trace's id.
-		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", nil
+		p.Detail, p.Hint, p.Try, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", nil, nil
 		return p
 	}
 	if e.Code == sdk.Invalid {

@@ -32,21 +32,37 @@ func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
 	for _, f := range p.Errors {
 		said += "\n" + f.Detail
 	}
-	if text, err := core.EncodeJSON(p.Details); err == nil {
-		said += "\n" + string(text)
+	for _, more := range []any{p.Details, p.Try} {
+		if text, err := core.EncodeJSON(more); err == nil {
+			said += "\n" + string(text)
+		}
 	}
 	clean := cleaner(said, a.paths(e))
 	if e.Code == sdk.Invalid { // apart from the paths: many values mustn't crowd them out
 		paths, values := clean, cleaner(said, r.values())
 		clean = func(s string) string { return values(paths(s)) }
 	}
-	p.Detail, p.Hint = clean(p.Detail), clean(p.Hint)
+	p.Detail, p.Hint, p.Try = clean(p.Detail), clean(p.Hint), cleanAction(p.Try, clean)
 	for i := range p.Errors {
 		p.Errors[i].Detail = clean(p.Errors[i].Detail)
 	}
 	for name, value := range p.Details {
 		p.Details[name] = cleanValue(value, clean)
 	}
+}
+
+// cleanAction is an action whose arguments somebody must choose that are left out.
+func cleanAction(try *sdk.Action, clean func(string) string) *sdk.Action {
+	if try == nil {
+		return nil
+	}
+	kept := &sdk.Action{Verb: try.Verb, Args: slices.Clone(try.Args)}
+	for i, arg := range kept.Args {
+		if text, is := arg.Value.(string); is && clean(text) != text {
+			kept.Args[i].Value = nil
+		}
+	}
+	return kept
 }
 
 // cleanValue is a detail without what is left out.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -86,6 +87,9 @@ func (a *API) mux(local bool) http.Handler {
 			rt = remoteRoute(rt.Operation)
 		}
 		mux.Handle(rt.Method+" "+rt.Path, a.operation(rt))
+	}
+	if local {
+		mux.Handle("POST "+client.CancelPath("{call}"), a.handle("call_cancel", a.cancelCall))
 	}
 	for path, h := range a.config.Mounts {
 		if !local {

@@ -38,6 +38,8 @@ type Options struct {
 	Audience string
 	// Mapping makes callers of claims.
 	Mapping access.Mapping
+	// Client is for browsers that log in.
+	Client Client
 	// Clock says when. Default [core.SystemClock].
 	Clock core.Clock
 }
@@ -46,10 +48,15 @@ type Options struct {
 type Verifier struct {
 	options Options
 	client  *http.Client
+	// exchange is the client for codes, each of which is another request to one URL.
+	exchange *http.Client
+	logins   logins
+	sessions sessions
 
-	// mu guards verifier, nil until the issuer has said how its tokens are checked, and
-	// tried, which is when it was asked last.
+	// mu guards provider and verifier, nil until the issuer has said how its tokens are
+	// checked, and tried, which is when it was asked last.
 	mu       sync.Mutex
+	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
 	tried    time.Time
 }
@@ -59,8 +66,13 @@ func New(o Options) *Verifier {
 	if o.Clock == nil {
 		o.Clock = core.SystemClock{}
 	}
-	transport := &sparing{transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, clock: o.Clock, asked: map[string]time.Time{}}
-	return &Verifier{options: o, client: &http.Client{Transport: transport, Timeout: fetchTime}}
+	connections := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	transport := &sparing{transport: connections, clock: o.Clock, asked: map[string]time.Time{}}
+	return &Verifier{options: o, client: &http.Client{Transport: transport, Timeout: fetchTime}, exchange: &http.Client{
+		Transport: connections, Timeout: fetchTime,
+		// A redirect would take the code and the client's secret elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // Close closes the connections that are kept.
@@ -112,8 +124,16 @@ func (v *Verifier) ready() (*oidc.IDTokenVerifier, error) {
 	if err != nil {
 		return nil, away(err)
 	}
+	v.provider = provider
 	v.verifier = provider.Verifier(&oidc.Config{ClientID: v.options.Audience, Now: v.options.Clock.Now})
 	return v.verifier, nil
+}
+
+// known is the issuer, once it has answered: see [Verifier.ready].
+func (v *Verifier) known() *oidc.Provider {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.provider
 }
 
 // errSpared is the answer to a request that comes too soon.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
@@ -140,6 +141,24 @@ func TestMetrics_CountCalls(t *testing.T) {
 			t.Errorf("%q, want\n%q", got, want)
 		}
 	})
+}
+
+// TestMetrics_ShowTheQueue: what waits, what runs, and for how long the oldest has waited.
+func TestMetrics_ShowTheQueue(t *testing.T) {
+	b := newBench(t)
+	b.want(`reflectory_jobs_queued{type="reflection"} 0`, `reflectory_job_oldest_wait_seconds{type="reflection"} 0`)
+	for _, user := range []string{"amy", "bob"} {
+		_, err := b.Host.Jobs.Enqueue(b.Ctx, &job.Request{UserID: user, Namespace: "team/" + user, Type: job.Reflection, Payload: json.RawMessage(`{}`)})
+		b.Must(err)
+		b.Config.Clock.(*coretest.Clock).Advance(time.Minute)
+	}
+	b.want(`reflectory_jobs_queued{type="reflection"} 2`, `reflectory_jobs_running{type="reflection"} 0`, `reflectory_job_oldest_wait_seconds{type="reflection"} 120`)
+	claimed, err := b.Host.Jobs.Claim(b.Ctx, "holder", job.Types())
+	b.Must(err)
+	if claimed.UserID != "amy" {
+		t.Fatalf("%s goes first", claimed.UserID)
+	}
+	b.want(`reflectory_jobs_queued{type="reflection"} 1`, `reflectory_jobs_running{type="reflection"} 1`, `reflectory_job_oldest_wait_seconds{type="reflection"} 60`)
 }
 
 // entry is the journal's entry of an event.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/plugin"
 )
 
@@ -25,7 +26,7 @@ func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "sse_subscribers", Help: "Streams of events that are followed.",
 		}, func() float64 { return float64(streams()) }),
-		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.Memories.States},
+		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.Memories.States}, &jobGauges{h.Jobs.Counts, h.Jobs.OldestWait},
 	)
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})
 }
@@ -74,6 +75,45 @@ func (g *pluginGauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(pluginBusy, prometheus.GaugeValue, s.busy, name)
 		out <- prometheus.MustNewConstMetric(pluginWaiting, prometheus.GaugeValue, s.waiting, name)
 		out <- prometheus.MustNewConstMetric(pluginBreaker, prometheus.GaugeValue, s.open, name)
+	}
+}
+
+// jobGauges are how the queue is.
+type jobGauges struct {
+	counts func(context.Context) ([]job.Count, error)
+	oldest func(context.Context) (map[job.Type]time.Duration, error)
+}
+
+var (
+	jobsQueued  = desc("jobs_queued", "Jobs that wait, by their type.", "type")
+	jobsRunning = desc("jobs_running", "Jobs that are worked on, by their type.", "type")
+	jobsOldest  = desc("job_oldest_wait_seconds", "How long ago the job was queued that waits the longest of those that may begin; 0 where none waits.", "type")
+)
+
+// Describe implements [prometheus.Collector].
+func (g *jobGauges) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{jobsQueued, jobsRunning, jobsOldest} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]. Where the queue can't be read, the gauges are
+// missing, and the others aren't.
+func (g *jobGauges) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTime)
+	defer cancel()
+	counts, err := g.counts(ctx)
+	if err != nil {
+		return
+	}
+	oldest, err := g.oldest(ctx)
+	if err != nil {
+		return
+	}
+	for _, c := range counts {
+		out <- prometheus.MustNewConstMetric(jobsQueued, prometheus.GaugeValue, float64(c.Queued), string(c.Type))
+		out <- prometheus.MustNewConstMetric(jobsRunning, prometheus.GaugeValue, float64(c.Running), string(c.Type))
+		out <- prometheus.MustNewConstMetric(jobsOldest, prometheus.GaugeValue, oldest[c.Type].Seconds(), string(c.Type))
 	}
 }
 

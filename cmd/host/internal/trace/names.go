@@ -30,6 +30,13 @@ const (
 	chat           = "chat"
 )
 
+// The names of OpenTelemetry's conventions for HTTP, which are stable.
+const (
+	httpMethod = attribute.Key("http.request.method")
+	httpRoute  = attribute.Key("http.route")
+	httpStatus = attribute.Key("http.response.status_code")
+)
+
 // The names of what the conventions have none for.
 const (
 	runID     = attribute.Key("reflectory.run.id")
@@ -42,6 +49,9 @@ const (
 	plugin    = attribute.Key("reflectory.plugin")
 	role      = attribute.Key("reflectory.role")
 	action    = attribute.Key("reflectory.memory.action")
+
+	operation = attribute.Key("reflectory.operation")
+	code      = attribute.Key("reflectory.code")
 
 	// Content: with --trace-content only.
 	output = attribute.Key("reflectory.output")

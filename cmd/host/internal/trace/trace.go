@@ -2,7 +2,7 @@
 // protocol, and is the only package that imports OpenTelemetry. It works only where an
 // operator names a collector, in OTEL_EXPORTER_OTLP_ENDPOINT.
 //
-// A run is a span, its iterations are spans below it, and calls of plugins and searches and
+// A request over HTTP is a span of the server, below the caller's. A run is a span, its iterations are spans below it, and calls of plugins and searches and
 // changes of memories are spans below those, or below nothing where they belong to no run. A
 // verdict is no span but a log event in the context of the call whose output was judged.
 //

@@ -160,6 +160,41 @@ func TestTracer_IsAPartOfTheCallersTrace(t *testing.T) {
 	}
 }
 
+// TestTracer_FollowsRequests by spans of the server below the caller's, above what is done
+// for them; one that failed says so, one that was refused doesn't.
+func TestTracer_FollowsRequests(t *testing.T) {
+	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	c := newCollector(t)
+	tracer := c.tracer(false)
+	named := core.WithTrace(t.Context(), core.Trace{ID: id, Parent: parent})
+	ctx, end := tracer.Request(named, "POST")
+	_, done := tracer.Work(ctx, core.Work{Kind: core.WorkSearch, Name: "recall"})
+	done(core.WorkOutcome{})
+	end(Request{Route: "/v1/recall", Operation: "memory_recall", Code: "ok", Status: 200})
+	for _, r := range []Request{{Code: "unauthenticated", Status: 401}, {Route: "/v1/runs", Operation: "run_list", Code: "store_io", Status: 503}, {Code: "panic"}} {
+		_, end := tracer.Request(named, "BREW")
+		end(r)
+	}
+	if err := tracer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"/POST /v1/recall SERVER http.request.method=POST http.response.status_code=200 http.route=/v1/recall reflectory.code=ok reflectory.operation=memory_recall",
+		"/POST /v1/recall/search_memory INTERNAL gen_ai.operation.name=search_memory reflectory.memory.action=recall",
+		"/_OTHER /v1/runs SERVER error.type=store_io http.request.method=_OTHER http.response.status_code=503 http.route=/v1/runs reflectory.code=store_io reflectory.operation=run_list failed: store_io",
+		"/_OTHER SERVER error.type=panic http.request.method=_OTHER reflectory.code=panic failed: panic",
+		"/_OTHER SERVER http.request.method=_OTHER http.response.status_code=401 reflectory.code=unauthenticated",
+	}, "\n")
+	if diff := cmp.Diff(want, c.tree()); diff != "" {
+		t.Error(diff)
+	}
+	for _, s := range c.spans {
+		if hex.EncodeToString(s.TraceId) != id || s.Kind == 2 && hex.EncodeToString(s.ParentSpanId) != parent {
+			t.Errorf("span %s is of %x below %x", s.Name, s.TraceId, s.ParentSpanId)
+		}
+	}
+}
+
 // TestTracer_NeedsACollector: it begins none that can't be spoken with, and says at the end
 // what couldn't be sent.
 func TestTracer_NeedsACollector(t *testing.T) {

@@ -55,6 +55,9 @@ func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request, v Visit) {
 // logout ends the session.
 func (p *Pages) logout(w http.ResponseWriter, r *http.Request) {
 	for _, cookie := range r.CookiesNamed(p.cookie()) {
+		if p.config.EndSession != nil {
+			p.config.EndSession(cookie.Value)
+		}
 		if err := p.config.Authority.CloseSession(r.Context(), cookie.Value); err != nil {
 			p.unavailable(w)
 			return

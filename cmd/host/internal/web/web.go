@@ -24,6 +24,10 @@ type Config struct {
 	Authority *access.Authority
 	// Authenticate says who asks; its errors are those of access.Authority.Authenticate.
 	Authenticate func(*http.Request) (core.Caller, error)
+	// Issuer is the name of who else says who somebody is, for whom there is a link to
+	// /login/oidc; "" is nobody. EndSession ends a session that was opened there.
+	Issuer     string
+	EndSession func(cookie string)
 	// Secure is whether browsers reach the pages over TLS.
 	Secure bool
 	// NoAuth is whether the server asks for no credentials, which each page says.
@@ -100,13 +104,15 @@ type page struct {
 	Caller core.Caller
 	// Problem is why a login was refused, and Wait whether too many were.
 	Problem string
+	// Issuer is who else says who somebody is; "" is nobody.
+	Issuer string
 	// To is where the browser goes on by itself; "" is nowhere.
 	To string
 }
 
 // show answers with a page.
 func (p *Pages) show(w http.ResponseWriter, status int, name string, data page) {
-	data.Version, data.NoAuth = p.config.Version, p.config.NoAuth
+	data.Version, data.NoAuth, data.Issuer = p.config.Version, p.config.NoAuth, p.config.Issuer
 	var text bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
 		http.Error(w, "the page can't be made", http.StatusInternalServerError)

@@ -1,0 +1,138 @@
+package identity
+
+import (
+	"html/template"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The paths of a browser's login.
+const (
+	// LoginPath sends a browser to the issuer, and CallbackPath is where it comes back.
+	LoginPath    = "/login/oidc"
+	CallbackPath = "/login/callback"
+)
+
+// said is the one page that this package shows: after the login, or instead of it. It isn't
+// a redirect: after one, a browser that comes from the issuer leaves out a cookie that only
+// pages of this server may send.
+var said = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Title}} · Reflectory</title>
+{{if .In}}<meta http-equiv="refresh" content="0; url=/">
+{{end}}<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/style.css">
+</head>
+<body>
+<main>
+<h1>{{.Title}}</h1>
+{{with .Problem}}<p class="problem" role="alert">{{.}}</p>
+{{end}}<p>{{if .In}}<a href="/">Continue</a>{{else}}<a href="/login">Sign in</a>{{end}}</p>
+</main>
+</body>
+</html>
+`))
+
+const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+
+// Browser answers browsers that log in by the issuer, at [LoginPath] and [CallbackPath].
+type Browser struct {
+	Verifier *Verifier
+	// Secure is whether browsers reach the server over TLS.
+	Secure bool
+}
+
+// Serve answers a request for one of the paths. failed counts a login that was refused, and
+// is how long its address has to wait for the next if there were too many.
+func (b Browser) Serve(w http.ResponseWriter, r *http.Request, failed func() time.Duration) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", policy)
+	switch {
+	case r.Method != http.MethodGet:
+		h.Set("Allow", http.MethodGet)
+		b.show(w, http.StatusMethodNotAllowed, "Sign in by the link.")
+	case r.URL.Path == LoginPath:
+		b.begin(w, r)
+	case r.URL.Path == CallbackPath:
+		b.finish(w, r, failed)
+	default:
+		b.show(w, http.StatusNotFound, "There is no such page.")
+	}
+}
+
+// begin sends the browser to the issuer. Its cookie is Lax: it has to come along when the
+// issuer sends the browser back.
+func (b Browser) begin(w http.ResponseWriter, r *http.Request) {
+	to, browser, err := b.Verifier.Begin()
+	if err != nil {
+		b.refuse(w, err, nil)
+		return
+	}
+	b.setCookie(w, b.loginCookie(), browser, loginTime, http.SameSiteLaxMode)
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// finish takes a browser that comes back.
+func (b Browser) finish(w http.ResponseWriter, r *http.Request, failed func() time.Duration) {
+	browser := ""
+	if cookies := r.CookiesNamed(b.loginCookie()); len(cookies) == 1 {
+		browser = cookies[0].Value
+	}
+	b.setCookie(w, b.loginCookie(), "", -time.Second, http.SameSiteLaxMode)
+	cookie, lasts, err := b.Verifier.Finish(r.Context(), browser, r.URL.Query())
+	if err != nil {
+		b.refuse(w, err, failed)
+		return
+	}
+	b.setCookie(w, access.CookieName(b.Secure), cookie, lasts, http.SameSiteStrictMode)
+	b.show(w, http.StatusOK, "")
+}
+
+// refuse says why there is no login.
+func (b Browser) refuse(w http.ResponseWriter, err error, failed func() time.Duration) {
+	switch {
+	case access.IsUnauthenticated(err):
+		if wait := failed(); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+			b.show(w, http.StatusTooManyRequests, "There were too many wrong logins. Wait a minute.")
+			return
+		}
+		b.show(w, http.StatusUnauthorized, "This login doesn't hold. Begin again, in the same browser, within ten minutes.")
+	case sdk.CodeOf(err) == sdk.Denied:
+		b.show(w, http.StatusForbidden, "You are known, but nothing is granted to you here. Ask the operator of this server.")
+	default:
+		w.Header().Set("Retry-After", "5")
+		b.show(w, http.StatusServiceUnavailable, "The issuer can't be asked now. Try again.")
+	}
+}
+
+// show answers with the page; with a problem, or none where somebody is signed in.
+func (b Browser) show(w http.ResponseWriter, status int, problem string) {
+	title := "Sign in"
+	if problem == "" {
+		title = "Signed in"
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = said.Execute(w, map[string]any{"Title": title, "Problem": problem, "In": problem == ""}) // who asked has gone
+}
+
+// loginCookie is the name of the cookie of a login that is under way.
+func (b Browser) loginCookie() string { return access.CookieName(b.Secure) + "-login" }
+
+func (b Browser) setCookie(w http.ResponseWriter, name, value string, lasts time.Duration, site http.SameSite) {
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, Secure: b.Secure, SameSite: site,
+	})
+}

@@ -1,0 +1,147 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A browser logs in by being sent to the issuer, which sends it back with a code. The code
+// is worth nothing to who reads it on the way: it is exchanged with a verifier that never
+// left this server (PKCE), it is good once, and only in the browser that was sent, which a
+// cookie shows. The token that it gives must be for this client, and name the nonce of this
+// login, so that no token of another login can be slipped in.
+
+const (
+	// loginTime is how long somebody has to log in at the issuer.
+	loginTime = 10 * time.Minute
+	// maxLogins is how many may be under way: one more ends the oldest.
+	maxLogins = 1000
+)
+
+// Client is what the issuer knows this server as, for browsers that log in.
+type Client struct {
+	// ID is the client's name there; "" is that no browser logs in by the issuer. Secret is
+	// its password, "" that of a public client, which PKCE alone protects.
+	ID, Secret string
+	// Scopes are what is asked for besides openid.
+	Scopes []string
+	// Callback is the URL that the issuer sends browsers back to, which it must know.
+	Callback string
+}
+
+// login is a login that is under way.
+type login struct {
+	state, verifier, nonce string
+	browser                [sha256.Size]byte
+	expires                time.Time
+}
+
+// logins are those under way, the oldest first.
+type logins struct {
+	mu   sync.Mutex
+	list []login
+}
+
+// add adds a login.
+func (l *logins) add(one login) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) >= maxLogins {
+		l.list = l.list[1:]
+	}
+	l.list = append(l.list, one)
+}
+
+// take removes the login of a state, and returns it if a browser began it in time.
+func (l *logins) take(state, browser string, now time.Time) (login, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, one := range l.list {
+		if subtle.ConstantTimeCompare([]byte(one.state), []byte(state)) != 1 {
+			continue
+		}
+		l.list = append(l.list[:i:i], l.list[i+1:]...)
+		key := sha256.Sum256([]byte(browser))
+		return one, key == one.browser && now.Before(one.expires)
+	}
+	return login{}, false
+}
+
+// Begin begins a login: the browser is sent to a URL of the issuer, and keeps a secret. The
+// errors are those of [Verifier.Authenticate].
+func (v *Verifier) Begin() (to, browser string, err error) {
+	if _, err := v.ready(); err != nil {
+		return "", "", err
+	}
+	one := login{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expires: v.options.Clock.Now().Add(loginTime)}
+	browser = rand.Text()
+	one.browser = sha256.Sum256([]byte(browser))
+	v.logins.add(one)
+	return v.config().AuthCodeURL(one.state, oidc.Nonce(one.nonce), oauth2.S256ChallengeOption(one.verifier)), browser, nil
+}
+
+// Finish takes what the issuer sent a browser back with, which began the login with a
+// secret, and opens a session that lasts for a while. What doesn't hold has the answer of [access.IsUnauthenticated];
+// somebody whom the issuer knows, but no grant fits, is sdk.Denied, reason "grant_missing".
+func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values) (cookie string, lasts time.Duration, err error) {
+	now := v.options.Clock.Now()
+	one, began := v.logins.take(answer.Get("state"), browser, now)
+	issuer := answer.Get("iss") // not every issuer sends it
+	if !began || answer.Get("code") == "" || issuer != "" && issuer != v.options.Issuer {
+		return "", 0, access.Unauthenticated()
+	}
+	ctx, done := context.WithTimeout(oidc.ClientContext(ctx, v.exchange), fetchTime)
+	defer done()
+	token, err := v.config().Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(one.verifier))
+	if err != nil { // its words may have parts of what was exchanged
+		return "", 0, access.Unauthenticated()
+	}
+	caller, err := v.loggedIn(ctx, token, one.nonce)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(caller.Scopes) == 0 {
+		return "", 0, sdk.Errorf(sdk.Denied, "grant_missing", "the issuer knows %s, to whom nothing is granted here", core.Cut(caller.Subject)).
+			WithHint("ask the operator for a grant")
+	}
+	return v.sessions.open(caller, now), access.SessionTime, nil
+}
+
+// loggedIn is who a token names that a code was exchanged for.
+func (v *Verifier) loggedIn(ctx context.Context, token *oauth2.Token, nonce string) (core.Caller, error) {
+	text, _ := token.Extra("id_token").(string)
+	if len(text) == 0 || len(text) > maxToken {
+		return core.Caller{}, access.Unauthenticated()
+	}
+	provider := v.known()
+	checked, err := provider.Verifier(&oidc.Config{ClientID: v.options.Client.ID, Now: v.options.Clock.Now}).Verify(ctx, text)
+	if err != nil || subtle.ConstantTimeCompare([]byte(checked.Nonce), []byte(nonce)) != 1 {
+		return core.Caller{}, access.Unauthenticated()
+	}
+	claims := map[string]any{}
+	if err := checked.Claims(&claims); err != nil {
+		return core.Caller{}, access.Unauthenticated()
+	}
+	return v.options.Mapping.Caller(claims)
+}
+
+// config is the client as the issuer knows it, once it has said where browsers log in.
+func (v *Verifier) config() *oauth2.Config {
+	c := v.options.Client
+	return &oauth2.Config{
+		ClientID: c.ID, ClientSecret: c.Secret, Endpoint: v.known().Endpoint(), RedirectURL: c.Callback,
+		Scopes: append([]string{oidc.ScopeOpenID}, c.Scopes...),
+	}
+}

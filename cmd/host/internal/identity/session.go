@@ -1,0 +1,97 @@
+package identity
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+)
+
+// Who logged in by the issuer has a session that only this process knows: what the issuer
+// said, and what that is worth here, may be otherwise at the next start, and to start again
+// is how an operator ends all of them at once. The cookie's secret isn't kept, only its hash.
+
+const (
+	// maxSessions is how many sessions there are, and maxOwnSessions how many somebody has:
+	// one more ends the oldest.
+	maxSessions    = 10_000
+	maxOwnSessions = 32
+)
+
+// session is a browser that is logged in.
+type session struct {
+	key     [sha256.Size]byte
+	caller  core.Caller
+	expires time.Time
+}
+
+// sessions are the browsers that are logged in, the oldest first.
+type sessions struct {
+	mu   sync.Mutex
+	list []session
+}
+
+// open makes a session, and returns what goes into its cookie. That has the form of the
+// host's own sessions, so that it is kept out of logs as they are.
+func (s *sessions) open(caller core.Caller, now time.Time) string {
+	var secret [40]byte
+	_, _ = rand.Read(secret[:]) // it never fails
+	cookie := "rfs_" + hex.EncodeToString(secret[:8]) + "_" + hex.EncodeToString(secret[8:])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(one session) bool { return !now.Before(one.expires) })
+	own := 1
+	for i := len(s.list) - 1; i >= 0; i-- {
+		if s.list[i].caller.Subject != caller.Subject {
+			continue
+		}
+		if own++; own > maxOwnSessions {
+			s.list = slices.Delete(s.list, i, i+1)
+		}
+	}
+	if len(s.list) >= maxSessions {
+		s.list = slices.Delete(s.list, 0, 1)
+	}
+	s.list = append(s.list, session{sha256.Sum256([]byte(cookie)), caller, now.Add(access.SessionTime)})
+	return cookie
+}
+
+// find is whose a cookie is, as long as the session lasts.
+func (s *sessions) find(cookie string, now time.Time) (core.Caller, bool) {
+	key := sha256.Sum256([]byte(cookie))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.list {
+		if one.key == key && now.Before(one.expires) {
+			caller := one.caller
+			caller.Scopes, caller.Namespaces = slices.Clone(caller.Scopes), slices.Clone(caller.Namespaces)
+			return caller, true
+		}
+	}
+	return core.Caller{}, false
+}
+
+// end ends a session; one that isn't there has ended.
+func (s *sessions) end(cookie string) {
+	key := sha256.Sum256([]byte(cookie))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(one session) bool { return one.key == key })
+}
+
+// Session says whose a session's cookie is; false where it is none of these sessions.
+func (v *Verifier) Session(cookie string) (core.Caller, bool) {
+	if !strings.HasPrefix(cookie, "rfs_") {
+		return core.Caller{}, false
+	}
+	return v.sessions.find(cookie, v.options.Clock.Now())
+}
+
+// EndSession ends the session of a cookie.
+func (v *Verifier) EndSession(cookie string) { v.sessions.end(cookie) }

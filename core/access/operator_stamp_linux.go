@@ -1,0 +1,33 @@
+package access
+
+import (
+	"syscall"
+	"time"
+)
+
+// stamp says whether a file is still the one that was read, as it was then. The system sets
+// its time of change whenever anything of the file is changed, and nobody else can.
+type stamp struct {
+	device, inode uint64
+	size          int64
+	mode, owner   uint32
+	changed       syscall.Timespec
+}
+
+// stampOf is the stamp of a file, without following a link.
+func stampOf(path string) (stamp, bool) {
+	var s syscall.Stat_t
+	if err := syscall.Lstat(path, &s); err != nil {
+		return stamp{}, false
+	}
+	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mode, s.Uid, s.Ctim}, true //nolint:unconvert // it is another type on some processors
+}
+
+// settleTime is longer than the steps of the clock that files are stamped by.
+const settleTime = 2 * time.Second
+
+// settled reports whether a change from now on gives the file another stamp: its last one is
+// over for longer than two changes may have the same time.
+func (s stamp) settled(now time.Time) bool {
+	return now.Sub(time.Unix(s.changed.Unix())) > settleTime
+}
