@@ -101,6 +101,7 @@ func offerJobs(ctx context.Context, a *App) []string {
 }
 
 func jobStatuses(context.Context, *App) []string { return texts(job.Statuses()) }
+func statsScopes(context.Context, *App) []string { return texts(operation.StatsScopes()) }
 func jobTypes(context.Context, *App) []string    { return texts(job.Types()) }
 
 func offerWorkflows(ctx context.Context, a *App) []string {

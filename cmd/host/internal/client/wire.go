@@ -20,6 +20,8 @@ const (
 	VersionHeader = "Reflectory-Version"
 	// PiecesHeader is "true" where pieces of outputs are wanted among the events.
 	PiecesHeader = "Reflectory-Pieces"
+	// QueueHeader is "true" where a job is to do what may take long and, of an answer, where one does.
+	QueueHeader = "Reflectory-Queue"
 	// FramesType asks for the answer in frames, see [Frame], over the socket only: with what
 	// happens meanwhile, and with a result that comes with an error.
 	FramesType = "application/vnd.reflectory.frames"
