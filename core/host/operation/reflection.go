@@ -78,7 +78,7 @@ type ReflectionEnqueued struct {
 	JobID    string     `json:"job_id,omitempty"`
 	QueuedAt *time.Time `json:"queued_at,omitempty"`
 	// ETASeconds is about how long it takes.
-	ETASeconds int `json:"eta_seconds,omitempty"`
+	ETASeconds *int `json:"eta_seconds,omitempty"`
 	// Reason says why nothing was due.
 	Reason string `json:"reason,omitempty"`
 	// RetryAfterSeconds is when the user may force one again.
@@ -144,9 +144,8 @@ func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*Re
 	case answer.Job == nil:
 		return &ReflectionEnqueued{Status: ReflectionNotTriggered, Reason: answer.Reason}, nil
 	}
-	return &ReflectionEnqueued{
-		Status: string(answer.Job.Status), JobID: answer.Job.ID, QueuedAt: &answer.Job.QueuedAt, ETASeconds: int(answer.ETA.Seconds()),
-	}, nil
+	eta := int(answer.ETA.Seconds())
+	return &ReflectionEnqueued{Status: string(answer.Job.Status), JobID: answer.Job.ID, QueuedAt: &answer.Job.QueuedAt, ETASeconds: &eta}, nil
 }
 
 // ReflectionStatus names a reflection.
