@@ -189,7 +189,7 @@ type ReflectionProgress struct {
 // reflectionPage is how many insights and procedures an answer has of each.
 const reflectionPage = 20
 
-// findReflection finds a reflection that the caller may know of; nil for none. One of
+// findReflection finds a reflection, without what it came to, that the caller may know of; nil for none. One of
 // another user, of a namespace that the caller doesn't reach or that isn't a reflection is
 // none, like one that never was.
 func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.Job, error) {
@@ -200,7 +200,7 @@ func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.J
 		}
 		jobID = cmp.Or(whole, jobID)
 	}
-	j, err := c.Host.Jobs.Get(ctx, jobID)
+	j, err := c.Host.Jobs.Peek(ctx, jobID)
 	switch {
 	case sdk.ReasonOf(err) == job.NotFound:
 		return nil, nil
@@ -229,6 +229,9 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 	case job.StatusFailed:
 		p.Reason = j.Reason
 	default:
+		if j, err = c.Host.Jobs.Get(ctx, j.ID); err != nil {
+			return nil, err
+		}
 		p.CompletedAt = j.CompletedAt
 		if err := c.addMade(ctx, p, j, in); err != nil {
 			return nil, err
