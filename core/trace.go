@@ -33,6 +33,15 @@ func ParseTraceparent(header string) (Trace, bool) {
 	return Trace{ID: parts[2], Parent: parts[3], Unsampled: !sampled}, true
 }
 
+// String is the traceparent header of a trace that has a parent.
+func (t Trace) String() string {
+	flags := "01"
+	if t.Unsampled {
+		flags = "00"
+	}
+	return "00-" + t.ID + "-" + t.Parent + "-" + flags
+}
+
 type traceKey struct{}
 
 // WithTrace returns a context of work that belongs to a trace.

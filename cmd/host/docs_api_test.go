@@ -111,7 +111,7 @@ func objectsIn(s *shapes) []shape {
 // routeOf describes an operation's route and request.
 func routeOf(t *testing.T, s *shapes, document *apiDocument, o operation.Operation) apiRoute {
 	rt := apiRoute{
-		Route: o.Method + " " + o.Path, Name: o.Name, Doc: o.Doc, Scope: string(o.Scope), Command: commandOf(t, o), Streams: o.Body,
+		Route: o.Method + " " + o.Path, Name: o.Name, Doc: o.Doc, Scope: scopesOf(o), Command: commandOf(t, o), Streams: o.Body,
 	}
 	for _, note := range []struct {
 		holds bool
@@ -154,13 +154,21 @@ func (b apiSchema) text() string {
 	return ""
 }
 
+// scopesOf are the scopes of which a caller needs one.
+func scopesOf(o operation.Operation) string {
+	if o.Or != "" {
+		return string(o.Scope) + "` or `" + string(o.Or)
+	}
+	return string(o.Scope)
+}
+
 // scopeRows are the scopes with the operations that need each.
 func scopeRows() [][2]string {
 	var rows [][2]string
 	for _, scope := range core.Scopes() {
 		var names []string
 		for _, o := range operation.Table() {
-			if o.Scope == scope {
+			if o.Scope == scope || o.Or == scope {
 				names = append(names, code(o.Name))
 			}
 		}

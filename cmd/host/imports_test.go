@@ -162,7 +162,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},
 
-	"cmd/host/internal/mcpserver": {"cmd/host/internal/client", "core", "core/host/operation", "sdk"},
+	"cmd/host/internal/mcpserver": {"cmd/host/internal/client", "core", "core/host/operation", "core/job", "sdk"},
 
 	"examples":                {},
 	"examples/wasm-evaluator": {"sdk", "sdk/guest"},

@@ -39,7 +39,7 @@ func TestFigures(t *testing.T) {
 			return err
 		}))
 	}, func() { held = append(held, claim().Held) }, func() {
-		if _, err := r.Get(ctx, running.ID); err != nil {
+		if _, err := r.Peek(ctx, running.ID); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -18,7 +18,7 @@ const below = "/**"
 
 // scoped refuses a caller that lacks an operation's scope.
 func (c *Call) scoped(o *Operation) error {
-	if c.caller.Has(o.Scope) {
+	if o.May(c.caller) {
 		return nil
 	}
 	return sdk.Errorf(sdk.Denied, "scope_denied", "%s needs the scope %s, which the caller doesn't have", o.Name, o.Scope).
@@ -75,8 +75,12 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 	for i, s := range c.caller.Scopes {
 		scopes[i] = string(s)
 	}
+	needs := o.Scope
+	if !c.caller.Has(needs) && o.May(c.caller) {
+		needs = o.Or
+	}
 	answer := c.Host.Policies.Access(ctx, &core.AccessInput{
-		Subject: c.caller.Subject, Local: c.caller.Subject == core.OperatorSubject, Operation: o.Name, Scope: string(o.Scope),
+		Subject: c.caller.Subject, Local: c.caller.Subject == core.OperatorSubject, Operation: o.Name, Scope: string(needs),
 		Namespace: strings.TrimSuffix(namespace, below), Scopes: scopes, Namespaces: c.caller.Namespaces,
 	})
 	if answer.Allow {

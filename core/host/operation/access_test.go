@@ -38,7 +38,7 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 			}
 			whose[outcome] = append(whose[outcome], c.name)
 		}
-		fmt.Fprintf(&golden, "%s: %s %s, %s\n", o.Name, o.Method, o.Path, o.Scope)
+		fmt.Fprintf(&golden, "%s: %s %s, %s\n", o.Name, o.Method, o.Path, scopes(o))
 		slices.Sort(outcomes)
 		for _, outcome := range outcomes {
 			fmt.Fprintf(&golden, "    %s: %s\n", outcome, strings.Join(whose[outcome], ", "))
@@ -50,6 +50,14 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 		}
 	}
 	coretest.Golden(t, "access.golden", golden.String())
+}
+
+// scopes are the scopes of which a caller needs one.
+func scopes(o operation.Operation) string {
+	if o.Or != "" {
+		return string(o.Scope) + " or " + string(o.Or)
+	}
+	return string(o.Scope)
 }
 
 // TestNothingIsLearntElsewhere has callers who don't reach what a request is about ask for

@@ -3,10 +3,13 @@ package operation
 import (
 	"context"
 	"encoding/json"
-	"github.com/reflectory/reflectory/core/job"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/state"
@@ -68,6 +71,12 @@ func (in *Evaluate) check() error {
 	return err
 }
 
+// asksModel implements modelled.
+func (in *Evaluate) asksModel(c *Call) bool {
+	single, err := in.load()
+	return err == nil && c.asksModel(single)
+}
+
 func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResult, error) {
 	single, err := in.load()
 	if err != nil {
@@ -111,6 +120,26 @@ func (in *Correct) load() (*workflow.Single, error) {
 func (in *Correct) check() error {
 	_, err := in.load()
 	return err
+}
+
+// asksModel implements modelled.
+func (in *Correct) asksModel(c *Call) bool {
+	single, err := in.load()
+	return err == nil && c.asksModel(single)
+}
+
+// asksModel reports whether a step may ask a model: by the shipped plugin for that, or by one
+// that asks for a network or for the host's model. A plugin that isn't there is an error soon.
+func (c *Call) asksModel(single *workflow.Single) (asks bool) {
+	_ = c.withSet(func(set *install.Set) error { // what can't be read is the operation's error
+		for _, use := range single.Plugins {
+			p := set.Find(use.Plugin)
+			asks = asks || use.Plugin == workflow.LLMPlugin ||
+				p != nil && p.Package != nil && (len(p.Package.Capabilities.Network) > 0 || slices.Contains(p.Package.Capabilities.Host, plugin.ServiceLLM))
+		}
+		return nil
+	})
+	return asks
 }
 
 func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, error) {

@@ -19,15 +19,16 @@ import (
 // A job is in a namespace, and a user's. To a caller who doesn't reach the namespace, or
 // whose it isn't, it isn't there, with the same words as one that never was: see sees.
 
-// jobs are the operations on background work.
+// jobs are the operations on background work. Who may have outputs judged, or workflows run,
+// may look at the jobs that do it.
 func jobs() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "job_list", Method: "GET", Path: "/v1/jobs", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
+			Name: "job_list", Method: "GET", Path: "/v1/jobs", Scope: core.ScopeRun, Or: core.ScopeEvaluate, ReadOnly: true, Idempotent: true,
 			Doc: "List jobs, the newest first.",
 		}, ofJobs, jobList),
 		define(Operation{
-			Name: "job_get", Method: "GET", Path: "/v1/jobs/{id}", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
+			Name: "job_get", Method: "GET", Path: "/v1/jobs/{id}", Scope: core.ScopeRun, Or: core.ScopeEvaluate, ReadOnly: true, Idempotent: true,
 			Doc: "Show a job with what it was asked to do and what came of it.",
 		}, ofJob(func(in *JobGet) (*string, string) { return &in.ID, in.UserID }), jobGet),
 		define(Operation{
@@ -35,7 +36,7 @@ func jobs() []Operation {
 			Doc: "Queue maintenance of a namespace.",
 		}, inNamespace(func(in *JobEnqueue) *string { return &in.Namespace }), jobEnqueue),
 		define(Operation{
-			Name: "job_cancel", Method: "POST", Path: "/v1/jobs/{id}/cancel", Scope: core.ScopeRun, Idempotent: true,
+			Name: "job_cancel", Method: "POST", Path: "/v1/jobs/{id}/cancel", Scope: core.ScopeRun, Or: core.ScopeEvaluate, Idempotent: true,
 			Doc: "End a job that waits, or ask one that runs to stop.",
 		}, ofJob(func(in *JobCancel) (*string, string) { return &in.ID, in.UserID }), jobCancel),
 	}
@@ -282,6 +283,17 @@ func (o *Operation) AsJob() (Operation, bool) {
 	q.Long, q.ReadOnly, q.Idempotent, q.out = false, false, false, reflect.TypeFor[JobQueued]()
 	q.do = func(ctx context.Context, c *Call, in any) (any, error) { return c.queue(ctx, o, in) }
 	return q, true
+}
+
+// modelled is a request that takes long only where it asks a model.
+type modelled interface{ asksModel(c *Call) bool }
+
+// mayTakeLong reports whether a job should do an operation, rather than its caller wait.
+func (c *Call) mayTakeLong(o *Operation, in any) bool {
+	if r, is := in.(modelled); is && !r.asksModel(c) {
+		return false
+	}
+	return o.Long && o.Job != ""
 }
 
 // checked is a request in which something can be wrong that is known before it is done.

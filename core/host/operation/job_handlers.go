@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -52,10 +53,53 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 		}
 	}}
 	if asked.RunID != "" {
+		c.Events = runProgress(c.nodes(ctx, in), j.Progress)
 		return runJob(ctx, c, &o, in, j)
 	}
 	out, err := o.Do(ctx, c, in)
 	return outcome(in, out, err)
+}
+
+// nodes is how many nodes the workflow has that a request runs, or goes on with; 0 where that
+// isn't known, which then is what is wrong with the job.
+func (c *Call) nodes(ctx context.Context, in any) int {
+	var plan *workflow.Plan
+	var err error
+	switch in := in.(type) {
+	case *RunStart:
+		plan, _, err = in.load()
+	case *RunResume:
+		var run *core.Run
+		if run, err = c.Host.Runs.Get(ctx, in.ID); err == nil {
+			plan, err = workflow.Load(run.Source, host.LoadOptions())
+		}
+	}
+	if err != nil || plan == nil {
+		return 0
+	}
+	return len(plan.Nodes)
+}
+
+// runProgress tells how far a run is by its events: the nodes that are done, and of a loop the
+// iterations. A run may visit nodes again, so that it is never done before its end.
+func runProgress(nodes int, tell func(float64)) func(core.Event) {
+	const most = 0.99
+	done, part := 0, 0.0
+	return func(e core.Event) {
+		switch e := e.(type) {
+		case core.IterationStarted:
+			part = float64(e.Iteration-1) / float64(max(e.Max, 1))
+		case core.AttemptJudged:
+			part = float64(e.Attempt.Iteration) / float64(max(e.Max, 1))
+		case core.NodeEnded:
+			done, part = done+1, 0
+		default:
+			return
+		}
+		if nodes > 0 {
+			tell(min((float64(done)+part)/float64(nodes), most))
+		}
+	}
 }
 
 // outcome is what a job comes to by an operation's result. What a service says to wait for

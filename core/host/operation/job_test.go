@@ -91,6 +91,26 @@ func TestJob_DoesWhatTheOperationDoes(t *testing.T) {
 	}
 }
 
+// TestJob_ResultIsTheOperations: of a run its end, which the job only names.
+func TestJob_ResultIsTheOperations(t *testing.T) {
+	w := newWorld(t)
+	ran, err := queued(w, core.Operator(operationtest.Agent), "run_start", &operation.RunStart{Workflow: notesYAML, Namespace: here})
+	w.Must(err)
+	look := func() *operation.JobResult {
+		return try[operation.JobResult](w, "job_result", &operation.JobResultGet{ID: ran.JobID})
+	}
+	if got := look(); got.Status != job.StatusQueued || got.Operation != "run_start" || got.RunID != ran.RunID || got.Result != nil || got.Reason != "" {
+		t.Errorf("%+v", got)
+	}
+	work(w)
+	run, err := w.Host.Runs.Get(w.Ctx, ran.RunID)
+	w.Must(err)
+	got := look()
+	if want, _ := json.Marshal(operation.RunEnded{Run: run}); got.Status != job.StatusCompleted || string(got.Result) != string(want) || got.Progress != 1 || got.Reason != job.Done {
+		t.Errorf("%+v: %s, want %s", got, got.Result, want)
+	}
+}
+
 // TestJob_OfWhatIsRefused: what is wrong with a request is said at once, and makes no job.
 func TestJob_OfWhatIsRefused(t *testing.T) {
 	w := newWorld(t)

@@ -30,8 +30,8 @@ type Operation struct {
 	Method, Path string
 	// Doc describes it in one line.
 	Doc string
-	// Scope is what a caller must have.
-	Scope core.Scope
+	// Scope is what a caller must have, or, where it is set, Or: see [Operation.May].
+	Scope, Or core.Scope
 	// ReadOnly is whether it changes nothing, except counts and records of its use.
 	ReadOnly bool
 	// Destructive is whether it removes something.
@@ -67,10 +67,17 @@ const Deadline = 10 * time.Second
 func (o *Operation) In() reflect.Type  { return o.in }
 func (o *Operation) Out() reflect.Type { return o.out }
 
+// May reports whether a caller has a scope that the operation needs.
+func (o *Operation) May(c core.Caller) bool { return c.Has(o.Scope) || o.Or != "" && c.Has(o.Or) }
+
 // Call is a call without its request. Its caller is in the context.
 type Call struct {
 	// Host does the operation.
 	Host *host.Host
+	// Queue has a job do what may take long, for a caller who waits for no model: the result is
+	// then a [JobQueued], at once. What asks no model, such as a check against a schema, and an
+	// operation that is never a job are done within the call.
+	Queue bool
 	// Events is called with what happens during the call, in order; nil drops it. Pieces
 	// includes the pieces of outputs.
 	Events func(core.Event)
@@ -131,7 +138,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), discoveries(), dreams(), dreamPasses(), jobs(), reflections(), stats(), snapshots(),
+		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), discoveries(), dreams(), dreamPasses(), jobs(), jobResults(), reflections(), stats(), snapshots(),
 	)
 }
 
@@ -187,6 +194,11 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 		return nil, sdk.Errorf(sdk.Internal, "request_type", "operation %s takes a *%s, not a %T", o.Name, o.in.Name(), in)
 	}
 	c.caller, c.operation = core.CallerOf(ctx), o
+	if c.Queue && c.mayTakeLong(o, in) {
+		queued, _ := o.AsJob()
+		c.Queue = false
+		return queued.Do(ctx, c, in)
+	}
 	keyed, err := c.keyed(o)
 	if err != nil {
 		return nil, err

@@ -33,13 +33,6 @@ func reflections() []Operation {
 			Name: "reflection_cancel", Method: "POST", Path: "/v1/reflect/{job_id}/cancel", Scope: core.ScopeMemoryWrite, Idempotent: true,
 			Doc: "End a reflection that waits, or ask one that runs to stop.",
 		}, onHost[ReflectionCancel], reflectionCancel),
-		define(Operation{
-			Name: "reflection_stats", Method: "GET", Path: "/v1/stats/reflection", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show what was observed since the last reflection, and when the next one is due.",
-		}, inNamespace(func(in *ReflectionStats) *string {
-			in.Namespace = reflectedIn(in.UserID, in.Namespace)
-			return &in.Namespace
-		}), reflectionStats),
 	}
 }
 
@@ -85,7 +78,7 @@ type ReflectionEnqueued struct {
 	JobID    string     `json:"job_id,omitempty"`
 	QueuedAt *time.Time `json:"queued_at,omitempty"`
 	// ETASeconds is about how long it takes.
-	ETASeconds int `json:"eta_seconds,omitempty"`
+	ETASeconds *int `json:"eta_seconds,omitempty"`
 	// Reason says why nothing was due.
 	Reason string `json:"reason,omitempty"`
 	// RetryAfterSeconds is when the user may force one again.
@@ -95,11 +88,19 @@ type ReflectionEnqueued struct {
 // ofReflection is where a reflection is done.
 func ofReflection(_ context.Context, c *Call, in *ReflectionEnqueue) (place, error) {
 	in.Namespace = cmp.Or(reflectedIn(in.UserID, in.Namespace), c.Host.Settings().Namespace.Value)
-	if in.UserID != "" && (!core.ValidID(in.UserID) || core.CheckNamespace(in.UserID) != nil) {
-		return place{}, sdk.Errorf(sdk.Invalid, "user_id_invalid", "user_id %q can't name a user", core.Cut(in.UserID)).
-			WithHint("write 1 to %d of A-Z a-z 0-9 _ : . @ -", core.MaxIDBytes).WithDetail("field", "user_id")
+	if err := checkUser(in.UserID); err != nil {
+		return place{}, err
 	}
 	return place{namespaces: []string{in.Namespace}}, nil
+}
+
+// checkUser refuses an id that can't name a user; "" names nobody.
+func checkUser(userID string) error {
+	if userID == "" || core.ValidID(userID) && core.CheckNamespace(userID) == nil {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "user_id_invalid", "user_id %q can't name a user", core.Cut(userID)).
+		WithHint("write 1 to %d of A-Z a-z 0-9 _ : . @ -", core.MaxIDBytes).WithDetail("field", "user_id")
 }
 
 // check reports what is wrong with a request in itself.
@@ -143,9 +144,8 @@ func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*Re
 	case answer.Job == nil:
 		return &ReflectionEnqueued{Status: ReflectionNotTriggered, Reason: answer.Reason}, nil
 	}
-	return &ReflectionEnqueued{
-		Status: string(answer.Job.Status), JobID: answer.Job.ID, QueuedAt: &answer.Job.QueuedAt, ETASeconds: int(answer.ETA.Seconds()),
-	}, nil
+	eta := int(answer.ETA.Seconds())
+	return &ReflectionEnqueued{Status: string(answer.Job.Status), JobID: answer.Job.ID, QueuedAt: &answer.Job.QueuedAt, ETASeconds: &eta}, nil
 }
 
 // ReflectionStatus names a reflection.
@@ -189,7 +189,7 @@ type ReflectionProgress struct {
 // reflectionPage is how many insights and procedures an answer has of each.
 const reflectionPage = 20
 
-// findReflection finds a reflection that the caller may know of; nil for none. One of
+// findReflection finds a reflection, without what it came to, that the caller may know of; nil for none. One of
 // another user, of a namespace that the caller doesn't reach or that isn't a reflection is
 // none, like one that never was.
 func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.Job, error) {
@@ -200,7 +200,7 @@ func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.J
 		}
 		jobID = cmp.Or(whole, jobID)
 	}
-	j, err := c.Host.Jobs.Get(ctx, jobID)
+	j, err := c.Host.Jobs.Peek(ctx, jobID)
 	switch {
 	case sdk.ReasonOf(err) == job.NotFound:
 		return nil, nil
@@ -229,6 +229,9 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 	case job.StatusFailed:
 		p.Reason = j.Reason
 	default:
+		if j, err = c.Host.Jobs.Get(ctx, j.ID); err != nil {
+			return nil, err
+		}
 		p.CompletedAt = j.CompletedAt
 		if err := c.addMade(ctx, p, j, in); err != nil {
 			return nil, err
@@ -304,90 +307,4 @@ func reflectionCancel(ctx context.Context, c *Call, in *ReflectionCancel) (*Refl
 		return nil, err
 	}
 	return &ReflectionCancelled{string(done.Status), done.Changed}, nil
-}
-
-// ReflectionStats names a user or a namespace.
-type ReflectionStats struct {
-	// UserID is a user, whose namespace is users/ and this id; Namespace is another one, ""
-	// the configured one.
-	UserID    string `json:"user_id,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
-}
-
-// ReflectionFigures are what there is of reflections in a namespace.
-type ReflectionFigures struct {
-	// PendingJobs and RunningJobs are of the namespace's user there.
-	PendingJobs int `json:"pending_jobs"`
-	RunningJobs int `json:"running_jobs"`
-	// LastCompletedJob is null before the first.
-	LastCompletedJob *ReflectionCompleted `json:"last_completed_job"`
-	Triggers         ReflectionTriggers   `json:"triggers"`
-}
-
-// ReflectionCompleted is a completed reflection in short.
-type ReflectionCompleted struct {
-	JobID           string     `json:"job_id"`
-	CompletedAt     *time.Time `json:"completed_at"`
-	InsightsCreated int        `json:"insights_created"`
-}
-
-// ReflectionTriggers are what was observed since the last reflection, and the thresholds.
-type ReflectionTriggers struct {
-	reflection.Due
-	Thresholds ReflectionThresholds `json:"thresholds"`
-	// RestUntil is until when observations queue nothing, after reflections that failed.
-	RestUntil *time.Time `json:"rest_until,omitempty"`
-}
-
-// ReflectionThresholds are governance's; 0 is never.
-type ReflectionThresholds struct {
-	Importance   float64 `json:"importance"`
-	Observations float64 `json:"observations"`
-	Hours        float64 `json:"hours"`
-}
-
-func reflectionStats(ctx context.Context, c *Call, in *ReflectionStats) (*ReflectionFigures, error) {
-	if err := core.CheckNamespace(in.Namespace); err != nil {
-		return nil, err
-	}
-	state, err := c.Host.ReflectionState(ctx, in.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	f := &ReflectionFigures{Triggers: ReflectionTriggers{Due: *state.Due, Thresholds: ReflectionThresholds(state.Thresholds), RestUntil: state.RestUntil}}
-	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
-	jobs, _, err := c.Host.Jobs.List(ctx, job.ListFilter{
-		UserID: userID, Type: job.Reflection, Limit: MaxLimit, May: func(_, namespace string) bool { return namespace == in.Namespace },
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, j := range jobs {
-		switch j.Status {
-		case job.StatusQueued:
-			f.PendingJobs++
-		case job.StatusRunning:
-			f.RunningJobs++
-		case job.StatusCompleted:
-			if f.LastCompletedJob == nil {
-				if f.LastCompletedJob, err = c.completed(ctx, j.ID); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	return f, nil
-}
-
-// completed is a completed reflection in short.
-func (c *Call) completed(ctx context.Context, id string) (*ReflectionCompleted, error) {
-	j, err := c.Host.Jobs.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	var r reflection.Result
-	if bytes.HasPrefix(j.Result, []byte("{")) {
-		err = json.Unmarshal(j.Result, &r)
-	}
-	return &ReflectionCompleted{j.ID, j.CompletedAt, r.InsightsCreated}, err
 }

@@ -16,7 +16,7 @@ func stats() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "stats", Method: "GET", Path: "/v1/stats", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Count the memories by state and kind, the plugins, and the bytes of the store.",
+			Doc: "Count the memories by state and kind, the reflections, the plugins, and the bytes of the store.",
 		}, ofStats, statsGet),
 	}
 }
@@ -26,32 +26,37 @@ type StatsScope string
 
 // The parts of the statistics.
 const (
-	StatsAll     StatsScope = "all"
-	StatsMemory  StatsScope = "memory"
-	StatsPlugins StatsScope = "plugins"
-	StatsStore   StatsScope = "store"
+	StatsAll        StatsScope = "all"
+	StatsMemory     StatsScope = "memory"
+	StatsReflection StatsScope = "reflection"
+	StatsPlugins    StatsScope = "plugins"
+	StatsStore      StatsScope = "store"
 )
 
 // StatsScopes are the parts that there are.
 func StatsScopes() []StatsScope {
-	return []StatsScope{StatsAll, StatsMemory, StatsPlugins, StatsStore}
+	return []StatsScope{StatsAll, StatsMemory, StatsReflection, StatsPlugins, StatsStore}
 }
 
 // StatsGet selects statistics.
 type StatsGet struct {
 	// Scope is the part that is wanted; "" is all.
 	Scope StatsScope `json:"scope,omitempty"`
-	// Namespace is whose memories are counted; "" is every namespace that the caller
-	// reaches. Subtree takes the ones below too.
+	// UserID is whose reflections are counted: the namespace is then users/ and this id,
+	// unless Namespace says another. "" is everybody.
+	UserID string `json:"user_id,omitempty"`
+	// Namespace is where memories and reflections are counted; "" is every namespace that the
+	// caller reaches. Subtree takes the ones below too.
 	Namespace string `json:"namespace,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`
 }
 
 // Stats are the parts that were asked for.
 type Stats struct {
-	Memory  *memory.Counts `json:"memory,omitempty"`
-	Plugins *PluginStats   `json:"plugins,omitempty"`
-	Store   *StoreStats    `json:"store,omitempty"`
+	Memory     *memory.Counts   `json:"memory,omitempty"`
+	Reflection *ReflectionStats `json:"reflection,omitempty"`
+	Plugins    *PluginStats     `json:"plugins,omitempty"`
+	Store      *StoreStats      `json:"store,omitempty"`
 }
 
 // PluginStats counts the installed plugins, and the ones that can be run.
@@ -70,7 +75,10 @@ type StoreStats struct {
 // ofStats is where memories are counted: in the namespace that is named, or, filtered by
 // what the caller reaches, on the host.
 func ofStats(ctx context.Context, c *Call, in *StatsGet) (place, error) {
-	if in.Namespace == "" {
+	if err := checkUser(in.UserID); err != nil {
+		return place{}, err
+	}
+	if in.Namespace = reflectedIn(in.UserID, in.Namespace); in.Namespace == "" {
 		return place{}, nil
 	}
 	return inTree(func(in *StatsGet) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
@@ -84,6 +92,11 @@ func statsGet(ctx context.Context, c *Call, in *StatsGet) (out *Stats, err error
 	if in.wants(StatsMemory) {
 		out.Memory, err = c.Host.Memories.Counts(ctx, func(namespace string) bool { return in.countsIn(namespace) && c.reaches(namespace) })
 		if err != nil {
+			return nil, err
+		}
+	}
+	if in.wants(StatsReflection) {
+		if out.Reflection, err = c.reflectionStats(ctx, in); err != nil {
 			return nil, err
 		}
 	}

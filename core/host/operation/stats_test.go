@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 )
 
 // TestStats_CountWhatTheCallerReaches: memories are counted by state and kind, in a
@@ -41,6 +42,32 @@ func TestStats_CountWhatTheCallerReaches(t *testing.T) {
 		}
 		if only := c.in.Scope == operation.StatsMemory; (got.Store == nil) != only || (got.Plugins == nil) != only {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	w.ReflectionJob(here)
+	w.ReflectionJob(elsewhere)
+	for name, c := range map[string]struct {
+		caller  core.Caller
+		in      operation.StatsGet
+		pending int
+		due     string
+	}{
+		"all":                {all, operation.StatsGet{}, 2, "default"},
+		"own":                {me, operation.StatsGet{}, 1, ""},
+		"one namespace":      {me, operation.StatsGet{Namespace: here}, 1, here},
+		"a user's":           {all, operation.StatsGet{UserID: "anna"}, 0, "users/anna"},
+		"the system's there": {all, operation.StatsGet{UserID: job.SystemUser, Namespace: elsewhere}, 1, elsewhere},
+	} {
+		c.in.Scope = operation.StatsReflection
+		out, err := w.Do(c.caller, "stats", &c.in)
+		w.Must(err)
+		got := out.(*operation.Stats)
+		due := ""
+		if got.Reflection.Triggers != nil {
+			due = got.Reflection.Triggers.Namespace
+		}
+		if got.Memory != nil || got.Reflection.PendingJobs != c.pending || got.Reflection.RunningJobs != 0 || due != c.due {
+			t.Errorf("%s: %+v, due in %q", name, got.Reflection, due)
 		}
 	}
 	if _, err := w.Do(me, "stats", &operation.StatsGet{Namespace: elsewhere}); err == nil {

@@ -121,6 +121,7 @@ func offerSnapshots(ctx context.Context, a *App) (all []string) {
 }
 
 func jobStatuses(context.Context, *App) []string { return texts(job.Statuses()) }
+func statsScopes(context.Context, *App) []string { return texts(operation.StatsScopes()) }
 func jobTypes(context.Context, *App) []string    { return texts(job.Types()) }
 
 func offerWorkflows(ctx context.Context, a *App) []string {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -159,6 +160,86 @@ func (w *killWorld) checkJobs(acknowledged []operation.JobQueued) {
 			w.t.Errorf("job %s is %s (%s: %s), its run %s", j.ID, j.Status, j.Reason, j.Message, ran.Status)
 		}
 	}
+	ends := w.jobEnds()
+	for _, listed := range page.Items {
+		if ends[listed.ID] != 1 {
+			w.t.Errorf("job %s has %d ends", listed.ID, ends[listed.ID])
+		}
+	}
+	var runs struct{ Items []shownRun }
+	if w.json(&runs, "runs", "list"); len(runs.Items) != len(page.Items) {
+		w.t.Errorf("%d runs of %d jobs", len(runs.Items), len(page.Items))
+	}
+	if len(page.Items) > 0 {
+		w.checkTally()
+	}
+}
+
+// TestJobs_MaintenanceSurvivesAKillAtAnyMoment: a job of each type that an operator may ask for
+// ends once, whenever its server is killed, and the next server waits for nobody.
+func TestJobs_MaintenanceSurvivesAKillAtAnyMoment(t *testing.T) {
+	w := newKillWorld(t)
+	types := []job.Type{job.Revalidate, job.Reembed, job.Compact}
+	for i := range 30 {
+		w.took("memory", "observe", "--namespace", "team/a", "--content", fmt.Sprintf("memory %d", i))
+	}
+	kept := filepath.Join(w.dir, "kept")
+	if err := os.CopyFS(kept, os.DirFS(filepath.Join(w.dir, "data"))); err != nil {
+		t.Fatal(err)
+	}
+	for range kills(9) {
+		if err := errors.Join(os.RemoveAll(filepath.Join(w.dir, "data")), os.CopyFS(filepath.Join(w.dir, "data"), os.DirFS(kept))); err != nil {
+			t.Fatal(err)
+		}
+		cmd, at := w.serve()
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			<-time.After(rand.N(60 * time.Millisecond))
+			_ = cmd.Process.Kill()
+		}()
+		asked := 0
+		for _, kind := range types {
+			answer := w.ask(at, "POST", "/v1/jobs", operation.JobEnqueue{Type: kind, Namespace: "team/a"})
+			if answer == nil {
+				break
+			}
+			if _ = answer.Body.Close(); answer.StatusCode == http.StatusOK {
+				asked++
+			}
+		}
+		<-killed
+		_ = cmd.Wait()
+		w.checkMaintained(asked)
+	}
+}
+
+// checkMaintained has another server do what the killed one left of so many jobs.
+func (w *killWorld) checkMaintained(asked int) {
+	w.t.Helper()
+	cmd, at := w.serve()
+	defer w.terminate(cmd, cmd.Process)
+	var page operation.JobPage
+	if code := w.json(&page, "jobs", "list"); code != exitPassed || len(page.Items) < asked {
+		w.t.Fatalf("exit %d: %d jobs of %d that were acknowledged", code, len(page.Items), asked)
+	}
+	for _, listed := range page.Items {
+		w.awaitEnd(at, listed.ID)
+		var j job.Job
+		if w.json(&j, "jobs", "show", listed.ID); j.Status != job.StatusCompleted || j.Attempts > 2 {
+			w.t.Errorf("job %s of %s is %s (%s: %s) after %d attempts", j.ID, j.Type, j.Status, j.Reason, j.Message, j.Attempts)
+		}
+	}
+	for stream, ends := range w.jobEnds() {
+		if ends != 1 {
+			w.t.Errorf("job %s has %d ends", stream, ends)
+		}
+	}
+}
+
+// jobEnds counts the ends of the operator's jobs.
+func (w *killWorld) jobEnds() map[string]int {
+	w.t.Helper()
 	var events operation.Page[struct {
 		Type string
 		Data struct {
@@ -172,16 +253,5 @@ func (w *killWorld) checkJobs(acknowledged []operation.JobQueued) {
 			ends[e.Data.JobID]++
 		}
 	}
-	for _, listed := range page.Items {
-		if ends[listed.ID] != 1 {
-			w.t.Errorf("job %s has %d ends", listed.ID, ends[listed.ID])
-		}
-	}
-	var runs struct{ Items []shownRun }
-	if w.json(&runs, "runs", "list"); len(runs.Items) != len(page.Items) {
-		w.t.Errorf("%d runs of %d jobs", len(runs.Items), len(page.Items))
-	}
-	if len(page.Items) > 0 {
-		w.checkTally()
-	}
+	return ends
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,8 +26,8 @@ func mcpCommand(a *App) *cobra.Command {
 		Long: `Speak the Model Context Protocol on standard input and output, for an agent's
 program that starts this one. Calls go to the server that has the store of the
 data folder, if there is one. Without one this program opens the store, and is
-the server for other commands, a second mcp too, until it ends; then another
-takes the store.
+the server for other commands, a second mcp too, and works on jobs, until it
+ends; then another takes the store.
 
 Each tool that is listed takes a part of the agent's context: the profile agent
 has what an agent needs that remembers, loop adds workflows and the judging and
@@ -86,6 +87,7 @@ type keeper struct {
 
 	mu     sync.Mutex
 	server *httpapi.Server // nil where the store is another's
+	pool   *job.Pool       // works on the jobs of a store that is this program's
 	remote *client.Remote
 }
 
@@ -138,7 +140,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	return k.remote, nil
 }
 
-// take opens the store and listens on the socket, as a server without TCP.
+// take opens the store, works on its jobs and listens on the socket, as a server without TCP.
 func (k *keeper) take(ctx context.Context) (err error) {
 	a := k.app
 	// Not the call's context: the host stays after it.
@@ -148,12 +150,16 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	}
 	a.serving = &host.Server{} // on the socket only
 	var server *httpapi.Server
+	var pool *job.Pool
 	defer func() {
 		if err == nil {
 			return
 		}
 		if server != nil {
 			err = errors.Join(err, server.Stop())
+		}
+		if pool != nil {
+			err = errors.Join(err, stopPool(pool))
 		}
 		a.serving = nil
 		err = errors.Join(err, a.closeHost())
@@ -165,13 +171,19 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	if err := api.Ready(ctx); err != nil {
 		return err
 	}
+	if pool, err = h.NewPool(operation.Handlers(h)); err != nil {
+		return err
+	}
+	if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	server = httpapi.NewServer(context.Background(), api)
 	socket, err := httpapi.ListenSocket(a.config.DataDir.Value)
 	if err != nil {
 		return err
 	}
 	server.ServeSocket(socket)
-	k.server = server
+	k.server, k.pool = server, pool
 	return nil
 }
 
@@ -181,7 +193,7 @@ func (k *keeper) close() error {
 	defer k.mu.Unlock()
 	var err error
 	if k.server != nil {
-		err = k.server.Stop()
+		err = core.JoinErrors(k.server.Stop(), stopPool(k.pool)) // in this order: a request may queue a job
 	}
 	if k.remote != nil {
 		err = core.JoinErrors(err, k.remote.Close())

@@ -56,11 +56,15 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 	if wait && answer.Status == string(job.StatusQueued) {
 		return a.awaitReflection(ctx, answer.JobID)
 	}
+	var takes time.Duration
+	if answer.ETASeconds != nil {
+		takes = time.Duration(*answer.ETASeconds) * time.Second
+	}
 	said := map[string]string{
 		operation.ReflectionRunning:      "reflection " + answer.JobID + " runs already",
 		operation.ReflectionNotTriggered: "nothing is due: " + answer.Reason,
 		operation.ReflectionRateLimited:  "too many forced reflections: try again in " + (time.Duration(answer.RetryAfterSeconds) * time.Second).String(),
-		string(job.StatusQueued):         "reflection " + answer.JobID + " is queued, and takes about " + (time.Duration(answer.ETASeconds) * time.Second).String(),
+		string(job.StatusQueued):         "reflection " + answer.JobID + " is queued, and takes about " + takes.String(),
 	}[answer.Status]
 	if err := a.out.printDone(answer, "%s", said); err != nil {
 		return err

@@ -73,6 +73,12 @@ func (r *Remote) Call(ctx context.Context, c operation.Call, name string, in any
 	if c.Pieces {
 		h.Set(PiecesHeader, "true")
 	}
+	if c.Queue {
+		h.Set(QueueHeader, "true")
+	}
+	if t := core.TraceOf(ctx); t.Parent != "" {
+		h.Set("Traceparent", t.String())
+	}
 	answer, err := r.http.Do(request) //nolint:bodyclose // read closes it
 	if err != nil {
 		return nil, r.lost(ctx, err)
@@ -101,6 +107,10 @@ func (r *Remote) read(ctx context.Context, o *operation.Operation, c *operation.
 	}
 	if media != FramesType {
 		return nil, unknownAnswer(answer.Status)
+	}
+	if answer.Header.Get(QueueHeader) == "true" {
+		queued, _ := o.AsJob()
+		o = &queued
 	}
 	body := bufio.NewReaderSize(answer.Body, 64<<10)
 	for {

@@ -26,6 +26,8 @@ const (
 	// PinsHeader has, over the socket only, where the caller's plugins come from, as a JSON
 	// object: a server that has others under their names refuses to use them.
 	PinsHeader = "Reflectory-Plugins"
+	// QueueHeader is "true" where a job is to do what may take long and, of an answer, where one does.
+	QueueHeader = "Reflectory-Queue"
 	// FramesType asks for the answer in frames, see [Frame], over the socket only: with what
 	// happens meanwhile, and with a result that comes with an error.
 	FramesType = "application/vnd.reflectory.frames"

@@ -63,7 +63,7 @@ func (a *API) operation(rt *route) http.Handler {
 // refused before the request is looked at, whatever is wrong with that.
 func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Call) (any, error) {
 	in := reflect.New(rt.In()).Interface()
-	if r.caller.Has(rt.Scope) {
+	if rt.May(r.caller) {
 		if err := a.read(w, r, rt, in); err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 	f := &frames{w: w, r: r, control: http.NewResponseController(w)}
 	c := operation.Call{
 		Pieces: r.http.Header.Get(client.PiecesHeader) == "true",
+		Queue:  r.http.Header.Get(client.QueueHeader) == "true",
 		Events: func(e core.Event) {
 			payload, err := client.EncodeEvent(e)
 			f.tell(client.FrameEvent, payload, err)
@@ -36,6 +37,9 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 	var out any
 	if err == nil {
 		out, err = a.call(w, r, rt, c)
+	}
+	if _, queued := out.(*operation.JobQueued); queued && rt.Job != "" {
+		w.Header().Set(client.QueueHeader, "true") // nothing was told before
 	}
 	end := client.End{Error: client.NewErrorData(err)}
 	if result, failed := client.EncodeResult(out); failed != nil {

@@ -69,7 +69,7 @@ func describe(rt *route, paths, schemas object) error {
 		return err
 	}
 	described := object{
-		"operationId": rt.Name, "summary": rt.Doc, "description": "Scope: " + string(rt.Scope) + ".", "responses": responses(rt, schemas, out),
+		"operationId": rt.Name, "summary": rt.Doc, "description": scopesOf(&rt.Operation), "responses": responses(rt, schemas, out),
 	}
 	if parameters := rt.parameters(in); len(parameters) > 0 {
 		described["parameters"] = parameters
@@ -119,6 +119,14 @@ func (rt *route) parameters(in *jsonschema.Schema) []object {
 		list = append(list, object{"name": name, "in": "query", "required": slices.Contains(in.Required, name), "schema": schema})
 	}
 	return list
+}
+
+// scopesOf says what a caller needs for an operation.
+func scopesOf(o *operation.Operation) string {
+	if o.Or != "" {
+		return "Scope: " + string(o.Scope) + " or " + string(o.Or) + "."
+	}
+	return "Scope: " + string(o.Scope) + "."
 }
 
 // responses are how an operation is answered.
@@ -184,7 +192,7 @@ func describeEvents(paths object) {
 		"responses":  clone(stream),
 	})
 	paths["/v1/jobs/{id}/events"] = problems(object{
-		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": "Scope: " + string(core.ScopeRun) + ".",
+		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": "Scope: " + string(core.ScopeRun) + " or " + string(core.ScopeEvaluate) + ".",
 		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
 		"responses":  clone(stream),
 	})

@@ -40,8 +40,13 @@ func (s *Server) handler(t *tool, in set) mcp.ToolHandler {
 		if err != nil {
 			return s.refused(ctx, in, body, err, out), nil
 		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(out)}}, StructuredContent: out}, nil
+		return succeeded(out), nil
 	}
+}
+
+// succeeded is the result of a call as the protocol has it: the same JSON twice.
+func succeeded(text json.RawMessage) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text}
 }
 
 // call does what a tool is called for. Its result is JSON, which may come with an error.
@@ -56,12 +61,12 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 		return nil, err
 	}
 	in := reflect.New(o.In()).Interface()
-	if core.CallerOf(ctx).Has(o.Scope) { // else that is what is wrong, whatever else is
+	if o.May(core.CallerOf(ctx)) { // else that is what is wrong, whatever else is
 		if err := s.config.Requests.Decode(args.request, in); err != nil {
 			return nil, err
 		}
 	}
-	c := operation.Call{}
+	c := operation.Call{Queue: o.Job != ""}
 	if token := req.Params.GetProgressToken(); token != nil {
 		p := &progress{now: s.config.Now, send: func(done, total float64, message string) {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
@@ -71,6 +76,11 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 	out, failure := s.config.Client.Call(ctx, c, o.Name, in)
 	if out == nil {
 		return nil, failure
+	}
+	if q, is := out.(*operation.JobQueued); is {
+		if made := madeTask(ctx); made != nil {
+			*made = s.queued(q)
+		}
 	}
 	text, err := core.EncodeJSON(out)
 	if err != nil || failure != nil {
@@ -87,11 +97,16 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 	}
 	var rest []core.Member
 	var problems []error
-	own := false
+	own, ids := false, 0
 	for _, m := range core.Members(args.request) {
 		var into any
 		switch {
-		case m.Key == actionArg && len(t.row.actions) > 0:
+		case t.row.byID && t.operations[m.Key] != nil:
+			args.action, own = m.Key, true
+			rest = append(rest, core.Member{Key: idArg, Value: m.Value})
+			ids++
+			continue
+		case m.Key == actionArg && len(t.row.actions) > 0 && !t.row.byID:
 			into = &args.action
 		case m.Key == tokenArg && t.row.list != "":
 			into = &args.pageToken
@@ -106,11 +121,11 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 			problems = append(problems, sdk.Errorf(sdk.Invalid, "field_type_invalid", "%s isn't what its schema says", m.Key).WithDetail("field", m.Key))
 		}
 	}
-	if len(problems) == 0 && t.operations[args.action] == nil {
-		var names []string
-		for _, a := range t.row.actions {
-			names = append(names, a.name)
-		}
+	names := t.row.actionNames()
+	switch {
+	case t.row.byID && ids != 1:
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "id_invalid", "%d ids are given, not one of %s", ids, strings.Join(names, ", ")).WithDetail("field", names[0]))
+	case len(problems) == 0 && t.operations[args.action] == nil:
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %s", core.Cut(args.action), strings.Join(names, ", ")).
 			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
 	}
@@ -121,17 +136,19 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 	return args, core.JoinErrors(problems...)
 }
 
+// refusal is an error as a tool's result has it.
+type refusal struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Hint    string         `json:"hint,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
+	Errors  []client.Fault `json:"errors,omitempty"`
+}
+
 // refused is the result of a call that failed: {"error": {code, message, hint, details,
 // errors}}, with the members of what there is despite the error.
 func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
 	p := s.problem(ctx, in, body, err)
-	type refusal struct {
-		Code    string         `json:"code"`
-		Message string         `json:"message"`
-		Hint    string         `json:"hint,omitempty"`
-		Details map[string]any `json:"details,omitempty"`
-		Errors  []client.Fault `json:"errors,omitempty"`
-	}
 	text, encodeErr := core.EncodeJSON(refusal{p.Code, p.Detail, p.Hint, p.Details, p.Errors})
 	if encodeErr != nil { // a detail that is no JSON
 		text = core.MustJSON(refusal{p.Code, p.Detail, p.Hint, nil, p.Errors})
@@ -182,7 +199,7 @@ func faultsOf(err error) []client.Fault {
 }
 
 // verbs are the operations that actions name in other words than a noun and a verb.
-var verbs = map[string]string{"runs show": "run_get", "run": "run_start", "evidence tool": "evidence_tool"}
+var verbs = map[string]string{"jobs show": "job_result", "runs show": "run_get", "run": "run_start", "evidence tool": "evidence_tool"}
 
 // hint is what to do about an error, with the tool that does it, if the caller has that.
 func (s *Server) hint(in set, e *sdk.Error) string {
@@ -211,13 +228,16 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 // spell is a call of a tool, as a hint names it.
 func (t *tool) spell(action string, given sdk.Args) string {
 	var args []core.Member
-	if action != "" {
+	if action != "" && !t.row.byID {
 		args = append(args, core.Member{Key: actionArg, Value: core.MustJSON(action)})
 	}
 	for _, arg := range given {
 		name := arg.Name
-		if !slices.Contains(t.fields, name) && slices.Contains(t.fields, "id") {
-			name = "id" // the command line's word for it, such as memory or run
+		if !slices.Contains(t.fields, name) && slices.Contains(t.fields, idArg) {
+			name = idArg // the command line's word for it, such as memory or run
+		}
+		if t.row.byID {
+			name = action
 		}
 		if arg.Value != nil && slices.Contains(t.fields, name) {
 			args = append(args, core.Member{Key: name, Value: core.MustJSON(arg.Value)})

@@ -93,9 +93,15 @@ func New(c Config) (*Server, error) {
 		}
 		s.tools = append(s.tools, t)
 	}
+	for _, p := range Profiles() { // so that what can't be offered is known at the start
+		if _, err := s.of(p, core.Caller{}); err != nil {
+			return nil, err
+		}
+	}
 	s.serve = streamable(func(r *http.Request) *mcp.Server {
 		profile, _ := profileOf(r)
-		return s.of(profile, core.CallerOf(r.Context()))
+		m, _ := s.of(profile, core.CallerOf(r.Context())) // New has made one like it
+		return m
 	}, c.MaxBody)
 	return s, nil
 }
@@ -103,16 +109,19 @@ func New(c Config) (*Server, error) {
 // streamable handles the protocol over HTTP, each request by itself. Where a request comes
 // from is checked by who mounts the handler.
 func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Handler {
-	return mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+	return checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
-	})
+	}), maxBody)
 }
 
 // newServer makes a server of the protocol without any feature.
 func newServer(version string) *mcp.Server {
-	return mcp.NewServer(&mcp.Implementation{Name: "reflectory", Title: "Reflectory", Version: version}, &mcp.ServerOptions{
+	m := mcp.NewServer(&mcp.Implementation{Name: "reflectory", Title: "Reflectory", Version: version}, &mcp.ServerOptions{
 		Instructions: instructions, SupportedProtocolVersions: protocols,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
+			Extensions: map[string]any{tasksExtension: struct{}{}},
+		},
 		SetCacheable: func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = "private"
 			if _, reads := req.(*mcp.ReadResourceRequest); !reads {
@@ -120,17 +129,22 @@ func newServer(version string) *mcp.Server {
 			}
 		},
 	})
+	m.AddReceivingMiddleware(followTrace)
+	return m
 }
 
 // of is the server of a caller's tools.
-func (s *Server) of(profile Profile, caller core.Caller) *mcp.Server {
+func (s *Server) of(profile Profile, caller core.Caller) (*mcp.Server, error) {
 	key := set{profile, caller.Has(core.ScopeApprove)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m := s.sets[key]; m != nil {
-		return m
+		return m, nil
 	}
 	m := newServer(s.config.Version)
+	if err := addTasks(m, s); err != nil {
+		return nil, err
+	}
 	for _, t := range s.tools {
 		if key.lists(t.row) {
 			m.AddTool(t.described, s.handler(t, key))
@@ -139,7 +153,7 @@ func (s *Server) of(profile Profile, caller core.Caller) *mcp.Server {
 	s.addResources(m)
 	addPrompts(m)
 	s.sets[key] = m
-	return m
+	return m, nil
 }
 
 // lists reports whether a tool is listed.
@@ -164,7 +178,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ServeStdio speaks the protocol with one client, in lines of JSON, until in or the context
 // ends. Every request is the context's caller's.
 func (s *Server) ServeStdio(ctx context.Context, profile Profile, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.of(profile, core.CallerOf(ctx)).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	m, err := s.of(profile, core.CallerOf(ctx))
+	if err != nil {
+		return err
+	}
+	err = m.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 	if ctx.Err() != nil {
 		return nil // it was stopped
 	}

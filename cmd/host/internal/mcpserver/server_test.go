@@ -68,7 +68,7 @@ func TestServer_RefusalsAreForModels(t *testing.T) {
 func TestServer_HintsNameTools(t *testing.T) {
 	s := newServerOf(t, operationtest.New(t))
 	e := sdk.Errorf(sdk.NotFound, "x", "x").WithHint("look at it").WithAction("runs show", "run", "abc")
-	for p, want := range map[Profile]string{Agent: "look at it", Loop: `look at it: call loop_status with {"id":"abc"}`} {
+	for p, want := range map[Profile]string{Agent: "look at it", Loop: `look at it: call loop_status with {"run_id":"abc"}`} {
 		if got := s.hint(set{profile: p}, e); got != want {
 			t.Errorf("%s: %q", p, got)
 		}
@@ -157,7 +157,7 @@ func TestServer_SpeaksThreeRevisions(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Result.ProtocolVersion != version {
 			t.Errorf("%s: %v %s", version, err, body)
 		}
-		if c := answer.Result.Capabilities; len(c) != 3 || c["tools"] == nil || c["resources"] == nil || c["prompts"] == nil {
+		if c := answer.Result.Capabilities; len(c) != 4 || c["extensions"] == nil || c["tools"] == nil || c["resources"] == nil || c["prompts"] == nil {
 			t.Errorf("%s: %v", version, c)
 		}
 	}

@@ -12,10 +12,12 @@ type row struct {
 	approves bool
 	// operation is what it does. A tool that does one of several has actions instead, and an
 	// argument of that name says which.
+	// byID has no such argument: an action's name is that of the id which the operation takes.
 	operation string
 	actions   []action
 	// leaves are members of the requests that it doesn't offer: agents needn't know them.
 	leaves []string
+	byID      bool
 	// list is the result's member that is cut at an item where a result is too long, and
 	// repeats are the result's members that the request for the next page must have.
 	list    string
@@ -26,6 +28,15 @@ type row struct {
 
 // action is one of the things that a tool does.
 type action struct{ name, operation string }
+
+// actionNames are the names of what a tool does.
+func (r *row) actionNames() []string {
+	names := make([]string, len(r.actions))
+	for i, a := range r.actions {
+		names[i] = a.name
+	}
+	return names
+}
 
 // instructions are what a client is told of all tools at once.
 const instructions = "Reflectory remembers across sessions. Call retrieve before you start a task and observe what is worth keeping; " +
@@ -41,12 +52,12 @@ func table() []row {
 		},
 		{
 			name: "cancel_reflection", profile: Agent, operation: "reflection_cancel",
-			doc: "End a reflection that reflect has queued (job_id). What it wrote stays. Costs one write.",
+			doc: "End a reflection (job_id of reflect). What it wrote stays. Costs one write.",
 		},
 		{
 			name: "correct", profile: Loop, operation: "correct",
 			doc: "Have one output repaired by a corrector plugin (corrector: its YAML, plugin and config), given the errors that evaluate found. " +
-				"The result is the new output. Stores nothing; costs a model's call where the plugin makes one.",
+				"The result is the new output or, where it asks a model, status queued and a job_id for loop_status. Costs that model's call.",
 		},
 		{
 			name: "discover", profile: Loop, operation: "discover", list: "candidates",
@@ -56,7 +67,7 @@ func table() []row {
 		{
 			name: "evaluate", profile: Loop, operation: "evaluate",
 			doc: "Have one output judged by an evaluator plugin (evaluator: its YAML, plugin and config) before you hand it on. " +
-				"The result has valid, score and errors. Stores nothing; costs a model's call where the plugin makes one.",
+				"The result has valid, score and errors or, where it asks a model, status queued and a job_id for loop_status. Costs that model's call.",
 		},
 		{
 			name: "feedback", profile: Agent, operation: "memory_feedback",
@@ -84,12 +95,12 @@ func table() []row {
 				"in it, which were dropped, and why (id). diff: what changed since the turn before. A turn has one snapshot. Costs one write.",
 		},
 		{
-			name: "loop_status", profile: Loop, operation: "run_get", list: "loops",
-			doc: "Look at a run by its id (run_id of run_loop): its status and result, and each loop's attempts with score and errors. Costs a read.",
+			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops",
+			doc: "Give job_id of run_loop, evaluate or correct to see how far it is, or its result; or run_id for a run's attempts so far, with score and errors. Costs a read.",
 		},
 		{
 			name: "memory_explain", profile: Agent, operation: "memory_explain",
-			doc: "Find out why a memory is in its state, also one that was purged: its signals, links, and the decisions on it. Costs a read.",
+			doc: "Find out why a memory is in its state, even if purged: its signals, links, and the decisions on it. Costs a read.",
 		},
 		{
 			name: "memory_get", profile: Agent, operation: "memory_get", text: "content",
@@ -116,7 +127,7 @@ func table() []row {
 		},
 		{
 			name: "reflect_status", profile: Agent, operation: "reflection_status",
-			doc: "Look how far a reflection is (job_id of reflect), or what insights and procedures it made. Costs a read.",
+			doc: "Look how far a reflection is (job_id of reflect), or what it made. Costs a read.",
 		},
 		{
 			name: "retrieve", profile: Agent, operation: "memory_recall", list: "memories", repeats: []string{"turn"},
@@ -125,12 +136,12 @@ func table() []row {
 		},
 		{
 			name: "run_loop", profile: Loop, operation: "run_start",
-			doc: "Run a workflow (its YAML) that generates an output, has it judged, and corrects it until it passes. The result has run_id, status and output. " +
-				"Every attempt is stored. Costs all calls of the workflow's models, and may take minutes.",
+			doc: "Run a workflow (its YAML) that generates an output, has it judged, and corrects it until it passes, in the background. Answers at once: " +
+				"queued with job_id and run_id for loop_status. Every attempt is stored. Costs all calls of the workflow's models.",
 		},
 		{
 			name: "stats", profile: Agent, operation: "stats",
-			doc: "Look what there is before you rely on it: memories by state and kind, of a namespace or all that you reach; plugins; the store. Costs a scan of the index.",
+			doc: "Count memories by state and kind, and reflections, with when the next is due; look at plugins and the store. Costs a scan of the index.",
 		},
 	}
 }

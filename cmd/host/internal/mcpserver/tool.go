@@ -42,8 +42,8 @@ func newTool(r row, requests Requests) (*tool, error) {
 		if err := addRequest(in, requests, o.In(), i == 0); err != nil {
 			return nil, err
 		}
-		if len(r.actions) > 0 || o.Out() == reflect.TypeFor[core.Memory]() || o.Out() == reflect.TypeFor[operation.Memory]() {
-			continue // it depends on the action, or every tool would repeat two dozen members
+		if len(r.actions) > 0 || o.Job != "" || o.Out() == reflect.TypeFor[core.Memory]() || o.Out() == reflect.TypeFor[operation.Memory]() {
+			continue // it depends on the action or on whether a job does it, or every tool would repeat two dozen members
 		}
 		if out, err = requests.Schema(o.Out(), false); err != nil {
 			return nil, err
@@ -69,18 +69,27 @@ func newTool(r row, requests Requests) (*tool, error) {
 // The arguments that tools have besides their operations' requests.
 const (
 	actionArg = "action"
+	idArg     = "id" // of an operation's request, for the argument that chooses the operation
 	tokenArg  = "page_token"
 	offsetArg = "content_offset"
 )
 
 // addOwn adds the arguments that no operation has.
 func (t *tool) addOwn(in *jsonschema.Schema) {
-	if len(t.row.actions) > 0 {
-		var names []any
-		for _, a := range t.row.actions {
-			names = append(names, a.name)
+	names := t.row.actionNames()
+	switch {
+	case t.row.byID:
+		delete(in.Properties, idArg)
+		in.Required = slices.DeleteFunc(in.Required, func(name string) bool { return name == idArg })
+		for _, name := range names {
+			in.Properties[name] = &jsonschema.Schema{Type: "string"}
 		}
-		in.Properties[actionArg] = &jsonschema.Schema{Type: "string", Enum: names}
+	case len(names) > 0:
+		list := make([]any, len(names))
+		for i, name := range names {
+			list[i] = name
+		}
+		in.Properties[actionArg] = &jsonschema.Schema{Type: "string", Enum: list}
 		in.Required = append([]string{actionArg}, in.Required...)
 	}
 	if t.row.list != "" {

@@ -161,14 +161,25 @@ func AskGo(w *World, name string, in any) string {
 	return AskAs(w, core.Operator(Agent), name, in)
 }
 
+// AskQueued is AskGo where a job does what may take long.
+func AskQueued(w *World, name string, in any) string {
+	w.T.Helper()
+	return ask(w, core.Operator(Agent), operation.Call{Queue: true}, name, in)
+}
+
 // AskAs is AskGo for any caller.
 func AskAs(w *World, caller core.Caller, name string, in any) string {
+	w.T.Helper()
+	return ask(w, caller, operation.Call{}, name, in)
+}
+
+func ask(w *World, caller core.Caller, call operation.Call, name string, in any) string {
 	w.T.Helper()
 	h, err := host.Open(w.T.Context(), w.Config)
 	w.Must(err)
 	defer func() { w.Must(h.Close()) }()
 	var sink bytes.Buffer
-	call := operation.Call{Host: h, Sink: &sink}
+	call.Host, call.Sink = h, &sink
 	if w.Body != nil {
 		call.Body = bytes.NewReader(w.Body)
 	}

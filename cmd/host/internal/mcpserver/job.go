@@ -1,0 +1,112 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What takes long is a job, whose id is a client's task where it knows tasks, and what
+// loop_status looks at where it doesn't.
+
+// taskKept is how long a task's job is kept after its end, at least.
+const taskKept = 24 * time.Hour
+
+// queued is the task of a job that was made just now.
+func (s *Server) queued(q *operation.JobQueued) *task {
+	return &task{
+		TaskID: q.JobID, Status: taskWorking, StatusMessage: "it waits for its turn", CreatedAt: q.QueuedAt, LastUpdatedAt: q.QueuedAt,
+		TTLMs: taskKept.Milliseconds(),
+	}
+}
+
+var _ taskSource = (*Server)(nil)
+
+// task implements [taskSource].
+func (s *Server) task(ctx context.Context, id string) (*task, error) {
+	r, of, err := s.findTask(ctx, id)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	t := &task{TaskID: r.JobID, CreatedAt: r.QueuedAt, LastUpdatedAt: r.QueuedAt}
+	until := s.config.Now()
+	if r.CompletedAt != nil {
+		until, t.LastUpdatedAt = *r.CompletedAt, *r.CompletedAt
+	} else if r.StartedAt != nil {
+		t.LastUpdatedAt = *r.StartedAt
+	}
+	t.TTLMs = (max(until.Sub(r.QueuedAt), 0) + taskKept).Milliseconds()
+	switch r.Status {
+	case job.StatusQueued:
+		t.Status, t.StatusMessage = taskWorking, "it waits for its turn"
+	case job.StatusRunning:
+		t.Status, t.StatusMessage = taskWorking, fmt.Sprintf("%.0f %% is done", 100*r.Progress)
+	case job.StatusCancelled:
+		t.Status, t.StatusMessage = taskCancelled, r.Reason
+	case job.StatusFailed:
+		t.Status, t.StatusMessage, t.Result = taskCompleted, r.Reason, failed(r)
+	default:
+		text, err := of.cut(r.Result, arguments{}, 0)
+		if err != nil {
+			return nil, err
+		}
+		t.Status, t.Result = taskCompleted, succeeded(text)
+	}
+	return t, nil
+}
+
+// cancelTask implements [taskSource].
+func (s *Server) cancelTask(ctx context.Context, id string) (bool, error) {
+	r, _, err := s.findTask(ctx, id)
+	if r == nil || err != nil {
+		return false, err
+	}
+	_, err = s.config.Client.Call(ctx, operation.Call{}, "job_cancel", &operation.JobCancel{ID: id})
+	return true, s.taskError(ctx, id, err)
+}
+
+// findTask is a job that one of the tools made, with the tool; nil for none that the caller may
+// know of.
+func (s *Server) findTask(ctx context.Context, id string) (*operation.JobResult, *tool, error) {
+	r, err := client.Do[operation.JobResult](ctx, s.config.Client, operation.Call{}, "job_result", &operation.JobResultGet{ID: id})
+	switch sdk.CodeOf(err) {
+	case sdk.NotFound, sdk.Invalid, sdk.Denied, sdk.Conflict: // the last is a part of several ids
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, s.taskError(ctx, id, err)
+	}
+	for _, t := range s.tools {
+		for _, o := range t.operations {
+			if o.Job != "" && o.Name == r.Operation && r.JobID == id { // a part of an id names no task
+				return r, t, nil
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// taskError is an error of an operation as the protocol's.
+func (s *Server) taskError(ctx context.Context, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := s.problem(ctx, set{}, core.MustJSON(map[string]string{"taskId": id}), err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
+}
+
+// failed is a tool's result where its job failed.
+func failed(r *operation.JobResult) *mcp.CallToolResult {
+	text := core.MustJSON(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}})
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+}

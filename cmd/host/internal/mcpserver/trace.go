@@ -1,0 +1,26 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// followTrace has what a request asks for belong to the trace that the request names among its
+// _meta: over standard input there is no header for it, and over HTTP what lies between may
+// have put its own there.
+func followTrace(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "tools/call", "resources/read": // which have parameters, and reach operations
+			if header, is := req.GetParams().GetMeta()["traceparent"].(string); is {
+				if t, valid := core.ParseTraceparent(header); valid {
+					ctx = core.WithTrace(ctx, t)
+				}
+			}
+		}
+		return next(ctx, method, req)
+	}
+}

@@ -1,0 +1,81 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A job stores what its handler needs and what it came to. Who asked for an operation and got
+// a job wants the operation's own result instead: of a workflow its run's end, which is in the
+// run and not in the job. This is that view, which doesn't repeat the request.
+
+// jobResults are the operations on what came of jobs.
+func jobResults() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "job_result", Method: "GET", Path: "/v1/jobs/{id}/result", Scope: core.ScopeRun, Or: core.ScopeEvaluate, ReadOnly: true, Idempotent: true,
+			Doc: "Say how far a job is, or what the operation that it did gave.",
+		}, ofJob(func(in *JobResultGet) (*string, string) { return &in.ID, in.UserID }), jobResult),
+	}
+}
+
+// JobResultGet names a job.
+type JobResultGet struct {
+	ID string `json:"id"`
+	// UserID, where it is given, must be the job's, else there is no such job.
+	UserID string `json:"user_id,omitempty"`
+}
+
+// JobResult is how far a job is, and what came of it.
+type JobResult struct {
+	Status job.Status `json:"status"`
+	JobID  string     `json:"job_id"`
+	// Operation is what the job does; "" for one that isn't an operation's, such as a
+	// reflection. RunID is its run, where it works on one.
+	Operation string     `json:"operation,omitempty"`
+	RunID     string     `json:"run_id,omitempty"`
+	QueuedAt  time.Time  `json:"queued_at"`
+	StartedAt *time.Time `json:"started_at"`
+	// Progress is how far it is, from 0 to 1.
+	Progress    float64    `json:"progress"`
+	CompletedAt *time.Time `json:"completed_at,omitempty"`
+	// Reason says how it ended, and Message why it failed.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Result is the operation's, once the job has completed.
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+func jobResult(ctx context.Context, c *Call, in *JobResultGet) (*JobResult, error) {
+	j, err := c.Host.Jobs.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var asked work
+	_ = json.Unmarshal(j.Payload, &asked) // what it was asked for may be purged
+	r := &JobResult{
+		Status: j.Status, JobID: j.ID, Operation: asked.Operation, RunID: asked.RunID, QueuedAt: j.QueuedAt, StartedAt: j.StartedAt,
+		Progress: j.Progress, CompletedAt: j.CompletedAt, Message: j.Message, Result: j.Result,
+	}
+	if j.Status.Terminal() {
+		r.Reason = cmp.Or(j.Reason, string(j.Status))
+	}
+	if j.Status != job.StatusCompleted || asked.RunID == "" {
+		return r, nil
+	}
+	run, err := c.Host.Runs.Get(ctx, asked.RunID)
+	switch {
+	case sdk.CodeOf(err) == sdk.NotFound: // it was pruned, and its end is all that is left
+		return r, nil
+	case err != nil:
+		return nil, err
+	}
+	r.Result, err = core.EncodeJSON(RunEnded{run})
+	return r, err
+}

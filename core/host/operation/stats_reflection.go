@@ -1,0 +1,108 @@
+package operation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/reflection"
+)
+
+// ReflectionStats are the reflections that wait, run and were done last, and when the next one
+// is due.
+type ReflectionStats struct {
+	// PendingJobs and RunningJobs are the ones that the caller may know of.
+	PendingJobs int `json:"pending_jobs"`
+	RunningJobs int `json:"running_jobs"`
+	// LastCompletedJob is null before the first.
+	LastCompletedJob *ReflectionCompleted `json:"last_completed_job"`
+	// Triggers are the namespace's that was asked about; without one, the configured
+	// namespace's, or null for a caller who doesn't reach that.
+	Triggers *ReflectionTriggers `json:"triggers"`
+}
+
+// ReflectionCompleted is a completed reflection in short.
+type ReflectionCompleted struct {
+	JobID           string     `json:"job_id"`
+	CompletedAt     *time.Time `json:"completed_at"`
+	InsightsCreated int        `json:"insights_created"`
+}
+
+// ReflectionTriggers are what was observed in a namespace since its last reflection, and the
+// thresholds.
+type ReflectionTriggers struct {
+	Namespace string `json:"namespace"`
+	reflection.Due
+	Thresholds ReflectionThresholds `json:"thresholds"`
+	// RestUntil is until when observations queue nothing, after reflections that failed.
+	RestUntil *time.Time `json:"rest_until,omitempty"`
+}
+
+// ReflectionThresholds are governance's; 0 is never.
+type ReflectionThresholds struct {
+	Importance   float64 `json:"importance"`
+	Observations float64 `json:"observations"`
+	Hours        float64 `json:"hours"`
+}
+
+// reflectionStats counts reflections.
+func (c *Call) reflectionStats(ctx context.Context, in *StatsGet) (*ReflectionStats, error) {
+	s := &ReflectionStats{}
+	filter := job.ListFilter{UserID: in.UserID, Type: job.Reflection, Limit: MaxLimit, May: func(userID, namespace string) bool {
+		return in.countsIn(namespace) && c.sees(userID, namespace)
+	}}
+	for {
+		jobs, next, err := c.Host.Jobs.List(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for i := range jobs {
+			if err := c.count(ctx, s, &jobs[i]); err != nil {
+				return nil, err
+			}
+		}
+		if filter.After = next; next == "" {
+			break
+		}
+	}
+	namespace := cmp.Or(in.Namespace, c.Host.Settings().Namespace.Value)
+	if !c.reaches(namespace) {
+		return s, nil
+	}
+	state, err := c.Host.ReflectionState(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	s.Triggers = &ReflectionTriggers{
+		Namespace: namespace, Due: *state.Due, Thresholds: ReflectionThresholds(state.Thresholds), RestUntil: state.RestUntil,
+	}
+	return s, nil
+}
+
+// count adds a job, of which the newest come first.
+func (c *Call) count(ctx context.Context, s *ReflectionStats, j *job.Job) error {
+	switch j.Status {
+	case job.StatusQueued:
+		s.PendingJobs++
+	case job.StatusRunning:
+		s.RunningJobs++
+	case job.StatusCompleted:
+		if last := s.LastCompletedJob; last != nil && !j.CompletedAt.After(*last.CompletedAt) {
+			return nil
+		}
+		whole, err := c.Host.Jobs.Get(ctx, j.ID)
+		if err != nil {
+			return err
+		}
+		var r reflection.Result
+		if bytes.HasPrefix(whole.Result, []byte("{")) { // else it was purged
+			err = json.Unmarshal(whole.Result, &r)
+		}
+		s.LastCompletedJob = &ReflectionCompleted{j.ID, j.CompletedAt, r.InsightsCreated}
+		return err
+	}
+	return nil
+}
