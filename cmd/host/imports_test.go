@@ -143,7 +143,10 @@ var imports = map[string][]string{
 	"cmd/host/internal/acme":     {"sdk"},
 	"cmd/host/internal/certs":    {"core", "sdk"},
 	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
-	"cmd/host/internal/web":      {"core", "core/access"},
+	"cmd/host/internal/web": {
+		"cmd/host/internal/web/chart", "core", "core/access", "core/host", "core/host/operation", "core/memory", "sdk",
+	},
+	"cmd/host/internal/web/chart": {},
 	"cmd/host/internal/client":   {"core", "core/host", "core/host/operation", "core/job", "sdk"},
 	"cmd/host/internal/httpapi": {
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",

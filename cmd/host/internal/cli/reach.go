@@ -199,7 +199,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 		}
 	}
 	pages, err := web.New(web.Config{
-		Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
+		Host: h, Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
 		Authenticate: func(r *http.Request) (core.Caller, error) { return c.Authenticator.Authenticate(r) },
 	})
 	if err != nil {
