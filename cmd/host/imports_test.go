@@ -144,10 +144,11 @@ var imports = map[string][]string{
 	"cmd/host/internal/certs":    {"core", "sdk"},
 	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
 	"cmd/host/internal/web": {
-		"cmd/host/internal/web/chart", "core", "core/access", "core/host", "core/host/operation", "core/memory", "sdk",
+		"cmd/host/internal/web/chart", "core", "core/access", "core/host", "core/host/operation", "core/job", "core/journal", "core/memory",
+		"core/run", "core/workflow", "core/workflow/action", "sdk",
 	},
 	"cmd/host/internal/web/chart": {},
-	"cmd/host/internal/client":   {"core", "core/host", "core/host/operation", "core/job", "sdk"},
+	"cmd/host/internal/client":    {"core", "core/host", "core/host/operation", "core/job", "sdk"},
 	"cmd/host/internal/httpapi": {
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",
 		"core/memory", "sdk",

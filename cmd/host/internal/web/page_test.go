@@ -72,8 +72,8 @@ func (s *site) wellMade(target string, a *answer, root *html.Node) {
 	}
 }
 
-// walk visits every page that can be reached by links from some addresses, checks each, and
-// returns the addresses.
+// walk visits the pages that can be reached by links from some addresses, up to 60, checks
+// each, and returns the addresses.
 func (s *site) walk(from ...string) []string {
 	s.T.Helper()
 	seen, next := map[string]bool{}, from
@@ -95,7 +95,7 @@ func (s *site) walk(from ...string) []string {
 		root := s.tree(a, http.StatusOK)
 		s.wellMade(target, a, root)
 		for _, n := range all(root, "a") {
-			if href, _ := attr(n, "href"); strings.HasPrefix(href, "/") && len(seen)+len(next) < 400 {
+			if href, _ := attr(n, "href"); strings.HasPrefix(href, "/") && len(seen)+len(next) < 60 {
 				next = append(next, href)
 			}
 		}

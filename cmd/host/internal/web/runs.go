@@ -9,11 +9,12 @@ import (
 func runPages() []page {
 	return []page{
 		{path: "/runs", template: "runs.html", nav: "/runs", parts: []string{"runs-list"}, load: loadRuns},
+		{path: "/runs/{id}", template: "run.html", nav: "/runs", parts: []string{"run-body", "run-replay"}, load: loadRun},
 	}
 }
 
-func runForms() []form { return nil }
-func runTexts() []text { return nil }
+// runTexts are the texts of runs that may be too long for a page.
+func runTexts() []text { return []text{{path: "/runs/{id}/text", load: loadRunText}} }
 
 // runsData is a page of the list of runs.
 type runsData struct {
