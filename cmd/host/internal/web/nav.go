@@ -86,11 +86,11 @@ func (v *visit) hostLines() []string {
 }
 
 // pages are all pages. A part of the product has its own in a file of its name.
-func pages() []page { return joined(overviewPages(), runPages()) }
+func pages() []page { return joined(overviewPages(), runPages(), memoryPages()) }
 
 // forms are all forms, and texts the whole texts.
-func forms() []form { return joined(runForms()) }
-func texts() []text { return joined(runTexts()) }
+func forms() []form { return joined(runForms(), memoryForms()) }
+func texts() []text { return joined(runTexts(), memoryTexts()) }
 
 // joined joins lists in the order in which they are given.
 func joined[T any](lists ...[]T) (all []T) {
