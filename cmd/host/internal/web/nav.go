@@ -86,11 +86,17 @@ func (v *visit) hostLines() []string {
 }
 
 // pages are all pages. A part of the product has its own in a file of its name.
-func pages() []page { return joined(overviewPages(), runPages(), memoryPages()) }
+func pages() []page {
+	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages())
+}
 
 // forms are all forms, and texts the whole texts.
-func forms() []form { return joined(runForms(), memoryForms()) }
-func texts() []text { return joined(runTexts(), memoryTexts()) }
+func forms() []form {
+	return joined(runForms(), memoryForms(), approvalForms(), decisionForms(), jobForms())
+}
+func texts() []text {
+	return joined(runTexts(), memoryTexts(), approvalTexts(), knowledgeTexts(), decisionTexts(), jobTexts())
+}
 
 // joined joins lists in the order in which they are given.
 func joined[T any](lists ...[]T) (all []T) {
