@@ -40,13 +40,19 @@ func siteOf(w *operationtest.World) *site {
 	})
 	s.Must(err)
 	s.handler = api.Remote()
-	s.Must(os.MkdirAll(filepath.Join(w.Folder, "data"), 0o700)) // for the operator's token
-	link, err := w.Host.Access.NewLink(w.Ctx)
+	s.signIn()
+	return s
+}
+
+// signIn opens a session of the operator's.
+func (s *site) signIn() {
+	s.T.Helper()
+	s.Must(os.MkdirAll(filepath.Join(s.Folder, "data"), 0o700)) // for the operator's token
+	link, err := s.Host.Access.NewLink(s.Ctx)
 	s.Must(err)
-	login, err := w.Host.Access.Redeem(w.Ctx, string(link.Secret))
+	login, err := s.Host.Access.Redeem(s.Ctx, string(link.Secret))
 	s.Must(err)
 	s.session = &http.Cookie{Name: access.CookieName(false), Value: string(login.Secret)}
-	return s
 }
 
 // answer is how a request was answered.
