@@ -21,7 +21,7 @@ type Visit struct {
 // PagePaths are the paths of pages, as [http.ServeMux] has them.
 func PagePaths() []string {
 	paths := []string{"/{$}", "/login", "/logout", "/theme", "/search", "/assets/", "/favicon.ico"}
-	for _, section := range []string{"/runs", "/memory", "/decisions", "/jobs", "/dream", "/snapshots", "/plugins", "/audit", "/settings"} {
+	for _, section := range []string{"/runs", "/memory", "/approvals", "/knowledge", "/decisions", "/policies", "/jobs", "/dream", "/snapshots", "/plugins", "/audit", "/settings"} {
 		paths = append(paths, section, section+"/")
 	}
 	return paths

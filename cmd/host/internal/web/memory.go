@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -241,13 +242,13 @@ func lineageChart(l *memory.Lineage) chart.Chart {
 
 func askGate(v *visit) (*question, error) {
 	id := v.PathValue("id")
-	explained, err := call[core.GateDecision](v, "gate_explain", &operation.GateExplain{ID: id})
+	explained, err := call[gate.Explanation](v, "gate_explain", &operation.GateExplain{ID: id})
 	if err != nil {
 		return nil, err
 	}
 	return &question{
 		Title: "Have the gate decide?", Crumbs: []crumb{{"Memory", "/memory"}, {short(id), memoryURL(id)}},
-		Text:   fmt.Sprintf("By what is known now the gate would decide: %s, with a confidence of %.2f. A purge can’t be undone.", explained.Verdict, explained.Confidence),
+		Text:   fmt.Sprintf("By what is known now the gate would decide: %s, with a confidence of %.2f. A purge can’t be undone.", explained.Decision.Verdict, explained.Decision.Confidence),
 		Button: "Decide", Back: memoryURL(id),
 	}, nil
 }

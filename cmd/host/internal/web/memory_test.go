@@ -30,7 +30,7 @@ func (s *site) observe(title, content string) string {
 		Namespace: operationtest.Here, Title: title, Content: content, Tags: []string{"<b>tag</b>"},
 	})
 	s.Must(err)
-	return out.(*core.ObserveResult).MemoryID
+	return out.(*core.Memory).ID
 }
 
 // TestMemory_HostileTextIsText on every page that shows a memory, an approval, a decision or
