@@ -23,6 +23,10 @@ type Explanation struct {
 	Turn int64 `json:"turn"`
 	// Why has a line for each fact that matters, the state first.
 	Why []string `json:"why"`
+	// Terms are what the default policy's score is the sum of, from the memory's signals and
+	// its namespace's weights as they are now; none for a purged memory. The last decision's
+	// score is the memory's ttl_score, which a later turn or another policy may set apart.
+	Terms []ScoreTerm `json:"terms,omitempty"`
 	// LinksFrom start at the memory, LinksTo end at it, at most 1,000 of each.
 	LinksFrom []core.Link `json:"links_from,omitempty"`
 	LinksTo   []core.Link `json:"links_to,omitempty"`
@@ -31,6 +35,15 @@ type Explanation struct {
 	History []journal.Entry `json:"history"`
 	// Decisions are the gate's decisions, the oldest first.
 	Decisions []*core.GateDecision `json:"decisions,omitempty"`
+}
+
+// ScoreTerm is a part of a retention score: Weight times Value, which is taken off where
+// Weight is below 0.
+type ScoreTerm struct {
+	// Name is hit_rate, utility, miss_streak or idle_turns.
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"`
+	Value  float64 `json:"value"`
 }
 
 // Explain says why a memory is in its state, even if it was purged.
@@ -123,7 +136,12 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	if s.HitCount > 0 {
 		since = s.LastHitTurn
 	}
-	hits := core.RetentionInput{HitRate: s.HitRate, RelevantTurns: s.RelevantTurns}
+	hits := core.RetentionInput{HitRate: s.HitRate, RelevantTurns: s.RelevantTurns, Hits: s.HitCount, LastHitTurn: s.LastHitTurn, CreatedTurn: m.CreatedTurn, Turn: e.Turn}
+	w := g.Retention
+	e.Terms = []ScoreTerm{
+		{"hit_rate", w.Hit, hits.CorrectedHitRate()}, {"utility", w.Utility, s.Utility},
+		{"miss_streak", -w.Miss, float64(s.MissStreak)}, {"idle_turns", -w.Stale, float64(hits.InactivityGap())},
+	}
 	add("ttl_score %.4g (active from %.4g, revalidated below %.4g): hit rate %.4g, utility %.4g, miss streak %d, %d turns since the last hit",
 		s.TTLScore, g.Retention.Active, g.Retention.Revalidate, hits.CorrectedHitRate(), s.Utility, s.MissStreak, e.Turn-since)
 	add("q %.4g, recalled %d times", s.Q, m.AccessCount)

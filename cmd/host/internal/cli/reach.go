@@ -206,7 +206,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 		}
 	}
 	shown := web.Config{
-		Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
+		Host: h, Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
 		Authenticate: func(r *http.Request) (core.Caller, error) { return c.Authenticator.Authenticate(r) },
 	}
 	browserLogin := r.identities != nil && a.config.OIDCClient.Value != ""

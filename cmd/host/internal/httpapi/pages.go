@@ -20,7 +20,11 @@ type Visit struct {
 
 // PagePaths are the paths of pages, as [http.ServeMux] has them.
 func PagePaths() []string {
-	return []string{"/{$}", "/login", "/login/", "/logout", "/assets/", "/favicon.ico"}
+	paths := []string{"/{$}", "/login", "/login/", "/logout", "/theme", "/search", "/assets/", "/favicon.ico"}
+	for _, section := range []string{"/runs", "/memory", "/approvals", "/knowledge", "/decisions", "/policies", "/jobs", "/dream", "/snapshots", "/plugins", "/audit", "/settings"} {
+		paths = append(paths, section, section+"/")
+	}
+	return paths
 }
 
 // mountPages has the pages answer what is theirs.

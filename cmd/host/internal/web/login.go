@@ -14,42 +14,44 @@ import (
 // for the headers, as checkers of links do, nor by a browser that fetches what might be
 // visited next.
 
-// maxForm is how many bytes a form has at most: a token with what is around it.
-const maxForm = 4 << 10
+// maxLogin is how many bytes the form has at most: a token with what is around it.
+const maxLogin = 4 << 10
 
 // askLogin takes a login link, or shows the form for a token.
-func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request, v Visit) {
+func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 	link := r.URL.Query().Get("link")
 	switch {
 	case p.config.NoAuth:
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, local(r.URL.Query().Get("to")), http.StatusSeeOther)
 	case link == "":
-		p.show(w, http.StatusOK, "login.html", page{Title: "Sign in"})
+		p.show(w, http.StatusOK, "login.html", p.signIn(r, ""))
 	case r.Method != http.MethodGet || strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch"):
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		login, err := p.config.Authority.Redeem(r.Context(), link)
 		if err != nil {
-			p.refuse(w, err, v, "This link holds no more. A login link is good once, for a minute.")
+			p.refuse(w, r, err, "This link holds no more. A login link is good once, for a minute.")
 			return
 		}
 		p.remember(w, login)
 		// Not a redirect: after one, a browser that came from elsewhere, such as a mail or a
 		// file, leaves the cookie out. From this page it comes from here.
-		p.show(w, http.StatusOK, "welcome.html", page{Title: "Signed in", To: "/"})
+		v := p.signIn(r, "")
+		v.Title, v.To = "Signed in", "/"
+		p.show(w, http.StatusOK, "welcome.html", v)
 	}
 }
 
 // takeLogin takes the form with a token.
-func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request, v Visit) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	login, err := p.config.Authority.OpenSession(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 	if err != nil {
-		p.refuse(w, err, v, "This token doesn't hold here.")
+		p.refuse(w, r, err, "This token doesn’t hold here.")
 		return
 	}
 	p.remember(w, login)
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.Redirect(w, r, local(r.PostFormValue("to")), http.StatusSeeOther)
 }
 
 // logout ends the session.
@@ -59,7 +61,7 @@ func (p *Pages) logout(w http.ResponseWriter, r *http.Request) {
 			p.config.EndSession(cookie.Value)
 		}
 		if err := p.config.Authority.CloseSession(r.Context(), cookie.Value); err != nil {
-			p.unavailable(w)
+			p.unavailable(w, r)
 			return
 		}
 	}
@@ -68,17 +70,17 @@ func (p *Pages) logout(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse says why a login wasn't taken.
-func (p *Pages) refuse(w http.ResponseWriter, err error, v Visit, why string) {
+func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error, why string) {
 	if !access.IsUnauthenticated(err) {
-		p.unavailable(w)
+		p.unavailable(w, r)
 		return
 	}
-	if wait := v.Failed(); wait > 0 {
+	if wait := r.Context().Value(visitKey{}).(Visit).Failed(); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		p.show(w, http.StatusTooManyRequests, "login.html", page{Title: "Sign in", Problem: "There were too many wrong logins. Wait a minute."})
+		p.show(w, http.StatusTooManyRequests, "login.html", p.signIn(r, "There were too many wrong logins. Wait a minute."))
 		return
 	}
-	p.show(w, http.StatusUnauthorized, "login.html", page{Title: "Sign in", Problem: why})
+	p.show(w, http.StatusUnauthorized, "login.html", p.signIn(r, why))
 }
 
 // cookie is the name of the session's cookie.
@@ -93,4 +95,19 @@ func (p *Pages) setCookie(w http.ResponseWriter, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: p.cookie(), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: p.config.Secure, SameSite: http.SameSiteStrictMode,
 	})
+}
+
+// signIn is what the form for a token gets. why is why a login wasn't taken; "" is none was tried.
+func (p *Pages) signIn(r *http.Request, why string) view {
+	v := view{content: content{Title: "Sign in"}, Version: p.config.Version, NoAuth: p.config.NoAuth, Theme: themeOf(r), Path: local(r.FormValue("to"))}
+	if why != "" {
+		v.Problem = &problem{Message: why}
+	}
+	return v
+}
+
+// unavailable says that it can't be known who asks.
+func (p *Pages) unavailable(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	p.show(w, http.StatusServiceUnavailable, "login.html", p.signIn(r, "The server can’t check who you are now. Try again."))
 }

@@ -1,14 +1,21 @@
-// Package web is what a browser is shown: for now, how somebody logs in and out, and who
-// they are then.
+// Package web shows a host to a browser: what it learned, decided and did, and what needs
+// somebody.
 //
-// A page has no script and asks for nothing from elsewhere, and a policy in its headers has
-// the browser hold it to that, whatever text of a model or a user is on it. Who asks is a
+// A page is declared by its path, its template and a function that calls operations, as
+// every surface does, and its data is what the template shows and what a program gets that
+// asks for JSON: see [page]. A form posts, calls an operation and goes back to a page: see
+// [form]. All of it is made on the server, charts too, so that everything can be read and
+// done without a script; the one script there is makes a page follow what happens.
+//
+// What a model, a plugin or a user wrote is text, and nothing else: templates escape it, no
+// page has a script or a style of its own, characters that steer how text is shown are shown
+// instead, and a policy in the headers has the browser hold the page to that. Who asks is a
 // session's cookie, which no script can read and no other site can have sent. What checks
 // the host and the origin of a request is before this package.
 package web
 
 import (
-	"bytes"
+	"context"
 	"embed"
 	"html/template"
 	"net/http"
@@ -16,10 +23,13 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host"
 )
 
 // Config is what [Pages] are made of.
 type Config struct {
+	// Host does what is asked for. It isn't closed.
+	Host *host.Host
 	// Authority opens and closes sessions.
 	Authority *access.Authority
 	// Authenticate says who asks; its errors are those of access.Authority.Authenticate.
@@ -34,9 +44,11 @@ type Config struct {
 	NoAuth bool
 	// Version is the program's.
 	Version string
+	// Now is the time, in which ages are counted; nil is the system's.
+	Now func() time.Time
 }
 
-// Visit is what is known of a request besides the request.
+// Visit is what is known of a browser's request besides the request.
 type Visit struct {
 	// Failed counts a wrong credential, and is how long its address has to wait for the next
 	// if there were too many; 0 is not at all.
@@ -47,9 +59,11 @@ type Visit struct {
 type Pages struct {
 	config    Config
 	templates *template.Template
+	mux       *http.ServeMux
+	began     time.Time
 }
 
-//go:embed templates/*.html
+//go:embed templates
 var templates embed.FS
 
 //go:embed assets
@@ -57,14 +71,37 @@ var assets embed.FS
 
 // New makes the pages.
 func New(c Config) (*Pages, error) {
-	all, err := template.ParseFS(templates, "templates/*.html")
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	all, err := template.New("").Funcs(functions()).ParseFS(templates, "templates/*.html")
 	if err != nil {
 		return nil, err
 	}
-	return &Pages{c, all}, nil
+	p := &Pages{config: c, templates: all, mux: http.NewServeMux(), began: c.Now()}
+	p.mux.HandleFunc("GET /login", p.askLogin)
+	p.mux.HandleFunc("POST /login", p.takeLogin)
+	p.mux.HandleFunc("POST /logout", p.logout)
+	p.mux.HandleFunc("POST /theme", p.takeTheme)
+	p.mux.HandleFunc("GET /assets/", p.asset)
+	p.mux.HandleFunc("GET /favicon.ico", p.asset)
+	for _, one := range pages() {
+		p.mux.HandleFunc("GET "+one.path, p.page(one))
+	}
+	for _, one := range forms() {
+		p.mux.HandleFunc("POST "+one.path, p.form(one))
+		if one.ask != nil {
+			p.mux.HandleFunc("GET "+one.path, p.question(one))
+		}
+	}
+	for _, one := range texts() {
+		p.mux.HandleFunc("GET "+one.path, p.text(one))
+	}
+	p.mux.HandleFunc("/", p.page(page{path: "/", template: "problem.html", load: lost}))
+	return p, nil
 }
 
-// policy is what a page may load and do: what is of this server, and no script.
+// policy is what a page may load and do: what is of this server, and no script but the one.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; trusted-types reflectory; require-trusted-types-for 'script'"
 
@@ -75,15 +112,11 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", policy)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", p.home)
-	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { p.askLogin(w, r, v) })
-	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { p.takeLogin(w, r, v) })
-	mux.HandleFunc("POST /logout", p.logout)
-	mux.HandleFunc("GET /assets/", p.asset)
-	mux.HandleFunc("GET /favicon.ico", p.asset)
-	mux.ServeHTTP(w, r)
+	p.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 }
+
+// visitKey is the key of a request's [Visit] in its context.
+type visitKey struct{}
 
 // asset answers with a file that is the same for everybody.
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
@@ -94,6 +127,7 @@ func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "public, max-age=3600")
 	http.ServeFileFS(w, r, assets, path)
 }
+<<<<<<< HEAD
 
 // page is what every template is given.
 type page struct {
@@ -141,3 +175,51 @@ func (p *Pages) unavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	p.show(w, http.StatusServiceUnavailable, "login.html", page{Title: "Sign in", Problem: "The server can't check who you are now. Try again."})
 }
+||||||| eafe8d8
+
+// page is what every template is given.
+type page struct {
+	Title   string
+	Version string
+	NoAuth  bool
+	// Caller is who is signed in; its subject is "" for nobody.
+	Caller core.Caller
+	// Problem is why a login was refused, and Wait whether too many were.
+	Problem string
+	// To is where the browser goes on by itself; "" is nowhere.
+	To string
+}
+
+// show answers with a page.
+func (p *Pages) show(w http.ResponseWriter, status int, name string, data page) {
+	data.Version, data.NoAuth = p.config.Version, p.config.NoAuth
+	var text bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
+		http.Error(w, "the page can't be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // who asked has gone
+}
+
+// home says who is signed in, or asks for a login.
+func (p *Pages) home(w http.ResponseWriter, r *http.Request) {
+	caller, err := p.config.Authenticate(r)
+	switch {
+	case access.IsUnauthenticated(err):
+		http.Redirect(w, r, "/login", http.StatusSeeOther)
+	case err != nil:
+		p.unavailable(w)
+	default:
+		p.show(w, http.StatusOK, "home.html", page{Title: "Signed in", Caller: caller})
+	}
+}
+
+// unavailable says that it can't be known who asks.
+func (p *Pages) unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	p.show(w, http.StatusServiceUnavailable, "login.html", page{Title: "Sign in", Problem: "The server can't check who you are now. Try again."})
+}
+=======
+>>>>>>> web2

@@ -1,0 +1,150 @@
+package chart
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Series is what a part of each bar counts.
+type Series struct{ Name, Class string }
+
+// Bar is a bar of stacked counts, one for each series.
+type Bar struct {
+	// Name is what it is of, such as an hour; Label is written below it, "" for nothing.
+	Name, Label string
+	Counts      []int64
+}
+
+// Bars are stacked counts side by side. what names them, such as "Runs by hour".
+func Bars(what string, series []Series, bars []Bar) Chart {
+	const width, bottom, top = 720.0, 146.0, 26.0
+	c := Chart{Head: []string{""}}
+	totals, most, busiest := make([]int64, len(series)), int64(0), ""
+	for _, s := range series {
+		c.Head, c.Key = append(c.Head, s.Name), append(c.Key, Meaning{s.Name, s.Class})
+	}
+	for _, b := range bars {
+		row, sum := []string{b.Name}, int64(0)
+		for i, n := range b.Counts {
+			totals[i] += n
+			sum += n
+			row = append(row, fmt.Sprint(n))
+		}
+		if sum > most {
+			most, busiest = sum, b.Name
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	var said []string
+	for i, s := range series {
+		said = append(said, fmt.Sprintf("%d %s", totals[i], s.Name))
+	}
+	c.Text = what + ": " + strings.Join(said, ", ")
+	if busiest != "" {
+		c.Text += fmt.Sprintf("; most at %s with %d", busiest, most)
+	}
+	high, step := ceiling(float64(most))
+	step = max(step, 1)
+	var d drawing
+	d.begin("chart", width, 168, c.Text)
+	for n := step; n <= high && most > 0; n += step {
+		y := bottom - (bottom-top)*n/high
+		d.add(`<line class="gridl" x1="0" x2="720" y1="%s" y2="%s"/><text x="720" y="%s" text-anchor="end">%s</text>`, at(y), at(y), at(y-4), number(n))
+	}
+	d.add(`<line class="base" x1="0" x2="720" y1="146" y2="146"/>`)
+	wide := width / float64(max(len(bars), 1))
+	for i, b := range bars {
+		x, y := wide*float64(i)+wide/6, bottom
+		d.add(`<g><title>%s: %s</title>`, b.Name, describe(series, b.Counts))
+		for j, n := range b.Counts {
+			tall := (bottom - top) * float64(n) / high
+			if n > 0 {
+				y -= tall
+				d.add(`<rect class="f-%s" x="%s" y="%s" width="%s" height="%s" rx="1.5"/>`, series[j].Class, at(x), at(y), at(wide*2/3), at(max(tall-1, 1.5)))
+			}
+		}
+		d.WriteString("</g>")
+		if b.Label != "" {
+			d.add(`<text x="%s" y="163">%s</text>`, at(x), b.Label)
+		}
+	}
+	c.SVG = d.end()
+	return c
+}
+
+func describe(series []Series, counts []int64) string {
+	said := make([]string, len(counts))
+	for i, n := range counts {
+		said[i] = fmt.Sprintf("%d %s", n, series[i].Name)
+	}
+	return strings.Join(said, ", ")
+}
+
+// Range is from where to where a share, from 0 to 1, went.
+type Range struct {
+	Name     string
+	From, To float64
+	// Of is how many it is a share of.
+	Of int64
+}
+
+// Ranges are shares that went from one value to another. first and last name the two.
+func Ranges(what, first, last string, ranges []Range) Chart {
+	const left, right = 140.0, 460.0
+	c := Chart{
+		Head: []string{"", first, last, "of"}, Key: []Meaning{{first, "ring"}, {last, "dot"}},
+		Text: fmt.Sprintf("%s: %s and %s of %d", what, first, last, len(ranges)),
+	}
+	var d drawing
+	d.begin("chart", 524, float64(26+34*len(ranges)), c.Text)
+	for i := range 5 {
+		d.add(`<text x="%s" y="12" text-anchor="middle">%d %%</text>`, at(left+(right-left)*float64(i)/4), i*25)
+	}
+	for i, r := range ranges {
+		y := float64(30 + 34*i)
+		from, to := left+(right-left)*min(max(finite(r.From), 0), 1), left+(right-left)*min(max(finite(r.To), 0), 1)
+		gain := fmt.Sprintf("%+.0f pts", (r.To-r.From)*100)
+		c.Rows = append(c.Rows, []string{r.Name, fmt.Sprintf("%.0f %%", r.From*100), fmt.Sprintf("%.0f %%", r.To*100), fmt.Sprint(r.Of)})
+		d.add(`<g><title>%s: %.0f %% %s, %.0f %% %s, of %d</title><text class="strong" x="0" y="%s">%s</text>`, r.Name, r.From*100, first, r.To*100, last, r.Of, at(y+4), cut(r.Name, 18))
+		d.add(`<line class="gridl" x1="140" x2="460" y1="%s" y2="%s"/><line class="ln s-accent" stroke-width="3" x1="%s" x2="%s" y1="%s" y2="%s"/>`, at(y), at(y), at(from), at(to), at(y), at(y))
+		d.add(`<circle class="f-panel s-ink3" stroke-width="2" cx="%s" cy="%s" r="5"/><circle class="f-accent" cx="%s" cy="%s" r="6"/><text class="strong" x="522" y="%s" text-anchor="end">%s</text></g>`, at(from), at(y), at(to), at(y), at(y+4), gain)
+	}
+	c.SVG = d.end()
+	return c
+}
+
+// Heat is a table of counts as squares that are darker the more there are: rows by columns.
+func Heat(what string, rows, columns []string, counts [][]int64) Chart {
+	const left, side = 120.0, 22.0
+	c := Chart{Head: append([]string{""}, columns...)}
+	var most, total int64
+	for i, row := range counts {
+		line := []string{rows[i]}
+		for _, n := range row {
+			most, total = max(most, n), total+n
+			line = append(line, fmt.Sprint(n))
+		}
+		c.Rows = append(c.Rows, line)
+	}
+	c.Text = fmt.Sprintf("%s: %d in all, %d at most", what, total, most)
+	var d drawing
+	d.begin("chart", left+side*float64(len(columns)), side*float64(len(rows))+20, c.Text)
+	for i, row := range counts {
+		y := side * float64(i)
+		d.add(`<text class="strong" x="0" y="%s">%s</text>`, at(y+15), cut(rows[i], 16))
+		for j, n := range row {
+			level := 0
+			if n > 0 {
+				level = 1 + int(3*n/max(most, 1))
+			}
+			d.add(`<rect class="heat-%d" x="%s" y="%s" width="19" height="19" rx="3"><title>%s, %s: %d</title></rect>`, level, at(left+side*float64(j)), at(y), rows[i], columns[j], n)
+		}
+	}
+	for j, name := range columns {
+		if j%max(len(columns)/6, 1) == 0 {
+			d.add(`<text x="%s" y="%s">%s</text>`, at(left+side*float64(j)), at(side*float64(len(rows))+14), name)
+		}
+	}
+	c.SVG = d.end()
+	return c
+}

@@ -1,0 +1,232 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+)
+
+// decisionPages are the pages of what policies decided.
+func decisionPages() []page {
+	return []page{
+		{path: "/decisions", template: "decisions.html", nav: "/decisions", load: loadDecisions},
+		{path: "/decisions/{id}", template: "decision.html", nav: "/decisions", load: loadDecision},
+		{path: "/policies", template: "policies.html", nav: "/decisions", load: loadPolicies},
+	}
+}
+
+func decisionForms() []form {
+	return []form{{path: "/policies/replay", nav: "/decisions", do: replayPolicies}}
+}
+
+func decisionTexts() []text {
+	return []text{{path: "/decisions/{id}/record", load: func(v *visit) (string, error) {
+		found, err := call[operation.Decision](v, "decision_get", &operation.DecisionGet{ID: v.PathValue("id")})
+		if err != nil {
+			return "", err
+		}
+		whole, err := core.PrintJSON(found)
+		return string(whole), err
+	}}}
+}
+
+// decisionsData is a page of the list of decisions.
+type decisionsData struct {
+	operation.Page[operation.Decided]
+	Filter operation.DecisionList `json:"filter"`
+	Points []choice               `json:"-"`
+	Rows   []decidedRow           `json:"-"`
+	Next   string                 `json:"-"`
+}
+
+// decidedRow is a decision in the list, with its outcome as a tag.
+type decidedRow struct {
+	operation.Decided
+	Outcome tag
+	Rest    string
+}
+
+func loadDecisions(v *visit) (*content, error) {
+	d := &decisionsData{Filter: operation.DecisionList{
+		Point: core.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"),
+		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+	}}
+	found, err := call[operation.Page[operation.Decided]](v, "decision_list", &d.Filter)
+	if err != nil {
+		return nil, err
+	}
+	d.Page, d.Points = *found, choices(v, "point", "all", core.PolicyPoints())
+	for _, one := range d.Items {
+		outcome, rest := outcomeOf(one.Output, one.Failure)
+		d.Rows = append(d.Rows, decidedRow{one, outcome, rest})
+	}
+	if d.NextPageToken != "" {
+		d.Next = v.with("page_token", d.NextPageToken)
+	}
+	return &content{Title: "Decisions", Data: d}, nil
+}
+
+// outcomeOf is the field of an outcome that says most, as a tag, and the others in a line.
+func outcomeOf(output map[string]any, failure *core.ErrorInfo) (tag, string) {
+	if failure != nil {
+		return tag{Text: "failed", Class: "bad"}, failure.Message
+	}
+	main := ""
+	for _, name := range []string{"allow", "verdict", "state", "accept", "action", "mode"} {
+		if _, there := output[name]; there {
+			main = name
+			break
+		}
+	}
+	var rest []string
+	for _, name := range slices.Sorted(maps.Keys(output)) {
+		if name != main {
+			rest = append(rest, name+" "+plain(output[name]))
+		}
+	}
+	t := tagOf(plain(output[main]))
+	switch {
+	case main == "":
+		t = tag{Text: "decided"}
+	case main == "allow" && output[main] == true:
+		t = tag{Text: "allow", Class: "ok"}
+	case main == "allow":
+		t = tag{Text: "deny", Class: "bad"}
+	case main == "accept" && output[main] == true:
+		t = tag{Text: "accept", Class: "ok"}
+	case main == "accept":
+		t = tag{Text: "go on", Class: "info"}
+	}
+	return t, strings.Join(rest, ", ")
+}
+
+// plain is a value as a word, a number, or JSON.
+func plain(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return strings.TrimSuffix(fmt.Sprintf("%.4g", v), ".0")
+	case nil:
+		return "none"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}
+
+// decisionData is one decision.
+type decisionData struct {
+	*operation.Decision
+	Outcome tag       `json:"-"`
+	Rest    string    `json:"-"`
+	Values  []value   `json:"-"`
+	Used    []value   `json:"-"`
+	Record  *longText `json:"-"`
+	// Lanes are the gate's, against the threshold.
+	Lanes *chart.Chart `json:"-"`
+	// Memory is what was decided on, if it was a memory.
+	Memory string `json:"-"`
+}
+
+// value is an input of a decision.
+type value struct{ Name, Text string }
+
+func loadDecision(v *visit) (*content, error) {
+	found, err := call[operation.Decision](v, "decision_get", &operation.DecisionGet{ID: v.PathValue("id")})
+	if err != nil {
+		return nil, err
+	}
+	d := &decisionData{Decision: found}
+	d.Outcome, d.Rest = outcomeOf(found.Output, found.Failure)
+	for _, name := range slices.Sorted(maps.Keys(found.Inputs)) {
+		one := value{name, line(plain(found.Inputs[name]), maxValue)}
+		d.Values = append(d.Values, one)
+		if names(found.Condition, name) {
+			d.Used = append(d.Used, one)
+		}
+	}
+	if id, is := found.Inputs["memory_id"].(string); is {
+		d.Memory = id
+	}
+	if whole, err := core.PrintJSON(found); err == nil {
+		d.Record = v.long(string(whole), "/decisions/"+url.PathEscape(found.ID)+"/record")
+	}
+	d.Lanes = lanes(found.Inputs)
+	return &content{Title: fmt.Sprintf("%s: %s", found.Point, d.Outcome.Text), Crumbs: []crumb{{"Decisions", "/decisions"}}, Data: d}, nil
+}
+
+// maxValue is how much of an input is shown, in characters. The record has all.
+const maxValue = 400
+
+// names reports whether an expression uses a name.
+func names(expression, name string) bool {
+	isWord := func(b byte) bool {
+		return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+	}
+	for at := 0; ; {
+		i := strings.Index(expression[at:], name)
+		if i < 0 {
+			return false
+		}
+		i += at
+		end := i + len(name)
+		if (i == 0 || !isWord(expression[i-1])) && (end == len(expression) || !isWord(expression[end])) {
+			return true
+		}
+		at = end
+	}
+}
+
+// lanes draws the shares of the gate's evidence; nil for another point's inputs.
+func lanes(inputs map[string]any) *chart.Chart {
+	var bars []chart.Bar
+	for _, name := range []string{"react", "graph", "omega", "utility"} {
+		if n, is := inputs[name].(float64); is {
+			bars = append(bars, chart.Bar{Name: name, Counts: []int64{int64(n*100 + 0.5)}})
+		}
+	}
+	if len(bars) < 3 {
+		return nil
+	}
+	c := chart.Bars("Evidence, in percent", []chart.Series{{Name: "percent", Class: chart.Accent}}, bars)
+	return &c
+}
+
+// policiesData are the policies in force, and a candidate's replay.
+type policiesData struct {
+	*operation.Policies
+}
+
+func loadPolicies(v *visit) (*content, error) {
+	found, err := call[operation.Policies](v, "policy_list", &operation.PolicyList{})
+	if err != nil {
+		return nil, err
+	}
+	return &content{Title: "Policies", Crumbs: []crumb{{"Decisions", "/decisions"}}, Data: &policiesData{found}}, nil
+}
+
+// replayPolicies queues the replay of a candidate: a policy in a file of its own.
+func replayPolicies(v *visit) (string, error) {
+	in := &operation.PolicyReplay{Files: map[string]string{v.FormValue("file"): strings.ReplaceAll(v.FormValue("text"), "\r\n", "\n")}}
+	if hours := v.FormValue("hours"); hours != "" {
+		if d, err := time.ParseDuration(hours + "h"); err == nil {
+			in.Since = v.pages.config.Now().Add(-d)
+		}
+	}
+	queued, err := call[operation.JobQueued](v, "policy_replay", in)
+	if err != nil {
+		return "", err
+	}
+	return "/jobs/" + url.PathEscape(queued.JobID), nil
+}

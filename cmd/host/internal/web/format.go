@@ -1,0 +1,146 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Numbers and times as the pages show them. Times are UTC.
+
+// short is the beginning of an id, enough to tell it from others on a page.
+func short(id string) string {
+	if len(id) <= 13 {
+		return id
+	}
+	return id[:13] + "…"
+}
+
+// timeOf is a time as an element: what was today by its clock, else by its day too.
+func timeOf(t time.Time) template.HTML {
+	if t.IsZero() {
+		return `<span class="dim">never</span>`
+	}
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), t.Format("2 Jan 15:04:05")))
+}
+
+// ago is how long something took or is past, in one unit.
+func ago(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "now"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// took is a duration in milliseconds, to three figures.
+func took(ms int64) string {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", ms)
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.1f min", d.Minutes())
+	default:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	}
+}
+
+// cost is US dollars, in cents below one.
+func cost(usd float64) string {
+	switch {
+	case usd == 0:
+		return "0"
+	case usd < 0.0001:
+		return "< 0.01 ¢"
+	case usd < 0.01:
+		return fmt.Sprintf("%.2f ¢", usd*100)
+	case usd < 1:
+		return fmt.Sprintf("%.1f ¢", usd*100)
+	}
+	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+}
+
+// score is a number from 0 to 1, to two places.
+func score(s float64) string {
+	text := strconv.FormatFloat(s, 'f', 2, 64)
+	return strings.TrimPrefix(text, "0")
+}
+
+// scoreClass is how a score is coloured: as it is shown next to its number, never alone.
+func scoreClass(s float64, accepted bool) string {
+	switch {
+	case accepted:
+		return "ok"
+	case s >= 0.5:
+		return "warn"
+	}
+	return "bad"
+}
+
+// percent is a share, from 0 to 1, in percent.
+func percent(share float64) string { return strconv.Itoa(int(share*100 + 0.5)) }
+
+// count is a whole number, of any type of integers, with its thousands apart.
+func count(n any) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// byteSize is a number of bytes in the unit that suits it.
+func byteSize(n int64) string {
+	size, units := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	for size >= 1024 && len(units) > 1 {
+		size, units = size/1024, units[1:]
+	}
+	if units[0] == "bytes" {
+		return count(n) + " bytes"
+	}
+	return strconv.FormatFloat(size, 'f', 1, 64) + " " + units[0]
+}
+
+// plural is a number with its noun, which gets an s where there isn't one of it.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// list is its values.
+func list(values ...any) []any { return values }
+
+// tag is a word with a colour and a shape: how something is.
+type tag struct {
+	Text, Class string
+	Live        bool
+}
+
+// tags are the classes of what is shown as a tag. Others have none.
+var tags = map[string]string{
+	"passed": "ok", "exhausted": "warn", "raised": "warn", "error": "bad", "cancelled": "", "running": "info", "interrupted": "warn",
+	"queued": "", "completed": "ok", "failed": "bad",
+	"active": "ok", "open": "info", "cooling": "warn", "revalidate": "warn", "promoted": "violet", "archived": "", "superseded": "", "rejected": "bad", "purged": "bad",
+	"allow": "ok", "deny": "bad", "escalate": "warn", "defer": "info", "ready": "ok", "valid": "ok", "invalid": "bad", "applied": "ok", "planned": "info", "undone": "",
+}
+
+// tagOf is a status as a tag.
+func tagOf(status any) tag {
+	text := fmt.Sprint(status)
+	return tag{Text: line(text, 40), Class: tags[text], Live: text == "running"}
+}

@@ -1,0 +1,263 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+// memoryPages are the pages of memories.
+func memoryPages() []page {
+	return []page{
+		{path: "/memory", template: "memories.html", nav: "/memory", load: loadMemories},
+		{path: "/memory/{id}", template: "memory.html", nav: "/memory", load: loadMemory},
+	}
+}
+
+func memoryForms() []form {
+	return []form{
+		{path: "/memory/{id}/restore", nav: "/memory", do: func(v *visit) (string, error) {
+			found, err := call[core.Memory](v, "memory_restore", &operation.MemoryRestore{ID: v.PathValue("id")})
+			if err != nil {
+				return "", err
+			}
+			return memoryURL(found.ID), nil
+		}},
+		{path: "/memory/{id}/gate", nav: "/memory", do: runGate, ask: askGate},
+	}
+}
+
+func memoryTexts() []text {
+	return []text{{path: "/memory/{id}/content", load: func(v *visit) (string, error) {
+		found, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: v.PathValue("id")})
+		if err != nil {
+			return "", err
+		}
+		return found.Content, nil
+	}}}
+}
+
+func memoryURL(id string) string { return "/memory/" + url.PathEscape(id) }
+
+// memoriesData is a page of the list of memories, or what a search found.
+type memoriesData struct {
+	operation.Memories
+	// Found is what was searched for, the best first; nil without a search.
+	Found  *operation.Recalled  `json:"found,omitempty"`
+	Counts *memory.Counts       `json:"counts,omitempty"`
+	Query  string               `json:"query,omitempty"`
+	Filter operation.MemoryList `json:"filter"`
+	States []choice             `json:"-"`
+	Flow   chart.Chart          `json:"-"`
+	Next   string               `json:"-"`
+}
+
+// flowing are the states of a memory's life in their order, with their colours.
+var flowing = []struct {
+	state core.MemoryState
+	class string
+}{
+	{core.StateOpen, chart.Info}, {core.StateActive, chart.OK}, {core.StateCooling, chart.Warn}, {core.StateRevalidatePending, chart.Warn},
+	{core.StatePromoted, chart.Violet}, {core.StateConsolidated, chart.Mute}, {core.StateArchived, chart.Mute},
+}
+
+func loadMemories(v *visit) (*content, error) {
+	d := &memoriesData{Query: v.query("q"), Filter: operation.MemoryList{
+		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "",
+		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+	}}
+	if state := v.query("state"); state != "" {
+		d.Filter.States = []core.MemoryState{core.MemoryState(state)}
+	}
+	if kind := v.query("kind"); kind != "" {
+		d.Filter.Kinds = []core.MemoryKind{core.MemoryKind(kind)}
+	}
+	if err := d.load(v); err != nil {
+		return nil, err
+	}
+	counted, err := optional[operation.Stats](v, "stats", &operation.StatsGet{Scope: operation.StatsMemory, Namespace: d.Filter.Namespace, Subtree: d.Filter.Subtree})
+	if err != nil {
+		return nil, err
+	}
+	if counted != nil {
+		d.Counts = counted.Memory
+	}
+	var states []chart.State
+	var names []core.MemoryState
+	for _, s := range flowing {
+		n := int64(0)
+		if d.Counts != nil {
+			n = d.Counts.States[s.state]
+		}
+		names = append(names, s.state)
+		states = append(states, chart.State{Name: stateName(s.state), Count: n, Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", "")})
+	}
+	d.States, d.Flow = choices(v, "state", "all", names), chart.Flow("Memories by state", states)
+	for i := range d.States {
+		d.States[i].Text = stateName(core.MemoryState(d.States[i].Text))
+	}
+	return &content{Title: "Memory", Data: d}, nil
+}
+
+// load lists, or searches where something is searched for. A search has no session, so that
+// looking changes nothing.
+func (d *memoriesData) load(v *visit) error {
+	if d.Query != "" {
+		found, err := call[operation.Recalled](v, "memory_recall", &core.RecallRequest{Query: d.Query, Limit: memory.MaxRecall, RecallFilter: core.RecallFilter{
+			Namespace: d.Filter.Namespace, Subtree: d.Filter.Subtree, States: d.Filter.States, Kinds: d.Filter.Kinds,
+		}})
+		d.Found = found
+		d.Items = []*core.Memory{}
+		return err
+	}
+	found, err := call[operation.Memories](v, "memory_list", &d.Filter)
+	if err != nil {
+		return err
+	}
+	d.Memories = *found
+	if d.NextPageToken != "" {
+		d.Next = v.with("page_token", d.NextPageToken)
+	}
+	return nil
+}
+
+// stateName is a state in as many characters as its box has.
+func stateName(s core.MemoryState) string {
+	if s == core.StateRevalidatePending {
+		return "at the gate"
+	}
+	return string(s)
+}
+
+// memoryData is one memory. Its explanation is all that there is of one that was purged.
+type memoryData struct {
+	*memory.Explanation
+	Content *longText       `json:"content,omitempty"`
+	Lineage *memory.Lineage `json:"lineage,omitempty"`
+	// Life are the events that changed it, and Kept how many there are of them.
+	Life []lifeStep `json:"life"`
+	// Retention are the weights and thresholds of its namespace.
+	Governance string      `json:"governance"`
+	Score      []scoreTerm `json:"-"`
+	Graph      chart.Chart `json:"-"`
+	// MayRestore and MayGate are what who asks may do with it.
+	MayRestore bool `json:"-"`
+	MayGate    bool `json:"-"`
+}
+
+// scoreTerm is a part of a score, with what it adds.
+type scoreTerm struct {
+	memory.ScoreTerm
+	Adds string
+}
+
+// lifeStep is something that happened to a memory.
+type lifeStep struct {
+	journal.Entry
+	Text  string `json:"text"`
+	Class string `json:"-"`
+	// Decision is the decision that it is from, with its page.
+	Decision string `json:"decision,omitempty"`
+}
+
+func loadMemory(v *visit) (*content, error) {
+	e, err := call[memory.Explanation](v, "memory_explain", &operation.MemoryExplain{ID: v.PathValue("id")})
+	if err != nil {
+		return nil, err
+	}
+	d := &memoryData{Explanation: e, Governance: "/settings/governance?namespace=" + url.QueryEscape(e.Namespace), Life: lifeOf(e.History)}
+	title := "A purged memory"
+	if e.Memory != nil {
+		title = e.Memory.Title
+		d.Content = v.long(e.Memory.Content, memoryURL(e.ID)+"/content")
+		if d.Lineage, err = call[memory.Lineage](v, "memory_lineage", &operation.MemoryLineage{ID: e.ID}); err != nil {
+			return nil, err
+		}
+		d.Graph = lineageChart(d.Lineage)
+		d.MayRestore = v.caller.Has(core.ScopeMemoryWrite) && (e.State == core.StateArchived || e.State == core.StateConsolidated)
+		d.MayGate = v.caller.Has(core.ScopeMemoryErase) && e.State == core.StateRevalidatePending
+	}
+	for _, t := range e.Terms {
+		d.Score = append(d.Score, scoreTerm{t, fmt.Sprintf("%+.3f", t.Weight*t.Value)})
+	}
+	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
+}
+
+// lifeOf are the events of a memory's life: recalls and feedback of single turns are left
+// out, as its signals count them.
+func lifeOf(history []journal.Entry) []lifeStep {
+	steps := []lifeStep{}
+	for i := range history {
+		entry := &history[i]
+		step := lifeStep{Entry: *entry, Text: entry.Type}
+		if moved, ok := journal.As[journal.MemoryTransitioned](entry); ok {
+			step.Text = fmt.Sprintf("%s → %s", moved.Before, moved.After)
+			step.Class = tags[string(moved.After)]
+			step.Decision = moved.DecisionID
+		}
+		steps = append(steps, step)
+	}
+	if extra := len(steps) - maxLife; extra > 0 {
+		steps = slices.Delete(steps, 1, 1+extra) // the first says where it is from
+	}
+	return steps
+}
+
+// maxLife is how many steps of a life are shown; the journal's page has all.
+const maxLife = 30
+
+// lineageClass is the colour of a memory in a lineage.
+func lineageClass(s core.MemoryState) string {
+	for _, f := range flowing {
+		if f.state == s {
+			return f.class
+		}
+	}
+	return chart.Mute
+}
+
+// lineageChart draws where a memory comes from, and what came of it.
+func lineageChart(l *memory.Lineage) chart.Chart {
+	var nodes []chart.Node
+	known := map[string]bool{}
+	for _, n := range l.Nodes {
+		known[n.ID] = true
+		nodes = append(nodes, chart.Node{ID: n.ID, Text: n.Title, Note: string(n.Kind) + " · " + string(n.State), Class: lineageClass(n.State), URL: memoryURL(n.ID), Me: n.ID == l.ID})
+	}
+	var edges []chart.Edge
+	for _, link := range l.Links {
+		if known[link.From] && known[link.To] {
+			edges = append(edges, chart.Edge{From: link.From, To: link.To, Name: link.Relation})
+		}
+	}
+	return chart.Lineage("Lineage", nodes, edges)
+}
+
+func askGate(v *visit) (*question, error) {
+	id := v.PathValue("id")
+	explained, err := call[gate.Explanation](v, "gate_explain", &operation.GateExplain{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &question{
+		Title: "Have the gate decide?", Crumbs: []crumb{{"Memory", "/memory"}, {short(id), memoryURL(id)}},
+		Text:   fmt.Sprintf("By what is known now the gate would decide: %s, with a confidence of %.2f. A purge can’t be undone.", explained.Decision.Verdict, explained.Decision.Confidence),
+		Button: "Decide", Back: memoryURL(id),
+	}, nil
+}
+
+func runGate(v *visit) (string, error) {
+	id := v.PathValue("id")
+	queued, err := call[operation.JobQueued](v, "gate_run", &operation.GateRun{ID: id})
+	if err != nil {
+		return "", err
+	}
+	return "/jobs/" + url.PathEscape(queued.JobID), nil
+}

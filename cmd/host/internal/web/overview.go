@@ -1,0 +1,413 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+// The overview answers two questions: whether reflection pays for itself, and whether
+// something needs somebody. Its figures are of the runs of a period, of which it reads the
+// newest ones up to a bound, and says so where there are more.
+
+// overviewPages are the first page that somebody sees.
+func overviewPages() []page {
+	return []page{{path: "/{$}", template: "overview.html", nav: "/", parts: []string{"overview-body"}, load: loadOverview}}
+}
+
+// maxRead is how many runs the figures are made from.
+const maxRead = 1000
+
+// period is a time up to now, in so many buckets.
+type period struct {
+	name, text string
+	bucket     time.Duration
+	buckets    int
+	// each is how many buckets there are from one label to the next.
+	each  int
+	label string
+}
+
+var periods = []period{
+	{"24h", "24 h", time.Hour, 24, 4, "15:04"}, {"7d", "7 days", 6 * time.Hour, 28, 4, "2 Jan"}, {"30d", "30 days", 24 * time.Hour, 30, 5, "2 Jan"},
+}
+
+// overviewData is what the overview shows.
+type overviewData struct {
+	Namespace string `json:"namespace,omitempty"`
+	Period    string `json:"period"`
+	// Since is the beginning of the period, and Partial whether there were more runs in it
+	// than were read.
+	Since   time.Time `json:"since"`
+	Partial bool      `json:"partial,omitempty"`
+	Periods []choice  `json:"-"`
+	Figures []figure  `json:"figures"`
+	// Ended counts the runs that the figures are of.
+	Ended     int            `json:"ended"`
+	Hours     *chart.Chart   `json:"-"`
+	Workflows []workflowRate `json:"workflows"`
+	Rates     *chart.Chart   `json:"-"`
+	Needs     []need         `json:"needs_attention"`
+	Memory    *memory.Counts `json:"memory,omitempty"`
+	Flow      *chart.Chart   `json:"-"`
+	Latest    []latestRun    `json:"latest_runs"`
+	Jobs      *jobsView      `json:"jobs,omitempty"`
+	Live      string         `json:"-"`
+}
+
+// figure is a number, with what it is made of and how it went.
+type figure struct {
+	Name  string       `json:"name"`
+	Value string       `json:"value"`
+	Unit  string       `json:"unit,omitempty"`
+	Text  string       `json:"text"`
+	Spark *chart.Chart `json:"-"`
+}
+
+// workflowRate is how many runs of a workflow passed at once, and in the end.
+type workflowRate struct {
+	Workflow string `json:"workflow"`
+	Ended    int64  `json:"ended"`
+	First    int64  `json:"passed_at_first_attempt"`
+	Passed   int64  `json:"passed"`
+}
+
+// need is something that waits for somebody.
+type need struct {
+	Text   string `json:"text"`
+	Detail string `json:"detail"`
+	URL    string `json:"url"`
+	Button string `json:"-"`
+}
+
+// latestRun is a run with the scores of its attempts.
+type latestRun struct {
+	operation.RunSummary
+	Spark *chart.Chart `json:"-"`
+}
+
+// jobsView are the jobs that run, and how many wait.
+type jobsView struct {
+	Running  []job.Job `json:"running"`
+	Queued   string    `json:"queued"`
+	NoWorker bool      `json:"no_worker,omitempty"`
+}
+
+func loadOverview(v *visit) (*content, error) {
+	p := periods[max(0, slices.IndexFunc(periods, func(p period) bool { return p.name == v.query("period") }))]
+	d := &overviewData{Namespace: v.query("namespace"), Period: p.name, Figures: []figure{}, Needs: []need{}, Latest: []latestRun{}, Workflows: []workflowRate{}}
+	for _, other := range periods {
+		d.Periods = append(d.Periods, choice{other.text, v.with("period", other.name), other.name == p.name})
+	}
+	end := v.pages.config.Now().UTC().Truncate(p.bucket).Add(p.bucket)
+	d.Since = end.Add(-p.bucket * time.Duration(p.buckets))
+	runs, err := d.read(v)
+	if err != nil {
+		return nil, err
+	}
+	d.figures(p, runs)
+	d.rates(runs)
+	if err := d.latest(v, runs); err != nil {
+		return nil, err
+	}
+	for _, add := range []func(*visit) error{d.memory, d.jobs, d.approvals, d.failures, d.plugins, d.interrupted} {
+		if err := add(v); err != nil {
+			return nil, err
+		}
+	}
+	return &content{Title: "Overview", Data: d}, nil
+}
+
+// read reads the runs of the period, the newest first, and at least the newest ones of all.
+func (d *overviewData) read(v *visit) ([]operation.RunSummary, error) {
+	var all []operation.RunSummary
+	in := &operation.RunList{Namespace: d.Namespace, Subtree: d.Namespace != "", Paging: operation.Paging{Limit: operation.MaxLimit}}
+	for len(all) < maxRead {
+		page, err := optional[operation.Page[operation.RunSummary]](v, "run_list", in)
+		if err != nil || page == nil {
+			return all, err
+		}
+		all = append(all, page.Items...)
+		in.PageToken = page.NextPageToken
+		if in.PageToken == "" || all[len(all)-1].StartedAt.Before(d.Since) {
+			return all, nil
+		}
+	}
+	d.Partial = true
+	return all, nil
+}
+
+// tally counts the runs of a bucket.
+type tally struct {
+	passed, exhausted, failed, first, attempts, tokens int64
+	usd                                                float64
+}
+
+func (t *tally) ended() int64 { return t.passed + t.exhausted + t.failed }
+
+// add counts a run that has ended. It passed at its first attempt if it has no other.
+func (t *tally) add(r *operation.RunSummary) {
+	switch r.Status {
+	case core.StatusPassed:
+		t.passed++
+		t.attempts += int64(r.Iterations)
+		if r.Iterations <= 1 {
+			t.first++
+		}
+	case core.StatusError:
+		t.failed++
+	case core.StatusExhausted, core.StatusRaised:
+		t.exhausted++
+	default:
+		return
+	}
+	t.tokens += r.Usage.TokensIn + r.Usage.TokensOut
+	t.usd += r.Usage.CostUSD
+}
+
+// figures adds the figures of the period, and its runs by hour or day.
+func (d *overviewData) figures(p period, runs []operation.RunSummary) {
+	tallies, all := make([]tally, p.buckets), tally{}
+	var tries []int
+	for i := range runs {
+		r := &runs[i]
+		at := int(r.StartedAt.Sub(d.Since) / p.bucket)
+		if r.StartedAt.Before(d.Since) || at >= p.buckets {
+			continue
+		}
+		tallies[at].add(r)
+		all.add(r)
+		if r.Status == core.StatusPassed {
+			tries = append(tries, r.Iterations)
+		}
+	}
+	d.Ended = int(all.ended())
+	bars := make([]chart.Bar, p.buckets)
+	for i, t := range tallies {
+		from := d.Since.Add(p.bucket * time.Duration(i))
+		bars[i] = chart.Bar{Name: from.Format("2 Jan 15:04"), Counts: []int64{t.passed, t.exhausted, t.failed}}
+		if i%p.each == 0 {
+			bars[i].Label = from.Format(p.label)
+		}
+	}
+	hours := chart.Bars("Runs by "+map[bool]string{true: "hour", false: "day"}[p.bucket == time.Hour],
+		[]chart.Series{{Name: "passed", Class: chart.Accent}, {Name: "exhausted", Class: chart.Warn}, {Name: "error", Class: chart.Bad}}, bars)
+	d.Hours = &hours
+	spark := func(name string, value func(*tally) (float64, bool)) *chart.Chart {
+		var values []float64
+		for i := range tallies {
+			if n, has := value(&tallies[i]); has {
+				values = append(values, n)
+			}
+		}
+		if len(values) < 2 {
+			return nil
+		}
+		c := chart.Sparkline(name, values, chart.Accent)
+		return &c
+	}
+	share := func(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
+	add := func(name, value, unit, text string, of func(*tally) float64, counts func(*tally) int64) {
+		f := figure{Name: name, Value: "–", Text: "no run has ended"}
+		if counts(&all) > 0 {
+			f.Value, f.Unit, f.Text = value, unit, text
+			f.Spark = spark(name, func(t *tally) (float64, bool) { return of(t), counts(t) > 0 })
+		}
+		d.Figures = append(d.Figures, f)
+	}
+	ended := (*tally).ended
+	passes := func(t *tally) int64 { return t.passed }
+	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.passed, all.ended())), "%", fmt.Sprintf("%s of %s runs", count(all.passed), count(all.ended())),
+		func(t *tally) float64 { return share(t.passed, t.ended()) }, ended)
+	add("Bought by reflection", fmt.Sprintf("%+.0f", 100*share(all.passed-all.first, all.ended())), "pts", percent(share(all.first, all.ended()))+" % pass at the first attempt",
+		func(t *tally) float64 { return share(t.passed-t.first, t.ended()) }, ended)
+	slices.Sort(tries)
+	p95 := 0
+	if len(tries) > 0 {
+		p95 = tries[(len(tries)-1)*95/100]
+	}
+	add("Attempts per pass", fmt.Sprintf("%.2f", share(all.attempts, all.passed)), "", fmt.Sprintf("95 of 100 need %d or fewer", p95),
+		func(t *tally) float64 { return share(t.attempts, t.passed) }, passes)
+	add("Tokens a run", count(all.tokens/max(all.ended(), 1)), "", count(all.tokens)+" in all",
+		func(t *tally) float64 { return share(t.tokens, t.ended()) }, ended)
+	add("Model cost", cost(all.usd), "", cost(all.usd/float64(max(all.ended(), 1)))+" a run", func(t *tally) float64 { return t.usd }, ended)
+}
+
+// rates adds how often the runs of each workflow passed at once, and in the end: those with
+// the most runs.
+func (d *overviewData) rates(runs []operation.RunSummary) {
+	const most = 8
+	tallies := map[string]*tally{}
+	for i := range runs {
+		if r := &runs[i]; !r.StartedAt.Before(d.Since) {
+			if tallies[r.Workflow] == nil {
+				tallies[r.Workflow] = &tally{}
+			}
+			tallies[r.Workflow].add(r)
+		}
+	}
+	for name, t := range tallies {
+		if t.ended() > 0 {
+			d.Workflows = append(d.Workflows, workflowRate{name, t.ended(), t.first, t.passed})
+		}
+	}
+	slices.SortFunc(d.Workflows, func(a, b workflowRate) int {
+		return cmp.Or(cmp.Compare(b.Ended, a.Ended), cmp.Compare(a.Workflow, b.Workflow))
+	})
+	d.Workflows = d.Workflows[:min(len(d.Workflows), most)]
+	var ranges []chart.Range
+	for _, w := range d.Workflows {
+		ranges = append(ranges, chart.Range{Name: w.Workflow, From: float64(w.First) / float64(w.Ended), To: float64(w.Passed) / float64(w.Ended), Of: w.Ended})
+	}
+	if len(ranges) > 0 {
+		c := chart.Ranges("Pass rate by workflow", "first", "final", ranges)
+		d.Rates = &c
+	}
+}
+
+// latest adds the newest runs, with the scores of their attempts.
+func (d *overviewData) latest(v *visit, runs []operation.RunSummary) error {
+	const most, points = 6, 30
+	d.Live = liveRun(runs)
+	for _, r := range runs[:min(len(runs), most)] {
+		one := latestRun{RunSummary: r}
+		attempts, err := optional[operation.Page[operation.RunAttempt]](v, "run_attempts", &operation.RunAttempts{ID: r.RunID, Paging: operation.Paging{Limit: points}})
+		if err != nil {
+			return err
+		}
+		var scores []float64
+		for i := range attempts.Items {
+			if attempts.Items[i].Judged {
+				scores = append(scores, attempts.Items[i].Score)
+			}
+		}
+		if len(scores) > 0 {
+			class := map[core.Status]string{core.StatusPassed: chart.Accent, core.StatusRunning: chart.Info, core.StatusError: chart.Bad}[r.Status]
+			c := chart.Sparkline("Scores", scores, cmp.Or(class, chart.Warn))
+			one.Spark = &c
+		}
+		d.Latest = append(d.Latest, one)
+	}
+	return nil
+}
+
+// flow are the states through which a memory moves, in their order.
+var flow = []struct {
+	state core.MemoryState
+	name  string
+	class string
+}{
+	{core.StateOpen, "open", chart.Info}, {core.StateActive, "active", chart.OK}, {core.StateCooling, "cooling", chart.Warn},
+	{core.StateRevalidatePending, "revalidate", chart.Warn}, {core.StatePromoted, "promoted", chart.Violet},
+}
+
+// memory adds the memories by state.
+func (d *overviewData) memory(v *visit) error {
+	stats, err := optional[operation.Stats](v, "stats", &operation.StatsGet{Scope: operation.StatsMemory, Namespace: d.Namespace, Subtree: d.Namespace != ""})
+	if err != nil || stats == nil {
+		return err
+	}
+	d.Memory = stats.Memory
+	var states []chart.State
+	for _, f := range flow {
+		to := url.Values{"state": {string(f.state)}}
+		if d.Namespace != "" {
+			to.Set("namespace", d.Namespace)
+		}
+		states = append(states, chart.State{Name: f.name, Count: stats.Memory.States[f.state], Class: f.class, URL: "/memory?" + to.Encode()})
+	}
+	c := chart.Flow("Memories by state", states)
+	d.Flow = &c
+	return nil
+}
+
+// jobs adds the jobs that run.
+func (d *overviewData) jobs(v *visit) error {
+	const most = 5
+	page, err := optional[operation.JobPage](v, "job_list", &operation.JobList{Status: job.StatusRunning, Paging: operation.Paging{Limit: most}})
+	if err != nil || page == nil {
+		return err
+	}
+	d.Jobs = &jobsView{Running: page.Items, NoWorker: page.NoWorker}
+	queued, err := call[operation.JobPage](v, "job_list", &operation.JobList{Status: job.StatusQueued})
+	if err != nil {
+		return err
+	}
+	d.Jobs.Queued = atLeast(len(queued.Items), queued.NextPageToken)
+	return nil
+}
+
+// atLeast is how many a page of a list has, with a plus where others follow.
+func atLeast(n int, next string) string {
+	if next != "" {
+		return fmt.Sprint(n, "+")
+	}
+	return fmt.Sprint(n)
+}
+
+// approvals adds the reflections that wait for somebody.
+func (d *overviewData) approvals(v *visit) error {
+	page, err := optional[operation.Page[*memory.Pending]](v, "memory_pending", &operation.MemoryPending{})
+	if err != nil || page == nil || len(page.Items) == 0 {
+		return err
+	}
+	n := len(page.Items)
+	text := plural(n, "reflection") + " waits for approval"
+	if n > 1 || page.NextPageToken != "" {
+		text = atLeast(n, page.NextPageToken) + " reflections wait for approval"
+	}
+	d.Needs = append(d.Needs, need{text, "the first in " + page.Items[0].Namespace, "/memory/pending", "Review"})
+	return nil
+}
+
+// failures adds the newest jobs that failed in the period.
+func (d *overviewData) failures(v *visit) error {
+	page, err := optional[operation.JobPage](v, "job_list", &operation.JobList{Status: job.StatusFailed, Paging: operation.Paging{Limit: 3}})
+	if err != nil || page == nil {
+		return err
+	}
+	for _, j := range page.Items {
+		if j.CompletedAt != nil && j.CompletedAt.Before(d.Since) {
+			continue
+		}
+		d.Needs = append(d.Needs, need{
+			fmt.Sprintf("%s of %s failed", j.Type, j.Namespace), line(cmp.Or(j.Message, j.Reason), 120), "/jobs/" + url.PathEscape(j.ID), "Open job",
+		})
+	}
+	return nil
+}
+
+// plugins adds the plugins that can't run.
+func (d *overviewData) plugins(v *visit) error {
+	page, err := optional[operation.Page[host.PluginSummary]](v, "plugin_list", &operation.PluginList{})
+	if err != nil || page == nil {
+		return err
+	}
+	for _, p := range page.Items {
+		if p.Problem != nil && len(d.Needs) < 10 {
+			d.Needs = append(d.Needs, need{line(p.Name, 60) + " can’t run", line(p.Problem.Message, 160), "/plugins/" + url.PathEscape(p.Name), "Inspect"})
+		}
+	}
+	return nil
+}
+
+// interrupted adds the runs whose program was killed.
+func (d *overviewData) interrupted(v *visit) error {
+	page, err := optional[operation.Page[operation.RunSummary]](v, "run_list", &operation.RunList{Status: core.StatusInterrupted, Namespace: d.Namespace, Subtree: d.Namespace != "", Paging: operation.Paging{Limit: 3}})
+	if err != nil || page == nil {
+		return err
+	}
+	for _, r := range page.Items {
+		d.Needs = append(d.Needs, need{line(r.Workflow, 60) + " was interrupted", "its program was killed; it can be resumed", "/runs/" + r.RunID, "Open run"})
+	}
+	return nil
+}

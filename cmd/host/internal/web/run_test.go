@@ -1,0 +1,145 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// hostile is text that would be something else if it weren't shown as text.
+var hostile = []string{
+	`<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, `<svg onload=alert(1)><a xlink:href="javascript:alert(1)">x</a></svg>`, `javascript:alert(1)`,
+	`" onmouseover="alert(1)`, `'><style>*{display:none}</style>`, "a\u202eb\u2066c\u2069d\u200bz\ufeff", "bell\a escape\x1b[31m nul\x00 del\x7f \u0085", "\u2028line\u2029", "{{.Data}}{{template \"head\"}}",
+	"bad \xff\xfe utf-8", "]]>--><!-- ", `\u{202E}`,
+}
+
+// attempt records an attempt of a run that is being made.
+func (s *site) attempt(r *core.Run, visit int, a core.Attempt) {
+	s.T.Helper()
+	recorder := s.Host.Runs.Recorder(r).Attempts(visit, "write")
+	judged := a.Judged
+	a.Judged = false
+	s.Must(recorder.RecordOutput(s.Ctx, &a))
+	if judged {
+		a.Judged = true
+		s.Must(recorder.RecordVerdict(s.Ctx, &a))
+	}
+}
+
+// begin creates a run that goes on.
+func (s *site) begin(name string) *core.Run {
+	s.T.Helper()
+	r := &core.Run{
+		ID: s.Host.NewID(), Workflow: name, Namespace: operationtest.Here, State: []byte(`{"topic":"harbours"}`), Status: core.StatusRunning,
+		Source:    core.Source{File: name + ".yaml", Text: contactYAML, Files: map[string]string{"a.txt": strings.Join(hostile, "\n")}},
+		StartedAt: s.Config.Clock.Now(), UpdatedAt: s.Config.Clock.Now(),
+	}
+	s.Must(s.Host.Runs.Create(s.Ctx, r))
+	return r
+}
+
+// end records the end of a run.
+func (s *site) end(r *core.Run, status core.Status) {
+	s.T.Helper()
+	r.Status = status
+	if status == core.StatusError {
+		r.Error = &core.ErrorInfo{Code: "plugin_failed", Message: strings.Join(hostile, " "), Hint: hostile[0]}
+	}
+	s.Must(s.Host.Runs.Recorder(r).RecordEnd(s.Ctx, r, nil))
+}
+
+// hostileRun is a run in which everything that others write is hostile, and long.
+func (s *site) hostileRun(attempts int, status core.Status) *core.Run {
+	s.T.Helper()
+	text := strings.Join(hostile, "\n")
+	r := s.begin(hostile[0] + hostile[6])
+	for i := range attempts {
+		out, message := text+strings.Repeat("\n<line> & more", 300*i), text
+		if i == 1 {
+			out, message = out+strings.Repeat("<", 1<<20), text+strings.Repeat("x", 1<<20)
+		}
+		s.attempt(r, 1, core.Attempt{
+			Iteration: i + 1, Role: sdk.RoleCorrect, Judged: true, Score: float64(i) / float64(attempts), Valid: i == attempts-1, Accepted: i == attempts-1,
+			Output: core.MustJSON(out), Feedback: text, Usage: sdk.Usage{TokensIn: 12, TokensOut: 3, CostUSD: 0.002}, ActiveMillis: int64(i+1) * 900,
+			Errors:   []sdk.Finding{{Path: "/" + text, Message: message, Source: text}},
+			Children: map[string]sdk.Verdict{text: {Score: 0.5, Errors: []sdk.Finding{{Path: text, Message: text}}}},
+		})
+	}
+	r.Score, r.Iterations, r.StopReason = 1, attempts, core.StopValid
+	s.end(r, status)
+	return r
+}
+
+// TestRun_HostileTextIsText: what others wrote is shown as text on each page, whatever is in
+// it and however long it is, and every link on the pages answers.
+func TestRun_HostileTextIsText(t *testing.T) {
+	s := newSite(t)
+	r := s.hostileRun(4, core.StatusError)
+	at := "/runs/" + r.ID
+	s.walk("/", "/runs", at, at+"?to=2", at+"?from=1&to=4&view=unified", at+"?all=events")
+	page := s.get(at)
+	if text := textOf(s.tree(page, http.StatusOK)); !strings.Contains(text, hostile[0]) || !strings.Contains(text, `a\u{202E}b`) {
+		t.Error("the text isn't on the page")
+	}
+}
+
+// TestRun_ShowsWhatChanged: the page compares any two attempts, and says which errors are
+// gone.
+func TestRun_ShowsWhatChanged(t *testing.T) {
+	s := newSite(t)
+	r := s.begin("contact")
+	for i, out := range []string{`{"name":{"first":"Ada"}}`, `{"name":"Ada"}`, `{"name":"Ada","email":"a@b"}`} {
+		s.attempt(r, 1, core.Attempt{
+			Iteration: i + 1, Role: sdk.RoleGenerate, Judged: true, Output: []byte(out), Score: float64(i+1) / 3, Accepted: i == 2,
+			Errors: []sdk.Finding{{Path: "/field", Message: fmt.Sprint("wrong ", i)}}, ActiveMillis: int64(time.Second) / 1e6,
+		})
+	}
+	for _, c := range []struct{ query, want string }{
+		{"", "Attempt 2"}, {"?from=1&to=3", "wrong 0"}, {"?from=1&to=3&view=unified", "Attempt 1 → 3"}, {"?to=1", "wrong 0"},
+	} {
+		a := s.get("/runs/" + r.ID + c.query)
+		root := s.tree(a, http.StatusOK)
+		s.wellMade(c.query, a, root)
+		if !strings.Contains(textOf(root), c.want) {
+			t.Errorf("%q isn't on %q", c.want, c.query)
+		}
+	}
+	if a := s.get("/runs/" + r.ID + "?part=run-body"); strings.Contains(a.body, "<html") || !strings.Contains(a.body, "Attempt 3") {
+		t.Errorf("the part is %.300s", a.body)
+	}
+	if a := s.get("/runs/"+r.ID, "Accept", "application/json"); a.Header.Get("Content-Type") != "application/json" || !strings.Contains(a.body, `"added": 2`) {
+		t.Errorf("as JSON it is %s %.300s", a.Header.Get("Content-Type"), a.body)
+	}
+	s.end(r, core.StatusPassed)
+}
+
+// TestRun_Refusals: what isn't there is a page with its status, and a form of another site
+// does nothing.
+func TestRun_Refusals(t *testing.T) {
+	s := newSite(t)
+	r := s.begin("contact")
+	for target, status := range map[string]int{"/runs/unknown-run": 404, "/runs?status=none": 422, "/runs/" + r.ID + "/nothing": 404} {
+		a := s.get(target)
+		s.wellMade(target, a, s.tree(a, status))
+		if a := s.get(target, "Accept", "application/json"); a.StatusCode != status || !strings.Contains(a.body, `"code"`) {
+			t.Errorf("%s as JSON: %d %s", target, a.StatusCode, a.body)
+		}
+	}
+	s.tree(s.get("/runs/"+r.ID+"?part=none"), http.StatusNotFound)
+	if a := s.post("/runs/"+r.ID+"/cancel", nil); a.StatusCode != http.StatusConflict {
+		t.Errorf("a run without a job was cancelled: %d", a.StatusCode)
+	}
+	if a := s.send(http.MethodPost, "/runs/"+r.ID+"/resume", nil, "Sec-Fetch-Site", "cross-site"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("another site's form: %d", a.StatusCode)
+	}
+	s.session = nil
+	if a := s.get("/runs/" + r.ID); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/login?to=%2Fruns%2F"+r.ID {
+		t.Errorf("nobody is sent to %d %s", a.StatusCode, a.Header.Get("Location"))
+	}
+}

@@ -1,0 +1,234 @@
+//go:build surfaces
+
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// The pages in a browser: Debian's chromium. make test-surfaces sets it up.
+
+// browser is a tab of a browser that is signed in to a site.
+type browser struct {
+	*site
+	ctx context.Context
+	at  string
+
+	mu    sync.Mutex
+	noted []string
+}
+
+// browse opens a tab on a site of its own.
+func browse(t *testing.T) *browser {
+	t.Helper()
+	b := &browser{site: newSite(t)}
+	server := httptest.NewServer(b.handler)
+	t.Cleanup(server.Close)
+	b.at = strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecAllocatorOption(chromedp.NoSandbox), chromedp.Flag("force-color-profile", "srgb"))
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), o...)
+	t.Cleanup(stop)
+	b.ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	b.must(chromedp.Do(b.ctx)) // starts the browser
+	b.must(chromedp.Listen(b.ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			b.note("console: " + string(e.Type))
+		case *runtime.EventExceptionThrown:
+			b.note("exception: " + e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			b.note("log: " + e.Entry.Text)
+		case *audits.EventIssueAdded:
+			if d := e.Issue.Details.ContentSecurityPolicyIssueDetails; d != nil {
+				text, _ := json.Marshal(d)
+				b.note("policy: " + string(text))
+			}
+		}
+	}))
+	send(b, log.Enable, cdp.Empty{})
+	send(b, audits.Enable, cdp.Empty{})
+	send(b, runtime.Enable, cdp.Empty{})
+	return b
+}
+
+// note remembers what the browser has to say.
+func (b *browser) note(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.noted = append(b.noted, text)
+}
+
+// must ends the test with an error.
+func (b *browser) must(err error) {
+	b.T.Helper()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// send sends a command to the tab.
+func send[P, R any](b *browser, command cdp.Command[P, R], params P) {
+	b.T.Helper()
+	_, err := chromedp.Call(b.ctx, command, params)
+	b.must(err)
+}
+
+// do does something in the tab.
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.T.Helper()
+	b.must(chromedp.Do(b.ctx, steps...))
+}
+
+// open goes to a page, signed in.
+func (b *browser) open(path string) {
+	b.T.Helper()
+	send(b, network.SetCookie, network.SetCookieParams{
+		Name: b.session.Name, Value: b.session.Value, URL: b.at, HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict,
+	})
+	b.do(chromedp.Navigate(b.at+path), chromedp.WaitReady(chromedp.CSS("main")))
+}
+
+// quiet fails if the browser had something to say since the last time.
+func (b *browser) quiet(where string) {
+	b.T.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, text := range b.noted {
+		b.T.Errorf("%s: the browser says %s", where, text)
+	}
+	b.noted = nil
+}
+
+// eval is what an expression gives.
+func eval[T any](b *browser, expression string) T {
+	b.T.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	b.must(err)
+	return value
+}
+
+// screen is a width, a scheme and whether scripts run.
+type screen struct {
+	width  int64
+	scheme string
+	script bool
+}
+
+func (s screen) String() string { return fmt.Sprintf("%d %s script=%t", s.width, s.scheme, s.script) }
+
+// look changes the screen.
+func (b *browser) look(s screen) {
+	b.T.Helper()
+	send(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: s.width, Height: 1000, DeviceScaleFactor: 1})
+	send(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})
+	send(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !s.script})
+}
+
+// pathsOf are the pages of the first half, on a filled site.
+func pathsOf(running, ended, hostile string) []string {
+	return []string{
+		"/", "/?period=7d", "/runs", "/runs?status=exhausted", "/runs/" + ended, "/runs/" + ended + "?from=1&to=3&view=unified", "/runs/" + running,
+		"/runs/" + running + "/cancel", "/runs/" + hostile, "/runs/none-such",
+	}
+}
+
+// axe is the program that looks for what keeps people out, as .ci/surfaces installs it.
+func axe(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash("../../../../testdata/surfaces/node_modules/axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatalf("%v: .ci/surfaces installs it", err)
+	}
+	return string(text)
+}
+
+// TestBrowser_Pages: at every width and in both schemes, with and without scripts, no page
+// makes the browser say something, has to be scrolled sideways, or keeps somebody out.
+func TestBrowser_Pages(t *testing.T) {
+	b := browse(t)
+	running, ended := b.demo()
+	hostile := b.hostileRun(3, "error")
+	program := axe(t)
+	for _, path := range pathsOf(running.ID, ended, hostile.ID) {
+		for _, s := range []screen{{390, "light", true}, {820, "dark", true}, {1440, "light", true}, {1440, "dark", false}, {320, "light", false}} {
+			b.look(s)
+			b.open(path)
+			where := fmt.Sprint(path, " at ", s)
+			b.quietBut404(where, path)
+			if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > s.width {
+				t.Errorf("%s: it is %d wide", where, wide)
+			}
+			if !s.script || s.width == 820 && path != "/" {
+				continue
+			}
+			found := eval[[]struct {
+				ID    string `json:"id"`
+				Nodes []struct {
+					Target  []any  `json:"target"`
+					Summary string `json:"failureSummary"`
+				} `json:"nodes"`
+			}](b, program+`; axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => r.violations)`)
+			for _, f := range found {
+				n := f.Nodes[0]
+				t.Errorf("%s: %s at %v (%d): %s", where, f.ID, n.Target, len(f.Nodes), n.Summary)
+			}
+			b.quietBut404(where+", axe", path)
+		}
+	}
+}
+
+// quietBut404 is quiet, except for the browser's line about a page that there isn't.
+func (b *browser) quietBut404(where, path string) {
+	b.T.Helper()
+	if strings.Contains(path, "none-such") {
+		b.mu.Lock()
+		b.noted = nil
+		b.mu.Unlock()
+	}
+	b.quiet(where)
+}
+
+// TestScreenshots writes pictures of the pages to the folder REFLECTORY_SCREENSHOTS.
+func TestScreenshots(t *testing.T) {
+	folder := os.Getenv("REFLECTORY_SCREENSHOTS")
+	if folder == "" {
+		t.Skip("REFLECTORY_SCREENSHOTS names no folder")
+	}
+	b := browse(t)
+	_, ended := b.demo()
+	for _, shot := range []struct {
+		name, path string
+		screen
+	}{
+		{"overview-light", "/", screen{1440, "light", true}}, {"overview-dark", "/", screen{1440, "dark", true}}, {"overview-390", "/", screen{390, "light", true}},
+		{"runs-light", "/runs", screen{1440, "light", true}},
+		{"run-light", "/runs/" + ended, screen{1440, "light", true}}, {"run-dark", "/runs/" + ended, screen{1440, "dark", true}}, {"run-820", "/runs/" + ended, screen{820, "light", true}}, {"run-390", "/runs/" + ended, screen{390, "light", true}},
+		{"sign-in", "/login", screen{820, "light", true}},
+	} {
+		b.look(shot.screen)
+		b.open(shot.path)
+		b.do(chromedp.Sleep(150 * time.Millisecond)) // for the fonts
+		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		b.must(err)
+		b.Must(os.MkdirAll(folder, 0o755))
+		b.Must(os.WriteFile(filepath.Join(folder, shot.name+".png"), png, 0o644))
+	}
+}

@@ -1,0 +1,148 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// visit is a request of somebody who is known.
+type visit struct {
+	*http.Request
+	w      http.ResponseWriter
+	pages  *Pages
+	caller core.Caller
+	nav    string
+	// room is how many bytes of long texts the page may still show: see [visit.long].
+	room int
+}
+
+// known answers a request of somebody who is known, and asks others to sign in.
+func (p *Pages) known(nav string, do func(*visit) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{Request: r, w: w, pages: p, nav: nav, room: maxLong}
+		caller, err := p.config.Authenticate(r)
+		switch {
+		case access.IsUnauthenticated(err) && v.wantsJSON():
+			v.refuse(http.StatusUnauthorized, sdk.Errorf(sdk.Denied, "unauthenticated", "The request has no valid credentials."))
+		case access.IsUnauthenticated(err):
+			http.Redirect(w, r, "/login"+after(r), http.StatusSeeOther)
+		case err != nil:
+			p.unavailable(w, r)
+		default:
+			v.caller, v.Request = caller, r.WithContext(core.WithCaller(r.Context(), caller))
+			if err := do(v); err != nil {
+				v.refuse(0, err)
+			}
+		}
+	}
+}
+
+// after is the query of the sign-in that leads back to where somebody was.
+func after(r *http.Request) string {
+	if r.Method != http.MethodGet || r.URL.RequestURI() == "/" {
+		return ""
+	}
+	return "?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
+}
+
+// call calls an operation for who asks. One that may take long makes a job.
+func call[Out any](v *visit, name string, in any) (*Out, error) {
+	o, err := operation.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	queued, _ := o.AsJob()
+	out, err := queued.Do(v.Context(), operation.Call{Host: v.pages.config.Host}, in)
+	if err != nil {
+		return nil, err
+	}
+	typed, is := out.(*Out)
+	if !is {
+		return nil, sdk.Errorf(sdk.Internal, "result_type", "operation %s gives a %T, not a %T", name, out, typed)
+	}
+	return typed, nil
+}
+
+// optional is call for a part of a page that is left out for who may not see it: nil then.
+func optional[Out any](v *visit, name string, in any) (*Out, error) {
+	out, err := call[Out](v, name, in)
+	if sdk.CodeOf(err) == sdk.Denied {
+		return nil, nil
+	}
+	return out, err
+}
+
+// query is a field of the address.
+func (v *visit) query(name string) string { return v.URL.Query().Get(name) }
+
+// number is a field of the address that is a number; 0 if it isn't there, or isn't one.
+func (v *visit) number(name string) int {
+	n, _ := strconv.Atoi(v.query(name))
+	return n
+}
+
+// with is the address of this page with other fields: names and values by turns, "" leaves
+// a field out.
+func (v *visit) with(pairs ...string) string {
+	q := v.URL.Query()
+	q.Del("part")
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "" {
+			q.Del(pairs[i])
+		}
+	}
+	if len(q) == 0 {
+		return v.URL.EscapedPath()
+	}
+	return v.URL.EscapedPath() + "?" + q.Encode()
+}
+
+// wantsJSON reports whether a program asks.
+func (v *visit) wantsJSON() bool {
+	accept := v.Header.Get("Accept")
+	return v.query("format") == "json" || strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
+}
+
+// sendJSON answers a program.
+func (v *visit) sendJSON(status int, data any) {
+	text, err := core.PrintJSON(data)
+	if err != nil {
+		http.Error(v.w, "the data can't be encoded", http.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(text) // who asked has gone
+}
+
+// view is what the template of a page gets.
+func (v *visit) view(c content) view {
+	return view{
+		content: c, Version: v.pages.config.Version, NoAuth: v.pages.config.NoAuth, Caller: v.caller, Theme: themeOf(v.Request),
+		Path: v.with(), JSON: v.with("format", "json"), Nav: v.navigation(), Host: v.hostLines(),
+	}
+}
+
+// show answers with what a template makes of a view.
+func (v *visit) show(status int, name string, data view) { v.pages.show(v.w, status, name, data) }
+
+// show answers with what a template makes of a view, with all text visible.
+func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) {
+	var text bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
+		http.Error(w, "the page can't be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(visible(text.Bytes())) // who asked has gone
+}
