@@ -17,7 +17,7 @@ type Bar struct {
 
 // Bars are stacked counts side by side. what names them, such as "Runs by hour".
 func Bars(what string, series []Series, bars []Bar) Chart {
-	const width, bottom, top = 720.0, 146.0, 26.0
+	const width, bottom, top = 690.0, 146.0, 26.0
 	c := Chart{Head: []string{""}}
 	totals, most, busiest := make([]int64, len(series)), int64(0), ""
 	for _, s := range series {
