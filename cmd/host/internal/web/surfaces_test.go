@@ -223,12 +223,19 @@ func (b *browser) quietBut404(where, path string) {
 	b.quiet(where)
 }
 
-// wait lets the browser work until an expression holds, for 5 s at most.
+// wait lets the browser work until its page is there and an expression holds, for 10 s at
+// most. It asks again and again: what is asked of a page that is left is never answered.
 func (b *browser) wait(expression string) {
 	b.T.Helper()
-	promise := `new Promise((done, fail) => { const end = Date.now() + 5000; (function look() { if (` + expression + `) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 10); })() })`
-	if !eval[bool](b, promise) {
-		b.T.Fatalf("%s doesn't come to hold at %s: %s", expression, eval[string](b, "location.href"), eval[string](b, "document.body.innerText.slice(0, 2000)"))
+	ctx, stop := context.WithTimeout(b.ctx, 10*time.Second)
+	defer stop()
+	for holds := false; !holds; {
+		once, done := context.WithTimeout(ctx, time.Second)
+		holds, _ = chromedp.Run(once, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+`)`))
+		done()
+		if ctx.Err() != nil {
+			b.T.Fatalf("%s doesn't come to hold at %s: %s", expression, eval[string](b, "location.href"), eval[string](b, "document.body.innerText.slice(0, 2000)"))
+		}
 	}
 }
 
