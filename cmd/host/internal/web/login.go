@@ -72,7 +72,7 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error, why st
 		p.unavailable(w, r)
 		return
 	}
-	if wait := r.Context().Value(visitKey{}).(Visit).Failed(); wait > 0 {
+	if wait := visitOfRequest(r).Failed(); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		p.show(w, http.StatusTooManyRequests, "login.html", p.signIn(r, "There were too many wrong logins. Wait a minute."))
 		return

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // wellMade checks what holds for every page.
@@ -194,5 +196,22 @@ func TestPages_Theme(t *testing.T) {
 	page := s.get("/runs", "Cookie", s.session.String()+"; "+a.Cookies()[0].Name+"="+a.Cookies()[0].Value)
 	if !strings.Contains(page.body, `data-theme="dark"`) {
 		t.Errorf("the page is %.200s", page.body)
+	}
+}
+
+// TestPages_Rates: who asks too often is told on a page when to come again.
+func TestPages_Rates(t *testing.T) {
+	s := newSite(t)
+	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})
+	s.Must(err)
+	w := httptest.NewRecorder()
+	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(subject string, read bool) error {
+		if subject != core.OperatorSubject || !read {
+			t.Errorf("asked for %q, %t", subject, read)
+		}
+		return sdk.Errorf(sdk.Exhausted, "requests_exhausted", "too many requests").WithDetail(sdk.RetryAfterDetail, int64(2000))
+	}})
+	if a := w.Result(); a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "2" {
+		t.Errorf("it answers %d %v", a.StatusCode, a.Header)
 	}
 }

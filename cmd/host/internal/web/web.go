@@ -49,6 +49,9 @@ type Visit struct {
 	// Failed counts a wrong credential, and is how long its address has to wait for the next
 	// if there were too many; 0 is not at all.
 	Failed func() time.Duration
+	// Admit refuses what is more than a subject may ask for in a second; read is a request
+	// that changes nothing.
+	Admit func(subject string, read bool) error
 }
 
 // Pages answer browsers. They are safe for concurrent use, and have nothing to close.
@@ -113,6 +116,9 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 
 // visitKey is the key of a request's [Visit] in its context.
 type visitKey struct{}
+
+// visitOfRequest is what is known of a request besides it.
+func visitOfRequest(r *http.Request) Visit { return r.Context().Value(visitKey{}).(Visit) }
 
 // asset answers with a file that is the same for everybody.
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
