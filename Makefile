@@ -94,18 +94,25 @@ test: deps vet staticcheck
 	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
-## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release), and by promtool and the suites of MCP
+## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release), its pages in a browser, and by promtool and the suites of MCP
 .PHONY: test-surfaces
 test-surfaces: build
 	@.ci/surfaces
 	@TAGS="$(TAGS)" .ci/promtool
 	@.ci/mcp-conformance
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
+	go test -count=1 -timeout 30m -tags "$(TAGS) surfaces" -run '^TestBrowser' -v ./cmd/host/internal/web
+
+## screenshots: write pictures of the web pages to docs/img
+.PHONY: screenshots
+screenshots: deps
+	@.ci/surfaces
+	REFLECTORY_SCREENSHOTS="$(CURDIR)/docs/img" go test -count=1 -timeout 10m -tags "$(TAGS) surfaces" -run '^TestScreenshots$$' ./cmd/host/internal/web
 
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet -tags "$(TAGS) bench quality" ./... ./.ci/typecheck ./testdata/surfaces/...
+	go vet -tags "$(TAGS) bench quality surfaces" ./... ./.ci/typecheck ./testdata/surfaces/...
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi

@@ -16,6 +16,9 @@ type Visit struct {
 	// Failed counts a wrong credential, and is how long the address has to wait for the
 	// next if there were too many; 0 is not at all.
 	Failed func() time.Duration
+	// Admit refuses what is more than a subject may ask for in a second; read is a request
+	// that changes nothing.
+	Admit func(subject string, read bool) error
 }
 
 // PagePaths are the paths of pages, as [http.ServeMux] has them.
@@ -47,10 +50,13 @@ func (a *API) page(w http.ResponseWriter, r *request) {
 	}
 	said := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
-	a.config.Pages(said, r.http, Visit{Failed: func() time.Duration {
-		r.code = "unauthenticated"
-		return sdk.RetryAfter(a.rates.failedLogin(r.address))
-	}})
+	a.config.Pages(said, r.http, Visit{
+		Failed: func() time.Duration {
+			r.code = "unauthenticated"
+			return sdk.RetryAfter(a.rates.failedLogin(r.address))
+		},
+		Admit: a.rates.admit,
+	})
 	r.status = said.status
 }
 

@@ -75,7 +75,7 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error, why st
 		p.unavailable(w, r)
 		return
 	}
-	if wait := r.Context().Value(visitKey{}).(Visit).Failed(); wait > 0 {
+	if wait := visitOfRequest(r).Failed(); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		p.show(w, http.StatusTooManyRequests, "login.html", p.signIn(r, "There were too many wrong logins. Wait a minute."))
 		return
@@ -99,7 +99,7 @@ func (p *Pages) setCookie(w http.ResponseWriter, value string, seconds int) {
 
 // signIn is what the form for a token gets. why is why a login wasn't taken; "" is none was tried.
 func (p *Pages) signIn(r *http.Request, why string) view {
-	v := view{content: content{Title: "Sign in"}, Version: p.config.Version, NoAuth: p.config.NoAuth, Theme: themeOf(r), Path: local(r.FormValue("to"))}
+	v := view{content: content{Title: "Sign in"}, Version: p.config.Version, NoAuth: p.config.NoAuth, Issuer: p.config.Issuer, Theme: themeOf(r), Path: local(r.FormValue("to"))}
 	if why != "" {
 		v.Problem = &problem{Message: why}
 	}

@@ -119,11 +119,12 @@ func loadOverview(v *visit) (*content, error) {
 	if err := d.latest(v, runs); err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*visit) error{d.memory, d.jobs, d.approvals, d.failures, d.plugins, d.interrupted} {
+	for _, add := range []func(*visit) error{d.memory, d.jobs, d.approvals, d.failures, d.plugins} {
 		if err := add(v); err != nil {
 			return nil, err
 		}
 	}
+	d.interrupted(runs)
 	return &content{Title: "Overview", Data: d}, nil
 }
 
@@ -285,7 +286,7 @@ func (d *overviewData) latest(v *visit, runs []operation.RunSummary) error {
 			return err
 		}
 		var scores []float64
-		for i := range attempts.Items {
+		for i := 0; attempts != nil && i < len(attempts.Items); i++ {
 			if attempts.Items[i].Judged {
 				scores = append(scores, attempts.Items[i].Score)
 			}
@@ -400,14 +401,14 @@ func (d *overviewData) plugins(v *visit) error {
 	return nil
 }
 
-// interrupted adds the runs whose program was killed.
-func (d *overviewData) interrupted(v *visit) error {
-	page, err := optional[operation.Page[operation.RunSummary]](v, "run_list", &operation.RunList{Status: core.StatusInterrupted, Namespace: d.Namespace, Subtree: d.Namespace != "", Paging: operation.Paging{Limit: 3}})
-	if err != nil || page == nil {
-		return err
+// interrupted adds the newest runs of those that were read whose program was killed.
+func (d *overviewData) interrupted(runs []operation.RunSummary) {
+	const most = 3
+	n := 0
+	for _, r := range runs {
+		if r.Status == core.StatusInterrupted && n < most {
+			n++
+			d.Needs = append(d.Needs, need{line(r.Workflow, 60) + " was interrupted", "its program was killed; it can be resumed", "/runs/" + r.RunID, "Open run"})
+		}
 	}
-	for _, r := range page.Items {
-		d.Needs = append(d.Needs, need{line(r.Workflow, 60) + " was interrupted", "its program was killed; it can be resumed", "/runs/" + r.RunID, "Open run"})
-	}
-	return nil
 }

@@ -76,6 +76,8 @@ type view struct {
 	Problem *problem
 	// To is where the browser goes on by itself; "" is nowhere.
 	To string
+	// Issuer is who else can sign somebody in; "" is nobody.
+	Issuer string
 }
 
 // page answers with a page.

@@ -3,11 +3,17 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // wellMade checks what holds for every page.
@@ -115,5 +121,97 @@ func TestPages_AreWellMade(t *testing.T) {
 	s := newSite(t)
 	if visited := s.walk("/"); len(visited) < 10 {
 		t.Errorf("only %v could be reached", visited)
+	}
+}
+
+// TestPages_OfSomebodyWhoMayLittle: who has no scopes is shown no section, and no page
+// answers with more than a refusal.
+func TestPages_OfSomebodyWhoMayLittle(t *testing.T) {
+	s := newSite(t)
+	r := s.begin("contact")
+	token, err := s.Host.Access.Issue(s.Ctx, access.Request{Subject: "reader", Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{"team/elsewhere/**"}})
+	s.Must(err)
+	login, err := s.Host.Access.OpenSession(s.Ctx, string(token.Secret))
+	s.Must(err)
+	s.session.Value = string(login.Secret)
+	root := s.tree(s.get("/"), http.StatusOK)
+	if text := textOf(root); strings.Contains(text, "contact") {
+		t.Errorf("the overview has a run of somewhere else: %.2000s", text)
+	}
+	for _, n := range all(root, "a") {
+		if href, _ := attr(n, "href"); n.Parent.Data == "nav" && (href == "/runs" || href == "/settings") {
+			t.Errorf("the navigation leads to %s", href)
+		}
+	}
+	s.wellMade("/runs", s.get("/runs"), s.tree(s.get("/runs"), http.StatusForbidden))
+	s.tree(s.get("/runs/"+r.ID), http.StatusForbidden)
+}
+
+// TestPages_SignIn: a wrong token is refused on the form's own page, and a right one leads to
+// where somebody was going, but to no other site.
+func TestPages_SignIn(t *testing.T) {
+	s := newSite(t)
+	token, err := s.Host.Access.Issue(s.Ctx, access.Request{Subject: "reader", Scopes: core.Scopes(), Namespaces: []string{"**"}})
+	s.Must(err)
+	s.session = nil
+	form := s.get("/login?to=%2Fruns%3Fstatus%3Dpassed")
+	s.wellMade("/login", form, s.tree(form, http.StatusOK))
+	if wrong := s.post("/login", url.Values{"token": {"rfl_none"}}); wrong.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a wrong token: %d", wrong.StatusCode)
+	}
+	for to, want := range map[string]string{"/runs?status=passed": "/runs?status=passed", "//elsewhere.example": "/", "https://elsewhere.example/": "/", `/\elsewhere`: "/", "": "/"} {
+		right := s.post("/login", url.Values{"token": {string(token.Secret)}, "to": {to}})
+		if right.StatusCode != http.StatusSeeOther || right.Header.Get("Location") != want {
+			t.Errorf("to %q: %d %q", to, right.StatusCode, right.Header.Get("Location"))
+		}
+	}
+}
+
+// TestPages_Headers: a page may load only what is of its own server, and its script is small.
+func TestPages_Headers(t *testing.T) {
+	s := newSite(t)
+	h := s.get("/").Header
+	if h.Get("Content-Security-Policy") != policy || h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("the headers are %v", h)
+	}
+	size := 0
+	for _, name := range []string{"reflectory.css", "reflectory.js", "icon.svg", "fonts/inter.woff2", "fonts/mono.woff2"} {
+		a := s.get("/assets/" + name)
+		if size += len(a.body); a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") == "" {
+			t.Errorf("%s: %d %v", name, a.StatusCode, a.Header)
+		}
+	}
+	if script := len(s.get("/assets/reflectory.js").body); script > 8<<10 || size > 200<<10 {
+		t.Errorf("the script has %d bytes, all assets %d", script, size)
+	}
+}
+
+// TestPages_Theme: the chosen theme stays, and the form leads back to its page.
+func TestPages_Theme(t *testing.T) {
+	s := newSite(t)
+	a := s.post("/theme", url.Values{"to": {"/runs"}})
+	if a.Header.Get("Location") != "/runs" || len(a.Cookies()) != 1 {
+		t.Fatalf("%v", a.Header)
+	}
+	page := s.get("/runs", "Cookie", s.session.String()+"; "+a.Cookies()[0].Name+"="+a.Cookies()[0].Value)
+	if !strings.Contains(page.body, `data-theme="dark"`) {
+		t.Errorf("the page is %.200s", page.body)
+	}
+}
+
+// TestPages_Rates: who asks too often is told on a page when to come again.
+func TestPages_Rates(t *testing.T) {
+	s := newSite(t)
+	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})
+	s.Must(err)
+	w := httptest.NewRecorder()
+	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(subject string, read bool) error {
+		if subject != core.OperatorSubject || !read {
+			t.Errorf("asked for %q, %t", subject, read)
+		}
+		return sdk.Errorf(sdk.Exhausted, "requests_exhausted", "too many requests").WithDetail(sdk.RetryAfterDetail, int64(2000))
+	}})
+	if a := w.Result(); a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "2" {
+		t.Errorf("it answers %d %v", a.StatusCode, a.Header)
 	}
 }

@@ -48,6 +48,8 @@ type runData struct {
 	Texts       []namedText `json:"texts"`
 	Replay      *replayView `json:"replay,omitempty"`
 	Live        string      `json:"-"`
+	// tokens are what making and judging each attempt used, by visit and iteration.
+	tokens map[[2]int]int64
 }
 
 // card is an attempt in the row of them.
@@ -103,6 +105,13 @@ func loadRun(v *visit) (*content, error) {
 	}
 	if r.Status == core.StatusRunning {
 		d.Live = "/v1/runs/" + url.PathEscape(r.RunID) + "/events"
+	}
+	d.tokens = map[[2]int]int64{}
+	for _, l := range r.Loops {
+		for i := range l.Attempts {
+			a := &l.Attempts[i]
+			d.tokens[[2]int{l.Visit, a.Iteration}] = a.Usage.TokensIn + a.Usage.TokensOut
+		}
 	}
 	if loop := visitOf(r.Loops, v.number("visit")); loop != nil {
 		d.attempts(v, r, loop)

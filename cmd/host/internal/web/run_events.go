@@ -80,6 +80,9 @@ func spansOf(events []journal.Entry, d *runData) (spans []chart.Span) {
 		switch e.Type {
 		case "output_recorded":
 			s.Name, s.Class, s.Label = f.Role, chart.Accent, f.Node
+			if n := d.tokens[[2]int{f.Visit, f.Iteration}]; n > 0 {
+				s.Label += fmt.Sprintf(" · %s tokens", count(n))
+			}
 			if f.Role == "correct" {
 				s.Class = chart.Info
 			}

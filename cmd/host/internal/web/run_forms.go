@@ -46,12 +46,8 @@ func askCancelRun(v *visit) (*question, error) {
 		Title: "Cancel this run?", Crumbs: []crumb{{"Runs", "/runs"}, {short(r.RunID), back}}, Button: "Cancel the run", Back: back,
 		Text: "The run of " + line(r.Workflow, 100) + " stops after the step that it is at. What it has made is kept, and it can be resumed.",
 	}
-	found, err := jobOfRun(v, r.RunID)
-	if err != nil {
-		return nil, err
-	}
-	q.Fields = map[string]string{"job": found}
-	return q, nil
+	_, err = jobOfRun(v, r.RunID)
+	return q, err
 }
 
 func cancelRun(v *visit) (string, error) {
@@ -121,5 +117,5 @@ func (d *runData) replay(v *visit) error {
 	return nil
 }
 
-// running reports whether a run goes on.
+// Running reports whether the run goes on.
 func (d *runData) Running() bool { return d.Run.Status == core.StatusRunning }

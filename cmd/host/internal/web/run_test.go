@@ -22,7 +22,7 @@ var hostile = []string{
 // attempt records an attempt of a run that is being made.
 func (s *site) attempt(r *core.Run, visit int, a core.Attempt) {
 	s.T.Helper()
-	recorder := s.Host.Runs.Recorder(r).Attempts(visit, "write")
+	recorder := s.Host.Runs.Recorder(r).Attempts(visit, "contact")
 	judged := a.Judged
 	a.Judged = false
 	s.Must(recorder.RecordOutput(s.Ctx, &a))
@@ -48,7 +48,7 @@ func (s *site) begin(name string) *core.Run {
 func (s *site) end(r *core.Run, status core.Status) {
 	s.T.Helper()
 	r.Status = status
-	if status == core.StatusError {
+	if status == core.StatusError && r.Error == nil {
 		r.Error = &core.ErrorInfo{Code: "plugin_failed", Message: strings.Join(hostile, " "), Hint: hostile[0]}
 	}
 	s.Must(s.Host.Runs.Recorder(r).RecordEnd(s.Ctx, r, nil))
@@ -141,5 +141,42 @@ func TestRun_Refusals(t *testing.T) {
 	s.session = nil
 	if a := s.get("/runs/" + r.ID); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/login?to=%2Fruns%2F"+r.ID {
 		t.Errorf("nobody is sent to %d %s", a.StatusCode, a.Header.Get("Location"))
+	}
+}
+
+// TestRuns_Filters: the list is of a score and of a text of errors where it is asked for.
+func TestRuns_Filters(t *testing.T) {
+	s := newSite(t)
+	for _, c := range []struct {
+		name   string
+		score  float64
+		status core.Status
+	}{{"good", 1, core.StatusPassed}, {"fair", .6, core.StatusExhausted}, {"lost", .2, core.StatusError}} {
+		r := s.begin(c.name)
+		s.attempt(r, 1, core.Attempt{Iteration: 1, Role: sdk.RoleGenerate, Judged: true, Score: c.score, Output: []byte(`1`), Errors: []sdk.Finding{{Path: "/x", Message: "Too " + c.name}}})
+		r.Score, r.Iterations, r.Error = c.score, 1, nil
+		if c.status == core.StatusError {
+			r.Error = &core.ErrorInfo{Code: "plugin_failed", Message: "the harbour is closed"}
+		}
+		s.end(r, c.status)
+	}
+	for query, want := range map[string]string{
+		"min_score=0.5": "good fair", "max_score=0.5": "lost", "min_score=0.5&max_score=0.7": "fair", "error=HARBOUR": "lost", "error=too+fair": "fair", "error=nothing": "", "error=too&status=passed": "",
+	} {
+		a := s.get("/runs?" + query)
+		root := s.tree(a, http.StatusOK)
+		s.wellMade(query, a, root)
+		for _, name := range []string{"good", "fair", "lost"} {
+			listed := false
+			for _, n := range all(root, "td") {
+				listed = listed || strings.HasPrefix(textOf(n), name)
+			}
+			if listed != strings.Contains(want, name) {
+				t.Errorf("%s lists %s: %t", query, name, listed)
+			}
+		}
+	}
+	if a := s.get("/runs?min_score=much"); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a score that is none: %d", a.StatusCode)
 	}
 }

@@ -1,8 +1,13 @@
 package web
 
 import (
+	"cmp"
+	"strconv"
+	"strings"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // runPages are the pages of runs.
@@ -22,6 +27,11 @@ type runsData struct {
 	// Filter is what the list is of, and Statuses the choices of its status.
 	Filter   operation.RunList `json:"filter"`
 	Statuses []choice          `json:"-"`
+	// Search narrows the newest runs further. Looked is how many of them were looked at, 0
+	// where it doesn't, and Partial whether there are others.
+	Search  runSearch `json:"search,omitzero"`
+	Looked  int       `json:"looked_at,omitempty"`
+	Partial bool      `json:"partial,omitempty"`
 	// Next is the next page's address.
 	Next string `json:"-"`
 	// Live is where events come from that change the list; "" is nowhere.
@@ -49,7 +59,14 @@ func loadRuns(v *visit) (*content, error) {
 		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Status: core.Status(v.query("status")), Workflow: v.query("workflow"),
 		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
 	}}
-	found, err := call[operation.Page[operation.RunSummary]](v, "run_list", &d.Filter)
+	if err := d.Search.read(v); err != nil {
+		return nil, err
+	}
+	list := d.list
+	if d.Search != (runSearch{}) {
+		list = d.search
+	}
+	found, err := list(v)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +75,101 @@ func loadRuns(v *visit) (*content, error) {
 		d.Next = v.with("page_token", d.NextPageToken)
 	}
 	return &content{Title: "Runs", Data: d}, nil
+}
+
+// list is a page of the runs that the filter selects.
+func (d *runsData) list(v *visit) (*operation.Page[operation.RunSummary], error) {
+	return call[operation.Page[operation.RunSummary]](v, "run_list", &d.Filter)
+}
+
+// runSearch narrows a list of runs by what no index has.
+type runSearch struct {
+	// Min and Max are the scores between which a run's is, as they were typed; "" is any.
+	Min string `json:"min_score,omitempty"`
+	Max string `json:"max_score,omitempty"`
+	// Error is a text of the run's error, or of an error of its last attempt. Upper and lower
+	// case are the same.
+	Error string `json:"error,omitempty"`
+
+	min, max float64
+}
+
+// read reads the fields of the address.
+func (s *runSearch) read(v *visit) error {
+	*s = runSearch{Min: v.query("min_score"), Max: v.query("max_score"), Error: v.query("error")}
+	for _, f := range []struct {
+		name, text string
+		to         *float64
+	}{{"min_score", s.Min, &s.min}, {"max_score", s.Max, &s.max}} {
+		n, err := strconv.ParseFloat(cmp.Or(f.text, "0"), 64)
+		if err != nil || n < 0 || n > 1 {
+			return sdk.Errorf(sdk.Invalid, "score_invalid", "%s is no number from 0 to 1", f.name).WithDetail("field", f.name)
+		}
+		*f.to = n
+	}
+	return nil
+}
+
+// search looks at the newest runs that the filter selects, one by one, and returns those that
+// fit, up to a page.
+func (d *runsData) search(v *visit) (*operation.Page[operation.RunSummary], error) {
+	found := &operation.Page[operation.RunSummary]{Items: []operation.RunSummary{}}
+	in := d.Filter
+	in.Paging = operation.Paging{Limit: operation.MaxLimit}
+	for {
+		page, err := call[operation.Page[operation.RunSummary]](v, "run_list", &in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			d.Looked++
+			fits, err := d.Search.fits(v, &page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			if fits {
+				found.Items = append(found.Items, page.Items[i])
+			}
+			if len(found.Items) == operation.DefaultLimit {
+				d.Partial = true
+				return found, nil
+			}
+		}
+		in.PageToken = page.NextPageToken
+		d.Partial = in.PageToken != ""
+		if !d.Partial || d.Looked >= maxRead {
+			return found, nil
+		}
+	}
+}
+
+// fits reports whether a run is what is looked for. Only runs that didn't pass have errors.
+func (s *runSearch) fits(v *visit, r *operation.RunSummary) (bool, error) {
+	if s.Min != "" && r.Score < s.min || s.Max != "" && r.Score > s.max {
+		return false, nil
+	}
+	if s.Error == "" || r.Status == core.StatusPassed {
+		return s.Error == "", nil
+	}
+	whole, err := call[operation.Run](v, "run_get", &operation.RunGet{ID: r.RunID})
+	if err != nil {
+		return false, err
+	}
+	text := strings.ToLower(s.Error)
+	if e := whole.Error; e != nil && (strings.Contains(strings.ToLower(e.Message), text) || strings.Contains(e.Code, text)) {
+		return true, nil
+	}
+	for _, loop := range whole.Loops {
+		if len(loop.Attempts) == 0 {
+			continue
+		}
+		for _, f := range loop.Attempts[len(loop.Attempts)-1].Errors {
+			if strings.Contains(strings.ToLower(f.Path+" "+f.Message), text) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // liveRun is where the events of the newest run that goes on come from; "" if none does.

@@ -21,6 +21,11 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // The pages in a browser: Debian's chromium. make test-surfaces sets it up.
@@ -146,7 +151,7 @@ func (b *browser) look(s screen) {
 func pathsOf(running, ended, hostile string) []string {
 	return []string{
 		"/", "/?period=7d", "/runs", "/runs?status=exhausted", "/runs/" + ended, "/runs/" + ended + "?from=1&to=3&view=unified", "/runs/" + running,
-		"/runs/" + running + "/cancel", "/runs/" + hostile, "/runs/none-such",
+		"/runs/" + hostile, "/runs/none-such",
 	}
 }
 
@@ -168,15 +173,24 @@ func TestBrowser_Pages(t *testing.T) {
 	hostile := b.hostileRun(3, "error")
 	program := axe(t)
 	for _, path := range pathsOf(running.ID, ended, hostile.ID) {
-		for _, s := range []screen{{390, "light", true}, {820, "dark", true}, {1440, "light", true}, {1440, "dark", false}, {320, "light", false}} {
-			b.look(s)
+		if only := os.Getenv("REFLECTORY_PAGE"); only != "" && !strings.Contains(path, only) {
+			continue
+		}
+		for _, s := range []struct {
+			screen
+			axe bool
+		}{
+			{screen{390, "light", true}, true}, {screen{820, "dark", true}, false}, {screen{1440, "light", true}, false}, {screen{1440, "dark", true}, true},
+			{screen{1440, "light", false}, false}, {screen{320, "light", false}, false},
+		} {
+			b.look(s.screen)
 			b.open(path)
-			where := fmt.Sprint(path, " at ", s)
+			where := fmt.Sprint(path, " at ", s.screen)
 			b.quietBut404(where, path)
 			if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > s.width {
-				t.Errorf("%s: it is %d wide", where, wide)
+				t.Errorf("%s: it is %d wide, because of %s", where, wide, eval[string](b, widest))
 			}
-			if !s.script || s.width == 820 && path != "/" {
+			if !s.axe {
 				continue
 			}
 			found := eval[[]struct {
@@ -195,6 +209,9 @@ func TestBrowser_Pages(t *testing.T) {
 	}
 }
 
+// widest are the elements that are wider than the page, the innermost first.
+const widest = `[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .diff > div, .cmd")).map((e) => e.tagName + "." + e.className).reverse().slice(0, 5).join(", ")`
+
 // quietBut404 is quiet, except for the browser's line about a page that there isn't.
 func (b *browser) quietBut404(where, path string) {
 	b.T.Helper()
@@ -204,6 +221,95 @@ func (b *browser) quietBut404(where, path string) {
 		b.mu.Unlock()
 	}
 	b.quiet(where)
+}
+
+// wait lets the browser work until its page is there and an expression holds, for 10 s at
+// most. It asks again and again: what is asked of a page that is left is never answered.
+func (b *browser) wait(expression string) {
+	b.T.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, 10*time.Second)
+	defer stop()
+	for holds := false; !holds; {
+		once, done := context.WithTimeout(ctx, time.Second)
+		holds, _ = chromedp.Run(once, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+`)`))
+		done()
+		if ctx.Err() != nil {
+			b.T.Fatalf("%s doesn't come to hold at %s: %s", expression, eval[string](b, "location.href"), eval[string](b, "document.body.innerText.slice(0, 2000)"))
+		}
+	}
+}
+
+// key presses keys.
+func (b *browser) key(keys ...string) {
+	b.T.Helper()
+	for _, k := range keys {
+		b.do(chromedp.KeyEvent(k))
+	}
+}
+
+// tabTo presses the tab key until the element that has the focus holds a text.
+func (b *browser) tabTo(text string) {
+	b.T.Helper()
+	for range 120 {
+		b.key(kb.Tab)
+		if strings.Contains(eval[string](b, "document.activeElement.innerText || document.activeElement.getAttribute('aria-label') || ''"), text) {
+			return
+		}
+	}
+	b.T.Fatalf("the tab key doesn't lead to %q", text)
+}
+
+// TestBrowser_NextAttempt: a running run's next attempt appears without a reload.
+func TestBrowser_NextAttempt(t *testing.T) {
+	b := browse(t)
+	r := b.begin("contact")
+	b.contact(r, 1, false)
+	b.open("/runs/" + r.ID)
+	b.do(chromedp.Evaluate[chromedp.Void]("window.same = true"))
+	begun := time.Now()
+	b.attempt(r, 1, core.Attempt{Iteration: 2, Role: sdk.RoleCorrect, Judged: true, Score: 1, Accepted: true, Output: []byte(`"right"`)})
+	b.wait(`document.body.innerText.includes("Attempt 2")`)
+	t.Logf("the attempt is on the page after %s", time.Since(begun))
+	b.end(r, core.StatusPassed)
+	b.wait(`document.querySelector("h1").innerText.includes("passed")`)
+	if !eval[bool](b, "window.same === true") {
+		t.Error("the page was loaded again")
+	}
+	b.quiet("a running run")
+}
+
+// TestBrowser_Keys: by keyboard alone somebody signs in, finds the run that failed, sees why,
+// compares two of its attempts and has it judged again.
+func TestBrowser_Keys(t *testing.T) {
+	b := browse(t)
+	r := b.begin("contact")
+	b.contact(r, 3, false)
+	r.Error = &core.ErrorInfo{Code: "plugin_failed", Message: "the model was down"}
+	b.end(r, core.StatusError)
+	other := b.begin("other")
+	b.contact(other, 1, true)
+	b.end(other, core.StatusPassed)
+	token, err := b.Host.Access.Issue(b.Ctx, access.Request{Subject: "ada", Scopes: core.Scopes(), Namespaces: []string{"**"}})
+	b.Must(err)
+	b.do(chromedp.Navigate(b.at+"/runs"), chromedp.WaitReady(chromedp.CSS("#token")))
+	b.key(string(token.Secret), kb.Enter)
+	b.wait(`location.pathname === "/runs" && document.querySelector("h1")`)
+	b.tabTo("error")
+	b.key(kb.Enter)
+	b.wait(`location.search.includes("status=error")`)
+	b.key("/")
+	b.wait(`document.activeElement.id === "q"`)
+	b.key(kb.Escape, kb.ArrowDown)
+	b.wait(`document.activeElement.matches("a[data-move]")`)
+	b.key(kb.Enter)
+	b.wait(`location.pathname.startsWith("/runs/0") && document.body.innerText.includes("the model was down")`)
+	b.tabTo("1 → 3")
+	b.key(kb.Enter)
+	b.wait(`location.search.includes("from=1") && document.body.innerText.includes("Errors that are gone")`)
+	b.tabTo("Replay evaluation")
+	b.key(kb.Enter)
+	b.wait(`location.search.includes("job=") && document.body.innerText.includes("The replay is a job")`)
+	b.quiet("the keys")
 }
 
 // TestScreenshots writes pictures of the pages to the folder REFLECTORY_SCREENSHOTS.
@@ -219,9 +325,8 @@ func TestScreenshots(t *testing.T) {
 		screen
 	}{
 		{"overview-light", "/", screen{1440, "light", true}}, {"overview-dark", "/", screen{1440, "dark", true}}, {"overview-390", "/", screen{390, "light", true}},
-		{"runs-light", "/runs", screen{1440, "light", true}},
-		{"run-light", "/runs/" + ended, screen{1440, "light", true}}, {"run-dark", "/runs/" + ended, screen{1440, "dark", true}}, {"run-820", "/runs/" + ended, screen{820, "light", true}}, {"run-390", "/runs/" + ended, screen{390, "light", true}},
-		{"sign-in", "/login", screen{820, "light", true}},
+		{"runs-light", "/runs?limit=12", screen{1440, "light", true}}, {"run-light", "/runs/" + ended, screen{1440, "light", true}},
+		{"run-390", "/runs/" + ended, screen{390, "dark", true}}, {"sign-in", "/login", screen{820, "light", true}},
 	} {
 		b.look(shot.screen)
 		b.open(shot.path)

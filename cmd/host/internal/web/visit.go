@@ -38,7 +38,11 @@ func (p *Pages) known(nav string, do func(*visit) error) http.HandlerFunc {
 			p.unavailable(w, r)
 		default:
 			v.caller, v.Request = caller, r.WithContext(core.WithCaller(r.Context(), caller))
-			if err := do(v); err != nil {
+			err := visitOfRequest(r).Admit(caller.Subject, r.Method == http.MethodGet || r.Method == http.MethodHead)
+			if err == nil {
+				err = do(v)
+			}
+			if err != nil {
 				v.refuse(0, err)
 			}
 		}

@@ -53,6 +53,9 @@ type Visit struct {
 	// Failed counts a wrong credential, and is how long its address has to wait for the next
 	// if there were too many; 0 is not at all.
 	Failed func() time.Duration
+	// Admit refuses what is more than a subject may ask for in a second; read is a request
+	// that changes nothing.
+	Admit func(subject string, read bool) error
 }
 
 // Pages answer browsers. They are safe for concurrent use, and have nothing to close.
@@ -118,6 +121,9 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 // visitKey is the key of a request's [Visit] in its context.
 type visitKey struct{}
 
+// visitOfRequest is what is known of a request besides it.
+func visitOfRequest(r *http.Request) Visit { return r.Context().Value(visitKey{}).(Visit) }
+
 // asset answers with a file that is the same for everybody.
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
@@ -127,99 +133,3 @@ func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "public, max-age=3600")
 	http.ServeFileFS(w, r, assets, path)
 }
-<<<<<<< HEAD
-
-// page is what every template is given.
-type page struct {
-	Title   string
-	Version string
-	NoAuth  bool
-	// Caller is who is signed in; its subject is "" for nobody.
-	Caller core.Caller
-	// Problem is why a login was refused, and Wait whether too many were.
-	Problem string
-	// Issuer is who else says who somebody is; "" is nobody.
-	Issuer string
-	// To is where the browser goes on by itself; "" is nowhere.
-	To string
-}
-
-// show answers with a page.
-func (p *Pages) show(w http.ResponseWriter, status int, name string, data page) {
-	data.Version, data.NoAuth, data.Issuer = p.config.Version, p.config.NoAuth, p.config.Issuer
-	var text bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
-		http.Error(w, "the page can't be made", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // who asked has gone
-}
-
-// home says who is signed in, or asks for a login.
-func (p *Pages) home(w http.ResponseWriter, r *http.Request) {
-	caller, err := p.config.Authenticate(r)
-	switch {
-	case access.IsUnauthenticated(err):
-		http.Redirect(w, r, "/login", http.StatusSeeOther)
-	case err != nil:
-		p.unavailable(w)
-	default:
-		p.show(w, http.StatusOK, "home.html", page{Title: "Signed in", Caller: caller})
-	}
-}
-
-// unavailable says that it can't be known who asks.
-func (p *Pages) unavailable(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	p.show(w, http.StatusServiceUnavailable, "login.html", page{Title: "Sign in", Problem: "The server can't check who you are now. Try again."})
-}
-||||||| eafe8d8
-
-// page is what every template is given.
-type page struct {
-	Title   string
-	Version string
-	NoAuth  bool
-	// Caller is who is signed in; its subject is "" for nobody.
-	Caller core.Caller
-	// Problem is why a login was refused, and Wait whether too many were.
-	Problem string
-	// To is where the browser goes on by itself; "" is nowhere.
-	To string
-}
-
-// show answers with a page.
-func (p *Pages) show(w http.ResponseWriter, status int, name string, data page) {
-	data.Version, data.NoAuth = p.config.Version, p.config.NoAuth
-	var text bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
-		http.Error(w, "the page can't be made", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // who asked has gone
-}
-
-// home says who is signed in, or asks for a login.
-func (p *Pages) home(w http.ResponseWriter, r *http.Request) {
-	caller, err := p.config.Authenticate(r)
-	switch {
-	case access.IsUnauthenticated(err):
-		http.Redirect(w, r, "/login", http.StatusSeeOther)
-	case err != nil:
-		p.unavailable(w)
-	default:
-		p.show(w, http.StatusOK, "home.html", page{Title: "Signed in", Caller: caller})
-	}
-}
-
-// unavailable says that it can't be known who asks.
-func (p *Pages) unavailable(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	p.show(w, http.StatusServiceUnavailable, "login.html", page{Title: "Sign in", Problem: "The server can't check who you are now. Try again."})
-}
-=======
->>>>>>> web2

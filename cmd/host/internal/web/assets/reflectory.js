@@ -24,7 +24,9 @@
         if (answer.ok) {
           const text = await answer.text();
           const held = element.contains(document.activeElement) ? moves(element).indexOf(document.activeElement) : -1;
+          const open = [...element.querySelectorAll("details")].map((d) => d.open);
           element.innerHTML = policy.createHTML(text);
+          element.querySelectorAll("details").forEach((d, i) => { d.open = open[i] ?? d.open; });
           if (held >= 0) moves(element)[held]?.focus();
           if (element.querySelector("[data-ended]")) stop();
         }

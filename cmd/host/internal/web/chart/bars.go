@@ -17,7 +17,7 @@ type Bar struct {
 
 // Bars are stacked counts side by side. what names them, such as "Runs by hour".
 func Bars(what string, series []Series, bars []Bar) Chart {
-	const width, bottom, top = 720.0, 146.0, 26.0
+	const width, bottom, top = 690.0, 146.0, 26.0
 	c := Chart{Head: []string{""}}
 	totals, most, busiest := make([]int64, len(series)), int64(0), ""
 	for _, s := range series {
@@ -46,7 +46,7 @@ func Bars(what string, series []Series, bars []Bar) Chart {
 	high, step := ceiling(float64(most))
 	step = max(step, 1)
 	var d drawing
-	d.begin("chart", width, 168, c.Text)
+	d.begin("chart", 720, 168, c.Text) // the numbers of the grid are on the right of the bars
 	for n := step; n <= high && most > 0; n += step {
 		y := bottom - (bottom-top)*n/high
 		d.add(`<line class="gridl" x1="0" x2="720" y1="%s" y2="%s"/><text x="720" y="%s" text-anchor="end">%s</text>`, at(y), at(y), at(y-4), number(n))

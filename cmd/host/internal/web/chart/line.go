@@ -82,8 +82,8 @@ func Steps(what string, steps []Step) Chart {
 			x = left + (right-left)*float64(i)/float64(len(steps)-1)
 		}
 		points = append(points, point{x, bottom - (bottom-top)*min(max(finite(s.Value), 0), 1)})
-		texts = append(texts, number(s.Value))
-		c.Rows = append(c.Rows, []string{s.Name, number(s.Value)})
+		texts = append(texts, fmt.Sprintf("%.2f", finite(s.Value)))
+		c.Rows = append(c.Rows, []string{s.Name, texts[i]})
 	}
 	c.Text = what + ": " + cut(strings.Join(texts, ", "), 300)
 	var d drawing
@@ -106,7 +106,7 @@ func Steps(what string, steps []Step) Chart {
 		if s.Class != "" {
 			fill, stroke = s.Class, s.Class
 		}
-		d.add(`<g><title>%s: %s</title><circle class="f-%s s-%s" stroke-width="2" cx="%s" cy="%s" r="%s"/>`, s.Name, number(s.Value), fill, stroke, at(p.x), at(p.y), at(radius(len(points))))
+		d.add(`<g><title>%s: %s</title><circle class="f-%s s-%s" stroke-width="2" cx="%s" cy="%s" r="%s"/>`, s.Name, texts[i], fill, stroke, at(p.x), at(p.y), at(radius(len(points))))
 		if i%each == 0 || i == len(points)-1 {
 			side, x, y := "start", p.x+9, p.y-8
 			if p.x > 250 {
