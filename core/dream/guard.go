@@ -65,7 +65,8 @@ func readWords(tokens []text.Token) []word {
 		}
 		w := word{Token: *t, base: t.Form}
 		if t.Kind == text.Word {
-			w.base, w.tense = lexicon.inflected(t)
+			verb := lexicon.inflection(t)
+			w.base, w.tense = verb.base, verb.tense
 		}
 		w.class, w.fact = factOf(lexicon, tokens, i)
 		list = append(list, w)
