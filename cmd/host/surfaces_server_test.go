@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/cli"
@@ -38,14 +39,14 @@ func serve(w *operationtest.World) *server {
 	w.T.Helper()
 	ctx, cancel := context.WithCancel(w.T.Context())
 	out, in := io.Pipe()
-	var errs bytes.Buffer
+	errs := &sharedBuffer{} // the server and its workers write to it
 	line := []string{"serve", "--listen", "127.0.0.1:0", "--json"}
 	for name, value := range w.Flags() {
 		line = append(line, "--"+name, value)
 	}
 	done := make(chan int, 1)
 	go func() {
-		app := &cli.App{Stdin: strings.NewReader(""), Stdout: in, Stderr: &errs, Getenv: func(string) string { return "" }, Base: w.Config}
+		app := &cli.App{Stdin: strings.NewReader(""), Stdout: in, Stderr: errs, Getenv: func(string) string { return "" }, Base: w.Config}
 		done <- app.Run(ctx, line)
 		_ = in.Close()
 	}()
@@ -374,4 +375,22 @@ var redacted = map[string]string{
 	"http plugin_logs/name":             ofValue,
 	"http run_list/namespace":           ofValue,
 	"http run_list/status":              ofValue,
+}
+
+// sharedBuffer is a buffer that several goroutines write to.
+type sharedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *sharedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *sharedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

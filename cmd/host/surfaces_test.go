@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/cli"
 	"github.com/reflectory/reflectory/core"
@@ -374,11 +373,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 			flag("outcome", in.Outcome).page(in.Paging)
 	}),
 	"dream_dates": on(func(_ *operationtest.World, in *operation.DreamDates) args {
-		a := args{"dream", "dates", in.Text}.is("keep-phrase", in.KeepPhrase).is("ranges", in.Ranges)
-		if !in.At.IsZero() {
-			a = a.flag("at", in.At.Format(time.RFC3339))
-		}
-		return a
+		return args{"dream", "dates", in.Text}.flag("at", in.At).is("keep-phrase", in.KeepPhrase).is("ranges", in.Ranges)
 	}),
 	"dream_compare": on(func(_ *operationtest.World, in *operation.DreamCompare) args {
 		return args{"dream", "compare", in.A, in.B}

@@ -390,7 +390,10 @@ func (p *Pool) Stop(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return sdk.Errorf(sdk.Timeout, "jobs_running", "the handlers of %s haven't returned", strings.Join(p.Running(), ", "))
+		if running := p.Running(); len(running) > 0 {
+			return sdk.Errorf(sdk.Timeout, "jobs_running", "the handlers of %s haven't returned", strings.Join(running, ", "))
+		}
+		<-done // every handler has returned, and is only to be counted
 	}
 	if p.closed {
 		return nil

@@ -37,8 +37,9 @@ const MaxDreamText = 65_536
 // [dream.MakeDatesAbsolute].
 type DreamDates struct {
 	Text string `json:"text"`
-	// At is the time that the text is seen from, in whose zone its days are; the default is now.
-	At time.Time `json:"at,omitzero"`
+	// At is the time that the text is seen from, in whose zone its days are: RFC 3339 with an
+	// offset. The default is now.
+	At string `json:"at,omitempty"`
 	// KeepPhrase writes the date behind the phrase, and Ranges writes the first and the last
 	// day of a week, month or year.
 	KeepPhrase bool `json:"keep_phrase,omitempty"`
@@ -49,9 +50,13 @@ func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, e
 	if err := checkDreamText("text", in.Text); err != nil {
 		return nil, err
 	}
-	at := in.At
-	if at.IsZero() {
-		at = c.Host.Now()
+	at := c.Host.Now()
+	if in.At != "" {
+		var err error
+		if at, err = time.Parse(time.RFC3339, in.At); err != nil {
+			return nil, sdk.Errorf(sdk.Invalid, "at_invalid", "at is %q, not RFC 3339 with an offset, such as 2026-04-15T12:00:00+02:00", core.Cut(in.At)).
+				WithDetail("field", "at")
+		}
 	}
 	dated := dream.MakeDatesAbsolute(in.Text, at, dream.DateOptions{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges})
 	return &dated, nil

@@ -207,6 +207,10 @@ type JobQueued struct {
 	Already bool `json:"already,omitempty"`
 }
 
+// MaintenanceTypes are the jobs that are asked for by their type. Others are made by the
+// operations that need them.
+func MaintenanceTypes() []job.Type { return []job.Type{job.Revalidate, job.Reembed, job.Compact} }
+
 func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error) {
 	var name string
 	var does any

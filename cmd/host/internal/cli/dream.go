@@ -3,15 +3,12 @@ package cli
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/host/operation"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 func dreamCommand(a *App) *cobra.Command {
@@ -25,7 +22,6 @@ func dreamCommand(a *App) *cobra.Command {
 
 func dreamDatesCommand(a *App) *cobra.Command {
 	in := &operation.DreamDates{}
-	var at string
 	c := &cobra.Command{
 		Use: "dates TEXT|-", Short: "Print a text with its relative dates made absolute",
 		Long: `Print a text with "yesterday", "in two weeks" and the like replaced by dates of
@@ -35,11 +31,6 @@ the calendar. What isn't surely a date stays: code, quoted text, names, habits
 		Example: "  reflectory dream dates \"We met yesterday\"\n  reflectory dream dates --at 2026-04-15T12:00:00+02:00 \"It expires in two weeks\" --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			if at != "" {
-				if in.At, err = time.Parse(time.RFC3339, at); err != nil {
-					return usageError{sdk.Errorf(sdk.Invalid, "at_invalid", "--at %q is no time", core.Cut(at)).WithHint("write it like 2026-04-15T12:00:00+02:00")}
-				}
-			}
 			if in.Text, err = a.textArgument(args[0]); err != nil {
 				return err
 			}
@@ -51,7 +42,7 @@ the calendar. What isn't surely a date stays: code, quoted text, names, habits
 			return err
 		},
 	}
-	c.Flags().StringVar(&at, "at", "", "the `time` that the text is seen from, with its zone (default: now)")
+	c.Flags().StringVar(&in.At, "at", "", "the `time` that the text is seen from, with its zone (default: now)")
 	c.Flags().BoolVar(&in.KeepPhrase, "keep-phrase", false, "keep each phrase, and write its date behind it")
 	c.Flags().BoolVar(&in.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
 	return c

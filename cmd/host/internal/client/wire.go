@@ -61,7 +61,7 @@ type Fault struct {
 }
 
 // ErrorData is an error as it is in the program, without a word less: what a problem's
-// reader isn't shown, who owns the state folder may see.
+// reader isn't shown, who owns the data folder may see.
 type ErrorData struct {
 	Class   sdk.Code       `json:"class"`
 	Reason  string         `json:"reason,omitempty"`

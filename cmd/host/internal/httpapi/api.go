@@ -1,5 +1,5 @@
 // Package httpapi offers the operations over HTTP: to the program's own commands over a
-// socket in the state folder, and to others over TCP.
+// socket in the data folder, and to others over TCP.
 //
 // The routes, the description of them and the hints in errors are made of the table of
 // operations, so that nothing has to be said twice. What this package decides is only what

@@ -175,7 +175,7 @@ func mediaTypeOf(r *request, types ...string) error {
 func (a *API) stream(w http.ResponseWriter, r *request) io.Reader {
 	limit := a.limits.ImportBody
 	if r.local {
-		limit = 1 << 40 // who sends it could write it into the state folder as well
+		limit = 1 << 40 // who sends it could write it into the data folder as well
 	}
 	return &slowReader{http.MaxBytesReader(w, r.http.Body, limit), http.NewResponseController(w), a.limits.BodyTime}
 }

@@ -33,6 +33,7 @@ const (
 // the rule that it breaks.
 var unsayable = map[string]string{
 	"agent_id_invalid":        ofText,
+	"at_invalid":              ofForm,
 	"body_missing":            ofRequest,
 	"confidence_invalid":      ofNumber,
 	"content_invalid":         ofText,
@@ -71,6 +72,7 @@ var unsayable = map[string]string{
 	"stream_invalid":          ofForm,
 	"subject_invalid":         ofText,
 	"tags_invalid":            ofText,
+	"text_invalid":            ofText,
 	"title_invalid":           ofText,
 	"to_invalid":              ofText,
 	"turn_invalid":            ofNumber,

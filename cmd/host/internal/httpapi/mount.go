@@ -43,7 +43,7 @@ func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Pro
 	}
 	if statusOf(e, true) == http.StatusInternalServerError {
 		asked.failure = err
-		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", map[string]any{"trace_id": asked.trace}
+		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", map[string]any{"trace_id": asked.trace.ID}
 		return
 	}
 	a.redact(&request{http: &http.Request{URL: &url.URL{}}, body: body}, e, p)

@@ -21,7 +21,7 @@ import (
 // tells how it is set up, and a value that was refused, which may be a secret that was put
 // into the wrong field, and which proxies and logs would then keep. Nothing is lost by it:
 // the caller has the value, and the problem its place. The socket's callers, who may read
-// the state folder, get the words whole.
+// the data folder, get the words whole.
 
 // left is what there is instead of what is left out.
 const left = "…"

@@ -77,6 +77,10 @@ func chars(most int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.MaxLength = jsonschema.Ptr(most) }
 }
 
+func oneOf[T ~string](list []T) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Enum = anys(list) }
+}
+
 func bounds() []bound {
 	list := []bound{
 		{reflect.TypeFor[operation.Paging](), "limit", between(0, operation.MaxLimit)},
@@ -85,6 +89,8 @@ func bounds() []bound {
 		{reflect.TypeFor[core.ObserveRequest](), "importance", between(0, 1)},
 		{reflect.TypeFor[core.ObserveRequest](), "confidence", between(0, 1)},
 		{reflect.TypeFor[operation.MemoryObserveAll](), "items", items(0, memory.MaxBatch)},
+		{reflect.TypeFor[operation.JobEnqueue](), "type", oneOf(operation.MaintenanceTypes())},
+		{reflect.TypeFor[operation.DreamDates](), "text", chars(operation.MaxDreamText)},
 	}
 	for _, written := range []reflect.Type{reflect.TypeFor[core.ObserveRequest](), reflect.TypeFor[core.ReflectRequest]()} {
 		list = append(list,

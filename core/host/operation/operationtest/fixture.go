@@ -79,7 +79,7 @@ var fixtures = map[string]func(*World) any{
 	"policy_replay":  func(w *World) any { return w.Replay() },
 	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
 	"dream_dates": func(*World) any {
-		return &operation.DreamDates{Text: "we met yesterday", At: time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC)}
+		return &operation.DreamDates{Text: "we met yesterday", At: "2026-04-15T12:00:00Z"}
 	},
 	"dream_compare": func(*World) any {
 		return &operation.DreamCompare{A: "Tokens expire after 30 s.", B: "The tokens expire after thirty seconds"}

@@ -133,6 +133,7 @@ func refusals() []Case {
 		request("audit_verify", "empty head", operation.AuditVerify{Head: new(string)}),
 		request("audit_verify", "bad head", operation.AuditVerify{Head: &text}),
 		request("dream_dates", "no text", operation.DreamDates{}),
+		request("dream_dates", "no time", operation.DreamDates{Text: "yesterday", At: "noon"}),
 		request("dream_dates", "too long", operation.DreamDates{Text: strings.Repeat("x", operation.MaxDreamText+1)}),
 		request("dream_compare", "no text", operation.DreamCompare{B: "x"}),
 		request("dream_compare", "too long", operation.DreamCompare{A: "x", B: strings.Repeat("x", operation.MaxDreamText+1)}),
