@@ -47,6 +47,7 @@ func TestCompare_SaysWhatDiffers(t *testing.T) {
 		{"Python 3.10 is installed", "Python 3.1 is installed"}, {"Go 1.2", "Go 1.20"}, {"Agent 007 called", "Agent 7 called"},
 		{"Take vitamin a", "Take vitamin"}, {"Anna will re-sign", "Anna will resign"}, {"It was in the 1990s", "It was 1990 s"}, {"Send it to US", "Send it to us"},
 		{"A calls Tom", "Calls Tom"}, {"Wait 5 M", "Wait 5 m"}, {"It is -5", "It is 5"}, {"Planned it", "Planed it"},
+		{"Never quit smoking", "Quit never smoking"}, {"Anna may quit", "Anna may"},
 	} {
 		if got := dream.Compare(pair[0], pair[1]); got.Merge || got.Class == "" {
 			t.Errorf("%q: %+v", pair, got)

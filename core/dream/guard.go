@@ -60,7 +60,7 @@ func readWords(tokens []text.Token) []word {
 	list := make([]word, 0, len(tokens))
 	for i := range tokens {
 		t := &tokens[i]
-		if t.Kind == text.Word && lexicon.fillers[t.Form] {
+		if t.Kind == text.Word && lexicon.fillers[t.Word] {
 			continue
 		}
 		w := word{Token: *t, base: t.Form}

@@ -106,7 +106,7 @@ type wordLists struct {
 var lexicon = sync.OnceValue(func() *wordLists {
 	l := &wordLists{
 		classes: map[string]string{}, opposites: map[string][]string{}, irregular: map[string]inflected{}, same: map[string]string{"is": "be"},
-		fillers: formSet(fillerWords), tenses: formSet(tenseWords), pronouns: formSet(pronounWords), grammar: formSet(grammarWords),
+		fillers: wordSet(fillerWords), tenses: formSet(tenseWords), pronouns: formSet(pronounWords), grammar: formSet(grammarWords),
 	}
 	for _, c := range classWords {
 		for form := range formSet(c.words) {
@@ -136,6 +136,15 @@ var lexicon = sync.OnceValue(func() *wordLists {
 	}
 	return l
 })
+
+// wordSet are words as they are: quite says nothing, but quit, which has its form, does.
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
 
 func formSet(words string) map[string]bool {
 	set := map[string]bool{}
