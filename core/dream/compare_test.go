@@ -31,6 +31,7 @@ func TestCompare_SaysWhatDiffers(t *testing.T) {
 		{"The site is down", "The site was down", dream.Tense, "is", "was"},
 		{"No, restart it", "No restart it", dream.Negation, "no,", "no"},
 		{"Ship it. On Friday rest", "Ship it on Friday. Rest", dream.Order, "", ""},
+		{"We bought it", "We sold it", dream.Antonym, "bought", "sold"},
 		{"Tests pass", "Tests passed", dream.Tense, "pass", "passed"},
 	} {
 		got := dream.Compare(c.a, c.b)
