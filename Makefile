@@ -21,7 +21,7 @@ RACE := -race $(ALONE:%=-gcflags=github.com/tetratelabs/wazero/internal/%=-race=
 FUZZTIME ?= 60s
 # How long each load of make test-surfaces lasts.
 LOAD_TIME ?= 15s
-# The data set of make recall-quality.
+# The data set of make recall-quality and guard-quality.
 DATA ?=
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -164,6 +164,12 @@ bench: deps
 recall-quality:
 	@test -n "$(DATA)" || { echo "name the data: make recall-quality DATA=…/locomo10.json (github.com/snap-research/LoCoMo, data/locomo10.json)"; exit 1; }
 	REFLECTORY_LOCOMO="$(abspath $(DATA))" go test -count=1 -tags quality -run '^TestRecallQuality$$' -v ./core/memory/search
+
+## guard-quality: what the guard of merges lets through of mutated sentences, with DATA=…/locomo10.json of LoCoMo
+.PHONY: guard-quality
+guard-quality:
+	@test -n "$(DATA)" || { echo "name the data: make guard-quality DATA=…/locomo10.json (github.com/snap-research/LoCoMo, data/locomo10.json)"; exit 1; }
+	REFLECTORY_LOCOMO="$(abspath $(DATA))" go test -count=1 -tags "$(TAGS) quality" -run '^TestGuardQuality$$' -v ./core/dream
 
 ## bench-peers: the same loop and the same decision on other engines
 .PHONY: bench-peers

@@ -138,11 +138,16 @@ func phraseOf(list []word) string {
 }
 
 // otherTense finds a verb in another tense: another form of the same word, or only the
-// words that make a tense added or replaced.
+// words that make a tense added or replaced. It also finds words that have no more in
+// common than a stem.
 func (out *alignment) otherTense() *difference {
 	for _, p := range out.same {
-		if p[0].tense != p[1].tense {
-			return &difference{Tense, [2]string{p[0].Word, p[1].Word}}
+		x, y := p[0], p[1]
+		if x.tense != y.tense {
+			return &difference{Tense, [2]string{x.Word, y.Word}}
+		}
+		if x.Form == y.Form && x.Word != y.Word && x.Kind == text.Word && !text.Plural(x.Word, y.Word) {
+			return &difference{Value, [2]string{x.Word, y.Word}} // plan and plane have one stem
 		}
 	}
 	l := lexicon()

@@ -31,7 +31,8 @@ func TestCompare_SaysWhatDiffers(t *testing.T) {
 		{"The site is down", "The site was down", dream.Tense, "is", "was"},
 		{"No, restart it", "No restart it", dream.Negation, "no,", "no"},
 		{"Ship it. On Friday rest", "Ship it on Friday. Rest", dream.Order, "", ""},
-		{"Tests pass", "Tests passed", dream.Tense, "passes", ""},
+		{"We bought it", "We sold it", dream.Antonym, "bought", "sold"},
+		{"Tests pass", "Tests passed", dream.Tense, "pass", "passed"},
 	} {
 		got := dream.Compare(c.a, c.b)
 		if got.Merge || got.Class != c.class || got.Words == nil {
@@ -40,6 +41,25 @@ func TestCompare_SaysWhatDiffers(t *testing.T) {
 		}
 		if c.wordB != "" && *got.Words != [2]string{c.wordA, c.wordB} {
 			t.Errorf("%q and %q: %q, want %q and %q", c.a, c.b, *got.Words, c.wordA, c.wordB)
+		}
+	}
+	for _, pair := range [][2]string{
+		{"The plane is late", "The plan is late"}, {"The tease is old", "The tea is old"}, {"Use the past form", "Use the paste form"},
+		{"Python 3.10 is installed", "Python 3.1 is installed"}, {"Go 1.2", "Go 1.20"}, {"Agent 007 called", "Agent 7 called"},
+		{"Take vitamin a", "Take vitamin"}, {"Anna will re-sign", "Anna will resign"}, {"It was in the 1990s", "It was 1990 s"}, {"Send it to US", "Send it to us"},
+		{"A calls Tom", "Calls Tom"}, {"Wait 5 M", "Wait 5 m"}, {"It is -5", "It is 5"}, {"Planned it", "Planed it"},
+		{"Never quit smoking", "Quit never smoking"}, {"Anna may quit", "Anna may"},
+	} {
+		if got := dream.Compare(pair[0], pair[1]); got.Merge || got.Class == "" {
+			t.Errorf("%q: %+v", pair, got)
+		}
+	}
+	for _, pair := range [][2]string{
+		{"The caches are full", "the cache is full"}, {"Two boxes", "2 box"}, {"The policies apply", "The policy applies"}, {"Children play", "The child plays"},
+		{"It takes 1.50 hours", "It takes 1.5 h"}, {"It costs $5.00", "it costs $5"}, {"Use plan A", "use plan A."}, {"He goes home", "They go home"},
+	} {
+		if got := dream.Compare(pair[0], pair[1]); got.Merge != (pair[0][0] != 'H') {
+			t.Errorf("%q: %+v", pair, got)
 		}
 	}
 	if got := dream.Compare("", "the"); got.Merge || got.Class != "" {

@@ -1,6 +1,7 @@
 package dream
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core/memory/text"
@@ -60,12 +61,13 @@ func readWords(tokens []text.Token) []word {
 	list := make([]word, 0, len(tokens))
 	for i := range tokens {
 		t := &tokens[i]
-		if t.Kind == text.Word && lexicon.fillers[t.Form] {
+		if t.Kind == text.Word && lexicon.fillers[t.Word] {
 			continue
 		}
 		w := word{Token: *t, base: t.Form}
 		if t.Kind == text.Word {
-			w.base, w.tense = lexicon.inflected(t)
+			verb := lexicon.inflection(t)
+			w.base, w.tense = verb.base, verb.tense
 		}
 		w.class, w.fact = factOf(lexicon, tokens, i)
 		list = append(list, w)
@@ -179,42 +181,49 @@ func negated(list []word) []word {
 
 // oppositeWords finds a word of one text whose opposite the other has in its place.
 func oppositeWords(a, b []word) *difference {
-	onlyA, onlyB := onlyIn(a, b), onlyIn(b, a)
-	other := make(map[string]string, len(onlyB))
-	for _, w := range onlyB {
+	opposites := lexicon().opposites
+	other := map[string]string{}
+	for _, w := range onlyIn(b, a) {
 		if w.Kind == text.Word {
-			other[w.Form] = w.Word
+			other[w.Form], other[w.base] = w.Word, w.Word
 		}
 	}
-	lexicon := lexicon()
-	for _, w := range onlyA {
+	for _, w := range onlyIn(a, b) {
 		if w.Kind != text.Word {
 			continue
 		}
-		for _, opposite := range lexicon.opposites[w.Form] {
-			if other[opposite] != "" {
-				return &difference{Antonym, [2]string{w.Word, other[opposite]}}
-			}
-		}
-		for _, p := range negativePrefixes {
-			if rest, is := strings.CutPrefix(w.Form, p); is && len(rest) > 2 && other[rest] != "" {
-				return &difference{Antonym, [2]string{w.Word, other[rest]}}
-			}
-			if other[p+w.Form] != "" && len(w.Form) > 2 {
-				return &difference{Antonym, [2]string{w.Word, other[p+w.Form]}}
-			}
-		}
-		for _, s := range [...][2]string{{"ful", "less"}, {"less", "ful"}} {
-			if rest, is := strings.CutSuffix(w.Form, s[0]); is && other[rest+s[1]] != "" {
-				return &difference{Antonym, [2]string{w.Word, other[rest+s[1]]}}
+		for _, form := range [...]string{w.Form, w.base} {
+			for _, opposite := range slices.Concat(opposites[form], negations(form)) {
+				if other[opposite] != "" {
+					return &difference{Antonym, [2]string{w.Word, other[opposite]}}
+				}
 			}
 		}
 	}
 	return nil
 }
 
+// negations are what a word is with a prefix or an ending that makes it its opposite, and
+// without.
+func negations(form string) (list []string) {
+	for _, p := range negativePrefixes {
+		if rest, is := strings.CutPrefix(form, p); is && len(rest) > 2 {
+			list = append(list, rest)
+		}
+		if len(form) > 2 {
+			list = append(list, p+form)
+		}
+	}
+	for _, e := range [...][2]string{{"ful", "less"}, {"less", "ful"}} {
+		if rest, is := strings.CutSuffix(form, e[0]); is {
+			list = append(list, rest+e[1])
+		}
+	}
+	return list
+}
+
 // negativePrefixes make the opposite of a word.
-var negativePrefixes = []string{"un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti", "in-"}
+var negativePrefixes = []string{"un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti"}
 
 // onlyIn are the words of a list that are more often there than in another.
 func onlyIn(list, other []word) []word {

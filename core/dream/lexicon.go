@@ -93,18 +93,20 @@ const (
 
 // wordLists are the guard's words in normal form.
 type wordLists struct {
-	classes                            map[string]string
-	opposites                          map[string][]string
-	bases                              map[string]string
-	tenseForms                         map[string]inflection
+	classes   map[string]string
+	opposites map[string][]string
+	// irregular are the inflected forms of irregular verbs, and same the words that are
+	// taken for another.
+	irregular                          map[string]inflected
+	same                               map[string]string
 	fillers, tenses, pronouns, grammar map[string]bool
 }
 
 // lexicon is read at the first use.
 var lexicon = sync.OnceValue(func() *wordLists {
 	l := &wordLists{
-		classes: map[string]string{}, opposites: map[string][]string{}, bases: map[string]string{}, tenseForms: map[string]inflection{},
-		fillers: formSet(fillerWords), tenses: formSet(tenseWords), pronouns: formSet(pronounWords), grammar: formSet(grammarWords),
+		classes: map[string]string{}, opposites: map[string][]string{}, irregular: map[string]inflected{}, same: map[string]string{"is": "be"},
+		fillers: wordSet(fillerWords), tenses: formSet(tenseWords), pronouns: formSet(pronounWords), grammar: formSet(grammarWords),
 	}
 	for _, c := range classWords {
 		for form := range formSet(c.words) {
@@ -118,28 +120,31 @@ var lexicon = sync.OnceValue(func() *wordLists {
 	}
 	for _, v := range strings.Fields(irregularVerbs) {
 		forms := strings.Split(v, "/")
-		base := text.Normal(forms[0])
-		for i, form := range forms[1:] {
-			if l.bases[form] == "" {
-				l.bases[text.Normal(form)] = base
-				l.tenseForms[text.Normal(form)] = []inflection{past, participle}[i]
-			}
-			if forms[1] == forms[2] {
-				break
+		for i, tense := range []inflection{past, participle}[:len(forms)-1] {
+			if form := forms[i+1]; form != forms[0] && l.irregular[form].base == "" {
+				l.irregular[form] = inflected{text.Normal(forms[0]), tense}
 			}
 		}
 	}
-	l.bases["is"] = "be"
-	l.tenseForms["be"] = infinitive
+	l.irregular["were"] = l.irregular["was"]
+	l.irregular["be"] = inflected{"be", infinitive}
 	for _, s := range strings.Fields(sameWords) {
 		list := strings.Split(s, "/")
 		for _, other := range list[1:] {
-			l.bases[text.Normal(other)] = text.Normal(list[0])
+			l.same[text.Normal(other)] = text.Normal(list[0])
 		}
 	}
-	l.bases["began"], l.tenseForms["began"], l.bases["begun"] = l.bases["begin"], past, l.bases["begin"]
 	return l
 })
+
+// wordSet are words as they are: quite says nothing, but quit, which has its form, does.
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
 
 func formSet(words string) map[string]bool {
 	set := map[string]bool{}
@@ -149,23 +154,29 @@ func formSet(words string) map[string]bool {
 	return set
 }
 
-// inflected is the base and the tense of a word.
-func (l *wordLists) inflected(t *text.Token) (base string, tense inflection) {
-	base = t.Form
-	if to := l.bases[base]; to != "" {
-		base = to
+// inflected is a verb's base and its tense.
+type inflected struct {
+	base  string
+	tense inflection
+}
+
+// inflection is the base and the tense of a word.
+func (l *wordLists) inflection(t *text.Token) inflected {
+	w, irregular := l.irregular[t.Word]
+	if !irregular {
+		w.base = t.Form
+		switch {
+		case t.Word == t.Form:
+		case strings.HasSuffix(t.Word, "ed"):
+			w.tense = past
+		case strings.HasSuffix(t.Word, "ing"):
+			w.tense = going
+		}
 	}
-	switch tense = l.tenseForms[t.Form]; {
-	case tense != plain:
-	case t.Word == "did":
-		tense = past
-	case t.Word == t.Form:
-	case strings.HasSuffix(t.Word, "ed"):
-		tense = past
-	case strings.HasSuffix(t.Word, "ing"):
-		tense = going
+	if same := l.same[w.base]; same != "" {
+		w.base = same
 	}
-	return base, tense
+	return w
 }
 
 // canonical is what a word of a class says: each is every.

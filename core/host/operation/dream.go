@@ -25,7 +25,7 @@ func dreams() []Operation {
 		define(Operation{
 			Name: "dream_calibrate", Method: "POST", Path: "/v1/dream/calibrate", Scope: core.ScopeOperate, Idempotent: true, Long: true,
 			Doc: "Measure the embedding model on labelled pairs, so that memories may be merged by their vectors.",
-		}, onHost[DreamCalibrate], dreamCalibrate),
+		}, inAll[DreamCalibrate], dreamCalibrate),
 	}
 }
 

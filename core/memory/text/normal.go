@@ -72,6 +72,9 @@ func Tokens(s string) []Token {
 			out.Form, out.Word = baseForm(t.text)
 		case numberToken:
 			out.Kind = Number
+			if t.written != "" && !measured(tokens, i) {
+				out.Form, out.Word = t.written, t.written
+			}
 		case unitToken:
 			out.Kind = Unit
 		default:
@@ -97,6 +100,15 @@ func Form(tokens []Token) string {
 		b.WriteString(tokens[i].Form)
 	}
 	return b.String()
+}
+
+// measured reports whether a number counts a unit or a currency, so that 1.50 is 1.5. By itself it
+// may be a version or a name, and 3.10 isn't 3.1, nor 007 7.
+func measured(tokens []token, i int) bool {
+	if i+1 < len(tokens) && tokens[i+1].kind == unitToken {
+		return true
+	}
+	return i > 0 && (tokens[i-1].text == "$" || tokens[i-1].text == "€" || tokens[i-1].text == "£")
 }
 
 // separates reports whether a break is between tokens that would be one number or date
@@ -195,10 +207,20 @@ func (t *tokenizer) piece(s string) {
 }
 
 // quiet is what is written around words and says nothing.
-func quiet(r rune) bool { return strings.ContainsRune("\"'()[]{}“”‘’«»—–*", r) }
+func quiet(r rune) bool {
+	switch r {
+	case '"', '\'', '(', ')', '[', ']', '{', '}', '“', '”', '‘', '’', '«', '»', '—', '–', '*':
+		return true
+	}
+	return false
+}
 
 // middle makes tokens of a piece without what is around it.
 func (t *tokenizer) middle(s string) {
+	if asciiLetter(s[0]) && wordLike(s) { // most are
+		t.words(s)
+		return
+	}
 	if sign, rest := leadingSign(s); sign != "" {
 		t.add(token{kind: exactToken, text: sign})
 		if rest != "" {
@@ -237,6 +259,8 @@ func wordLike(s string) bool {
 	letter := false
 	for i, r := range s {
 		switch {
+		case r < utf8.RuneSelf && asciiLetter(byte(r)):
+			letter = true
 		case unicode.In(r, unicode.Letter, unicode.Mark):
 			letter = true
 		case (r == '-' || r == '‐' || r == '\'' || r == '’') && i > 0:
@@ -246,6 +270,8 @@ func wordLike(s string) bool {
 	}
 	return letter
 }
+
+func asciiLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // words makes tokens of a word: several where it is a contraction or joins numbers.
 func (t *tokenizer) words(s string) {
@@ -260,12 +286,18 @@ func (t *tokenizer) words(s string) {
 		return
 	}
 	written := s
-	s = strings.ToLower(dashes.Replace(s))
+	if !isASCII(s) {
+		s = dashes.Replace(s)
+	}
+	s = strings.ToLower(s)
 	var list []string
 	if left, right, joined := strings.Cut(s, "-"); joined && isNumberWord(left) && isNumberWord(right) {
 		list = []string{left, right}
 	} else {
-		list = expand(strings.ReplaceAll(s, "-", ""))
+		rest, again := strings.CutPrefix(s, "re-") // to re-sign isn't to resign
+		if list = expand(strings.ReplaceAll(rest, "-", "")); again {
+			list[0] = "re-" + list[0]
+		}
 	}
 	for _, word := range list {
 		if !isASCII(word) {
@@ -294,7 +326,7 @@ func mixedCase(s string) bool {
 }
 
 // dropArticles leaves out articles and "please". A large A within a sentence is a name, as in
-// "plan A", and so is one before a verb, as in "A calls B".
+// "plan A", and so is one before a verb, as in "A calls B", or one that nothing follows.
 func dropArticles(tokens []token) []token {
 	out := tokens[:0]
 	for i, t := range tokens {
@@ -304,7 +336,8 @@ func dropArticles(tokens []token) []token {
 			case "the", "an", "please":
 				drop = true
 			case "a":
-				if drop = !t.capital || t.first && (i+1 == len(tokens) || !followsName(tokens[i+1])); !drop {
+				last := i+1 == len(tokens) || tokens[i+1].kind == breakToken
+				if drop = !last && (!t.capital || t.first && !followsName(tokens[i+1])); !drop {
 					t.kind, t.text = exactToken, "‹A›" // which isn't read as an article again
 				}
 			}

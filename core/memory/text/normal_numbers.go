@@ -16,7 +16,7 @@ func (t *tokenizer) number(s string) bool {
 		if !okA || !okB || unitA != "" {
 			return false
 		}
-		t.add(token{kind: numberToken, text: a})
+		t.counted(a, "")
 		t.add(token{kind: wordToken, text: "to"})
 		t.counted(b, unitB)
 		return true
@@ -28,26 +28,27 @@ func (t *tokenizer) number(s string) bool {
 	return ok
 }
 
-// counted adds a number and its unit.
-func (t *tokenizer) counted(n, unit string) {
-	t.add(token{kind: numberToken, text: n})
+// counted adds a number, in its digits, and its unit.
+func (t *tokenizer) counted(digits, unit string) {
+	t.add(token{kind: numberToken, text: plainNumber(digits), written: digits})
 	if unit != "" {
 		t.add(token{kind: unitToken, text: unit})
 	}
 }
 
-// parseNumber reads a number and the unit that is joined to it. What has another ending,
-// such as a version or an ordinal of no date, is none.
-func parseNumber(s string) (n, unit string, ok bool) {
+// parseNumber reads the digits of a number, with its sign and point, and the unit that is
+// joined to it. What has another ending, such as a version or an ordinal of no date, is
+// none, and neither is a decade such as 1990s.
+func parseNumber(s string) (digits, unit string, ok bool) {
 	end, points := 0, 0
 	if s != "" && (s[0] == '-' || s[0] == '+') {
 		end++
 	}
-	digits := end
+	first := end
 	for ; end < len(s); end++ {
 		switch c := s[end]; {
 		case c >= '0' && c <= '9':
-		case c == ',' && group(s[digits:], end-digits):
+		case c == ',' && group(s[first:], end-first):
 		case c == '.' && points == 0 && end+1 < len(s) && s[end+1] >= '0' && s[end+1] <= '9':
 			points++
 		default:
@@ -55,8 +56,8 @@ func parseNumber(s string) (n, unit string, ok bool) {
 		}
 	}
 parsed:
-	n, rest := strings.ReplaceAll(s[:end], ",", ""), s[end:]
-	if end == digits || s[digits] == '.' && points == 0 {
+	digits, rest := strings.ReplaceAll(s[:end], ",", ""), s[end:]
+	if end == first || s[first] == '.' && points == 0 || rest == "s" && end-first == 4 {
 		return "", "", false
 	}
 	if rest != "" {
@@ -64,7 +65,7 @@ parsed:
 			return "", "", false
 		}
 	}
-	return plainNumber(n), unit, true
+	return digits, unit, true
 }
 
 // group reports whether a comma at a place is between groups of thousands.
@@ -157,7 +158,7 @@ func joinNumbers(tokens []token) []token {
 	for i := 0; i < len(tokens); {
 		t := tokens[i]
 		if n, used := spelledNumber(tokens[i:]); used > 0 {
-			t.kind, t.text = numberToken, strconv.FormatInt(n, 10)
+			t.kind, t.text, t.written = numberToken, strconv.FormatInt(n, 10), ""
 			i += used
 		} else {
 			i++
@@ -194,7 +195,7 @@ func spelledNumber(tokens []token) (n int64, used int) {
 	// room is what may still be added to the part: 100 before any, 10 behind tens.
 	room := int64(100)
 	for i, t := range tokens {
-		if t.kind != wordToken {
+		if t.kind != wordToken || i == 0 && !isNumberWord(t.text) {
 			break
 		}
 		if v, is := small[t.text]; is && (room == 100 || room == 10 && v > 0 && v < 10) {

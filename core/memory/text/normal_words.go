@@ -52,24 +52,43 @@ func baseForm(word string) (form, spelled string) {
 	spelled = joinSpelling(word)
 	form = Stem(spelled)
 	for range 2 { // an ending may have hidden a spelling
-		next := Stem(joinSpelling(form))
-		if next == form {
+		joined := joinSpelling(form)
+		if joined == form {
 			break
 		}
-		form = next
+		form = Stem(joined)
 	}
-	if form != word && readOtherwise(form) {
+	if form != word && readOtherwise[form] {
 		return word, word
 	}
 	return form, spelled
 }
 
-// readOtherwise reports whether a word by itself is more than a word.
-func readOtherwise(s string) bool {
-	unit := units[s]
-	return isNumberWord(s) || scales[s] > 0 || months[s] > 0 || contractions[s] != nil || unit != "" && unit != s ||
-		s == "the" || s == "an" || s == "a" || s == "please"
-}
+// readOtherwise are words that by themselves are more than a word.
+var readOtherwise = func() map[string]bool {
+	set := map[string]bool{"the": true, "an": true, "a": true, "please": true}
+	for word := range small {
+		set[word] = true
+	}
+	for word := range tens {
+		set[word] = true
+	}
+	for word := range scales {
+		set[word] = true
+	}
+	for word := range months {
+		set[word] = true
+	}
+	for word := range contractions {
+		set[word] = true
+	}
+	for word, unit := range units {
+		if unit != word {
+			set[word] = true
+		}
+	}
+	return set
+}()
 
 // keepIse are words that end in -ise in every spelling.
 var keepIse = map[string]bool{
@@ -88,6 +107,9 @@ func joinSpelling(s string) string {
 		if to := spellings[word]; to != "" {
 			return to + "s"
 		}
+	}
+	if !strings.Contains(s, "is") {
+		return s
 	}
 	for _, e := range [...][3]string{
 		{"isation", "ization", "ise"}, {"isations", "izations", "ise"}, {"ising", "izing", "ise"}, {"ised", "ized", "ise"}, {"ises", "izes", "ise"},
@@ -111,6 +133,24 @@ var stems = map[string]string{
 	"ios": "ios", "macos": "macos", "kubernetes": "kubernetes", "redis": "redis", "postgres": "postgres", "less": "less", "as": "as", "yes": "yes",
 	"canvas": "canvas", "alias": "alias", "aliases": "alias", "bias": "bias", "atlas": "atlas", "status": "status", "statuses": "status",
 	"goes": "go", "going": "go", "lying": "lie", "dying": "die", "tying": "tie", "wednesday": "wednesday", "united": "united", "sometimes": "sometimes",
+}
+
+// Plural reports whether two words differ only by a plural, or the third person of a verb, in
+// either direction. It expects lower case and one spelling.
+func Plural(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if b == a+"s" || b == a+"es" || strings.HasSuffix(a, "y") && b == a[:len(a)-1]+"ies" {
+		return true
+	}
+	to := func(s string) string {
+		if stem := stems[s]; stem != "" {
+			return stem
+		}
+		return s
+	}
+	return to(a) == to(b)
 }
 
 // Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that
