@@ -350,6 +350,7 @@ var redacted = map[string]string{
 	"http dream_plan/decay":             ofValue,
 	"http dream_run/mode":               ofValue,
 	"http dream_run/namespace":          ofValue,
+	"http dream_dates/no time":          ofValue,
 	"http evidence_dag/cycle":           ofValue,
 	"http governance_explain/namespace": ofValue,
 	"http governance_get/namespace":     ofValue,
