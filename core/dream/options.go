@@ -43,10 +43,10 @@ const (
 	defaultRate            = .004 // per hour
 )
 
-func (o *Options) dates() DateOptions { return DateOptions{KeepPhrase: o.KeepPhrase, Ranges: o.Ranges} }
-
 // DateOptions say how the pass writes dates.
-func (o *Options) DateOptions() DateOptions { return o.dates() }
+func (o *Options) DateOptions() DateOptions {
+	return DateOptions{KeepPhrase: o.KeepPhrase, Ranges: o.Ranges}
+}
 
 func (o *Options) staleHours() float64 {
 	if o.StaleAfterHours == 0 {

@@ -220,7 +220,7 @@ func (p *planner) dates() {
 		if !Touched(&d.Memory) || d.mark.Undated {
 			continue
 		}
-		after, found := Rewrite(&d.Memory, p.Options.dates(), p.Title)
+		after, found := Rewrite(&d.Memory, p.Options.DateOptions(), p.Title)
 		if found == 0 {
 			continue
 		}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -49,7 +50,7 @@ func (m *Memories) ApplyDream(ctx context.Context, id string, tell func(done, to
 
 // beginDream notes that a run began, and forgets what can't be undone any more.
 func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
-	if err := m.expireDreams(ctx, d.Namespace); err != nil || d.BeganAt != nil {
+	if err := m.expireDreams(ctx, d); err != nil || d.BeganAt != nil {
 		return err
 	}
 	return m.records.Update(ctx, func(t *record.Tx) error {
@@ -67,12 +68,16 @@ func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
 }
 
 // expireDreams removes what undoes runs that are too old for it, and plans as old that nobody
-// applied, each in a commit.
-func (m *Memories) expireDreams(ctx context.Context, namespace string) error {
+// applied, each in a commit, but for the run that begins.
+func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error {
 	var old []*DreamRun
 	err := m.records.View(ctx, func(r core.Reader) error {
-		return record.EachDream(r, namespace, func(d *DreamRun) (bool, error) {
-			if m.options.Clock.Now().Sub(d.PlannedAt) > undoKept && !d.UndoExpired && d.Status != DreamRunning {
+		return record.EachDream(r, beginning.Namespace, func(d *DreamRun) (bool, error) {
+			since := d.PlannedAt
+			if d.BeganAt != nil {
+				since = *d.BeganAt
+			}
+			if m.options.Clock.Now().Sub(since) > undoKept && !d.UndoExpired && d.ID != beginning.ID {
 				old = append(old, d)
 			}
 			return true, ctx.Err()
@@ -225,6 +230,9 @@ func (a *dreamTx) apply(t *record.Tx) (status string, err error) {
 		}
 		memories[i] = m
 	}
+	if !a.allowed(memories) {
+		return record.StepRefused, nil
+	}
 	switch a.step.Kind {
 	case dream.StepReport:
 		return record.StepApplied, record.ChangeMark(t, a.run.Namespace, memories[0].ID, func(mark *dream.Mark) {
@@ -238,6 +246,26 @@ func (a *dreamTx) apply(t *record.Tx) (status string, err error) {
 		return a.contradict(t, memories[0], memories[1])
 	}
 	return record.StepApplied, a.archive(t, memories[0])
+}
+
+// allowed reports whether a pass may do the step at all. A plan of this program only has such
+// steps, but one in a file may have been edited.
+func (a *dreamTx) allowed(memories []*core.Memory) bool {
+	for _, m := range memories {
+		notice := m.Kind == core.KindNotification && m.State.Live() && m.State != core.StateRevalidatePending
+		if !dream.Touched(m) && !(a.step.Kind == dream.StepArchive && notice) && a.step.Kind != dream.StepReport {
+			return false
+		}
+		if a.step.Kind != dream.StepDates && a.step.Kind != dream.StepReport && slices.Contains(m.Tags, dream.Pinned) {
+			return a.step.Kind == dream.StepArchive && notice
+		}
+	}
+	if len(memories) < 2 {
+		return true
+	}
+	one, other := memories[0], memories[1]
+	return one.ID != other.ID && one.AgentID == other.AgentID &&
+		(a.step.Kind != dream.StepMerge || one.Kind == other.Kind && len(dream.Kept(one, other).Tags) <= bounds.MaxTags)
 }
 
 // readDigest reads a memory with the digest that steps know it by.

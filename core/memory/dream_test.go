@@ -202,6 +202,28 @@ func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
 	w.wantSound(t)
 }
 
+func TestDream_AnEditedPlanDoesNothingThatNoPassMayDo(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	pinned := w.observe(t, core.ObserveRequest{Content: "it stays", Tags: []string{dream.Pinned}})
+	foreign := w.observe(t, core.ObserveRequest{Content: "We met yesterday", Namespace: "other"})
+	digest := func(m *core.Memory) []dream.Read {
+		return []dream.Read{{MemoryID: m.ID, Digest: dream.Digest(w.get(t, m.ID), nil)}}
+	}
+	run, err := w.StoreDream(t.Context(), &dream.Plan{Namespace: "ns", GuardVersion: dream.GuardVersion, Steps: []dream.Step{
+		{N: 1, Kind: dream.StepArchive, Reads: digest(pinned)}, {N: 2, Kind: dream.StepDates, Reads: digest(foreign)},
+	}}, memory.Always)
+	must(t, err)
+	texts, err := w.DreamTexts(t.Context(), run, 0)
+	if err != nil || len(texts) != 1 || texts[0].MemoryID != pinned.ID {
+		t.Errorf("texts %+v, %v", texts, err)
+	}
+	r, err := w.ApplyDream(t.Context(), run.ID, nil)
+	must(t, err)
+	if r.StepsSkipped != 2 || w.get(t, pinned.ID).State != core.StateOpen || w.get(t, foreign.ID).Content != foreign.Content {
+		t.Errorf("report %+v", r)
+	}
+}
+
 func TestDream_APurgeReachesCopiesAndUndos(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextPurge, .9), nil)

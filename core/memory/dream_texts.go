@@ -46,7 +46,7 @@ func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list 
 			s := &d.Plan.Steps[i]
 			for _, read := range s.Reads {
 				text, err := dreamText(r, d, s, read)
-				if record.IsGone(err) {
+				if record.IsGone(err) || err == nil && text == nil {
 					continue
 				}
 				if err != nil {
@@ -62,7 +62,7 @@ func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list 
 
 func dreamText(r core.Reader, d *DreamRun, s *dream.Step, read dream.Read) (*DreamText, error) {
 	memory, digest, err := readDigest(r, read.MemoryID)
-	if err != nil {
+	if err != nil || memory.Namespace != d.Namespace { // which a plan in a file may say
 		return nil, err
 	}
 	text := &DreamText{Step: s.N, MemoryID: memory.ID, Title: memory.Title}

@@ -112,9 +112,6 @@ func (p *Replay) apply(e *journal.Entry) {
 // Unmerge leaves out what a step merged into the memory.
 func (p *Replay) Unmerge(run string, step int64) { p.undone[mergeRef{run, step}] = true }
 
-// Users are the sessions that used the memory, and whether one of their uses was named.
-func (p *Replay) Users() map[string]bool { return p.sessions }
-
 // Signals are the memory's signals. Their score isn't computed.
 func (p *Replay) Signals() core.Signals { return p.signals }
 

@@ -78,6 +78,7 @@ type DreamReport struct {
 const (
 	StepApplied = "applied"
 	StepChanged = "changed_since_plan"
+	StepRefused = "not_allowed" // no pass may do it: the plan was edited
 	StepUndone  = "undone"
 )
 
