@@ -48,7 +48,7 @@ type piece struct {
 
 // Assemble makes a snapshot, without an id and a time. The collecting is the first of its
 // nine steps, and the caller's. The refusals are those of [Policy.Completed], sdk.Denied,
-// reason "anchor_denied", for an anchor of a caller, and sdk.Invalid of the reasons
+// reason "anchor_denied", for an anchor of a caller, and sdk.Conflict of the reasons
 // "anchors_exceed_blocks" and "anchors_exceed_budget", which name the anchors.
 func Assemble(in *Input) (*Snapshot, error) {
 	policy, err := in.Policy.Completed()
@@ -269,7 +269,7 @@ func (a *assembly) limit() error {
 	others := a.policy.MaxBlocks - len(anchors)
 	if others < 0 {
 		slices.Sort(anchors)
-		return sdk.Errorf(sdk.Invalid, "anchors_exceed_blocks", "there are %d anchors (limit %d blocks): %s", len(anchors), a.policy.MaxBlocks, core.Cut(strings.Join(anchors, ", "))).
+		return sdk.Errorf(sdk.Conflict, "anchors_exceed_blocks", "there are %d anchors (limit %d blocks): %s", len(anchors), a.policy.MaxBlocks, core.Cut(strings.Join(anchors, ", "))).
 			WithHint("anchors are never dropped: make fewer of them, or raise max_blocks").WithDetail("anchors", anchors)
 	}
 	a.leave(func(p *piece) Reason {

@@ -35,8 +35,6 @@ var unsayable = map[string]string{
 	"agent_id_invalid":           ofText,
 	"anchor_categories_invalid":  ofRequest,
 	"anchor_category_disabled":   ofRequest,
-	"anchors_exceed_blocks":      ofRequest,
-	"anchors_exceed_budget":      ofRequest,
 	"at_invalid":                 ofForm,
 	"block_id_invalid":           ofText,
 	"blocks_invalid":             ofNumber,
