@@ -395,6 +395,8 @@ var redacted = map[string]string{
 	"http plugin_logs/name":             ofValue,
 	"http run_list/namespace":           ofValue,
 	"http run_list/status":              ofValue,
+	"http snapshot_build/blocks":        ofValue,
+	"http snapshot_build/fields":        ofValue,
 }
 
 // sharedBuffer is a buffer that several goroutines write to.
