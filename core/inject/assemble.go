@@ -47,9 +47,9 @@ type piece struct {
 }
 
 // Assemble makes a snapshot, without an id and a time. The collecting is the first of its
-// nine steps, and the caller's. The refusals are those of [Policy.Completed], and
-// sdk.Denied, reason "anchor_denied", for an anchor of a caller, and sdk.Exhausted of the
-// reasons "anchors_exceed_blocks" and "anchors_exceed_budget".
+// nine steps, and the caller's. The refusals are those of [Policy.Completed], sdk.Denied,
+// reason "anchor_denied", for an anchor of a caller, and sdk.Invalid of the reasons
+// "anchors_exceed_blocks" and "anchors_exceed_budget", which name the anchors.
 func Assemble(in *Input) (*Snapshot, error) {
 	policy, err := in.Policy.Completed()
 	if err != nil {
@@ -183,22 +183,27 @@ func (a *assembly) sort() { slices.SortFunc(a.blocks, a.policy.Ordering.compare)
 
 func (o Ordering) compare(a, b *piece) int {
 	byPriority, byRank := cmp.Compare(b.priority(), a.priority()), cmp.Compare(a.rank, b.rank)
-	byID := strings.Compare(a.draft.BlockID, b.draft.BlockID)
 	c := 0
 	switch {
 	case o == ByCategory:
-		c = cmp.Or(byRank, byPriority, byID)
+		c = cmp.Or(byRank, byPriority)
 	case o == StablePrefix && a.stable != b.stable:
 		return boolRank(a.stable) - boolRank(b.stable)
 	case o == StablePrefix && a.stable:
-		c = cmp.Or(byRank, byID, byPriority)
+		c = byRank
 	default:
-		c = cmp.Or(byPriority, byRank, byID)
+		c = cmp.Or(byPriority, byRank)
 	}
-	if c != 0 {
-		return c
+	if c == 0 {
+		c = strings.Compare(a.draft.BlockID, b.draft.BlockID)
 	}
-	return a.other(b)
+	if c == 0 {
+		c = byPriority
+	}
+	if c == 0 {
+		c = a.other(b)
+	}
+	return c
 }
 
 // boolRank puts true first.
@@ -264,7 +269,7 @@ func (a *assembly) limit() error {
 	others := a.policy.MaxBlocks - len(anchors)
 	if others < 0 {
 		slices.Sort(anchors)
-		return sdk.Errorf(sdk.Exhausted, "anchors_exceed_blocks", "there are %d anchors (limit %d blocks): %s", len(anchors), a.policy.MaxBlocks, core.Cut(strings.Join(anchors, ", "))).
+		return sdk.Errorf(sdk.Invalid, "anchors_exceed_blocks", "there are %d anchors (limit %d blocks): %s", len(anchors), a.policy.MaxBlocks, core.Cut(strings.Join(anchors, ", "))).
 			WithHint("anchors are never dropped: make fewer of them, or raise max_blocks").WithDetail("anchors", anchors)
 	}
 	a.leave(func(p *piece) Reason {
@@ -304,7 +309,10 @@ func (a *assembly) snapshot(in *Input) *Snapshot {
 		s.TokensInjected = &total.tokens
 	}
 	slices.SortFunc(a.out, func(p, q *piece) int {
-		return cmp.Or(strings.Compare(p.draft.BlockID, q.draft.BlockID), cmp.Compare(p.rank, q.rank), strings.Compare(string(p.reason), string(q.reason)))
+		if c := strings.Compare(p.draft.BlockID, q.draft.BlockID); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(p.rank, q.rank), strings.Compare(string(p.reason), string(q.reason)))
 	})
 	for _, p := range a.out {
 		s.DroppedBlocks = append(s.DroppedBlocks, Dropped{p.draft.BlockID, p.draft.Category, p.reason})

@@ -135,7 +135,7 @@ func (a *assembly) afterAnchors() (size, error) {
 	}
 	slices.Sort(ids)
 	need := a.policy.limits().minus(left)
-	return left, sdk.Errorf(sdk.Exhausted, "anchors_exceed_budget", "the anchors have %d characters, %d tokens, more than the budget: %s", need.chars, need.tokens, core.Cut(strings.Join(ids, ", "))).
+	return left, sdk.Errorf(sdk.Invalid, "anchors_exceed_budget", "the anchors have %d characters, %d tokens, more than the budget: %s", need.chars, need.tokens, core.Cut(strings.Join(ids, ", "))).
 		WithHint("anchors are never cut or dropped: make them shorter, or raise max_chars or max_tokens").WithDetail("anchors", ids)
 }
 

@@ -191,7 +191,8 @@ func (r *BuildRequest) check(by Origin) error {
 			p.list = append(p.list, err)
 		}
 		if r.Policy.Anchors != nil && by == FromCaller {
-			p.list = append(p.list, anchorDenied("policy", "says what is an anchor"))
+			p.list = append(p.list, sdk.Errorf(sdk.Denied, AnchorDenied, "the policy says which categories are anchors, which only the operator may").
+				WithHint("leave out anchor_categories").WithDetail("field", "anchor_categories"))
 		}
 	}
 	return p.err()

@@ -164,7 +164,7 @@ func TestBuild_RefusesAllThatIsWrongTogether(t *testing.T) {
 	w := newWorld(t)
 	two := 2.0
 	_, err := w.Build(t.Context(), &inject.BuildRequest{Namespace: "a b", Turn: -1, Complexity: &two, Risk: &two, Policy: &inject.Policy{Anchors: []inject.Category{}, Mode: "x"}}, inject.FromCaller)
-	for _, part := range []string{"session is missing", "turn is -1", "complexity is 2", "risk is 2", "mode is", "namespace", "what is an anchor"} {
+	for _, part := range []string{"session is missing", "turn is -1", "complexity is 2", "risk is 2", "mode is", "namespace", "which categories are anchors"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q isn't in %v", part, err)
 		}

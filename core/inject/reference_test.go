@@ -24,7 +24,6 @@ type refBlock struct {
 	inject.Draft
 	digest, text string // text is the payload as it is cut
 	anchor       bool
-	pos          int
 }
 
 type refResult struct {

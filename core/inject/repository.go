@@ -3,7 +3,6 @@ package inject
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -63,10 +62,12 @@ func (p *Repository) Find(ctx context.Context, prefix string) (s *Snapshot, err 
 	}
 	err = p.Writer.Store.View(ctx, func(r core.Reader) error {
 		ids, err := core.Suffixes(r, snapshotKey(prefix), 2)
-		if err != nil || len(ids) == 0 {
-			return core.JoinErrors(err, NotFound(prefix))
-		}
-		if len(ids) > 1 {
+		switch {
+		case err != nil:
+			return err
+		case len(ids) == 0:
+			return NotFound(prefix)
+		case len(ids) > 1:
 			return sdk.Errorf(sdk.Invalid, "id_ambiguous", "several snapshots begin with %s", prefix).WithHint("write more of the id")
 		}
 		s, err = get(r, prefix+ids[0])
@@ -201,14 +202,6 @@ func get(r core.Reader, id string) (*Snapshot, error) {
 		}
 	}
 	return &rec.Snapshot, nil
-}
-
-// turnOf is the turn in a key made by turnKey; -1 if it is none.
-func turnOf(key []byte) int64 {
-	if len(key) < 8 {
-		return -1
-	}
-	return int64(binary.BigEndian.Uint64(key[len(key)-8:]))
 }
 
 // sortByJSON puts candidates into an order that depends on nothing but them.

@@ -89,6 +89,8 @@ func samples() []sample {
 		{line: "memory feedback --session monday --turn 2 --outcome success --used deploy-notes"},
 		{line: "memory recall --namespace team/a --session tuesday --turn 1 'deploy the release'"},
 		{line: "memory feedback --session tuesday --turn 1 --outcome success --used deploy-notes", waits: true},
+		{line: "inject build --namespace team/a --session wednesday --turn 1 --query 'how is a release deployed?'"},
+		{line: "inject build --namespace team/a --session wednesday --turn 2 --query 'what does a build begin with?'"},
 	}
 }
 

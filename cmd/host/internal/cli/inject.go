@@ -34,7 +34,7 @@ func injectBuildCommand(a *App) *cobra.Command {
 priority, payload, …}; flags go before its fields. With a query, what is known is
 collected from recall, knowledge and the session; without a turn it begins the next.
 What the policy leaves out is decided by the policy point injection.`,
-		Example: "  reflectory inject build --session monday --turn 3 --query \"how is a release deployed?\"\n  reflectory inject build --file turn.json --json",
+		Example: "  reflectory inject build --namespace team/a --session thursday --query \"how is a release deployed?\"",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := a.injectRequest(file, in)
 			if err != nil {
@@ -90,7 +90,7 @@ func injectListCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List snapshots of a namespace, or of a session's turns",
-		Example: "  reflectory inject list --session monday",
+		Example: "  reflectory inject list --namespace team/a --session wednesday",
 		RunE: func(c *cobra.Command, _ []string) error {
 			page, err := do[operation.Page[*inject.Snapshot]](c.Context(), a, "snapshot_list", in)
 			if err != nil || a.out.json {
@@ -122,7 +122,7 @@ func injectShowCommand(a *App) *cobra.Command {
 		Use: "show ID", Short: "Show a snapshot: its blocks, and what was dropped or cut",
 		Long: `Show a snapshot: its blocks in the order of the prompt, and what was dropped or
 cut, and why. A payload whose memory was purged is shown as [purged].`,
-		Example: "  reflectory inject show 0199b8a1", Args: cobra.ExactArgs(1),
+		Example: "  reflectory inject show 01939f3c", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
 			s, err := do[inject.Snapshot](c.Context(), a, "snapshot_get", in)
@@ -170,7 +170,7 @@ func injectDiffCommand(a *App) *cobra.Command {
 		Long: `Compare a snapshot with another, by default the one before in its session: the
 blocks that came, went, changed or moved, and the first block that differs in the
 prefix that a model's provider caches.`,
-		Example: "  reflectory inject diff 0199b8a1", Args: cobra.ExactArgs(1),
+		Example: "  reflectory inject diff 01939f3d", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
 			return a.injectDiff(c.Context(), in)
@@ -210,7 +210,7 @@ func injectReplayCommand(a *App) *cobra.Command {
 		Use: "replay ID", Short: "Make a snapshot again, and say whether it comes out the same",
 		Long: `Make a snapshot again from the blocks and the policy that it was made from. It
 comes out the same, also after a purge: digests stand for what was purged.`,
-		Example: "  reflectory inject replay 0199b8a1", Args: cobra.ExactArgs(1),
+		Example: "  reflectory inject replay 01939f3c", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
 			r, err := do[inject.Replay](c.Context(), a, "snapshot_replay", in)
