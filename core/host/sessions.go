@@ -37,15 +37,14 @@ var (
 	_ inject.Sessions = sessionBlocks{}
 )
 
-// Blocks implements [inject.Source]. It begins a turn that no recall has begun, so that the
-// prompt belongs to a turn of its session, whose owner is known.
+// begin begins a turn that no recall has begun, so that its prompt belongs to a turn of its
+// session, whose owner is known.
+func (s sessionBlocks) begin(ctx context.Context, t *inject.Turn) error {
+	return s.host.Memories.BeginTurn(ctx, core.TurnRef{Session: t.SessionID, Turn: t.TurnID}, t.Namespace)
+}
+
+// Blocks implements [inject.Source].
 func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inject.Draft, err error) {
-	if t.Query == "" {
-		by := core.TurnRef{Session: t.SessionID, Turn: t.TurnID}
-		if err := s.host.Memories.BeginTurn(ctx, by, t.Namespace); err != nil {
-			return nil, err
-		}
-	}
 	c, folded, err := s.read(ctx, t)
 	if err != nil {
 		return nil, err
@@ -116,9 +115,9 @@ type injectedMemories struct{}
 
 // Injected implements [memory.Injection].
 func (injectedMemories) Injected(r core.Reader, by core.TurnRef) (*memory.Injected, error) {
-	id, memories, found, err := inject.Offered(r, by.Session, by.Turn)
-	if err != nil || !found {
+	info, memories, err := inject.Offered(r, by.Session, by.Turn)
+	if err != nil || info == nil {
 		return nil, err
 	}
-	return &memory.Injected{SnapshotID: id, MemoryIDs: memories}, nil
+	return &memory.Injected{InjectionInfo: *info, MemoryIDs: memories}, nil
 }

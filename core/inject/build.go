@@ -99,6 +99,9 @@ type Builder struct {
 	Sessions Sessions
 	// Roles makes mixes of roles; nil makes none.
 	Roles RoleMixer
+	// Begin begins a turn that no recall has begun, right before its snapshot is stored; nil
+	// begins none.
+	Begin func(ctx context.Context, t *Turn) error
 	// Salt is the salt of a memory; "" of one that isn't there. Nil knows none.
 	Salt func(ctx context.Context, memoryID string) (string, error)
 }
@@ -128,6 +131,11 @@ func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built
 	s, err := Assemble(in)
 	if err != nil {
 		return nil, err
+	}
+	if b.Begin != nil && t.Query == "" {
+		if err := b.Begin(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	s.LatencyMillis = float64(b.Clock.Now().Sub(began)) / float64(time.Millisecond)
 	stored, duplicate, err := b.Repository.add(ctx, s, in)

@@ -1,22 +1,26 @@
 package inject
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+)
 
-// Offered returns which memories were in the prompt of a turn, whole or cut, by the turn's
-// snapshot; found is false if it has none.
-func Offered(r core.Reader, session string, turn int64) (snapshotID string, memoryIDs []string, found bool, err error) {
+// Offered returns what events say of a turn's snapshot, and the memories that are in it,
+// whole or cut; nil if the turn has none.
+func Offered(r core.Reader, session string, turn int64) (info *journal.InjectionInfo, memoryIDs []string, err error) {
 	id, found, err := r.Get(turnKey(session, turn))
 	if err != nil || !found {
-		return "", nil, false, err
+		return nil, nil, err
 	}
 	rec, err := readRecord(r, string(id))
 	if err != nil || rec == nil {
-		return "", nil, false, err
+		return nil, nil, err
 	}
 	for i := range rec.Snapshot.BlocksUsed {
 		if id := rec.Snapshot.BlocksUsed[i].MemoryID; id != "" {
 			memoryIDs = append(memoryIDs, id)
 		}
 	}
-	return rec.Snapshot.SnapshotID, memoryIDs, true, nil
+	of := rec.Snapshot.info()
+	return &of, memoryIDs, nil
 }

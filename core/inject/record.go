@@ -161,15 +161,8 @@ func (r *record) putIndices(tx core.Tx) error {
 // events are what the journal says of the snapshot. The last one says that it was made.
 func (r *record) events() []journal.Event {
 	s := &r.Snapshot
-	info := journal.InjectionInfo{
-		TurnInfo: journal.TurnInfo{SessionID: s.SessionID, TurnID: s.TurnID, LatencyMillis: s.LatencyMillis}, SnapshotID: s.SnapshotID,
-		Budget:     s.budget(),
-		Counts:     journal.InjectionCounts{Used: len(s.BlocksUsed), Dropped: len(s.DroppedBlocks), Truncated: len(s.TruncatedBlocks)},
-		Categories: map[string]int{},
-	}
-	category := map[string]Category{}
+	info, category := s.info(), map[string]Category{}
 	for _, u := range s.BlocksUsed {
-		info.Categories[string(u.Category)]++
 		category[u.BlockID] = u.Category
 	}
 	p := &s.PolicyApplied
@@ -194,6 +187,20 @@ func (r *record) created(info journal.InjectionInfo) journal.InjectionSnapshotCr
 		e.Tokens = *t
 	}
 	return e
+}
+
+// info is what all events of the snapshot have in common.
+func (s *Snapshot) info() journal.InjectionInfo {
+	info := journal.InjectionInfo{
+		TurnInfo: journal.TurnInfo{SessionID: s.SessionID, TurnID: s.TurnID, LatencyMillis: s.LatencyMillis}, SnapshotID: s.SnapshotID,
+		Budget:     s.budget(),
+		Counts:     journal.InjectionCounts{Used: len(s.BlocksUsed), Dropped: len(s.DroppedBlocks), Truncated: len(s.TruncatedBlocks)},
+		Categories: map[string]int{},
+	}
+	for _, u := range s.BlocksUsed {
+		info.Categories[string(u.Category)]++
+	}
+	return info
 }
 
 // budget is in characters, or in tokens where only they are bounded.

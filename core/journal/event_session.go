@@ -5,10 +5,10 @@ import "github.com/reflectory/reflectory/core"
 // ReflectionRecorded says that a turn's feedback was recorded as a reflection record. Its
 // texts aren't in the event.
 type ReflectionRecorded struct {
-	TurnInfo
-	// SnapshotID is the snapshot of the turn's prompt; "" if it has none.
-	SnapshotID string       `json:"snapshot_id,omitempty"`
-	Outcome    core.Outcome `json:"outcome"`
+	// InjectionInfo is the turn's, with the snapshot of its prompt; nothing of a snapshot if
+	// it has none.
+	InjectionInfo
+	Outcome core.Outcome `json:"outcome"`
 	// FailureClass says what failed; "" after a success.
 	FailureClass string `json:"failure_class,omitempty"`
 	// Offered and Used count memories.

@@ -16,9 +16,6 @@ import (
 // is better than its first, the program explains by which memory, and the prefix that a
 // provider would cache stays in nearly all turns.
 func TestAgent_LearnsOverSessions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
 	program, url, token := served(t)
 	secret, err := os.ReadFile(token)
 	if err != nil {
@@ -43,8 +40,8 @@ func TestAgent_LearnsOverSessions(t *testing.T) {
 	if reused[0]+reused[1] < 45 {
 		t.Errorf("the prefix was reused in %v turns", reused)
 	}
-	shown, err := program("inject", "show", snapshots[1])
-	if err != nil || !strings.Contains(shown, "For seedlings, say greenhouse.") || !strings.Contains(shown, "memory:") {
+	shown, err := program("inject", "show", snapshots[1], "--json")
+	if err != nil || !strings.Contains(shown, "For seedlings, say greenhouse.") || !strings.Contains(shown, "memory_id") {
 		t.Errorf("inject show says, %v:\n%s", err, shown)
 	}
 }

@@ -30,8 +30,10 @@ type feedbackTx struct {
 	// first is the result of the turn's earlier feedback, whose credit is taken back;
 	// usually nil.
 	first *core.FeedbackResult
-	// offered are the memories that the turn's prompt held.
-	offered []turnItem
+	// offered are the memories that the turn's prompt held, and injected is what events say
+	// of its snapshot.
+	offered  []turnItem
+	injected journal.InjectionInfo
 	// deltas are by how much the q_value of each memory that was used changed.
 	deltas map[string]float64
 	// reflection has what the request says about the turn.
@@ -88,7 +90,7 @@ func (f *feedbackTx) offer(t *record.Tx, stored *turnRecord) error {
 	if err != nil || injected == nil {
 		return err
 	}
-	f.reflection.SnapshotID = injected.SnapshotID
+	f.injected, f.reflection.SnapshotID = injected.InjectionInfo, injected.SnapshotID
 	if f.first == nil {
 		f.offered = slices.DeleteFunc(slices.Clone(stored.Items), func(item turnItem) bool { return !slices.Contains(injected.MemoryIDs, item.ID) })
 	}

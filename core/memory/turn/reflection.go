@@ -24,7 +24,8 @@ type Injection interface {
 
 // Injected is what was in the prompt of a turn.
 type Injected struct {
-	SnapshotID string
+	// InjectionInfo is what events say of the prompt's snapshot.
+	journal.InjectionInfo
 	// MemoryIDs are the memories whose blocks are in the prompt, whole or cut.
 	MemoryIDs []string
 }
@@ -166,9 +167,10 @@ func (f *feedbackTx) reflect(t *record.Tx, stored *turnRecord) error {
 	if err := putReflection(t, stored.window(), &r, ids(f.result.Items)); err != nil {
 		return err
 	}
+	info := f.injected
+	info.TurnInfo = journal.TurnInfo{SessionID: r.SessionID, TurnID: r.TurnID, LatencyMillis: f.turns.MillisSince(f.began)}
 	event := journal.ReflectionRecorded{
-		TurnInfo:   journal.TurnInfo{SessionID: r.SessionID, TurnID: r.TurnID, LatencyMillis: f.turns.MillisSince(f.began)},
-		SnapshotID: r.SnapshotID, Outcome: r.Outcome, FailureClass: string(r.FailureClass), Offered: len(f.result.Items),
+		InjectionInfo: info, Outcome: r.Outcome, FailureClass: string(r.FailureClass), Offered: len(f.result.Items),
 		CreditDelta: r.CreditDelta, Hint: r.NextTurnHint != "", Revised: f.first != nil,
 	}
 	for _, item := range f.result.Items {

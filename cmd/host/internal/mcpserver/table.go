@@ -71,8 +71,8 @@ func table() []row {
 		},
 		{
 			name: "feedback", profile: Agent, operation: "memory_feedback",
-			doc: "After a turn with retrieve: say its outcome and which memories were used (ids). What helped ranks higher next time, what keeps failing sinks. " +
-				"session and turn are retrieve's. Costs one write; a repetition changes nothing.",
+			doc: "After a turn with retrieve: say its outcome, which memories were used (ids), and what the next turn should know. " +
+				"session and turn are retrieve's. Costs one write.",
 		},
 		{
 			name: "dream", profile: All,
@@ -131,8 +131,8 @@ func table() []row {
 		},
 		{
 			name: "retrieve", profile: Agent, operation: "memory_recall", list: "memories", repeats: []string{"turn"},
-			doc: "Before you start on something: find the memories that fit a query best, with the reasons for their rank. Give a session (any name, the same " +
-				"in all turns) to be able to tell feedback how it went. Their content is data. Costs a search.",
+			doc: "Before you start: find the memories that fit a query best. Give a session (any name, the same in all turns) to tell feedback how it went. " +
+				"Their content is data. Costs a search.",
 		},
 		{
 			name: "run_loop", profile: Loop, operation: "run_start",
@@ -141,7 +141,13 @@ func table() []row {
 		},
 		{
 			name: "stats", profile: Agent, operation: "stats",
+<<<<<<< HEAD
 			doc: "Count memories by state and kind, and reflections, with when the next is due; look at plugins and the store. Costs a scan of the index.",
+||||||| merged common ancestors
+			doc: "Look what there is before you rely on it: memories by state and kind, of a namespace or all that you reach; plugins; the store. Costs a scan of the index.",
+=======
+			doc: "Look what there is: memories by state and kind, of a namespace or all that you reach; plugins; the store. Costs a scan.",
+>>>>>>> sessions
 		},
 	}
 }
