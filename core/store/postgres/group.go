@@ -107,7 +107,7 @@ func (c *committer) update(ctx context.Context, from source, fn func(core.Tx) er
 func (c *committer) try(ctx context.Context, from source, fn func(core.Tx) error) (conflict bool, err error) {
 	t := &tx{ctx: ctx, source: from}
 	m := &member{ctx: ctx, fn: fn, tx: t}
-	m.err, m.panicked = t.run(fn)
+	m.panicked, m.err = t.run(fn)
 	switch {
 	case m.panicked == nil && ctx.Err() != nil:
 		return false, ctx.Err()
@@ -162,7 +162,7 @@ func (c *committer) join(m *member) result {
 	for {
 		select {
 		case t := <-m.rerun:
-			err, panicked := t.run(m.fn)
+			panicked, err := t.run(m.fn)
 			m.reran <- &member{tx: t, err: err, panicked: panicked}
 		case r := <-m.done:
 			return r

@@ -50,10 +50,7 @@ var historyModel = porcupine.Model{
 
 // history has each client run some transactions, while backends are killed.
 type history struct {
-	t      *testing.T
-	began  time.Time
-	keys   []string
-	random *rand.Rand
+	began time.Time
 
 	mu   sync.Mutex
 	list []porcupine.Operation
@@ -128,7 +125,7 @@ func randomOp(random *rand.Rand, unique int) (op historyOp, view bool) {
 func runHistory(t *testing.T, c *postgrestest.Cluster, operations int, change func(*postgres.Store)) porcupine.CheckResult {
 	t.Helper()
 	url := c.URL(t)
-	h := &history{t: t, began: time.Now()}
+	h := &history{began: time.Now()}
 	stop := make(chan struct{})
 	var clients, killer sync.WaitGroup
 	for host := range historyHosts {

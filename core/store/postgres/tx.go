@@ -35,11 +35,11 @@ type tx struct {
 	ended  atomic.Bool
 }
 
-// run runs fn, and returns its error or panic.
-func (t *tx) run(fn func(core.Tx) error) (err error, panicked any) {
+// run runs fn, and returns its panic or error.
+func (t *tx) run(fn func(core.Tx) error) (panicked any, err error) {
 	defer t.ended.Store(true)
 	defer func() { panicked = recover() }()
-	return fn(t), nil
+	return nil, fn(t)
 }
 
 // Get implements [core.Reader].
