@@ -49,9 +49,11 @@ func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request)
 		made, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{
 			UserID: userID, Namespace: q.Namespace, Type: job.Reflection, Payload: core.MustJSON(q), Forced: q.Force,
 		})
-		if err == nil {
-			answer.Job = &made.Job
+		if err != nil {
+			return err
 		}
+		answer.Job = &made.Job
+		answer.ETA, err = job.ETA(tx, made.ID)
 		return err
 	})
 	if err != nil {
@@ -59,9 +61,8 @@ func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request)
 	}
 	if answer.Job != nil {
 		h.Jobs.Wake(job.Stream(userID), journal.Entry{})
-		answer.ETA, err = h.Jobs.ETA(ctx, answer.Job.ID)
 	}
-	return &answer, err
+	return &answer, nil
 }
 
 // reflectionDue reads whether a namespace is to be reflected on.

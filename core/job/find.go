@@ -256,30 +256,34 @@ const (
 // itself, in whole seconds. It is 0 for a job that has ended.
 func (r *Repository) ETA(ctx context.Context, id string) (wait time.Duration, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
-		wait = 0
-		rec, err := read(reader, id)
-		if err != nil || rec.Status.Terminal() {
-			return err
-		}
-		took, err := median(reader, rec.Type)
-		if err != nil {
-			return err
-		}
-		ahead := 0
-		if name := queueOf(&rec.Job); name != "" && rec.Status == StatusQueued {
-			q, err := readQueue(reader, name)
-			if err != nil {
-				return err
-			}
-			if ahead = max(0, slices.Index(q.Jobs, id)); q.Running != "" {
-				ahead++
-			}
-		}
-		seconds := math.Ceil((time.Duration(ahead+1) * took).Seconds())
-		wait = time.Duration(seconds) * time.Second
-		return nil
+		wait, err = ETA(reader, id)
+		return err
 	})
 	return wait, err
+}
+
+// ETA is [Repository.ETA] within a transaction, such as the one that made the job: after its
+// commit the job may have ended.
+func ETA(r core.Reader, id string) (time.Duration, error) {
+	rec, err := read(r, id)
+	if err != nil || rec.Status.Terminal() {
+		return 0, err
+	}
+	took, err := median(r, rec.Type)
+	if err != nil {
+		return 0, err
+	}
+	ahead := 0
+	if name := queueOf(&rec.Job); name != "" && rec.Status == StatusQueued {
+		q, err := readQueue(r, name)
+		if err != nil {
+			return 0, err
+		}
+		if ahead = max(0, slices.Index(q.Jobs, id)); q.Running != "" {
+			ahead++
+		}
+	}
+	return time.Duration(math.Ceil((time.Duration(ahead+1) * took).Seconds())) * time.Second, nil
 }
 
 // median is the median of the newest durations of a type's completed jobs.

@@ -3,11 +3,11 @@ package operation
 import (
 	"cmp"
 	"context"
-	"github.com/reflectory/reflectory/core/job"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )

@@ -2,13 +2,13 @@ package operation
 
 import (
 	"context"
-	"github.com/reflectory/reflectory/core/job"
 	"iter"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
