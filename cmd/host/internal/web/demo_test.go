@@ -106,5 +106,5 @@ nodes:
       evaluator: {type: lua, code: "return {valid = true}"}
       max_iterations: 3
       timeout: 30s
-      budget: {cost_usd: 0.05}
+      budget: {tokens: 5000}
 `, "contact")) + "\n"

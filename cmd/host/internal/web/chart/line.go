@@ -87,7 +87,7 @@ func Steps(what string, steps []Step) Chart {
 	}
 	c.Text = what + ": " + cut(strings.Join(texts, ", "), 300)
 	var d drawing
-	d.begin("chart", width, height, c.Text)
+	d.begin("chart small", width, height, c.Text)
 	for i, n := range []string{"0.0", "0.5", "1.0"} {
 		y := bottom - (bottom-top)*float64(i)/2
 		d.add(`<line class="gridl" x1="28" x2="336" y1="%s" y2="%s"/><text x="0" y="%s">%s</text>`, at(y), at(y), at(y+4), n)
