@@ -96,9 +96,8 @@ var imports = map[string][]string{
 		"core/idempotency", "core/inject", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal", "core/loop", "core/memory",
 		"core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text", "core/memory/vector", "core/plugin",
 		"core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox",
-		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow",
-		"core/workflow/action", "core/workflow/state", "policy", "policy/format",
-		"sdk",
+		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres",
+		"core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",
@@ -152,8 +151,8 @@ var imports = map[string][]string{
 	"cmd/host/internal/certs":    {"core", "sdk"},
 	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
 	"cmd/host/internal/web": {
-		"cmd/host/internal/web/chart", "core", "core/access", "core/host", "core/host/operation", "core/job", "core/journal", "core/memory",
-		"core/run", "core/workflow", "core/workflow/action", "sdk",
+		"cmd/host/internal/web/chart", "core", "core/access", "core/gate", "core/host", "core/host/operation", "core/job", "core/journal",
+		"core/memory", "core/run", "core/workflow", "core/workflow/action", "sdk",
 	},
 	"cmd/host/internal/web/chart": {},
 	"cmd/host/internal/client":    {"core", "core/host", "core/host/operation", "core/job", "sdk"},

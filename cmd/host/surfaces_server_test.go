@@ -345,26 +345,12 @@ var asJobs = map[string]bool{
 // redacted are the refusals that leave something out over HTTP, with the reason. Denials by a
 // policy aren't listed: the hint of each names the policy's file.
 var redacted = map[string]string{
-<<<<<<< HEAD
 	"http dream_dates/no time":          ofValue,
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-=======
->>>>>>> plan
 	"http dream_conflicts/namespace":    ofValue,
 	"http dream_list/namespace":         ofValue,
 	"http dream_plan/decay":             ofValue,
 	"http dream_run/mode":               ofValue,
 	"http dream_run/namespace":          ofValue,
-<<<<<<< HEAD
-||||||| merged common ancestors
-||||||||| eafe8d8
-=========
-	"http dream_dates/no time":          ofValue,
->>>>>>>>> Temporary merge branch 2
-=======
-	"http dream_dates/no time":          ofValue,
->>>>>>> plan
 	"http evidence_dag/cycle":           ofValue,
 	"http governance_explain/namespace": ofValue,
 	"http governance_get/namespace":     ofValue,

@@ -141,13 +141,7 @@ func table() []row {
 		},
 		{
 			name: "stats", profile: Agent, operation: "stats",
-<<<<<<< HEAD
 			doc: "Count memories by state and kind, and reflections, with when the next is due; look at plugins and the store. Costs a scan of the index.",
-||||||| merged common ancestors
-			doc: "Look what there is before you rely on it: memories by state and kind, of a namespace or all that you reach; plugins; the store. Costs a scan of the index.",
-=======
-			doc: "Look what there is: memories by state and kind, of a namespace or all that you reach; plugins; the store. Costs a scan.",
->>>>>>> sessions
 		},
 	}
 }
