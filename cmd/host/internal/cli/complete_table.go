@@ -118,7 +118,7 @@ var flagOffers = map[string]offer{
 	"run --state":                     freeText,
 	"status":                          {values: runStatuses},
 	"jobs list --status":              {values: jobStatuses},
-	"stats --scope":            {values: statsScopes},
+	"stats --scope":                   {values: statsScopes},
 	"jobs list --type":                {values: jobTypes},
 	"user":                            freeText,
 	"focus":                           freeText,

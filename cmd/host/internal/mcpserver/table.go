@@ -17,7 +17,7 @@ type row struct {
 	actions   []action
 	// leaves are members of the requests that it doesn't offer: agents needn't know them.
 	leaves []string
-	byID      bool
+	byID   bool
 	// list is the result's member that is cut at an item where a result is too long, and
 	// repeats are the result's members that the request for the next page must have.
 	list    string
