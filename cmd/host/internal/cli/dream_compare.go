@@ -15,11 +15,11 @@ import (
 func dreamCompareCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "compare (A B | --file FILE)", Short: "Say whether two texts would be merged",
+		Use: "compare [A B]", Short: "Say whether two texts would be merged",
 		Long: `Say whether memories of two texts would be merged, and if not, what differs:
 their normal forms, a number, a negation, a tense, a name and so on. With --file
 the pairs are lines of JSON, {"a": "…", "b": "…"}; - is standard input.`,
-		Example: "  reflectory dream compare \"It waits 30 s\" \"It waits thirty seconds\"\n  reflectory dream compare --file pairs.jsonl --json",
+		Example: "  reflectory dream compare \"It waits 30 s\" \"It waits thirty seconds\"\n  reflectory dream compare \"PR #260\" \"PR #480\" --json",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -92,7 +92,7 @@ say the same, and store the cosine from which on two memories count as near.
 Without it memories are merged only where their normal forms are equal. With
 --pairs the pairs are lines of JSON, {"a": "…", "b": "…", "same": true}; without
 it they are the program's own.`,
-		Example: "  reflectory dream calibrate\n  reflectory dream calibrate --pairs pairs.jsonl --json",
+		Example: "  reflectory dream calibrate\n  reflectory dream calibrate --pairs pairs.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			in := &operation.DreamCalibrate{}

@@ -73,6 +73,8 @@ func runLine(t *testing.T, env map[string]string, line string) {
 // memory, which only a pass of housekeeping makes, knowledge, which many turns make, a
 // token, whose id is random, and a job, and a server.
 var refusals = map[string]string{
+	"reflectory dream calibrate":                       "is not calibrated",
+	"reflectory dream calibrate --pairs pairs.jsonl":   "no file pairs.jsonl",
 	"reflectory memory restore 01939f2c":               "there is no memory",
 	"reflectory knowledge get 01939f2c":                "there is no knowledge",
 	"reflectory knowledge supersede 01939f2c 01939f3d": "there is no knowledge",
