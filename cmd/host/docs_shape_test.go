@@ -138,7 +138,7 @@ var twiceNamed = map[string]string{
 	"operation.Run": "RunShown", "operation.Memory": "MemoryShown", "operation.Memories": "MemoryPage",
 	"operation.Session": "SessionShown", "operation.Decision": "DecisionShown", "gate.Explanation": "GateExplanation",
 	"governance.Explanation": "GovernanceExplanation", "governance.Record": "GovernanceRecord",
-	"decisions.Record": "DecisionRecord", "host.Problem": "StoreProblem", "operation.Token": "Token",
+	"decisions.Record": "DecisionRecord", "host.Problem": "StoreProblem", "operation.Token": "Token", "dream.Change": "DreamChange",
 }
 
 // describe adds a struct to the list, once.
