@@ -385,7 +385,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"dream_plan": on(func(_ *operationtest.World, in *operation.DreamPlan) args {
 		return args{"dream", "plan", in.Namespace}.is("full", in.Full).flag("decay", in.Options.Decay)
 	}),
-	"dream_run": on(func(_ *operationtest.World, in *operation.DreamRun) args {
+	"dream_run": on(func(_ *operationtest.World, in *operation.DreamPass) args {
 		return args{"dream", "run", in.Namespace}.flag("mode", string(in.Mode)).flag("decay", in.Options.Decay)
 	}),
 	"dream_show": on(func(_ *operationtest.World, in *operation.DreamShow) args { return args{"dream", "show", in.ID} }),

@@ -19,7 +19,7 @@ func dreamPasses() []Operation {
 		define(Operation{
 			Name: "dream_run", Method: "POST", Path: "/v1/dream/runs", Scope: core.ScopeMemoryWrite, Long: true, Job: job.Dream,
 			Doc: "Make a pass of housekeeping over a namespace: plan it, and apply the plan.",
-		}, inNamespace(func(in *DreamRun) *string { return &in.Namespace }), dreamRun),
+		}, inNamespace(func(in *DreamPass) *string { return &in.Namespace }), dreamRun),
 		define(Operation{
 			Name: "dream_plan", Method: "POST", Path: "/v1/dream/plans", Scope: core.ScopeMemoryWrite, Long: true, Job: job.Workflow,
 			Doc: "Plan a pass of housekeeping without changing a memory, or take in a plan that was made before.",
@@ -68,8 +68,8 @@ func ofDream[In any](id func(*In) *string) func(context.Context, *Call, *In) (pl
 	}
 }
 
-// DreamRun asks for a pass.
-type DreamRun struct {
+// DreamPass asks for a pass.
+type DreamPass struct {
 	// Namespace is where; "" is the configured one. Agent restricts the pass to the memories of
 	// one agent.
 	Namespace string `json:"namespace,omitempty"`
@@ -85,7 +85,7 @@ type DreamRun struct {
 	Options dream.Options `json:"options,omitzero"`
 }
 
-func (in *DreamRun) request(c *Call) (memory.DreamRequest, error) {
+func (in *DreamPass) request(c *Call) (memory.DreamRequest, error) {
 	q := memory.DreamRequest{Namespace: in.Namespace, Agent: in.Agent, Mode: in.Mode, Full: in.Full, Options: in.Options}
 	if in.Judge == "" {
 		return q, nil
@@ -95,12 +95,12 @@ func (in *DreamRun) request(c *Call) (memory.DreamRequest, error) {
 	return q, err
 }
 
-func (in *DreamRun) check() error {
+func (in *DreamPass) check() error {
 	q := memory.DreamRequest{Namespace: cmp.Or(in.Namespace, config.DefaultNamespace), Agent: in.Agent, Mode: in.Mode, Options: in.Options}
 	return q.Check()
 }
 
-func dreamRun(ctx context.Context, c *Call, in *DreamRun) (*memory.DreamReport, error) {
+func dreamRun(ctx context.Context, c *Call, in *DreamPass) (*memory.DreamReport, error) {
 	q, err := in.request(c)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c *Call) stepsDone(done, total int) {
 
 // DreamPlan asks for a plan.
 type DreamPlan struct {
-	DreamRun
+	DreamPass
 	// Plan is a plan that was made before, which is stored as it is; its namespace and options
 	// count then.
 	Plan *dream.Plan `json:"plan,omitempty"`

@@ -18,7 +18,7 @@ import (
 )
 
 // passFlags are the flags of what is planned.
-func passFlags(c *cobra.Command, in *operation.DreamRun) {
+func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f, o := c.Flags(), &in.Options
 	f.StringVar(&in.Agent, "of-agent", "", "only memories of this `agent`")
 	f.BoolVar(&in.Full, "full", false, "compare all with all, not only what is new with everything")
@@ -66,14 +66,14 @@ with --to written to a file, for reflectory dream run --plan FILE.`,
 			return nil
 		},
 	}
-	passFlags(c, &in.DreamRun)
+	passFlags(c, &in.DreamPass)
 	c.Flags().BoolVar(&in.Options.Force, "force", false, "archive more than a tenth of the namespace")
 	c.Flags().StringVar(&to, "to", "", "write the plan to a `file`")
 	return c
 }
 
 func dreamRunCommand(a *App) *cobra.Command {
-	in := &operation.DreamRun{}
+	in := &operation.DreamPass{}
 	var file string
 	var subtree bool
 	c := &cobra.Command{

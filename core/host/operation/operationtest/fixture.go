@@ -88,9 +88,9 @@ var fixtures = map[string]func(*World) any{
 	"dream_list":      func(w *World) any { w.Plan(); return &operation.DreamList{Namespace: Here} },
 	"dream_plan": func(w *World) any {
 		w.Memory()
-		return &operation.DreamPlan{DreamRun: operation.DreamRun{Namespace: Here}}
+		return &operation.DreamPlan{DreamPass: operation.DreamPass{Namespace: Here}}
 	},
-	"dream_run":  func(w *World) any { w.Memory(); return &operation.DreamRun{Namespace: Here, Mode: memory.Always} },
+	"dream_run":  func(w *World) any { w.Memory(); return &operation.DreamPass{Namespace: Here, Mode: memory.Always} },
 	"dream_show": func(w *World) any { return &operation.DreamShow{ID: w.Plan()} },
 	"dream_undo": func(w *World) any { return &operation.DreamUndo{ID: w.Plan()} },
 	"dream_compare": func(*World) any {
