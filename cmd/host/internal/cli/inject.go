@@ -44,7 +44,7 @@ What the policy leaves out is decided by the policy point injection.`,
 			if err != nil || a.out.json {
 				return a.jsonOr(built, err)
 			}
-			a.out.term.Line("snapshot %s: %s", built.SnapshotID, tally(built.Snapshot))
+			a.out.term.Line("snapshot %s: %s", built.SnapshotID, snapshotLine(built.Snapshot))
 			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(built.Prompt))
 			return err
 		},
@@ -81,8 +81,8 @@ func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.Bu
 	return r, nil
 }
 
-// tally says what is in a snapshot in a line.
-func tally(s *inject.Snapshot) string {
+// snapshotLine says what is in a snapshot in a line.
+func snapshotLine(s *inject.Snapshot) string {
 	return fmt.Sprintf("%d blocks, %d characters, %d dropped, %d cut", len(s.BlocksUsed), s.CharsInjected, len(s.DroppedBlocks), len(s.TruncatedBlocks))
 }
 
@@ -137,7 +137,7 @@ cut, and why. A payload whose memory was purged is shown as [purged].`,
 func (a *App) showSnapshot(s *inject.Snapshot) error {
 	p := &s.PolicyApplied
 	fmt.Fprintf(a.out.Stdout, "snapshot   %s\nsession    %s, turn %d, in %s\npolicy     %s, %s, by %s\nholds      %s\n",
-		s.SnapshotID, oneLine(s.SessionID), s.TurnID, oneLine(s.Namespace), p.Mode, p.Ordering, oneLine(p.File), tally(s))
+		s.SnapshotID, oneLine(s.SessionID), s.TurnID, oneLine(s.Namespace), p.Mode, p.Ordering, oneLine(p.File), snapshotLine(s))
 	if s.Prefix.Chars > 0 {
 		fmt.Fprintf(a.out.Stdout, "prefix     %d characters, reused: %t\n", s.Prefix.Chars, s.Prefix.Reused)
 	}
