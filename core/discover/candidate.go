@@ -35,7 +35,8 @@ type Candidate struct {
 // Usage is a call in which texts in angle brackets stand for what the caller fills in.
 type Usage struct {
 	// Operation is what to call, such as run_start.
-	Operation string         `json:"operation"`
+	Operation string `json:"operation"`
+	// Arguments are its fields.
 	Arguments map[string]any `json:"arguments"`
 }
 

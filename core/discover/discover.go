@@ -18,6 +18,7 @@ const (
 
 // Answer is what fits an intent.
 type Answer struct {
+	// Intent is what was asked.
 	Intent string `json:"intent"`
 	// Confidence is how sure the first candidate is: high, medium or low.
 	Confidence string `json:"confidence"`

@@ -32,14 +32,18 @@ type Injected struct {
 
 // Reflection is what a turn's feedback says about it.
 type Reflection struct {
+	// SessionID is the turn's session.
 	SessionID string `json:"session_id"`
-	TurnID    int64  `json:"turn_id"`
+	// TurnID is the turn's number.
+	TurnID int64 `json:"turn_id"`
 	// SnapshotID is the snapshot of the turn's prompt; "" if it has none.
-	SnapshotID string       `json:"snapshot_id,omitempty"`
-	Outcome    core.Outcome `json:"outcome"`
+	SnapshotID string `json:"snapshot_id,omitempty"`
+	// Outcome is how the turn went.
+	Outcome core.Outcome `json:"outcome"`
 	// FailureClass says what failed; "" after a success.
-	FailureClass     core.FailureClass `json:"failure_class,omitempty"`
-	CorrectiveAction string            `json:"corrective_action,omitempty"`
+	FailureClass core.FailureClass `json:"failure_class,omitempty"`
+	// CorrectiveAction says what was or should be done about it.
+	CorrectiveAction string `json:"corrective_action,omitempty"`
 	// CreditDelta says how far the turn moved the q_value of each memory that it used.
 	CreditDelta map[string]float64 `json:"recall_credit_delta"`
 	// NextTurnHint is for the prompt of the session's next turn, and Summary for those of
