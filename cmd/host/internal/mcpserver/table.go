@@ -77,8 +77,8 @@ func table() []row {
 		{
 			name: "dream", profile: All,
 			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}}, leaves: []string{"judge", "options", "plan"},
-			doc: "Housekeeping of a namespace. plan: what dates, merges and archivals it would make. run: make them, where it is due (mode always: now). " +
-				"undo: take a run (id) or a step of it back. Costs a pass over the namespace.",
+			doc: "Housekeeping of a namespace. plan: dates, merges and archivals it would make. run: make them, where due (mode always: now). " +
+				"undo: take back a run (id) or its step. Costs a pass.",
 		},
 		{
 			name: "gate", profile: All,
@@ -90,9 +90,9 @@ func table() []row {
 		},
 		{
 			name: "inject", profile: All,
-			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}},
-			doc: "What you are told in a turn of a session. build: collect it, with a query from recall and knowledge; prompt is the text. show: which blocks are " +
-				"in it, which were dropped, and why (id). diff: what changed since the turn before. A turn has one snapshot. Costs one write.",
+			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}}, leaves: []string{"policy"},
+			doc: "What you are told in a turn of a session. build: collect it, with a query from memory; prompt is the text. show: its blocks, " +
+				"and what was dropped, why (id). diff: what changed since a turn. Costs one write.",
 		},
 		{
 			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops",

@@ -23,7 +23,7 @@ func TestTools_FitAnAgentsContext(t *testing.T) {
 		"cancel_reflection", "feedback", "memory_explain", "memory_get", "memory_reflect", "observe", "reflect", "reflect_status", "retrieve", "stats",
 	}
 	loop := append(slices.Clone(agent), "correct", "discover", "evaluate", "loop_status", "run_loop")
-	all := append(slices.Clone(loop), "dream", "gate", "inject", "inject", "memory_link")
+	all := append(slices.Clone(loop), "dream", "gate", "inject", "memory_link")
 	for name, c := range map[string]struct {
 		profile Profile
 		caller  core.Caller
@@ -83,7 +83,7 @@ func TestTools_AnnotationsAreTheTables(t *testing.T) {
 		}
 	}
 	want := map[string]notes{
-		"approve": {}, "correct": {reads: true}, "dream": {}, "discover": {reads: true}, "inject": {}, "evaluate": {reads: true}, "feedback": {repeats: true}, "gate": {destroys: true}, "inject": {},
+		"approve": {}, "correct": {reads: true}, "dream": {}, "discover": {reads: true}, "evaluate": {reads: true}, "feedback": {repeats: true}, "gate": {destroys: true}, "inject": {},
 		"loop_status": {reads: true}, "memory_explain": {reads: true}, "memory_get": {reads: true}, "memory_link": {repeats: true},
 		"memory_reflect": {}, "observe": {}, "cancel_reflection": {repeats: true}, "reflect": {}, "reflect_status": {reads: true}, "retrieve": {}, "run_loop": {}, "stats": {reads: true},
 	}
