@@ -345,6 +345,7 @@ var asJobs = map[string]bool{
 // redacted are the refusals that leave something out over HTTP, with the reason. Denials by a
 // policy aren't listed: the hint of each names the policy's file.
 var redacted = map[string]string{
+	"http discover/no intent":           ofValue,
 	"http dream_dates/no time":          ofValue,
 	"http dream_conflicts/namespace":    ofValue,
 	"http dream_list/namespace":         ofValue,

@@ -52,8 +52,10 @@ type MemoryUnlinked struct {
 
 // DreamCompleted says that a dream pass ended, and what it came to.
 type DreamCompleted struct {
-	RunID             string           `json:"run_id"`
-	AgentID           string           `json:"agent_id,omitempty"`
+	RunID   string `json:"run_id"`
+	AgentID string `json:"agent_id,omitempty"`
+	// Agent is whose memories it was of; "" is everybody's.
+	Agent             string           `json:"agent,omitempty"`
 	Mode              string           `json:"mode"`
 	TotalScanned      int64            `json:"total_scanned"`
 	AbsolutizedDates  int64            `json:"absolutized_dates"`

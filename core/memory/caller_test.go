@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -81,6 +82,29 @@ var changing = []struct {
 			}
 			return feeds(ctx, g, "")
 		}
+	}},
+	{"Dream", "agent.memory.rewritten agent.dream.completed", func(t *testing.T, g *governed) act {
+		g.dated(t)
+		return func(ctx context.Context) error {
+			_, err := g.Dream(ctx, memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
+			return err
+		}
+	}},
+	{"StoreDream", "agent.records.written", func(t *testing.T, g *governed) act {
+		plan := g.dated(t)
+		return func(ctx context.Context) error { _, err := g.StoreDream(ctx, plan, memory.Always); return err }
+	}},
+	{"ApplyDream", "agent.memory.rewritten agent.dream.completed", func(t *testing.T, g *governed) act {
+		run, err := g.StoreDream(t.Context(), g.dated(t), memory.Always)
+		must(t, err)
+		return func(ctx context.Context) error { _, err := g.ApplyDream(ctx, run.ID, nil); return err }
+	}},
+	{"UndoDream", "agent.memory.rewritten agent.dream.undone", func(t *testing.T, g *governed) act {
+		run, err := g.StoreDream(t.Context(), g.dated(t), memory.Always)
+		must(t, err)
+		_, err = g.ApplyDream(t.Context(), run.ID, nil)
+		must(t, err)
+		return func(ctx context.Context) error { _, err := g.UndoDream(ctx, run.ID, 0); return err }
 	}},
 	{"BeginTurn", "agent.records.written", func(_ *testing.T, g *governed) act {
 		return func(ctx context.Context) error { return g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns") }
@@ -240,6 +264,16 @@ func revalidates(t *testing.T, g *governed, to core.MemoryState) act {
 	return func(ctx context.Context) error { _, err := g.Revalidate(ctx, m.ID, request); return err }
 }
 
+// dated observes what a pass would date, and returns the pass's plan.
+func (g *governed) dated(t *testing.T) *dream.Plan {
+	t.Helper()
+	_, err := g.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "We met yesterday"})
+	must(t, err)
+	run, err := g.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always})
+	must(t, err)
+	return run.Plan
+}
+
 // heads are the numbers of the newest entries of all streams.
 func heads(t *testing.T, s core.Store) map[string]uint64 {
 	t.Helper()
@@ -322,8 +356,8 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
 		FindPending Promotion RecallKnowledge SessionHead SessionContext Session Sessions Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
-		Counts Each GateWaiting RecallAmong Reflected Sources States`)
-	tests := strings.Fields("RecordTurn Dream Put Remove Move") // export_lifecycle_test.go
+		Counts Each GateWaiting RecallAmong Reflected Sources States Contradictions DreamDue DreamRuns DreamTexts FindDream GetDream PlanDream`)
+	tests := strings.Fields("RecordTurn MoveByDream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, mem.Open(), nil)
 	for _, part := range []any{g.Memories, g.evidence, g.settings} {
 		of := reflect.TypeOf(part)

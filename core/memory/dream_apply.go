@@ -116,7 +116,7 @@ func (m *Memories) completeDream(ctx context.Context, d *DreamRun) (*DreamReport
 		}
 		r := d.Report
 		return t.Record(d.Namespace, journal.DreamCompleted{
-			RunID: d.ID, AgentID: d.Agent, Mode: d.Mode, TotalScanned: r.TotalScanned, AbsolutizedDates: r.AbsolutizedDates,
+			RunID: d.ID, AgentID: t.Caller().Label, Agent: d.Agent, Mode: d.Mode, TotalScanned: r.TotalScanned, AbsolutizedDates: r.AbsolutizedDates,
 			Consolidated: r.Consolidated, MergeRefusals: r.MergeRefusals, ConflictsResolved: r.ConflictsResolved, ConflictsOpen: r.ConflictsOpen,
 			Archived: r.Archived, ReportIngested: r.ReportIngested, StepsSkipped: r.StepsSkipped, DurationMillis: r.DurationMillis,
 			PlanDigest: r.PlanDigest, GuardVersion: r.GuardVersion,

@@ -257,8 +257,8 @@ func TestEventsOfTheLifecycleHoldNoContent(t *testing.T) {
 			}
 		}
 		want := []string{
-			"agent.memory.observed", "agent.memory.recalled", "agent.memory.evolution.applied", "agent.memory.lifecycle.transition",
-			"agent.memory.revalidate.started", "agent.memory.revalidate.decision", "agent.memory.purged",
+			"agent.memory.observed", "agent.memory.recalled", "agent.memory.evolution.applied", "agent.reflection.recorded",
+			"agent.memory.lifecycle.transition", "agent.memory.revalidate.started", "agent.memory.revalidate.decision", "agent.memory.purged",
 		}
 		if diff := cmp.Diff(want, types); diff != "" {
 			t.Errorf("events:\n%s", diff)

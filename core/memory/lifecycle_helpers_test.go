@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +132,18 @@ func (w *world) wantTransition(t *testing.T, at int, before, after string, parts
 			t.Errorf("%s isn't in %s %s", part, e.Type, e.Data)
 		}
 	}
+}
+
+// last is where the newest event of a type is.
+func (w *world) last(t *testing.T, event string) int {
+	t.Helper()
+	for i := range slices.Backward(w.entries) {
+		if w.entries[i].Type == event {
+			return i
+		}
+	}
+	t.Fatalf("there is no %s", event)
+	return 0
 }
 
 // deferred leaves the gate to the test.

@@ -52,7 +52,7 @@ func TestRetain(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextRetain, .61), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
-		w.wantTransition(t, len(w.entries)-1, "open", "revalidate_pending", `"cause":"retention"`, `"rule":"retention"`, `"turn_id":2`)
+		w.wantTransition(t, w.last(t, "agent.memory.lifecycle.transition"), "open", "revalidate_pending", `"cause":"retention"`, `"rule":"retention"`, `"turn_id":2`)
 		d, err := w.Revalidate(as(t, "me"), m.ID, memory.RevalidateRequest{})
 		if err != nil {
 			t.Fatal(err)

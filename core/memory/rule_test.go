@@ -18,7 +18,8 @@ func TestOnlyADecisionEndsAMemory(t *testing.T) {
 	want := map[string][]string{
 		"Remove":     {"writePurge"}, // of internal/record
 		"Purge":      {"writePurge"}, // of knowledge
-		"writePurge": {"carryOut"},
+		"writePurge": {"carryOut", "purgeWith"},
+		"purgeWith":  {"writePurge"}, // the same decision, of what was merged into the memory
 		"Create":     {"enter"}, // of knowledge
 		"enter":      {"promote"},
 		"promote":    {"carryOut"},
@@ -27,7 +28,7 @@ func TestOnlyADecisionEndsAMemory(t *testing.T) {
 		"conclude":   {"revalidate"},
 		"revalidate": {"Revalidate", "gateSwept", "gateAfter"},
 		// For all but the last two, which copy and which replay events, the table is asked.
-		"State =": {"decide", "restore", "settled", "summon", "explain", "transition"},
+		"State =": {"decide", "restore", "settled", "summon", "move", "purgeWith", "explain", "transition"},
 	}
 	users := usersOf(t, want)
 	for name, allowed := range want {

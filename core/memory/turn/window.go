@@ -82,14 +82,14 @@ func amendBias(t *record.Tx, session string, window, feedbacks int64, before, af
 // session that had no turn, or belongs to another subject than the caller's, the error is
 // sdk.NotFound, reason "session_not_found".
 func (s *Turns) Reset(ctx context.Context, session string) (*Session, error) {
-	return s.enter(ctx, session, func(stored *sessionRecord) (int64, error) { return stored.windows() + 1, nil })
+	return s.enterWindow(ctx, session, func(stored *sessionRecord) (int64, error) { return stored.windows() + 1, nil })
 }
 
 // Resume goes back to an earlier window of a session, with the bias that it had; 0 is the
 // window before the current one. The errors are [Turns.Reset]'s, and sdk.NotFound, reason
 // "window_not_found".
 func (s *Turns) Resume(ctx context.Context, session string, window int64) (*Session, error) {
-	return s.enter(ctx, session, func(stored *sessionRecord) (int64, error) {
+	return s.enterWindow(ctx, session, func(stored *sessionRecord) (int64, error) {
 		if window == 0 {
 			window = stored.window() - 1
 		}
@@ -103,7 +103,7 @@ func (s *Turns) Resume(ctx context.Context, session string, window int64) (*Sess
 }
 
 // enter makes another window of a session the current one. A new window has no record yet.
-func (s *Turns) enter(ctx context.Context, session string, choose func(*sessionRecord) (int64, error)) (entered *Session, err error) {
+func (s *Turns) enterWindow(ctx context.Context, session string, choose func(*sessionRecord) (int64, error)) (entered *Session, err error) {
 	var p bounds.Problems
 	p.ID("session", session)
 	if err := p.Err(); err != nil {
