@@ -1,3 +1,5 @@
+//go:build surfaces || bench
+
 package web
 
 import (
