@@ -3,9 +3,7 @@
 package web
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -96,17 +94,3 @@ func (s *site) contact(r *core.Run, attempts int, passes bool) {
 		r.StopReason = core.StopValid
 	}
 }
-
-// contactYAML is the workflow of those runs.
-var contactYAML = strings.TrimSpace(fmt.Sprintf(`
-name: %s
-nodes:
-  - name: contact
-    action: reflection.loop
-    with:
-      generator: {type: lua, code: "return state.input"}
-      evaluator: {type: lua, code: "return {valid = true}"}
-      max_iterations: 3
-      timeout: 30s
-      budget: {tokens: 5000}
-`, "contact")) + "\n"

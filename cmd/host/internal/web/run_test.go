@@ -19,6 +19,19 @@ var hostile = []string{
 	"bad \xff\xfe utf-8", "]]>--><!-- ", `\u{202E}`,
 }
 
+// contactYAML is the workflow of those runs.
+const contactYAML = `name: contact
+nodes:
+  - name: contact
+    action: reflection.loop
+    with:
+      generator: {type: lua, code: "return state.input"}
+      evaluator: {type: lua, code: "return {valid = true}"}
+      max_iterations: 3
+      timeout: 30s
+      budget: {tokens: 5000}
+`
+
 // attempt records an attempt of a run that is being made.
 func (s *site) attempt(r *core.Run, visit int, a core.Attempt) {
 	s.T.Helper()
