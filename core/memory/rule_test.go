@@ -20,7 +20,7 @@ func TestOnlyADecisionEndsAMemory(t *testing.T) {
 		"Purge":      {"writePurge"}, // of knowledge
 		"writePurge": {"carryOut", "purgeWith"},
 		"purgeWith":  {"writePurge"}, // the same decision, of what was merged into the memory
-		"Create":     {"enter"}, // of knowledge
+		"Create":     {"enter"},      // of knowledge
 		"enter":      {"promote"},
 		"promote":    {"carryOut"},
 		"settled":    {"carryOut"},
