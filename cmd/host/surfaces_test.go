@@ -128,7 +128,6 @@ func TestSurfacesSayTheSame(t *testing.T) {
 	var golden strings.Builder
 	for _, c := range cases {
 		c.Make = withToken(c.Make)
-		wants := map[string]string{} // by who asks
 		for _, name := range slices.Sorted(maps.Keys(surfaces)) {
 			key := name + " " + c.String()
 			if name == "http" && asJobs[c.Operation] || name == "socket" && os.Getenv("REFLECTORY_STRESS") != "1" { // a served command asks over it too
@@ -137,17 +136,12 @@ func TestSurfacesSayTheSame(t *testing.T) {
 			t.Run(key, func(t *testing.T) {
 				world := c.Worlds(t)
 				surface := surfaces[name]
-				caller := fmt.Sprint(surface.caller)
-				want, asked := wants[caller]
-				if !asked {
-					w, in := world()
-					want = operationtest.AskAs(w, surface.caller, c.Operation, in)
-					wants[caller] = want
-				}
+				w, in := world()
+				want := operationtest.AskAs(w, surface.caller, c.Operation, in)
 				if name == "cli" { // as it is for the others
 					fmt.Fprintf(&golden, "%s: %s\n", key, outcome(t, want))
 				}
-				w, in := world()
+				w, in = world()
 				got, said := surface.ask(w, c, in)
 				differs := surface.differs
 				if differs == nil {

@@ -366,7 +366,7 @@ func (d *overviewData) approvals(v *visit) error {
 	if n > 1 || page.NextPageToken != "" {
 		text = atLeast(n, page.NextPageToken) + " reflections wait for approval"
 	}
-	d.Needs = append(d.Needs, need{text, "the first in " + page.Items[0].Namespace, "/memory/pending", "Review"})
+	d.Needs = append(d.Needs, need{text, "the first in " + page.Items[0].Namespace, "/approvals", "Review"})
 	return nil
 }
 
