@@ -54,7 +54,7 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 	}
 	if step != 0 && d.Plan.Of(step) == nil {
 		return nil, sdk.Errorf(sdk.NotFound, "dream_step_not_found", "dream run %s has no step %d", id, step).
-			WithHint("see its steps").WithAction("dream show", "id", id)
+			WithHint("see its steps").WithAction("dream show", "plan", id)
 	}
 	end, ok := m.dreaming.begin(d.Namespace)
 	if !ok {

@@ -75,6 +75,10 @@ func runLine(t *testing.T, env map[string]string, line string) {
 var refusals = map[string]string{
 	"reflectory dream calibrate":                       "is not calibrated",
 	"reflectory dream calibrate --pairs pairs.jsonl":   "no file pairs.jsonl",
+	"reflectory dream apply 01939f2c":                  "there is no dream plan",
+	"reflectory dream show 01939f2c":                   "there is no dream plan",
+	"reflectory dream undo 01939f2c":                   "there is no dream plan",
+	"reflectory dream undo 01939f2c --step 3":          "there is no dream plan",
 	"reflectory memory restore 01939f2c":               "there is no memory",
 	"reflectory knowledge get 01939f2c":                "there is no knowledge",
 	"reflectory knowledge supersede 01939f2c 01939f3d": "there is no knowledge",

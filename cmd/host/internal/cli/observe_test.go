@@ -113,15 +113,15 @@ func TestServe_IsObserved(t *testing.T) {
 	}
 	paths := c.paths()
 	for _, want := range []string{
-		"/invoke_workflow extract-contact", "/invoke_workflow extract-contact/iteration", "/update_memory",
-		"/invoke_workflow extract-contact/iteration/evaluate reflectory/schema-eval",
+		"/POST /v1/runs/invoke_workflow extract-contact", "/POST /v1/runs/invoke_workflow extract-contact/iteration",
+		"/POST /v1/memories/update_memory", "/POST /v1/runs/invoke_workflow extract-contact/iteration/evaluate reflectory/schema-eval",
 	} {
 		if !slices.Contains(paths, want) {
 			t.Errorf("there is no span %s in\n%s", want, strings.Join(paths, "\n"))
 		}
 	}
 	for _, span := range c.spans {
-		if span.Name == "update_memory" && (hex.EncodeToString(span.TraceId) != trace || hex.EncodeToString(span.ParentSpanId) != parent) {
+		if span.Name == "POST /v1/memories" && (hex.EncodeToString(span.TraceId) != trace || hex.EncodeToString(span.ParentSpanId) != parent) {
 			t.Errorf("the request's span is of the trace %x, below %x", span.TraceId, span.ParentSpanId)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
@@ -22,16 +23,34 @@ type serving struct {
 	stop func() int
 }
 
+// sharedBuilder collects what a server and its workers write.
+type sharedBuilder struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *sharedBuilder) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *sharedBuilder) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // serve starts a server, and waits until it says where it listens.
 func (w *world) serve(args ...string) *serving {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r, out := io.Pipe()
 	code := make(chan int, 1)
-	var errs strings.Builder
+	errs := &sharedBuilder{}
 	go func() {
 		line := append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)
-		code <- runProgram(ctx, line, strings.NewReader(""), out, &errs, func(k string) string { return w.env[k] })
+		code <- runProgram(ctx, line, strings.NewReader(""), out, errs, func(k string) string { return w.env[k] })
 		_ = out.Close()
 	}()
 	first, err := bufio.NewReader(r).ReadBytes('\n')

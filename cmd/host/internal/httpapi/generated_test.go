@@ -32,12 +32,14 @@ const (
 // unsayable are the codes with which a request is refused that the document's schema takes, with
 // the rule that it breaks.
 var unsayable = map[string]string{
+	"a_invalid":                  ofText,
 	"agent_id_invalid":           ofText,
 	"anchor_categories_invalid":  ofRequest,
 	"anchor_category_disabled":   ofRequest,
 	"at_invalid":                 ofForm,
 	"block_id_invalid":           ofText,
 	"blocks_invalid":             ofNumber,
+	"b_invalid":                  ofText,
 	"body_missing":               ofRequest,
 	"category_cap_invalid":       ofRequest,
 	"category_invalid":           ofForm,

@@ -158,7 +158,7 @@ func ReadDream(r core.Reader, id string) (*DreamRun, error) {
 // DreamNotFound is the error for an id that no run has.
 func DreamNotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "dream_run_not_found", "there is no dream plan or run %q", bounds.Shorten(id)).
-		WithHint("list them").WithAction("dream list")
+		WithHint("list the plans and runs of its namespace")
 }
 
 // DeleteDream removes a run with what its steps left.
