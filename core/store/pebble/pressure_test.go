@@ -110,7 +110,8 @@ func TestACompactionThatFailsOnceIsNotStuck(t *testing.T) {
 	}
 }
 
-// TestBacklogOfMemoryIsWaitedFor: while it is written down, files needn't be merged.
+// TestBacklogOfMemoryIsWaitedFor: until it is written down, it doesn't matter whether files can
+// be merged.
 func TestBacklogOfMemoryIsWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *disk, s *Store) {
 		openTables := d.tables.hold()
@@ -121,6 +122,12 @@ func TestBacklogOfMemoryIsWaitedFor(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- fillMemory(t.Context(), s, &written) }()
 		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("the writer doesn't wait: %v", err)
+		default:
+		}
+		s.compactions.ended(nil) // the files that follow can be merged
 		openTables()
 		if err := <-done; err != nil {
 			t.Error(err)
