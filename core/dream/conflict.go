@@ -60,7 +60,7 @@ var contradicting = map[string]bool{
 	Number: true, Unit: true, Date: true, Version: true, Negation: true, Antonym: true, Quantifier: true, Value: true,
 }
 
-// conflicts finds contradictions, and decides those of low importance.
+// conflicts finds contradictions, and decides the ones of low importance.
 func (p *planner) conflicts() {
 	var free []*draft
 	for _, d := range p.drafts {

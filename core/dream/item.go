@@ -35,7 +35,7 @@ type LinkRef struct {
 	In    bool   `json:"in,omitempty"`
 }
 
-// Mark is what passes must not forget about a memory. The zero value is that of most.
+// Mark is what passes must not forget about a memory. Most memories have the zero value.
 type Mark struct {
 	// Undated is whether a rewriting of its dates was undone: they are left alone.
 	Undated bool `json:"undated,omitempty"`

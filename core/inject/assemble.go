@@ -47,7 +47,7 @@ type piece struct {
 }
 
 // Assemble makes a snapshot, without an id and a time. The collecting is the first of its
-// nine steps, and the caller's. The refusals are those of [Policy.Completed], sdk.Denied,
+// nine steps, and the caller's. The refusals are the ones of [Policy.Completed], sdk.Denied,
 // reason "anchor_denied", for an anchor of a caller, and sdk.Conflict of the reasons
 // "anchors_exceed_blocks" and "anchors_exceed_budget", which name the anchors.
 func Assemble(in *Input) (*Snapshot, error) {

@@ -228,7 +228,7 @@ func TestSnapshot_DigestIsOfTheSortedJSON(t *testing.T) {
 		delete(u.(map[string]any), "payload")
 	}
 	if got := core.Digest(core.MustJSON(shown)); got != s.Digest { // maps are encoded with sorted keys
-		t.Errorf("the digest is %s, and that of the sorted JSON %s:\n%s", s.Digest, got, core.MustJSON(shown))
+		t.Errorf("the digest is %s, and the sorted JSON has %s:\n%s", s.Digest, got, core.MustJSON(shown))
 	}
 }
 

@@ -107,7 +107,7 @@ type Builder struct {
 }
 
 // Build returns the snapshot of a turn, which it makes unless there is one. by is who made
-// the request's blocks. The refusals are those of [NewBlock], [Policy.Completed],
+// the request's blocks. The refusals are the ones of [NewBlock], [Policy.Completed],
 // [Assemble] and the recall.
 func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built, error) {
 	began := b.Clock.Now()

@@ -31,7 +31,6 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{T: t, store: mem.Open(), clock: &coretest.Clock{}, purged: map[string]bool{}}
-	w.clock.Advance(time.Since(time.Time{}).Truncate(time.Hour) % time.Hour)
 	w.outcome = core.InjectionOutcome{Mode: "classified", Route: "react", MaxBlocks: 12, MaxChars: 8000, Decision: core.Decision{File: "default/injection.yaml", Rule: "injection"}}
 	w.Builder = inject.Builder{
 		Repository: &inject.Repository{
@@ -154,7 +153,7 @@ func TestBuild_PolicyOfTheRequestStandsBeforeTheDecided(t *testing.T) {
 	if p.Mode != inject.Single || p.MaxTokens != 50 || p.MaxChars != 8000 || p.Ordering != inject.StablePrefix || p.CategoryCap["workflow"] != 40 || p.File != "default/injection.yaml" {
 		t.Errorf("the policy is %+v", p)
 	}
-	w.outcome.EnabledCategories = []string{"workflow"} // without those of anchors
+	w.outcome.EnabledCategories = []string{"workflow"} // without the anchors' categories
 	if p := w.build(inject.BuildRequest{Session: "s", Turn: 2}).PolicyApplied; len(p.Enabled) != 8 || p.MaxTokens != 0 {
 		t.Errorf("a policy that can't be used leaves %+v", p)
 	}

@@ -23,7 +23,7 @@ type Diff struct {
 	PolicyChanged bool `json:"policy_changed"`
 	// CharsFrom counts the characters of the first.
 	CharsFrom int `json:"chars_from"`
-	// CharsTo counts those of the second.
+	// CharsTo counts the characters of the second.
 	CharsTo int `json:"chars_to"`
 	// Prefix says what became of the cached prefix.
 	Prefix PrefixDiff `json:"prefix"`

@@ -75,7 +75,7 @@ func readRecord(r core.Reader, id string) (*record, error) {
 	return &rec, nil
 }
 
-// readPayload returns a payload, and whether it is there: a purge removes those of
+// readPayload returns a payload, and whether it is there: a purge removes the payloads of
 // memories.
 func readPayload(r core.Reader, memory, digest string) (p storedPayload, found bool, err error) {
 	key := payloadKey(digest)

@@ -290,7 +290,7 @@ func shorten(b *refBlock, most int) string {
 	}
 }
 
-// shares pours a whole out to the categories a unit at a time, to whoever has least and
+// shares pours a whole out to the categories a unit at a time, to the one that has least and
 // wants more; what is left of a round goes to the first by rank.
 func shares(whole int, blocks []*refBlock, size func(string) int) map[inject.Category]int {
 	need := map[inject.Category]int{}

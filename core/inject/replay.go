@@ -67,7 +67,7 @@ func (r *record) replay(reader core.Reader) (*Replay, error) {
 	return out, nil
 }
 
-// digests are those of the payloads in a snapshot.
+// digests are the digests of the payloads in a snapshot.
 func digests(s *Snapshot) (list []string) {
 	for i := range s.BlocksUsed {
 		list = append(list, s.BlocksUsed[i].PayloadDigest)

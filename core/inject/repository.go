@@ -45,7 +45,7 @@ func (p *Repository) add(ctx context.Context, s *Snapshot, in *Input) (stored *S
 	return stored, duplicate, err
 }
 
-// Get returns a snapshot with its payloads; those of purged memories are
+// Get returns a snapshot with its payloads; the payloads of purged memories are
 // [PurgedPayload]. Of none it is sdk.NotFound, reason "snapshot_not_found".
 func (p *Repository) Get(ctx context.Context, id string) (s *Snapshot, err error) {
 	err = p.Writer.Store.View(ctx, func(r core.Reader) error {
@@ -103,7 +103,7 @@ func (p *Repository) Before(ctx context.Context, session string, turn int64) (s 
 	return s, err
 }
 
-// Filter selects snapshots: those of a session, the earliest turn first, or of a
+// Filter selects snapshots: of a session, the earliest turn first, or of a
 // namespace, the newest first.
 type Filter struct {
 	Namespace, Session string

@@ -36,7 +36,7 @@ func (m *Memories) FindDream(ctx context.Context, prefix string) (*DreamRun, err
 // "dream_run_not_found".
 func DreamNotFound(id string) error { return record.DreamNotFound(id) }
 
-// DreamTexts are the memories of a run's steps, of at most 200 steps from a number on; 0 is
+// DreamTexts are the memories of a run's steps, at most 200 of them from a number on; 0 is
 // the first. A memory that is gone is left out.
 func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list []DreamText, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {

@@ -149,7 +149,7 @@ func (m *Memories) Session(ctx context.Context, name string, after int64, limit 
 	return m.turns.Session(ctx, name, after, limit)
 }
 
-// SessionHead returns a session without its turns, whoever it belongs to; nil for one that
+// SessionHead returns a session without its turns, for any owner; nil for one that
 // had no turn. It is for code that decides who may see it.
 func (m *Memories) SessionHead(ctx context.Context, name string) (*Session, error) {
 	return m.turns.Head(ctx, name)
@@ -176,7 +176,7 @@ func (m *Memories) Sessions(ctx context.Context, owner, after string, limit int)
 
 // BeginTurn begins a turn of a session without a recall, for a prompt that recalls nothing,
 // so that its feedback is known of. One that has begun stays as it is. The refusals are
-// those of a recall in the turn.
+// the memories of a recall in the turn.
 func (m *Memories) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
 	return m.turns.Begin(ctx, by, namespace)
 }

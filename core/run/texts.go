@@ -178,7 +178,7 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 
 // changeMemories calls change for the members of each memory in the result of a node, and
 // keeps the rest byte for byte. The result of memory.observe is a memory; the result of
-// memory.recall has a list of them, and that of inject.snapshot a list of blocks, of which
+// memory.recall has a list of them, and the result of inject.snapshot a list of blocks, of which
 // some have a memory's text.
 func changeMemories(result json.RawMessage, change func(id, block string, members []core.Member) error) (json.RawMessage, error) {
 	if !bytes.Contains(result, []byte(`"content"`)) && !bytes.Contains(result, []byte(blocksField)) {

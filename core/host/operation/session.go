@@ -13,7 +13,7 @@ import (
 // says how many turns it had and how they went, and a recall advances them, so for other
 // subjects there is no such session.
 //
-// The local operator is such another subject, with one exception: whoever resumes a run
+// The local operator is such another subject, with one exception: the caller that resumes a run
 // goes on in its session, and the operator may resume any run.
 
 // ownSession returns a session that the caller may use; nil for one that had no turn yet.

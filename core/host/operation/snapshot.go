@@ -63,7 +63,7 @@ type SnapshotReplay struct {
 	ID string `json:"id"`
 }
 
-// ofSnapshotBuild is the place of a turn: its namespace, and that of the snapshot that the
+// ofSnapshotBuild is the place of a turn: its namespace, and the namespace of the snapshot that the
 // turn already has.
 func ofSnapshotBuild(ctx context.Context, c *Call, in *inject.BuildRequest) (place, error) {
 	found, err := c.ownSession(ctx, in.Session)

@@ -33,7 +33,7 @@ func (c *checker) replayed(key string, m *core.Memory) (*turn.Replay, error) {
 		c.problem(key, "it was %q when it began to wait for the gate, but its events say %q", bounds.Shorten(string(m.StateBefore)), p.Before)
 	}
 	if s := p.Signals(); p.Merged && len(history) < record.MaxHistory && m.Signals.Uses() != s.Uses() {
-		c.problem(key, "it counts %d uses, but its events and those of what was merged into it say %d", m.Signals.Uses(), s.Uses())
+		c.problem(key, "it counts %d uses, but its events and the merged memories' events say %d", m.Signals.Uses(), s.Uses())
 	}
 	if p.Rewritten[1] != nil || len(history) < record.MaxHistory {
 		return p, nil

@@ -46,7 +46,7 @@ type Reflection struct {
 	CorrectiveAction string `json:"corrective_action,omitempty"`
 	// CreditDelta says how far the turn moved the q_value of each memory that it used.
 	CreditDelta map[string]float64 `json:"recall_credit_delta"`
-	// NextTurnHint is for the prompt of the session's next turn, and Summary for those of
+	// NextTurnHint is for the prompt of the session's next turn, and Summary for the prompts of
 	// the window's later turns.
 	NextTurnHint string `json:"next_turn_hint,omitempty"`
 	Summary      string `json:"summary,omitempty"`

@@ -111,7 +111,7 @@ func (s *Turns) Bias(ctx context.Context, session string) (bias float64, err err
 	return bias, err
 }
 
-// Head returns a session without its turns, whoever it belongs to; nil for one that had no
+// Head returns a session without its turns, for any owner; nil for one that had no
 // turn. It is for code that decides who may see it.
 func (s *Turns) Head(ctx context.Context, name string) (session *Session, err error) {
 	err = s.View(ctx, func(r core.Reader) error {

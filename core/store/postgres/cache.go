@@ -24,7 +24,7 @@ type cached struct {
 	entry
 }
 
-// cachedBytes is what an entry takes beside its key and value: the list's and the map's
+// cachedBytes is what an entry takes besides its key and value: the list's and the map's
 // part of it.
 const cachedBytes = 160
 

@@ -114,7 +114,7 @@ func TestFailure_CutConnections(t *testing.T) {
 	})
 }
 
-// commits makes so many commits, next to those of the appenders.
+// commits makes so many commits, next to the appenders' commits.
 func commits(t *testing.T, s *postgres.Store, n int) {
 	t.Helper()
 	for range n {
@@ -128,7 +128,7 @@ func commits(t *testing.T, s *postgres.Store, n int) {
 	}
 }
 
-// The journal's chains verify after a crash, whoever wrote them.
+// The journal's chains verify after a crash, no matter which host wrote them.
 func TestFailure_ChainsVerify(t *testing.T) {
 	c := shared.Cluster(t)
 	url := c.URL(t)

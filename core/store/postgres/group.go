@@ -363,7 +363,7 @@ func (b *batch) add(m *member) {
 }
 
 // without is the batch without the members whose reads changed, and without those that
-// may have read from one. These members are told.
+// may have read from one. These members are notified.
 func (b *batch) without(changed changes) *batch {
 	rest, removed, first := newBatch(), false, 0
 	for _, m := range b.members {

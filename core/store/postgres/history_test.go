@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,7 +51,9 @@ var historyModel = porcupine.Model{
 
 // history has each client run some transactions, while backends are killed.
 type history struct {
-	began time.Time
+	// moment counts what happens: each begin and return of a call is after the ones that the
+	// process saw before, which is all that an order needs.
+	moment atomic.Int64
 
 	mu   sync.Mutex
 	list []porcupine.Operation
@@ -75,7 +78,7 @@ func (h *history) do(s *postgres.Store, client int, op historyOp, view bool) err
 		}
 		return nil
 	}
-	call := time.Since(h.began)
+	call := h.moment.Add(1)
 	var err error
 	if view {
 		err = s.View(context.Background(), run)
@@ -104,7 +107,7 @@ func (h *history) do(s *postgres.Store, client int, op historyOp, view bool) err
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.list = append(h.list, porcupine.Operation{
-		ClientId: client, Input: op, Call: int64(call), Output: read, Return: int64(time.Since(h.began)),
+		ClientId: client, Input: op, Call: call, Output: read, Return: h.moment.Add(1),
 	})
 	return nil
 }
@@ -125,7 +128,7 @@ func randomOp(random *rand.Rand, unique int) (op historyOp, view bool) {
 func runHistory(t *testing.T, c *postgrestest.Cluster, operations int, change func(*postgres.Store)) porcupine.CheckResult {
 	t.Helper()
 	url := c.URL(t)
-	h := &history{began: time.Now()}
+	h, seed := &history{}, rand.Uint64()
 	stop := make(chan struct{})
 	var clients, killer sync.WaitGroup
 	for host := range historyHosts {
@@ -134,7 +137,7 @@ func runHistory(t *testing.T, c *postgrestest.Cluster, operations int, change fu
 		for n := range historyClients {
 			client := host*historyClients + n
 			clients.Go(func() {
-				random := rand.New(rand.NewPCG(uint64(client), uint64(h.began.UnixNano())))
+				random := rand.New(rand.NewPCG(uint64(client), seed))
 				for i := range operations {
 					op, view := randomOp(random, client*operations+i+1)
 					if err := h.do(s, client, op, view); err != nil {

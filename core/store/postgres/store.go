@@ -53,7 +53,7 @@ type Store struct {
 	committer            *committer
 
 	commits, conflicts atomic.Uint64
-	// statements are those of a commit, of which the second writes. A test has others.
+	// statements are the two of a commit; the second writes. A test has others.
 	statements func(locks []lock, id int64, b *batch) []statement
 
 	// gate guards closed; once that is set, users only falls.

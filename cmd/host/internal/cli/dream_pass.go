@@ -353,7 +353,7 @@ func dreamConflictsCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "conflicts NAMESPACE", Short: "List memories that contradict each other",
 		Long: `List the pairs of memories of a namespace that say different things of one subject. A
-pass decides those of low importance; the others are for people: link the right one
+pass decides the pairs of low importance; the others are for people: link the right one
 to the wrong one by supersedes, say, and recall leaves the wrong one out.`,
 		Example: "  reflectory dream conflicts team/mail",
 		Args:    cobra.ExactArgs(1),

@@ -103,15 +103,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	defer func() { err = core.JoinErrors(err, stopPool(pool)) }() // after the server, which may queue jobs
-	var api *httpapi.API
-	mcp, err := mcpserver.New(mcpserver.Config{
-		Client: client.Local{Open: a.openHost}, Requests: httpapi.Requests{}, Version: version,
-		Refused: func(ctx context.Context, err error, body []byte, p *client.Problem) { api.Refused(ctx, err, body, p) },
-	})
-	if err != nil {
-		return err
-	}
-	api, err = r.api(a, h, map[string]http.Handler{"/mcp": mcp})
+	api, err := r.apiWithTools(a, h)
 	if err != nil {
 		return err
 	}
@@ -147,6 +139,19 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		a.out.term.Line("stopping: requests have 25 seconds to end")
 		return nil
 	}
+}
+
+// apiWithTools is the API with the tools for agents at /mcp, whose refusals are in its log.
+func (r *reach) apiWithTools(a *App, h *host.Host) (api *httpapi.API, err error) {
+	mcp, err := mcpserver.New(mcpserver.Config{
+		Client: client.Local{Open: a.openHost}, Requests: httpapi.Requests{}, Version: version,
+		Refused: func(ctx context.Context, err error, body []byte, p *client.Problem) { api.Refused(ctx, err, body, p) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	api, err = r.api(a, h, map[string]http.Handler{"/mcp": mcp})
+	return api, err
 }
 
 // printServed says where the server is. It doesn't wait for the command's end, as other

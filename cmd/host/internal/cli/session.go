@@ -14,7 +14,7 @@ func sessionCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "session", Short: "Look at sessions of recalls and feedback", RunE: needsCommand,
 		Long: `Look at sessions. A session is a series of turns, each a recall and its feedback. It
-belongs to whoever first used it. Its windows don't see each other's turns, but its
+belongs to the subject that first used it. Its windows don't see each other's turns, but its
 turns are numbered through.`,
 	}
 	c.AddCommand(sessionListCommand(a), sessionResetCommand(a), sessionResumeCommand(a), sessionShowCommand(a))

@@ -39,7 +39,7 @@ func holders() []string {
 	return append(list, "here", "elsewhere", "staff", "operator")
 }
 
-// issuer is an issuer whose tokens every door takes: those of its staff have every scope
+// issuer is an issuer whose tokens every door takes: its staff has every scope
 // here.
 type issuer struct {
 	identities *identity.Verifier

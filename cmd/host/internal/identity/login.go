@@ -33,7 +33,7 @@ const (
 // Client is what the issuer knows this server as, for browsers that log in.
 type Client struct {
 	// ID is the client's name there; "" is that no browser logs in by the issuer. Secret is
-	// its password, "" that of a public client, which PKCE alone protects.
+	// its password, "" for a public client, which PKCE alone protects.
 	ID, Secret string
 	// Scopes are what is asked for besides openid.
 	Scopes []string
@@ -80,7 +80,7 @@ func (l *logins) take(state, browser string, now time.Time) (login, bool) {
 }
 
 // Begin begins a login: the browser is sent to a URL of the issuer, and keeps a secret. The
-// errors are those of [Verifier.Authenticate].
+// errors are the same as from [Verifier.Authenticate].
 func (v *Verifier) Begin() (to, browser string, err error) {
 	if _, err := v.ready(); err != nil {
 		return "", "", err

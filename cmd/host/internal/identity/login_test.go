@@ -146,7 +146,7 @@ func TestLogin_NobodyWithoutAGrant(t *testing.T) {
 	}
 }
 
-// TestSessions_AreBounded for each subject, and end when they are told to.
+// TestSessions_AreBounded for each subject, and end when they are closed.
 func TestSessions_AreBounded(t *testing.T) {
 	var s sessions
 	now := time.Unix(1_700_000_000, 0)

@@ -12,7 +12,7 @@ type row struct {
 	approves bool
 	// operation is what it does. A tool that does one of several has actions instead, and an
 	// argument of that name says which.
-	// byID has no such argument: an action's name is that of the id which the operation takes.
+	// byID has no such argument: an action is named like the id that the operation takes.
 	operation string
 	actions   []action
 	// leaves are members of the requests that it doesn't offer: agents needn't know them.

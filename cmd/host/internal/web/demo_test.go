@@ -13,7 +13,7 @@ import (
 )
 
 // demo fills a site as somebody's would be: a day of runs of five workflows, memories, a
-// reflection that waits, jobs, and a run that goes on, whose id it returns with that of the
+// reflection that waits, jobs, and a run that goes on, which it returns with the id of the
 // one before.
 func (s *site) demo() (running *core.Run, ended string) {
 	s.T.Helper()

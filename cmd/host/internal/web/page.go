@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// page is a page: where it is, and what it shows. A page is read, so that whoever opens its
+// page is a page: where it is, and what it shows. A page is read, so that anybody who opens its
 // address again sees the same: its whole state is in the address.
 type page struct {
 	// path is where it is, as [http.ServeMux] has it, without a method.

@@ -199,7 +199,7 @@ func TestPages_Theme(t *testing.T) {
 	}
 }
 
-// TestPages_Rates: who asks too often is told on a page when to come again.
+// TestPages_Rates: who asks too often gets a page that says when to come again.
 func TestPages_Rates(t *testing.T) {
 	s := newSite(t)
 	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})

@@ -3,6 +3,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -266,10 +267,8 @@ func TestBrowser_NextAttempt(t *testing.T) {
 	b.contact(r, 1, false)
 	b.open("/runs/" + r.ID)
 	b.do(chromedp.Evaluate[chromedp.Void]("window.same = true"))
-	begun := time.Now()
 	b.attempt(r, 1, core.Attempt{Iteration: 2, Role: sdk.RoleCorrect, Judged: true, Score: 1, Accepted: true, Output: []byte(`"right"`)})
 	b.wait(`document.body.innerText.includes("Attempt 2")`)
-	t.Logf("the attempt is on the page after %s", time.Since(begun))
 	b.end(r, core.StatusPassed)
 	b.wait(`document.querySelector("h1").innerText.includes("passed")`)
 	if !eval[bool](b, "window.same === true") {
@@ -312,12 +311,9 @@ func TestBrowser_Keys(t *testing.T) {
 	b.quiet("the keys")
 }
 
-// TestScreenshots writes pictures of the pages to the folder REFLECTORY_SCREENSHOTS.
+// TestScreenshots writes pictures of the pages to the folder REFLECTORY_SCREENSHOTS, or to one that it removes.
 func TestScreenshots(t *testing.T) {
-	folder := os.Getenv("REFLECTORY_SCREENSHOTS")
-	if folder == "" {
-		t.Skip("REFLECTORY_SCREENSHOTS names no folder")
-	}
+	folder := cmp.Or(os.Getenv("REFLECTORY_SCREENSHOTS"), t.TempDir())
 	b := browse(t)
 	_, ended := b.demo()
 	for _, shot := range []struct {
