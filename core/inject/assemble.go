@@ -38,7 +38,7 @@ type assembly struct {
 // piece is a block on its way through the assembly.
 type piece struct {
 	*Block
-	rank           int
+	rank, priority int
 	anchor, stable bool
 	// payload and size are what is left of it.
 	payload string
@@ -55,7 +55,7 @@ func Assemble(in *Input) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &assembly{policy: policy, turn: in.TurnID, blocks: make([]*piece, len(in.Blocks))}
+	a := &assembly{policy: policy, turn: in.TurnID, blocks: make([]*piece, len(in.Blocks)), out: make([]*piece, 0, len(in.Blocks))}
 	pieces := make([]piece, len(in.Blocks))
 	for i, b := range in.Blocks {
 		a.blocks[i] = &pieces[i]
@@ -81,7 +81,7 @@ func Assemble(in *Input) (*Snapshot, error) {
 
 func (a *assembly) piece(b *Block) piece {
 	return piece{
-		Block: b, rank: b.draft.Category.rank(), anchor: b.draft.Anchor || slices.Contains(a.policy.Anchors, b.draft.Category),
+		Block: b, rank: b.draft.Category.rank(), priority: *b.draft.Priority, anchor: b.draft.Anchor || slices.Contains(a.policy.Anchors, b.draft.Category),
 		stable: b.draft.Stable && b.prefixable(), payload: b.draft.Payload, size: sizeOf(b.chars),
 	}
 }
@@ -131,12 +131,12 @@ func (a *assembly) drop() {
 // dedupe is step 3: of blocks that are the same, the best stays.
 func (a *assembly) dedupe() {
 	type key struct {
-		name     string
-		category Category
+		name string
+		rank int
 	}
 	keyOf := func(p *piece) (key, bool) {
 		if a.policy.Dedupe == BySource {
-			return key{p.draft.Source, p.draft.Category}, p.draft.Source != ""
+			return key{p.draft.Source, p.rank}, p.draft.Source != ""
 		}
 		return key{name: p.draft.BlockID}, true
 	}
@@ -163,7 +163,7 @@ func better(a, b *piece) bool {
 		return a.anchor
 	}
 	return cmp.Or(
-		cmp.Compare(b.priority(), a.priority()), strings.Compare(a.draft.BlockID, b.draft.BlockID), cmp.Compare(a.rank, b.rank),
+		cmp.Compare(b.priority, a.priority), strings.Compare(a.draft.BlockID, b.draft.BlockID), cmp.Compare(a.rank, b.rank),
 		a.other(b),
 	) < 0
 }
@@ -176,13 +176,11 @@ func (p *piece) other(q *piece) int {
 	return strings.Compare(string(core.MustJSON(p.draft)), string(core.MustJSON(q.draft)))
 }
 
-func (p *piece) priority() int { return *p.draft.Priority }
-
 // sort is step 4.
 func (a *assembly) sort() { slices.SortFunc(a.blocks, a.policy.Ordering.compare) }
 
 func (o Ordering) compare(a, b *piece) int {
-	byPriority, byRank := cmp.Compare(b.priority(), a.priority()), cmp.Compare(a.rank, b.rank)
+	byPriority, byRank := cmp.Compare(b.priority, a.priority), a.rank-b.rank
 	c := 0
 	switch {
 	case o == ByCategory:
@@ -222,7 +220,7 @@ func (a *assembly) single() {
 	}
 	var one *piece
 	for _, p := range a.blocks {
-		if !p.anchor && (one == nil || p.priority() > one.priority()) {
+		if !p.anchor && (one == nil || p.priority > one.priority) {
 			one = p
 		}
 	}
@@ -326,7 +324,7 @@ func (a *assembly) snapshot(in *Input) *Snapshot {
 
 func (p *piece) used() Used {
 	u := Used{
-		BlockID: p.draft.BlockID, Category: p.draft.Category, Priority: p.priority(), Source: p.draft.Source, Tags: p.draft.Tags,
+		BlockID: p.draft.BlockID, Category: p.draft.Category, Priority: p.priority, Source: p.draft.Source, Tags: p.draft.Tags,
 		MemoryID: p.draft.MemoryID, Anchor: p.anchor, Stable: p.stable, Format: p.draft.Format,
 		Chars: p.size.chars, PayloadDigest: p.digest, Payload: p.payload,
 	}

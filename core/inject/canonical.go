@@ -141,10 +141,11 @@ func canonicalUsed(c *canonical, u *Used) {
 }
 
 func canonicalDropped(c *canonical, d *Dropped) {
-	c.open('{')
-	c.string("block_id", d.BlockID)
-	c.string("category", string(d.Category))
-	c.string("reason", string(d.Reason))
+	*c = append(*c, `{"block_id":`...)
+	c.text(d.BlockID)
+	*c = append(append(*c, `,"category":"`...), d.Category...)
+	*c = append(*c, `","reason":`...)
+	c.text(string(d.Reason))
 	c.close('}')
 }
 
