@@ -172,7 +172,7 @@ func TestLoad_WithKills(t *testing.T) {
 }
 
 // TestLoad_MemoryStaysFlat: under a load that only reads, the process doesn't grow in the
-// second half, but by a tenth.
+// second half, but by a tenth, and afterwards it has no more goroutines than before.
 func TestLoad_MemoryStaysFlat(t *testing.T) {
 	s := start(t, t.TempDir(), "")
 	keys := tokens(t, s)
@@ -183,6 +183,7 @@ func TestLoad_MemoryStaysFlat(t *testing.T) {
 			t.Fatalf("%d %s %v", a.Status, a.Body, err)
 		}
 	}
+	before := s.goroutines()
 	whole := lasting(t)
 	ctx, stop := context.WithTimeout(t.Context(), whole)
 	defer stop()
@@ -214,7 +215,26 @@ func TestLoad_MemoryStaysFlat(t *testing.T) {
 	if whole >= time.Minute && (most-least)/2 > middle/10 {
 		t.Errorf("the process grows: %v KiB", sizes)
 	}
+	after := s.goroutines()
+	for begun := time.Now(); after > before && time.Since(begun) < time.Minute; after = s.goroutines() {
+		time.Sleep(time.Second)
+	}
+	if after > before {
+		t.Errorf("%d goroutines before the load, and %d after it", before, after)
+	}
 	s.stop()
+}
+
+// goroutines is how many the server has, with the ones of the request that asks.
+func (s *server) goroutines() int {
+	s.t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	text := string(s.operator().must(s.t, "GET", "/metrics", nil).Body)
+	n, err := strconv.Atoi(strings.TrimSpace(between(text, "\ngo_goroutines ", "\n")))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
 }
 
 // resident is how much memory a process has, in KiB.
