@@ -63,3 +63,40 @@ func TestReflect_FailsWhereAModelTwiceSaysNothingOfUse(t *testing.T) {
 		t.Errorf("%+v, %v", j, err)
 	}
 }
+
+// TestReflect_ModelsThatMisbehave: each has its end, is asked no more often than it should
+// be, and what was counted for the next reflection stays. A model that is away or refuses for
+// now uses no attempt.
+func TestReflect_ModelsThatMisbehave(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply                    llmtest.Reply
+		status                   job.Status
+		reason                   string
+		asked, attempts, snoozes int
+	}{
+		"is rate-limited":   {llmtest.Status(429).RetryAfter("600"), job.StatusQueued, "llm_unavailable", 1, 0, 1},
+		"is down":           {llmtest.Status(503).RetryAfter("600"), job.StatusQueued, "llm_unavailable", 1, 0, 1},
+		"refuses the key":   {llmtest.Status(401), job.StatusFailed, "llm_key_rejected", 1, 1, 0},
+		"says nothing":      {llmtest.Text(""), job.StatusFailed, "llm_reply_empty", 1, 1, 0},
+		"stops in the JSON": {llmtest.Text(`{"insights": [{"content": "Stale ca`), job.StatusFailed, "unparseable_output", 2, 1, 0},
+		"says 10 MB":        {llmtest.Text(strings.Repeat("word ", 2<<20)), job.StatusQueued, "llm_reply_too_large", 1, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, server := reflectingModel(t, c.reply.Always())
+			triggers := func() *operation.ReflectionTriggers {
+				return decoded[operation.Stats](w, 0, "stats", "--namespace", "users/anna").Reflection.Triggers
+			}
+			before := triggers()
+			queued := decoded[operation.ReflectionEnqueued](w, 0, "reflect", "--user", "anna", "--force")
+			w.ok("jobs", "work", "--until-idle")
+			j := decoded[job.Job](w, 0, "jobs", "show", queued.JobID)
+			if j.Status != c.status || j.Reason != c.reason || j.Attempts != c.attempts || j.Snoozes != c.snoozes || len(server.Requests()) != c.asked {
+				t.Errorf("%s, reason %q, %d attempts, %d snoozes, asked %d times", j.Status, j.Reason, j.Attempts, j.Snoozes, len(server.Requests()))
+			}
+			if after := triggers(); after.Observations != 3 || after.Importance != before.Importance {
+				t.Errorf("%+v\nbefore %+v", after, before)
+			}
+		})
+	}
+}
