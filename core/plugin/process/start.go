@@ -109,7 +109,7 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	i.outputs.Go(i.watch)
 	go i.supervise()
 	// A pipe holds far more than the message, so this doesn't wait for a reader.
-	// A process that is gone already is seen elsewhere.
+	// A process that has ended already is noticed elsewhere.
 	_, _ = p.stdin.Write(hello)
 	return nil
 }
