@@ -308,9 +308,9 @@ func TestSurfacesRefuseOthersAlike(t *testing.T) {
 					return
 				}
 				world := c.Worlds(t)
-				w, in := world()
+				w, in := world(t)
 				want := operationtest.AskAs(w, caller, o.Name, in)
-				w, in = world()
+				w, in = world(t)
 				s := serve(w)
 				defer s.stop()
 				got, said := s.ask(token, o.Name, in)

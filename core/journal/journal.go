@@ -154,6 +154,9 @@ func Get(r core.Reader, stream string, seq uint64) (e Entry, found bool, err err
 }
 
 func decode(stream string, key, value []byte) (e Entry, err error) {
+	if e, ok := parseEntry(value); ok {
+		return e, nil
+	}
 	if err := json.Unmarshal(value, &e); err != nil {
 		return e, broken(stream, keySeq(key), "the entry can't be decoded: "+err.Error())
 	}
@@ -175,6 +178,42 @@ func (e *Entry) json() []byte {
 	b = append(append(b, `,"prev":"`...), e.Prev...)
 	b = append(append(b, `","hash":"`...), e.Hash...)
 	return append(b, `"}`...)
+}
+
+// parseEntry decodes a result of [Entry.json], in a fraction of the general decoder's time:
+// a check reads every entry, and many parts follow streams. Anything else is left to the
+// general decoder.
+func parseEntry(value []byte) (e Entry, ok bool) {
+	front, rest, _ := strings.Cut(string(value), `","data":`)
+	front, e.Type, _ = strings.Cut(front, `,"type":"`)
+	front, subject, named := strings.Cut(front, `,"subject":`)
+	front, at, _ := strings.Cut(front, `,"at":"`)
+	number, _ := strings.CutPrefix(front, `{"seq":`)
+	rest, e.Hash = cutLast(rest, `","hash":"`)
+	rest, e.Prev = cutLast(rest, `,"prev":"`)
+	e.Hash, _ = strings.CutSuffix(e.Hash, `"}`)
+	e.Data = json.RawMessage(rest)
+	var noNumber, noTime error
+	e.Seq, noNumber = strconv.ParseUint(number, 10, 64)
+	e.At, noTime = time.Parse(time.RFC3339Nano, strings.TrimSuffix(at, `"`))
+	if noNumber != nil || noTime != nil || strings.ContainsFunc(e.Type+e.Prev+e.Hash, escapes) || rest != strings.TrimSpace(rest) {
+		return Entry{}, false
+	}
+	if named && json.Unmarshal([]byte(subject), &e.Subject) != nil {
+		return Entry{}, false
+	}
+	return e, json.Valid(e.Data) && bytes.Equal(e.json(), value)
+}
+
+// escapes reports what a JSON string may have to escape.
+func escapes(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
+
+// cutLast is [strings.Cut] at the last separator.
+func cutLast(s, sep string) (before, after string) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):]
+	}
+	return s, ""
 }
 
 // json encodes the head, by hand for the same reason.

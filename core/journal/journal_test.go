@@ -2,7 +2,9 @@ package journal_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +204,32 @@ func FuzzVerify(f *testing.F) {
 		p := pairs{entryKey(1): entry, "event-head/run/a": head}
 		if _, err := (&journal.Audit{}).Verify(t.Context(), p); err != nil && sdk.ReasonOf(err) != "journal_broken" {
 			t.Errorf("Verify: %v", err)
+		}
+	})
+}
+
+// FuzzEntry compares how an entry is read with the general decoder.
+func FuzzEntry(f *testing.F) {
+	const at, end = `{"seq":7,"at":"2026-11-21T12:00:00.5Z","subject":"ann","type":"t","data":`, `,"prev":"ab","hash":"cd"}`
+	for _, data := range []string{
+		`{"a":1}`, `null`, `{"a":1,"prev":"x","hash":"y"}`, `"\",\"prev\":\"x"`, `1,"prev":"x"`, ` {"a":1}`, `{"a":1} `, `{"a"`, ``, `{"data":{"type":"u"}}`,
+	} {
+		f.Add([]byte(at + data + end))
+	}
+	whole := at + `{}` + end
+	for old, changed := range map[string]string{
+		`"seq":7`: `"seq":07`, `,"at"`: `, "at"`, `.5Z`: `.50Z`, `.5`: ``, `Z"`: `+02:00"`, `"ann"`: `"\u0061"`, `"subject":"ann"`: `"subject":""`, `,"subject":"ann"`: ``,
+		`"type":"t"`: `"type":"\n"`, `"t"`: "\"\xff\"", `"ab"`: `"a\"b"`, `"cd"`: "\"c\nd\"", `"prev"`: `"Prev"`, `"cd"}`: `"cd","seq":8}`, `"ann",`: `"ann","type":"u",`,
+	} {
+		f.Add([]byte(strings.Replace(whole, old, changed, 1)))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		got, found, err := journal.Get(pairs{entryKey(1): value}, "run/a", 1)
+		var want journal.Entry
+		if wrong := json.Unmarshal(value, &want); (wrong == nil) != (err == nil && found) {
+			t.Fatalf("%q is read as %+v, %v; the general decoder says %v", value, got, err, wrong)
+		} else if wrong == nil && !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q is read as %+v, want %+v", value, got, want)
 		}
 	})
 }

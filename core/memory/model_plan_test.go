@@ -34,10 +34,10 @@ func newModelPlan() *modelPlan {
 }
 
 // check calls fn with one of the engines, in turn, where its store is to be checked
-// after an operation: after each 50th, and in a stress run after each of the first
+// after an operation: after each 100th, and in a stress run after each of the first
 // 500 and each 100th from there on.
 func (p *modelPlan) check(i int, fn func(engine int)) {
-	every := 50
+	every := 100
 	switch {
 	case p.stress && i < modelOps/2:
 		every = 1

@@ -131,10 +131,10 @@ func TestNumbers_OfLivesInTheModel(t *testing.T) {
 	}
 }
 
-// TestNumbers_UnderNoise has 100 lives, or 400 in a stress run, of 500 turns, used in each,
+// TestNumbers_UnderNoise has 70 lives, or 400 in a stress run, of 500 turns, used in each,
 // with sessions of 3 to 12 turns.
 func TestNumbers_UnderNoise(t *testing.T) {
-	lives := times(100, 400)
+	lives := times(70, 400)
 	count := func(p float64) map[core.MemoryState]int {
 		n := map[core.MemoryState]int{}
 		for seed := range uint64(lives) {

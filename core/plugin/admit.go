@@ -13,11 +13,11 @@ type admission struct {
 	ends int64
 }
 
-// admit asks whether the context's scope may call the plugin, unless that was
-// answered before and no instance of the pool has ended since. So each scope is
-// asked of before its first call, also where another's calls keep the plugin warm;
-// a plugin that is denied to all is never started; and none that ended is started
-// again on an old answer. A denial is no failure of the plugin's: the next call asks again.
+// admit asks whether the context's scope may call the plugin, unless the answer is known and
+// no instance of the pool has ended since. So there is a decision on each scope before its
+// first call, even if the plugin already runs for other scopes; a plugin that is denied to all
+// is never started; and one that ended isn't started again on an old answer. A denial doesn't
+// count as a failure of the plugin: the next call asks again.
 func (p *pool) admit(ctx context.Context) error {
 	if p.options.Admit == nil {
 		return nil
@@ -69,8 +69,8 @@ func (s *Scope) isAdmitted(a admission) bool {
 	return s.admitted[a.pool.plugin.Name] == a
 }
 
-// setAdmitted remembers one admission for each plugin: a scope's calls of it are all
-// made in one pool, but where that is replaced.
+// setAdmitted remembers one admission for each plugin: all calls of a scope to a plugin go
+// through one pool, unless that pool is replaced.
 func (s *Scope) setAdmitted(a admission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

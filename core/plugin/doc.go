@@ -1,5 +1,5 @@
-// Package plugin is what runs of the installed plugins: pools of instances, and
-// their supervision. A program has one [Supervisor]; what a call may reach comes
-// with its [Scope]. What is installed, and how an instance runs, are the business of
-// the folders below; a [Driver] is what starts one.
+// Package plugin runs the installed plugins: it has the pools of their instances, and
+// supervises them. A program has one [Supervisor]; each call has a [Scope], which says what it
+// may reach. The packages below install plugins and implement the [Driver]s that start
+// instances.
 package plugin

@@ -15,9 +15,9 @@ type Installed struct {
 	Name string
 	// Version is its package's version.
 	Version string
-	// Kinds are what its package says that it can do, sorted. A plugin that describes
-	// itself has to say the same; one that doesn't, is these. Empty means that it may
-	// be all of them.
+	// Kinds are the kinds that its package declares, sorted. The manifest of a plugin that
+	// describes itself must have the same; a plugin that doesn't has these. Empty means that
+	// it may have all of them.
 	Kinds []sdk.Kind
 	// Extism says that a module is an Extism plug-in, whatever it imports (abi: extism).
 	Extism bool
@@ -25,21 +25,20 @@ type Installed struct {
 	Runtime Runtime
 	// Dir is the folder of its files, which it may read. "" is Path's folder.
 	Dir string
-	// Source is the folder that Dir is a private copy of, which is what messages
-	// name. "" is Dir itself.
+	// Source is the folder that Dir is a private copy of. Messages name it instead of Dir.
+	// "" is Dir itself.
 	Source string
 	// Path is its executable or module; Args follow an executable.
 	Path string
 	Args []string
-	// Digest is the SHA-256 of the file at Path, in hexadecimal; "" where that
-	// isn't known.
+	// Digest is the SHA-256 of the file at Path, in hexadecimal; "" if it isn't known.
 	Digest string
 	// Env holds the NAME=value pairs that it was granted. Nothing else of the
 	// host's environment reaches it.
 	Env []string
 	// Granted is what it may do beyond computing.
 	Granted Capabilities
-	// PlainText turns mutual TLS off, for a subprocess that can't speak it
+	// PlainText turns mutual TLS off, for a subprocess that doesn't support it
 	// (tls: false). Its peer is then checked by the socket's credentials.
 	PlainText bool
 	// Stateful lets a WASM instance keep its memory from one call to the next.
@@ -73,8 +72,8 @@ type Limits struct {
 	// Parallel is how many calls one instance takes at a time. 0 means what its
 	// manifest says, which defaults to 1.
 	Parallel int
-	// MemoryBytes caps the memory of one instance: its data where it is a
-	// process, its linear memory where it is a module. Default 256 MiB for a
+	// MemoryBytes limits the memory of one instance: the data of a process, or the linear
+	// memory of a module. Default 256 MiB for a
 	// process, 64 MiB for a module.
 	MemoryBytes int64
 	// Fuel is how many units of work one call of a module may use. Default 1e9.
@@ -128,9 +127,8 @@ func (l Limits) WithDefaults(r Runtime) Limits {
 
 // Driver starts instances of plugins: as a subprocess, or as a WASM module.
 type Driver interface {
-	// Start starts one instance and reads its manifest. When it fails nothing
-	// is left behind, and the error names the plugin and its root cause, with
-	// the end of what it wrote to stderr.
+	// Start starts one instance and reads its manifest. If it fails, nothing is left behind,
+	// and the error names the plugin and the root cause, with the last lines of its stderr.
 	Start(ctx context.Context, p Installed) (Instance, error)
 }
 
@@ -152,13 +150,13 @@ func (d Drivers) Start(ctx context.Context, p Installed) (Instance, error) {
 // Instance is one running plugin.
 type Instance interface {
 	Caller
-	// Manifest is what the plugin said of itself at its start.
+	// Manifest is the manifest that the plugin returned at its start.
 	Manifest() *sdk.Manifest
-	// Done is closed once the instance is gone, for whatever reason.
+	// Done is closed once the instance has ended, for whatever reason.
 	Done() <-chan struct{}
-	// Cause says why the instance is gone, with the end of its stderr; nil while
-	// it runs and after Close. It is sdk.Exhausted where the driver itself
-	// stopped the plugin for a size, which doesn't count as the plugin's exit.
+	// Cause is why the instance ended, with the last lines of its stderr; nil while it runs
+	// and after Close. It is sdk.Exhausted if the driver ended the instance because it
+	// exceeded a size, which doesn't count as the plugin's exit.
 	Cause() error
 	// Kill ends it at once with all its children, and waits for that. The reason
 	// becomes its Cause.

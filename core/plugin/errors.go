@@ -35,8 +35,8 @@ func WithStartTimeout(ctx context.Context, p *Installed) (context.Context, conte
 	return context.WithTimeoutCause(ctx, p.Limits.StartTimeout, errStartTimeout)
 }
 
-// StartEnded is the error of a start whose context ended: "start_timeout", if the
-// plugin's own limit was why. The hint says what else to do about that.
+// StartEnded is the error of a start whose context ended. Its reason is "start_timeout" if
+// the plugin's own limit ended it; the hint is for that case.
 func StartEnded(ctx context.Context, p *Installed, hint string) error {
 	var e *sdk.Error
 	if errors.Is(context.Cause(ctx), errStartTimeout) {

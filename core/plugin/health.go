@@ -11,13 +11,13 @@ import (
 // a call.
 type InstanceWithHealth interface {
 	Instance
-	// Healthy asks. Its error says what came in place of an answer.
+	// Healthy returns nil if it would answer, and otherwise the error that it got instead.
 	Healthy(ctx context.Context) error
 }
 
-// An idle instance is asked for its health every healthEvery, so that one which
-// hangs is found before a call is: half of the life that counts as stable. It
-// has healthTimeout to answer, which is long for a process that does nothing.
+// The health of an idle instance is checked every healthEvery, half of the life that counts as
+// stable, so that a hanging instance is found before a call meets it. It has healthTimeout to
+// answer, which is long for a process that does nothing.
 const (
 	healthEvery   = stableAfter / 2
 	healthTimeout = 5 * time.Second

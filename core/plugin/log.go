@@ -36,7 +36,7 @@ func (l *LogLine) SetApart() {
 
 // Bounds of a plugin's log.
 const (
-	// MaxLogLine is where a line is cut, in bytes.
+	// MaxLogLine is the length in bytes at which a line is cut.
 	MaxLogLine = 16 << 10
 	// LogLinesPerSecond is how many lines of one writer are kept. More would push out
 	// everybody else's.

@@ -22,14 +22,14 @@ func InstanceEvents() []InstanceEvent {
 	return []InstanceEvent{InstanceStarted, InstanceExited, InstanceKilled}
 }
 
-// tell says what happened to an instance of the pool.
+// tell reports what happened to an instance of the pool.
 func (p *pool) tell(e InstanceEvent) {
 	if p.options.Instances != nil {
 		p.options.Instances(p.plugin.Name, e)
 	}
 }
 
-// said is what a response of any kind says of its call.
+// said is what a response of any kind says about its call.
 type said struct {
 	usage    *sdk.Usage
 	metadata map[string]string

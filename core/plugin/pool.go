@@ -91,7 +91,7 @@ func (p *pool) acquire(ctx context.Context) (*member, error) {
 	}
 }
 
-// withdraw takes a waiter out of the queue, or gives back what it was granted.
+// withdraw removes a waiter from the queue, or returns the instance that it has got.
 func (p *pool) withdraw(w waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,9 +14,9 @@ const minSecret = 4
 // redacted replaces a secret.
 const redacted = "***"
 
-// Redactor cuts the values of a plugin's granted environment variables out of
-// what it writes, so that a careless line doesn't put a key into a log. It can't
-// hide what a plugin disguises. A nil one changes nothing.
+// Redactor removes the values of a plugin's granted environment variables from what the plugin
+// writes, so that a careless line doesn't put a key into a log. It can't find a value that the
+// plugin has encoded. A nil Redactor changes nothing.
 type Redactor struct {
 	secrets  []string // the longest first
 	replacer *strings.Replacer

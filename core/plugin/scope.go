@@ -14,26 +14,26 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Scope is what the calls of one run, or of one other operation, bring along: who
-// they are made for, and what they may reach by that. One [Supervisor] serves any
-// number of scopes at a time, and nothing of one reaches a call of another.
+// Scope belongs to the calls of one run, or of one other operation: it says for whom they are
+// made, and what they may reach. One [Supervisor] serves any number of scopes at a time, and
+// no call sees anything of another's scope.
 //
-// It is carried by the context ([WithScope]), so it goes wherever a call goes: to
-// admission, to the pool, to what the plugin asks of the host, and to the plugins
-// that are called to answer that. A plugin sees nothing of it but its own Env.
+// The context carries it ([WithScope]), so it is known wherever a call goes: at admission, in
+// the pool, when the plugin asks the host for something, and in the plugins that are called
+// for that. A plugin sees nothing of it except its own Env.
 //
 // The fields are set before the first call, and not changed later; Recall may be set
 // while no call is under way. Env holds secrets: a scope is never logged or stored,
 // and prints as its namespace and run. It must not be copied.
 type Scope struct {
-	// Namespace is where the calls are made. It is what admission decides by.
+	// Namespace is the namespace of the calls. Admission decides by it.
 	Namespace string
 	// RunID is the run that makes the calls; "" is none. What plugins ask of the
 	// host is done for this run, whatever they say.
 	RunID string
-	// LLM is the generator behind llm.complete. Its config holds what the operator's
-	// settings say of the endpoint, such as {"llm": {…}}; what a plugin asks is added
-	// to that. Without a plugin's name nothing is completed.
+	// LLM is the generator behind llm.complete. Its config has the operator's settings of the
+	// endpoint, such as {"llm": {…}}, to which a plugin's request is added. If it names no
+	// plugin, llm.complete is refused.
 	LLM core.Target
 	// Recall answers memory.recall. Nil means that there is no memory.
 	Recall core.Recaller
@@ -100,15 +100,15 @@ func (s *Scope) Digest() [sha256.Size]byte {
 	return digest
 }
 
-// environment is what a scope brings for one plugin.
+// environment is the variables that a scope has for one plugin.
 type environment struct {
 	pairs []string // sorted, one for each name
 	// key is derived from the values too: it finds pools, and is never shown.
 	key [sha256.Size]byte
 }
 
-// environment returns what a scope brings for a plugin; without pairs it is the
-// zero value. A nil scope brings nothing.
+// environment returns the variables that a scope has for a plugin; the zero value if it has
+// none, or is nil.
 func (s *Scope) environment(plugin string) environment {
 	if s == nil || len(s.Env[plugin]) == 0 {
 		return environment{}

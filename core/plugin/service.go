@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Services answers what plugins ask of the host. A driver calls it through
+// Services answers what plugins ask the host for. A driver calls it through
 // [Ask], while one of the plugin's calls runs. It must be safe for concurrent
 // use.
 type Services interface {
@@ -23,21 +23,19 @@ type Services interface {
 
 // ServiceRequest is a plugin's request of a host service.
 type ServiceRequest struct {
-	// Plugin is who asks. [Ask] sets it.
+	// Plugin is the plugin that asks. [Ask] sets it.
 	Plugin string
 	// Service is what it asks for.
 	Service Service
 	// RunID is the run of the call during which it asks: the scope's, or else the one
 	// of the call's requests. "" is none.
 	RunID string
-	// Body is what it sent: JSON whose shape is the service's own.
+	// Body is the request: JSON in the form that the service documents.
 	Body json.RawMessage
-	// Redactor removes what the plugin was given in confidence. [Ask] sets it
-	// where it is nil.
+	// Redactor removes the plugin's secrets. [Ask] sets it if it is nil.
 	Redactor *Redactor
-	// Plugins are what the plugin's call was made through, for the calls that answer
-	// it. [Ask] sets it where it is nil, which it stays for a call of an instance that
-	// no [Supervisor] made.
+	// Plugins is what the plugin's call was made through; the answer may need calls of other
+	// plugins. [Ask] sets it if it is nil. It stays nil if no [Supervisor] made the call.
 	Plugins core.Plugins
 }
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Shown is how a message names a path: where the plugin's owner finds it, if it
-// lies in the private copy that is run.
+// Shown is how a message names a path: a path in the private copy that is run becomes the
+// path in the folder that the plugin's owner knows.
 func (p *Installed) Shown(path string) string {
 	if p.Source == "" || p.Dir == "" {
 		return path

@@ -11,18 +11,18 @@ import (
 type Status struct {
 	Plugin string `json:"plugin"`
 	// Environment names the environment that these instances are for: the names of its
-	// variables, never their values, and a number that tells it from others. "" is of
-	// the calls that bring none.
+	// variables, never their values, and a number that tells it from others. "" is for the
+	// calls without one.
 	Environment string `json:"environment,omitempty"`
-	// Version is its package's, where that is known.
+	// Version is its package's version, if that is known.
 	Version string `json:"version,omitempty"`
-	// Manifest is what it said of itself when it last started; nil before that.
+	// Manifest is the manifest of its last start; nil before that.
 	Manifest *sdk.Manifest `json:"manifest,omitempty"`
 	// Instances counts those that run, Starting those that are being started or
 	// wait for the backoff to end.
 	Instances int `json:"instances"`
 	Starting  int `json:"starting"`
-	// Draining counts, where Environment is "", the instances that end with their last
+	// Draining counts, if Environment is "", the instances that end with their last
 	// call: of a version that was replaced, or of an environment that is being closed.
 	Draining int `json:"draining,omitempty"`
 	// Busy counts the calls that instances work on, Waiting those that wait for

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// meter sums up what the host spent for a call: it belongs to the call's usage,
-// so that the run's budget sees it. It is safe for concurrent use.
+// meter sums up what the host spent for a call. That is part of the call's usage, so that the
+// run's budget counts it. It is safe for concurrent use.
 type meter struct {
 	plugins core.Plugins // through which the call is made
 
@@ -19,9 +19,9 @@ type meter struct {
 
 type meterKey struct{}
 
-// serving returns the context of a call of the supervisor's: under it [Charge] counts
-// for that call, and what answers a service finds the supervisor. A call of a plugin
-// during another has its own.
+// serving returns the context of one of the supervisor's calls: with it [Charge] counts for
+// that call, and services find the supervisor. A call that is made during another one has its
+// own.
 func (s *Supervisor) serving(ctx context.Context) (context.Context, *meter) {
 	m := &meter{plugins: s}
 	return context.WithValue(ctx, meterKey{}, m), m
@@ -37,9 +37,8 @@ func Charge(ctx context.Context, u sdk.Usage) {
 	}
 }
 
-// bill adds the sum to the call's first response, whose usage is where says tells.
-// Without a response it becomes the detail "usage" of the first result's error, or of
-// the call's.
+// bill adds the sum to the usage of the call's first response, which says finds. If there is
+// no response, it becomes the detail "usage" of the first result's error, or of the call's.
 func bill[R any](m *meter, results []sdk.Result[R], err error, says func(*R) said) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -52,7 +52,7 @@ func served(t *testing.T) (program func(args ...string) (string, error), url, to
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "reflectory")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "../../cmd/host").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/host").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	data := filepath.Join(dir, "data")

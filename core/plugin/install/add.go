@@ -21,13 +21,13 @@ func installedModes() modes { return modes{dir: 0o755, file: 0o555} }
 
 // AddOptions say how a package is added.
 type AddOptions struct {
-	// Place is the lock that pins it, and where it is copied to.
+	// Place is the lock that pins it, and the folder that it is copied to.
 	Place Place
-	// InPlace uses the folder where it is, which must lie below the lock's.
+	// InPlace uses the package's folder without a copy. It must be below the lock's folder.
 	InPlace bool
 	// Purge deletes the copy that was pinned before, which other locks may pin.
 	Purge bool
-	// Trust says whose packages must be signed. Nil is nobody's.
+	// Trust names the publishers whose packages must be signed. Nil is none.
 	Trust *Trust
 	// Approve is asked before anything is pinned; what it was shown is what gets
 	// pinned. An error of it ends the addition.
@@ -42,7 +42,7 @@ type Request struct {
 	Package *Package
 	// Before is what the lock pins under the name so far; nil is nothing.
 	Before *Locked
-	// Signer is the key that signed it; "" where the trust file names none.
+	// Signer is the key that signed it; "" if the trust file names none.
 	Signer string
 	// Files are the SHA-256 of its files.
 	Files map[string]string
@@ -112,7 +112,7 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 	}
 	p.Folder = o.Place.folder(l)
 	if !o.InPlace {
-		if err := settle(folder, p.Folder); err != nil {
+		if err := moveIntoPlace(folder, p.Folder); err != nil {
 			return nil, err
 		}
 	}
@@ -256,8 +256,8 @@ func (o AddOptions) approve(ctx context.Context, p *Plugin) error {
 	return nil
 }
 
-// settle puts a staged copy where it belongs, also over an older one.
-func settle(staged, folder string) error {
+// moveIntoPlace moves a staged copy to its folder, and replaces an older one.
+func moveIntoPlace(staged, folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return copyFailed(folder, err)
 	}

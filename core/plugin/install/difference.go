@@ -13,7 +13,7 @@ import (
 
 // Difference is a file of a package that isn't as the lock pins it.
 type Difference struct {
-	// File is its name in the package, Path where it lies.
+	// File is its name in the package, and Path its path.
 	File string `json:"file"`
 	Path string `json:"path"`
 	// Want and Got are digests; "" is no file.
@@ -67,7 +67,7 @@ func (p *Plugin) remedy() string {
 	return "if you trust what is there now, pin it"
 }
 
-// compareNames finds the files that were added or are gone.
+// compareNames finds the files that were added or removed.
 func (p *Plugin) compareNames(names []string) (found differs) {
 	for _, name := range names {
 		if p.Locked.Files[name] == "" {

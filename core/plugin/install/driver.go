@@ -44,7 +44,7 @@ func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Package.lies(instance.Manifest()); err != nil {
+	if err := p.Package.contradictions(instance.Manifest()); err != nil {
 		instance.Kill(err)
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func Describe(ctx context.Context, p *Plugin, tempDir string, next plugin.Driver
 	return instance.Close()
 }
 
-// lies compares what a plugin says of itself with its plugin.yaml.
-func (p *Package) lies(m *sdk.Manifest) error {
+// contradictions compares a plugin's manifest with its plugin.yaml.
+func (p *Package) contradictions(m *sdk.Manifest) error {
 	var found []string
 	differ := func(what, says, pinned string) {
 		if says != pinned {
@@ -85,7 +85,7 @@ func (p *Package) lies(m *sdk.Manifest) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return sdk.Errorf(sdk.Invalid, "manifest_mismatch", "plugin %s lies in its manifest, by its %s: %s", p.Name, PackageFile, strings.Join(found, "; ")).
+	return sdk.Errorf(sdk.Invalid, "manifest_mismatch", "the manifest of plugin %s contradicts its %s: %s", p.Name, PackageFile, strings.Join(found, "; ")).
 		WithHint("make %s and what the plugin describes agree", PackageFile).
 		WithDetail("plugin", p.Name).WithDetail("differences", found)
 }

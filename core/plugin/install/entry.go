@@ -143,7 +143,7 @@ func (p *Package) checkEntries(files map[string]string) error {
 	return nil
 }
 
-// systemFolders are where system programs are looked for: the PATH that plugins
+// systemFolders are the folders in which system programs are searched: the PATH that plugins
 // are started with.
 func systemFolders() []string { return []string{"/usr/local/bin", "/usr/bin", "/bin"} }
 

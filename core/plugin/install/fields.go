@@ -27,7 +27,7 @@ const (
 	maxProcesses         = 1024
 )
 
-// Bounds of a file in YAML: nobody writes more by hand.
+// Bounds of a YAML file: more than anybody writes by hand.
 const (
 	maxYAMLBytes = 64 << 10
 	maxYAMLDepth = 20
@@ -53,7 +53,7 @@ func (r *reader) parse(text []byte) *document.Node {
 // written: 1.10 is a version. Null is an empty one.
 func isScalar(n *document.Node) bool { return n.Kind != document.Mapping && n.Kind != document.List }
 
-// kindOf names what a node is, where the types of scalars don't count.
+// kindOf names the kind of a node, whatever the type of a scalar.
 func kindOf(n *document.Node) string {
 	if isScalar(n) {
 		return "a single value"
@@ -93,7 +93,7 @@ func (r *reader) form(n *document.Node, what string, form *regexp.Regexp, hint s
 	return text
 }
 
-// oneOf is one of some words; the first where the value is absent.
+// oneOf is one of some words; the first one if the value is absent.
 func (r *reader) oneOf(n *document.Node, what string, words ...string) string {
 	text := r.text(n, what)
 	if text == "" || slices.Contains(words, text) {

@@ -142,7 +142,7 @@ func (f *folder) copy(ctx context.Context, to *os.Root, m modes) (digests, error
 	return f.each(ctx, names, func(name string) (string, int64, error) { return f.copyFile(name, to, m) })
 }
 
-// each takes the files in turn, within the bound of a whole package.
+// each calls a function for each file in turn, up to the size limit of a package.
 func (f *folder) each(ctx context.Context, names []string, take func(name string) (string, int64, error)) (digests, error) {
 	files, total := make(digests, len(names)), int64(0)
 	for _, name := range names {

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Place is a lock and where its plugins are.
+// Place is a lock and the folder of its plugins.
 type Place struct {
 	// Label says whose lock it is, for listings, such as "project".
 	Label string
@@ -23,7 +23,7 @@ type Place struct {
 	Repair string
 }
 
-// folder is where a pinned plugin's files are.
+// folder is the folder of a pinned plugin's files.
 func (p Place) folder(l *Locked) string {
 	if l.Path != "" {
 		return filepath.Join(filepath.Dir(p.Lock), filepath.FromSlash(l.Path))

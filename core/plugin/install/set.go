@@ -20,7 +20,7 @@ type Options struct {
 	Dev []string
 	// Trust says whose packages must be signed. If nil, no package must be.
 	Trust *Trust
-	// TempDir is where private copies are made. The users that plugins run as must be
+	// TempDir is the folder for private copies. The users that plugins run as must be
 	// able to enter it. Default the system's.
 	TempDir string
 	// Warn is called for each unlocked plugin that is used. If nil, nothing is called.
@@ -32,7 +32,7 @@ type Plugin struct {
 	Name, Version string
 	// Place is the lock that pins it; a plugin in development has none.
 	Place Place
-	// Folder is where its files are.
+	// Folder is the folder of its files.
 	Folder string
 	// Package is its plugin.yaml; nil if there is a Problem.
 	Package *Package

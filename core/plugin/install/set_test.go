@@ -177,7 +177,7 @@ func TestAPluginThatLiesOfItselfIsEnded(t *testing.T) {
 			w.add()
 			d := &driver{manifest: tt.manifest}
 			err := start(t, w.open(), d)
-			wantError(t, err, sdk.Invalid, "manifest_mismatch", "plugin acme/judge lies in its manifest", tt.want)
+			wantError(t, err, sdk.Invalid, "manifest_mismatch", "the manifest of plugin acme/judge contradicts its plugin.yaml", tt.want)
 			if d.killed == nil {
 				t.Error("it still runs")
 			}

@@ -24,7 +24,7 @@ const (
 	maxRead = 16 << 20
 	// maxLine bounds a line: a message and its fields, each escaped.
 	maxLine = 8 * plugin.MaxLogLine
-	// followEvery is how often a file is looked at for new lines.
+	// followEvery is how often a file is checked for new lines.
 	followEvery = 200 * time.Millisecond
 )
 

@@ -27,7 +27,7 @@ type Options struct {
 	Redactor *plugin.Redactor
 	// Tag, if set, adds the run that a line belongs to.
 	Tag func(*plugin.LogLine)
-	// Sink takes the lines, one at a time.
+	// Sink gets the lines, one at a time.
 	Sink func(plugin.LogLine)
 	// Now is the clock of the lines.
 	Now func() time.Time

@@ -19,7 +19,7 @@ type Options struct {
 	Network func(endpoints []string) (Dialer, error)
 	// PlainText turns mutual TLS off. The socket's folder is private either way.
 	PlainText bool
-	// TempDir is where private folders are made. Default [TempDir].
+	// TempDir is the folder for private folders. Default [TempDir].
 	TempDir string
 	// Grace is how long an instance may take to end when it is closed. Default 2 s.
 	Grace time.Duration

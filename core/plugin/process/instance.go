@@ -108,7 +108,7 @@ func (i *instance) Manifest() *sdk.Manifest { return i.client.Manifest() }
 // removed.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
-// Cause says why the instance is gone.
+// Cause is why the instance ended; nil while it runs and after Close.
 func (i *instance) Cause() error {
 	select {
 	case <-i.done:

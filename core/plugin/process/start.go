@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// drainTime is how long the rest of the output is read after the process's
-	// end, where something else holds the other end of a pipe.
+	// drainTime is how long the rest of the output is read after the end of the process, in
+	// case another process still has the other end of a pipe.
 	drainTime = 200 * time.Millisecond
 	// exitTime is how long a process whose stream ended gets to end by itself,
-	// so that its status and last words become the cause.
+	// so that its exit status and last lines become the cause.
 	exitTime = 500 * time.Millisecond
-	// lookEvery is how often a plugin is looked at, with its temporary folder: a
-	// disk takes some GB a second at most, and an ordinary plugin costs 0.2 ms.
+	// lookEvery is how often a plugin and its temporary folder are checked: a disk takes a few
+	// GB a second at most, and a check of an ordinary plugin takes 0.2 ms.
 	lookEvery = time.Second
 )
 
@@ -49,7 +49,7 @@ func (i *instance) environment(handshake []string) []string {
 	return env
 }
 
-// start brings the instance up. The caller ends it when that takes too long.
+// start starts the instance. The caller ends it if that takes too long.
 func (i *instance) start(ctx context.Context) error {
 	defer close(i.started)
 	network, address, err := i.negotiate()
@@ -109,7 +109,7 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	i.outputs.Go(i.watch)
 	go i.supervise()
 	// A pipe holds far more than the message, so this doesn't wait for a reader.
-	// A process that is gone already is seen elsewhere.
+	// A process that has ended already is noticed elsewhere.
 	_, _ = p.stdin.Write(hello)
 	return nil
 }

@@ -46,7 +46,7 @@ func (h *Host) cache(ctx context.Context, r plugin.ServiceRequest, q *sdk.CacheR
 		if !h.cacheOf(ctx, r.Plugin).put(q.Key, q.Value) {
 			return nil, sdk.Errorf(sdk.Exhausted, "cache_value_too_large", "a value of %d bytes doesn't fit into the cache of plugin %s, which has %d",
 				len(q.Value), r.Plugin, h.options.CacheBytes).
-				WithHint("cache what is smaller")
+				WithHint("cache smaller values")
 		}
 		return new(sdk.CacheResponse), nil
 	}
@@ -82,7 +82,7 @@ func (h *Host) dropOldest() {
 	delete(h.caches, oldest)
 }
 
-// cache keeps one plugin's values, the least recently used going first. It is
+// cache keeps one plugin's values, and drops the least recently used first. It is
 // safe for concurrent use.
 type cache struct {
 	limit int
@@ -116,7 +116,7 @@ func (c *cache) get(key string) (json.RawMessage, bool) {
 	return at.Value.(*entry).value, true
 }
 
-// put keeps a value, and reports whether it can fit at all.
+// put keeps a value, and reports whether it is small enough to be kept at all.
 func (c *cache) put(key string, value json.RawMessage) bool {
 	e := &entry{key, value}
 	if e.cost() > c.limit {

@@ -51,7 +51,7 @@ func model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (cor
 	return target, nil
 }
 
-// modelTime is how much of a call's time the model has, where the settings don't
+// modelTime is how much of a call's time the model gets, if the settings don't
 // say: all but a tenth, in which the plugin can still make something of a late or
 // missing answer, and isn't ended with the model.
 func modelTime(left time.Duration) time.Duration { return left - left/10 }

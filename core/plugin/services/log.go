@@ -46,7 +46,7 @@ func (h *Host) admit(name string) (dropped int, ok bool) {
 	return rate.Admit(h.options.Now())
 }
 
-// Close tells of log lines that were dropped at the very end. It is idempotent.
+// Close reports log lines that were dropped at the end. It is idempotent.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

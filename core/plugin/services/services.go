@@ -20,7 +20,7 @@ import (
 
 // Options set up a [Host]. The zero value of each field is its default.
 type Options struct {
-	// Log takes the plugins' log lines. It must be safe for concurrent use.
+	// Log gets the plugins' log lines. It must be safe for concurrent use.
 	// Default is to drop them.
 	Log func(plugin.LogLine)
 	// CacheBytes is how much of each plugin's values is kept for one scope. Default

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// What is in the folder of [Options.CacheDir], and in a compiler's folder.
+// The files in the folder of [Options.CacheDir], and in a compiler's folder.
 const (
 	codeFolder     = "code"     // wazero's: machine code
 	modulesFolder  = "modules"  // rewritten modules, by digest and kind of machine
@@ -36,16 +36,16 @@ type readyModule struct {
 	code []byte
 }
 
-// codeFile is a file of machine code. It is looked at before it is loaded: the engine
-// would compile the module itself where the file is gone, and its own checksum leaves
-// out where functions begin.
+// codeFile is a file of machine code. It is checked before it is loaded: if it were missing,
+// the engine would compile the module itself, and the engine's own checksum doesn't cover
+// the offsets of functions.
 type codeFile struct {
 	Name string `json:"name"` // below the folder of machine code
 	Size int64  `json:"size"`
 	Sum  string `json:"sum"` // its SHA-256
 }
 
-// openCache makes the folders that are missing.
+// openCache creates the folders that are missing.
 func (d *Driver) openCache() error {
 	d.cache = d.options.CacheDir
 	if d.cache == "" {
@@ -61,7 +61,7 @@ func (d *Driver) openCache() error {
 			return err
 		}
 	}
-	sweepWork(d.cache, d.options.Now(), 2*d.options.Compile.Wall)
+	removeStaleWork(d.cache, d.options.Now(), 2*d.options.Compile.Wall)
 	var err error
 	if d.compiled, err = wazero.NewCompilationCacheWithDir(code); err != nil {
 		return err
@@ -72,9 +72,9 @@ func (d *Driver) openCache() error {
 	return err
 }
 
-// privateDir makes sure of a folder that nobody else may enter. What is in it is run
-// as this program's own code, so one that another user owns or may have written to is
-// refused: a checksum says nothing where both it and what it is of were put there.
+// privateDir creates a folder that no other user may enter, or checks one. Its files are run
+// as this program's own code, so a folder that another user owns or can write to is refused:
+// whoever can write the code can write a checksum that fits.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -127,7 +127,7 @@ func readReady(path string) (*readyModule, error) {
 	return ready, nil
 }
 
-// write writes what readReady reads.
+// write writes the file that readReady reads.
 func (m *readyModule) write(path string) error {
 	m.Sum = hexDigest(m.code)
 	header, err := json.Marshal(m)
@@ -167,14 +167,14 @@ func (d *Driver) modulePath(key moduleKey) string {
 	return filepath.Join(d.cache, modulesFolder, name)
 }
 
-// machine names what machine code depends on: how modules are rewritten, the
-// engine's version, and the processor. Where a folder was copied from another
-// machine, or the program is another one, modules are compiled again.
+// machine names what machine code depends on: how modules are rewritten, the engine's
+// version, and the processor. If a folder was copied from another machine, or the program
+// changed, modules are compiled again.
 var machine = sync.OnceValue(func() string {
 	return hexDigest(fmt.Appendln(nil, rewriteVersion, engineVersion(), runtime.GOOS, runtime.GOARCH, cpu.X86, cpu.ARM64))[:16]
 })
 
-// engineVersion is wazero's, as the build noted it.
+// engineVersion is wazero's version, as recorded in the build.
 func engineVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -186,8 +186,8 @@ func engineVersion() string {
 	return ""
 }
 
-// writeWhole writes a file that is there as a whole or not at all, as far as a
-// crash of the program goes. After one of the machine its checksum tells.
+// writeWhole writes a file atomically, so that a crash of the program leaves all of it or
+// nothing. After a crash of the machine its checksum shows whether it is whole.
 func writeWhole(path string, parts ...[]byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// Modules are compiled in a process of their own, the compiler: this program,
-// started again (see compiler_child.go). What a stranger's module makes an engine
-// do can't be foreseen from its size: 60 KB took 151 s, 16 KB took 7 GB, and an
-// engine can't be stopped from within its process. So the host never validates
-// nor compiles: it hands over the module's path and digest, waits, and takes the
-// compiled code from a folder:
+// Modules are compiled in a process of their own, the compiler: this program, started again
+// (see compiler_child.go). How much an engine has to do for a stranger's module doesn't
+// follow from its size: one of 60 KB took 151 s, one of 16 KB took 7 GB, and an engine can't
+// be stopped from within its process. So the host neither validates nor compiles a module: it
+// passes on the module's path and digest, waits, and takes the compiled code from a folder:
 //
 //	host                                   compiler
 //	start itself, order on its stdin ─►    limits of its own; read, hash, scan, validate,
@@ -31,16 +30,16 @@ import (
 //	move the files to the cache  ◄─        reply on its stdout, exit
 //	load: no function is compiled
 //
-// The end of its standard input ends it, and so does the end of the host.
+// It ends when its standard input ends, which is also when the host ends.
 
 // CompileLimits bound the compilation of one module. The zero value of each field
 // is its default.
 type CompileLimits struct {
-	// CPU is the time that its process may compute, on all processors together,
+	// CPU is the processor time that its process may use, on all processors together,
 	// rounded up to seconds. Default 30 s: a Go guest takes 4 to 12.
 	CPU time.Duration
-	// Wall is how long it may take. Default 10 min: CPU is the limit that
-	// counts, except on a machine that doesn't let it compute.
+	// Wall is how long it may take. Default 10 min: CPU is the limit that is meant to be
+	// met first, except on a machine that is too busy to let the compiler run.
 	Wall time.Duration
 	// MemoryBytes is the memory of its process. Default 1 GiB; a Go guest takes 120
 	// MB.
@@ -71,23 +70,23 @@ func (l CompileLimits) withDefaults() CompileLimits {
 	return l
 }
 
-// compileOrder is what the compiler is to do.
+// compileOrder tells the compiler what to do.
 type compileOrder struct {
 	Path   string `json:"path"`   // of the module
 	Digest string `json:"digest"` // its SHA-256
 	Extism bool   `json:"extism"` // it is an Extism plug-in, whatever it imports
 	Folder string `json:"folder"` // where the results go
-	// Inspect leaves the compilation out: only what the module is is wanted.
+	// Inspect leaves the compilation out: only a description of the module is wanted.
 	Inspect bool          `json:"inspect,omitempty"`
 	Limits  CompileLimits `json:"limits"`
 }
 
-// compileReply is what it says at its end. What it made is in the folder.
+// compileReply is its answer at its end. The files that it made are in the folder.
 type compileReply struct {
 	Error *abi.Error `json:"error,omitempty"`
 }
 
-// maxReply bounds what is kept of each of the compiler's streams, in bytes.
+// maxReply is how many bytes are kept of each of the compiler's output streams.
 const maxReply = 64 << 10
 
 // runCompiler starts the compiler and waits for its end.
@@ -130,11 +129,11 @@ func runCompiler(ctx context.Context, o compileOrder) error {
 	if err == nil && json.Unmarshal(stdout.Bytes(), &reply) == nil {
 		return replyError(reply)
 	}
-	return o.Limits.passed(timed, cmd.ProcessState, stderr.Bytes())
+	return o.Limits.exceeded(timed, cmd.ProcessState, stderr.Bytes())
 }
 
-// headBuffer keeps the begin of what is written to it, and takes the rest too:
-// who writes must not be held up.
+// headBuffer keeps the first bytes that are written to it, and discards the rest, so that
+// the writer is never held up.
 type headBuffer struct{ bytes.Buffer }
 
 func (b *headBuffer) Write(p []byte) (int, error) {
@@ -149,8 +148,8 @@ func replyError(r compileReply) error {
 	return r.Error.SDK()
 }
 
-// ownProgram is the path of what runs here. Linux has a name for it that holds
-// where the file was replaced meanwhile.
+// ownProgram is the path of the running program. Linux has a path for it that stays right
+// even if the file is replaced meanwhile.
 func ownProgram() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -158,8 +157,8 @@ func ownProgram() (string, error) {
 	return os.Executable()
 }
 
-// passed says which limit a compiler passed that ended without a reply.
-func (l CompileLimits) passed(ctx context.Context, state *os.ProcessState, stderr []byte) error {
+// exceeded says which limit a compiler exceeded that ended without a reply.
+func (l CompileLimits) exceeded(ctx context.Context, state *os.ProcessState, stderr []byte) error {
 	used, killed := state.UserTime()+state.SystemTime(), state.ExitCode() < 0
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -176,10 +175,9 @@ func (l CompileLimits) passed(ctx context.Context, state *os.ProcessState, stder
 	return e.WithDetail("stderr", string(stderr))
 }
 
-// crashed reports whether it was Go's runtime that ended the compiler, and not a
-// panic. What it can't have is memory: where the system refuses that, the runtime
-// crashes in one of many ways. It is for what the compiler's own look at its memory
-// was too slow for.
+// crashed reports whether Go's runtime ended the compiler, other than by a panic. That is
+// taken as a lack of memory: if the system refuses memory, the runtime crashes in one of many
+// ways. It is needed when memory grows faster than the compiler checks it.
 func crashed(state *os.ProcessState, stderr []byte) bool {
 	const runtimeStatus = 2
 	return state.ExitCode() == runtimeStatus && !bytes.HasPrefix(stderr, []byte("panic:"))
@@ -196,10 +194,10 @@ func compilerFailed(format string, args ...any) *sdk.Error {
 	return e.WithHint("see whether this system lets a program start itself and make files in its folder for temporary files")
 }
 
-// workFolder begins the names of the folders in which compilers work.
+// workFolder is the prefix of the names of the folders in which compilers work.
 const workFolder = "compile-"
 
-// compileApart has a module compiled into the cache, and returns it.
+// compileApart has a compiler compile a module into the cache, and returns it.
 func (d *Driver) compileApart(ctx context.Context, path string, key moduleKey) (*readyModule, error) {
 	select {
 	case d.compilers <- struct{}{}:
@@ -217,7 +215,7 @@ func (d *Driver) compileApart(ctx context.Context, path string, key moduleKey) (
 	}
 	ready, err := readReady(filepath.Join(folder, moduleFile))
 	if err == nil {
-		err = d.adopt(folder, key, ready)
+		err = d.moveToCache(folder, key, ready)
 	}
 	if err != nil {
 		return nil, cacheFailed(err)
@@ -225,8 +223,8 @@ func (d *Driver) compileApart(ctx context.Context, path string, key moduleKey) (
 	return ready, nil
 }
 
-// adopt moves what a compiler made to where it is looked for.
-func (d *Driver) adopt(folder string, key moduleKey, ready *readyModule) error {
+// moveToCache moves the files that a compiler made into the cache.
+func (d *Driver) moveToCache(folder string, key moduleKey, ready *readyModule) error {
 	for _, code := range ready.Code {
 		if !filepath.IsLocal(code.Name) {
 			return errStale
@@ -244,9 +242,9 @@ func cacheFailed(err error) *sdk.Error {
 		WithHint("see whether its disk is full, and whether it belongs to you")
 }
 
-// sweepWork removes the folders of compilers whose host was killed. One that is
-// older than any compiler may get belongs to none.
-func sweepWork(cache string, now time.Time, oldest time.Duration) {
+// removeStaleWork removes the folders of compilers whose host was killed: those that are
+// older than any compiler may become.
+func removeStaleWork(cache string, now time.Time, oldest time.Duration) {
 	entries, _ := os.ReadDir(cache) // what can't be looked at can't be removed
 	for _, e := range entries {
 		info, err := e.Info()

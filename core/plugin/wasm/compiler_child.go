@@ -27,9 +27,8 @@ import (
 // compiler of one module.
 const compilerVariable = "REFLECTORY_MODULE_COMPILER"
 
-// Why an init: as with the sandbox's launcher, there is then no call that a
-// program which embeds the driver could forget, test binaries included. It never
-// returns in a compiler.
+// It is an init, as with the sandbox's launcher, so that a program which embeds the driver
+// has no call to forget, test binaries included. It never returns in a compiler.
 func init() {
 	if os.Getenv(compilerVariable) != "" {
 		os.Exit(compilerMain(os.Stdin, os.Stdout))
@@ -54,7 +53,7 @@ func compilerMain(stdin io.Reader, stdout io.Writer) int {
 	err = limitSelf(o.Limits)
 	go watchMemory(o.Limits.MemoryBytes / 4 * 3)
 	if err == nil {
-		err = o.carryOut(context.Background())
+		err = o.runOrder(context.Background())
 	}
 	if errors.Is(err, syscall.ENOMEM) {
 		err = limitPassed("memory", fmt.Sprintf("took more than %d MiB of memory", o.Limits.MemoryBytes>>20))
@@ -65,15 +64,15 @@ func compilerMain(stdin io.Reader, stdout io.Writer) int {
 	return 0
 }
 
-// The statuses of a compiler that took too much memory, or too much processor time.
+// The exit codes of a compiler that took too much memory or processor time.
 const (
 	exitMemory = 12
 	exitCPU    = 24
 )
 
-// watchMemory ends the compiler when Go's runtime holds so many bytes, a quarter
-// below what the system lets it have: a program in Go that the system refuses
-// memory crashes in one of many ways.
+// watchMemory ends the compiler when Go's runtime holds so many bytes, which is a quarter
+// below the limit that the system enforces: a Go program crashes in one of many ways when
+// the system refuses it memory.
 func watchMemory(most int64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	for range time.Tick(memoryInterval) {
@@ -83,13 +82,13 @@ func watchMemory(most int64) {
 	}
 }
 
-// memoryInterval is how often the compiler looks at its memory. Go takes some 1
-// GB/s, so that 10 MB can come in between.
+// memoryInterval is how often the compiler checks its memory. Go allocates about 1 GB/s, so
+// that about 10 MB can be added between two checks.
 const memoryInterval = 10 * time.Millisecond
 
-// carryOut makes the files of an order.
-func (o compileOrder) carryOut(ctx context.Context) error {
-	// The collector works harder from here on, before the limit is there.
+// runOrder makes the files of an order.
+func (o compileOrder) runOrder(ctx context.Context) error {
+	// From here on the collector works harder, before the limit is met.
 	debug.SetMemoryLimit(o.Limits.MemoryBytes / 2)
 	original, err := readModule(o.Path, o.Digest)
 	if err != nil {
@@ -103,7 +102,7 @@ func (o compileOrder) carryOut(ctx context.Context) error {
 		if err := o.compile(ctx, ready); err != nil {
 			return err
 		}
-		if err := o.rehearse(ctx, ready, len(original)); err != nil {
+		if err := o.tryLoading(ctx, ready, len(original)); err != nil {
 			return err
 		}
 	}
@@ -130,11 +129,11 @@ func (o compileOrder) compile(ctx context.Context, ready *readyModule) error {
 	})
 }
 
-// rehearse loads what was compiled as the host will, and refuses what would cost
-// it too much: what it allocates for that, its code, and the module itself. A
-// module is decoded and validated again whenever it is loaded, and keeps 80 bytes
-// of each function, so that 2 MB of empty ones take 80 MB.
-func (o compileOrder) rehearse(ctx context.Context, ready *readyModule, size int) error {
+// tryLoading loads the compiled module as the host will, and refuses one that would take too
+// much memory there: for loading, for its code and for the module itself. A module is decoded
+// and validated again whenever it is loaded, and 80 bytes are kept for each function, so that
+// 2 MB of empty functions take 80 MB.
+func (o compileOrder) tryLoading(ctx context.Context, ready *readyModule, size int) error {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err := compileInto(ctx, filepath.Join(o.Folder, codeFolder), ready); err != nil {

@@ -4,8 +4,8 @@ package wasm
 
 import "syscall"
 
-// limitSelf has nothing to set here: the scan, a process of its own and the time
-// that it may take are what bounds a compilation.
+// limitSelf sets nothing on this system: a compilation is bounded by the scan, by its own
+// process and by its time limit.
 func limitSelf(CompileLimits) error { return nil }
 
 func ownGroup() *syscall.SysProcAttr { return nil }

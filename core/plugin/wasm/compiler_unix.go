@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// cpuGrace is how many seconds of processor time it has to say that it passed the
-// limit of that, until the system ends it.
+// cpuGrace is how many seconds of processor time it has to report that it exceeded that
+// limit, before the system ends it.
 const cpuGrace = 2
 
-// limitSelf puts the process under its limits. The system tells it where it passes that
-// of processor time, and refuses it memory beyond the other, upon which Go's runtime
-// ends it. On Linux it is also the first that the system ends where the machine's memory
-// is short.
+// limitSelf sets the limits of the process. The system sends it a signal when it exceeds its
+// processor time, and refuses memory beyond the other limit, upon which Go's runtime ends it.
+// On Linux it is also the first process that the system ends when the machine runs out of
+// memory.
 func limitSelf(l CompileLimits) error {
 	seconds := uint64((l.CPU + time.Second - 1) / time.Second)
 	if raceDetector { // which computes for longer
 		seconds *= 10
 	}
-	// What the system counts for this limit isn't what it reports of a process at its
-	// end, by seconds on a busy machine. So the process says itself which limit it was.
+	// On a busy machine the processor time that the system counts for this limit differs by
+	// seconds from what it reports at the end of a process. So the process itself reports
+	// which limit it exceeded.
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, syscall.SIGXCPU)
 	go func() {
@@ -40,7 +41,7 @@ func limitSelf(l CompileLimits) error {
 	if raceDetector { // which maps its own memory, without end
 		return nil
 	}
-	// Elsewhere than on Linux this counts less: what is mapped doesn't.
+	// On other systems than Linux this bounds less: mapped memory doesn't count.
 	if err := setLimit(syscall.RLIMIT_DATA, uint64(l.MemoryBytes), uint64(l.MemoryBytes)); err != nil {
 		return compilerFailed("limit its memory: %w", err)
 	}
@@ -57,5 +58,5 @@ func setLimit(resource int, soft, hard uint64) error {
 	return syscall.Setrlimit(resource, &now)
 }
 
-// ownGroup keeps the terminal's signals away: the host decides.
+// ownGroup keeps the terminal's signals from it: the host decides when it ends.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

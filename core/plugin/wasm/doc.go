@@ -8,7 +8,7 @@
 //
 // # Guests
 //
-// What a module exports and imports says how it is spoken to: [KindReactor],
+// How a module is called follows from its exports and imports: [KindReactor],
 // [KindExtism] or [KindCommand]; package abi holds the messages. An Extism
 // plug-in that exports none of evaluate, generate and correct is called by the
 // function that its config names:
@@ -27,28 +27,27 @@
 //
 // # No call leaks to the next
 //
-// Unless a plugin is stateful, each call begins from the same state: that after
-// its config was prepared in a new instance. Where the survey of the module
-// shows that its linear memory, its globals and the host's own streams are all
-// of its state, that state is kept as a [snapshot], shared by all instances, and
-// put back before a call: pages are compared and copied where they differ. A
-// module that can change its tables or drop its segments gets a new instance for
-// each call, and so does one with isolation: call.
+// Unless a plugin is stateful, each call begins from the same state: the state after its
+// config was prepared in a new guest. If its linear memory, its globals and the host's
+// streams are all the state that a module has, as an analysis of it shows, that state is
+// kept as a [snapshot], shared by all instances, and restored before each call: pages are
+// compared, and copied where they differ. A module that can change its tables or drop its
+// segments gets a new guest for each call, and so does a plugin with isolation: call.
 //
 // # Pure
 //
-// A guest sees no files, no environment and no network that it wasn't granted.
-// Its clock begins at 2022-01-01T00:00:00Z in every new instance, goes on by a
-// microsecond at each reading and by what the guest sleeps, which takes no time;
-// its random bytes come from a fixed seed. So the same bytes get the same
-// answer, which is kept on disk for modules that can reach nothing else.
+// A guest sees no files, no environment and no network that it wasn't granted. Its clock
+// begins at 2022-01-01T00:00:00Z in every new guest, and advances by a microsecond at each
+// reading and by the time that the guest sleeps, which returns at once. Its random bytes come
+// from a fixed seed. So the same bytes get the same answer, which is cached on disk for
+// modules that depend on nothing else.
 //
 // # Fuel
 //
 // A metered module counts what it executes (package fuel). The host refills in
 // slices of 100,000 units, about 0.1 ms, and looks at the deadline each time. A
-// module that can't be metered runs with wazero's own checks, which cost more,
-// and has no fuel limit; [Info] says why. What a call used is in the metadata of
-// its first response, as "fuel". Time that the host spends on what a guest asks of
-// it is no fuel, but counts for the deadline.
+// module that can't be metered runs with wazero's own checks, which cost more, and has no
+// fuel limit; [Info] says why. The fuel that a call used is in the metadata of its first
+// response, as "fuel". Time that the host spends on a guest's questions costs no fuel, but
+// counts towards the deadline.
 package wasm

@@ -17,29 +17,28 @@ import (
 
 // Options set up a [Driver]. The zero value of each field is its default.
 type Options struct {
-	// CacheDir is a private folder (0700) for compiled code and verdicts, which
-	// are trusted as they lie there. "" is a temporary one, until Close, and no
-	// verdicts.
+	// CacheDir is a private folder (0700) for compiled code and verdicts, which are
+	// trusted. "" is a temporary folder until Close, and no verdicts are kept.
 	CacheDir string
 	// Compile bounds the compilation of each module, in a process of its own.
 	Compile CompileLimits
 	// VerdictCacheBytes bounds the verdicts on disk. Default 64 MiB;
 	// a negative value keeps none.
 	VerdictCacheBytes int64
-	// RecycleCalls and RecycleAge bound how many calls a warm instance takes and
-	// for how long, so that nothing in it builds up. Defaults 10,000 and 10 min.
+	// RecycleCalls and RecycleAge bound how many calls a guest serves and for how long, so
+	// that nothing in it builds up. Defaults 10,000 and 10 min.
 	RecycleCalls int
 	RecycleAge   time.Duration
-	// Log takes what plugins write, line by line. Default is to drop it.
+	// Log gets what plugins write, line by line. By default it is discarded.
 	Log func(plugin.LogLine)
 	// Expressions compiles the verdicts in the configs of Extism plug-ins. Nil means
 	// that such configs are refused.
 	Expressions core.ValueExpressions
-	// Services answers what plugins ask of the host. Nil means that there are none.
+	// Services answers what plugins ask the host for. Nil means that there are none.
 	Services plugin.Services
-	// Resolver finds the addresses of names that plugins reach. Default the system's.
+	// Resolver finds the addresses of hosts that plugins connect to. Default the system's.
 	Resolver guard.Resolver
-	// Now is the clock of ages and log lines; no guest sees it. Default the system's.
+	// Now is the clock for ages and log lines; no guest sees it. Default the system's.
 	Now func() time.Time
 }
 
@@ -91,21 +90,21 @@ type Driver struct {
 
 var _ plugin.Driver = (*Driver)(nil)
 
-// settleVersion has wazero look up its own version. It does so when the first
-// cache or runtime is made, and keeps it without a lock: two drivers that begin
-// at once would race.
-var settleVersion = sync.OnceFunc(func() {
+// initVersion has wazero look up its own version. Otherwise wazero does so when the first
+// cache or runtime is made, and stores it without a lock, so that two drivers that begin at
+// the same time would race.
+var initVersion = sync.OnceFunc(func() {
 	ctx := context.Background()
 	_ = wazero.NewRuntime(ctx).Close(ctx) // nothing runs in it
 })
 
-// maxCompilers is how many compilers run at a time: each may take all processors,
-// and the memory of its limit.
+// maxCompilers is how many compilers run at a time: each may use all processors and as much
+// memory as its limit allows.
 const maxCompilers = 2
 
 // New returns a driver. The error is about its folder.
 func New(o Options) (*Driver, error) {
-	settleVersion()
+	initVersion()
 	d := &Driver{
 		options: o.withDefaults(), runtimes: map[class]wazero.Runtime{}, loads: map[moduleKey]*load{},
 		compilers: make(chan struct{}, maxCompilers),
@@ -154,8 +153,8 @@ func (d *Driver) start(ctx context.Context, p plugin.Installed) (*instance, erro
 	return nil, err
 }
 
-// checkSize refuses a module whose instances hold more than the plugin may, before
-// they have any linear memory.
+// checkSize refuses a module whose instances would exceed the plugin's memory limit even
+// without any linear memory.
 func checkSize(p plugin.Installed, info Info) error {
 	if info.InstanceBytes <= p.Limits.MemoryBytes {
 		return nil
@@ -165,9 +164,9 @@ func checkSize(p plugin.Installed, info Info) error {
 		WithHint("raise limits.memory in its plugin.yaml, or build it with smaller tables")
 }
 
-// Compile compiles a plugin's module into the cache, as installing it does, so
-// that its first start is quick, and says what it is. It refuses what could never
-// start.
+// Compile compiles a plugin's module into the cache, as installing a plugin does, so that
+// its first start is quick, and returns what the module is. It refuses a module that could
+// never start.
 func (d *Driver) Compile(ctx context.Context, p plugin.Installed) (Info, error) {
 	if err := checkGrants(p); err != nil {
 		return Info{}, err
@@ -183,8 +182,8 @@ func (d *Driver) Compile(ctx context.Context, p plugin.Installed) (Info, error) 
 	return m.info, nil
 }
 
-// Close frees what was compiled, and ends compilers that still run. Its instances
-// must be gone. It is idempotent.
+// Close frees the compiled modules, and ends compilers that still run. Its instances must
+// have ended. It is idempotent.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true

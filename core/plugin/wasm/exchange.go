@@ -10,32 +10,32 @@ import (
 	"github.com/reflectory/reflectory/sdk/check"
 )
 
-// taker reads a reply, which is valid only then, and the fuel that it took. It
-// says whether the reply may be kept for equal calls.
-type taker func(reply []byte, fuel int64) (keep bool, err error)
+// replyReader reads a reply, which is valid until it returns, and the fuel that the call
+// used. It reports whether the reply may be cached for equal calls.
+type replyReader func(reply []byte, fuel int64) (keep bool, err error)
 
-// exchange makes one call: from what is kept of an equal one, or on a guest.
-func (i *instance) exchange(ctx context.Context, r *request, take taker) error {
+// exchange makes one call: it is answered from the cache of equal calls, or by a guest.
+func (i *instance) exchange(ctx context.Context, r *request, read replyReader) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, i.plugin.Limits.Timeout)
 		defer cancel()
 	}
-	if err := i.enter(ctx); err != nil {
+	if err := i.acquire(ctx); err != nil {
 		return err
 	}
-	defer i.leave()
+	defer i.release()
 	if len(r.config.JSON) == 0 {
 		r.config.JSON = []byte("{}")
 	}
 	if r.op == abi.OpPrepare && i.keepsConfigs() {
-		_, err := i.ready(ctx, r) // which prepares
+		_, err := i.guestFor(ctx, r) // which prepares
 		return err
 	}
 	key, keeps := i.verdictKey(r)
 	if keeps {
 		if reply, fuel, ok := i.driver.verdicts.get(key); ok {
-			_, err := take(reply, fuel)
+			_, err := read(reply, fuel)
 			return err
 		}
 	}
@@ -43,18 +43,18 @@ func (i *instance) exchange(ctx context.Context, r *request, take taker) error {
 	if err != nil {
 		return err
 	}
-	keep, err := take(reply, fuel)
+	keep, err := read(reply, fuel)
 	if keep && keeps && (fuel == 0 || fuel >= worthKeeping) {
 		i.driver.verdicts.put(key, reply, fuel)
 	}
-	return errors.Join(err, i.settle(ctx))
+	return errors.Join(err, i.afterCall(ctx))
 }
 
-// try makes the call on a guest that is ready for it, and once more where a
-// guest that keeps its state has forgotten the config.
+// try makes the call on a guest that has the config, and a second time if a stateful guest
+// answers that it no longer has it.
 func (i *instance) try(ctx context.Context, r *request) ([]byte, int64, error) {
 	for first := true; ; first = false {
-		g, err := i.ready(ctx, r)
+		g, err := i.guestFor(ctx, r)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -76,39 +76,40 @@ func forgotten(reply []byte) bool {
 	return sdk.ReasonOf(err) == "config_unknown"
 }
 
-// ask makes one call on a guest, whatever its state is.
+// ask makes one call on a guest, in the state that it has.
 func (i *instance) ask(ctx context.Context, g *guest, r *request) ([]byte, error) {
 	g.ctx, g.emit, g.emitted, g.asked, g.runID = ctx, r.emit, 0, 0, r.runID
 	g.state = nil
 	g.calls++
 	g.meter.begin(i.plugin.Limits.Fuel)
-	reply, err := i.speaker.speak(g, r)
+	reply, err := i.protocol.call(g, r)
 	if err != nil {
 		return nil, i.failed(ctx, err)
 	}
 	return reply, nil
 }
 
-// settle does what is left after a reply was read.
-func (i *instance) settle(ctx context.Context) error {
+// afterCall frees the reply of a stateful guest, and closes a guest that can be neither
+// restored nor used again.
+func (i *instance) afterCall(ctx context.Context) error {
 	switch g := i.guest; {
 	case g == nil || i.restores():
-		return nil // it is put back before the next call
+		return nil // it is restored before the next call
 	case i.plugin.Stateful:
 		if err := g.free(); err != nil {
 			return i.failed(ctx, err)
 		}
 		return nil
 	}
-	i.drop()
+	i.closeGuest()
 	return nil
 }
 
-// keepsConfigs reports whether configs are prepared in a guest and named by
-// their digest afterwards. Other guests are sent them whole each time.
+// keepsConfigs reports whether a config is prepared in a guest once and named by its digest
+// afterwards. Other guests are sent the whole config with each call.
 func (i *instance) keepsConfigs() bool { return i.module.info.Kind == KindReactor }
 
-// restores reports whether a guest's state is put back before each call.
+// restores reports whether a guest's state is restored before each call.
 func (i *instance) restores() bool { return i.module.info.Restorable && !i.plugin.Stateful }
 
 // keyOf names the state in which a request is to be made.
@@ -120,8 +121,8 @@ func (i *instance) keyOf(ctx context.Context, r *request) snapshotKey {
 	return key
 }
 
-// baseKey names the state of a new instance. One that may ask the host has such a
-// state for each kind of scope, since what it was answered is part of it.
+// baseKey names the state of a new guest. If it may ask the host, it has one such state per
+// scope, since the host's answers are part of it.
 func (i *instance) baseKey(ctx context.Context) snapshotKey {
 	key := snapshotKey{owner: i.owner}
 	if len(i.plugin.Granted.Host) > 0 {
@@ -130,17 +131,17 @@ func (i *instance) baseKey(ctx context.Context) snapshotKey {
 	return key
 }
 
-// ready returns a guest in the state in which a request is to be made.
-func (i *instance) ready(ctx context.Context, r *request) (*guest, error) {
+// guestFor returns a guest in the state in which a request must be made.
+func (i *instance) guestFor(ctx context.Context, r *request) (*guest, error) {
 	key := i.keyOf(ctx, r)
 	if i.restores() {
 		return i.restored(ctx, key, r)
 	}
-	if i.guest != nil && (!i.plugin.Stateful || i.worn(i.guest)) {
-		i.drop()
+	if i.guest != nil && (!i.plugin.Stateful || i.mustRecycle(i.guest)) {
+		i.closeGuest()
 	}
 	if i.guest == nil {
-		if err := i.begin(ctx); err != nil {
+		if err := i.startGuest(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -155,8 +156,8 @@ func (i *instance) ready(ctx context.Context, r *request) (*guest, error) {
 	return g, nil
 }
 
-// begin makes a new guest, initialised.
-func (i *instance) begin(ctx context.Context) error {
+// startGuest makes a new guest and initialises it.
+func (i *instance) startGuest(ctx context.Context) error {
 	g, err := i.newGuest(ctx)
 	if err != nil {
 		return i.failed(ctx, err)
@@ -168,42 +169,42 @@ func (i *instance) begin(ctx context.Context) error {
 	return nil
 }
 
-// worn reports whether a guest has done enough.
-func (i *instance) worn(g *guest) bool {
+// mustRecycle reports whether a guest has served its calls or its time, see [Options].
+func (i *instance) mustRecycle(g *guest) bool {
 	o := &i.driver.options
 	return g.calls >= o.RecycleCalls || o.Now().Sub(g.born) >= o.RecycleAge
 }
 
-// restored returns a guest in the state of a snapshot, which is made if there is
+// restored returns a guest in the state of a snapshot, and makes the snapshot if there is
 // none yet.
 func (i *instance) restored(ctx context.Context, key snapshotKey, r *request) (*guest, error) {
 	snap := i.module.snapshots.get(key)
 	if snap == nil {
-		return i.reach(ctx, key, r)
+		return i.makeSnapshot(ctx, key, r)
 	}
-	if g := i.guest; g != nil && !i.plugin.Isolated && !i.worn(g) && g.restore(snap) {
+	if g := i.guest; g != nil && !i.plugin.Isolated && !i.mustRecycle(g) && g.restore(snap) {
 		return g, nil
 	}
-	i.drop()
+	i.closeGuest()
 	g, err := i.newGuest(ctx)
 	if err != nil {
 		return nil, i.failed(ctx, err)
 	}
 	i.guest = g
 	if !g.restore(snap) {
-		i.drop()
-		return nil, sdk.Errorf(sdk.Internal, "restore_failed", "plugin %s: a new instance has other memory than its first", i.plugin.Name).
+		i.closeGuest()
+		return nil, sdk.Errorf(sdk.Internal, "restore_failed", "plugin %s: the memory of a new instance differs from the memory of its first one", i.plugin.Name).
 			WithHint("this is a defect of the host; report it")
 	}
 	return g, nil
 }
 
-// reach brings a guest into a state for the first time, and keeps a snapshot.
-func (i *instance) reach(ctx context.Context, key snapshotKey, r *request) (*guest, error) {
+// makeSnapshot brings a guest into a state for the first time, and keeps a snapshot of it.
+func (i *instance) makeSnapshot(ctx context.Context, key snapshotKey, r *request) (*guest, error) {
 	base := i.baseKey(ctx)
 	if key == base {
-		i.drop()
-		if err := i.begin(ctx); err != nil {
+		i.closeGuest()
+		if err := i.startGuest(ctx); err != nil {
 			return nil, err
 		}
 	} else {
@@ -231,7 +232,7 @@ func (i *instance) prepare(ctx context.Context, g *guest, r *request) error {
 	return err
 }
 
-// describe asks the plugin what it is.
+// describe asks the plugin for its manifest.
 func (i *instance) describe(ctx context.Context) error {
 	return i.exchange(ctx, &request{op: abi.OpDescribe}, func(b []byte, _ int64) (bool, error) {
 		if len(b) > check.MaxManifest {

@@ -38,10 +38,10 @@ func (i *instance) failed(ctx context.Context, err error) error {
 
 // cutShort is a call that the host has ended.
 func (i *instance) cutShort(ctx context.Context, reason error) error {
-	i.drop()
+	i.closeGuest()
 	switch {
 	case i.life.Err() != nil:
-		return i.gone()
+		return i.endedError()
 	case errors.Is(reason, context.DeadlineExceeded):
 		<-ctx.Done() // the guest's own look at the clock may come first
 		return i.callEnded(context.DeadlineExceeded)
@@ -55,7 +55,7 @@ func (i *instance) cutShort(ctx context.Context, reason error) error {
 
 // exited is a guest that ended by its own doing.
 func (i *instance) exited(how string, err error) error {
-	i.drop()
+	i.closeGuest()
 	i.output.Flush()
 	tail, headline := i.logs.End()
 	message := "plugin " + i.plugin.Name + " " + how

@@ -84,7 +84,7 @@ func boundary(t *testing.T, i *instance, what string, size int) func() {
 	r := &request{op: abi.OpEvaluate, config: benchConfig(what), items: []json.RawMessage{[]byte(`{"output":"` + strings.Repeat("words and ", size/10) + `"}`)}}
 	return func() {
 		g.meter.begin(i.plugin.Limits.Fuel)
-		if _, err := i.speaker.speak(g, r); err != nil {
+		if _, err := i.protocol.call(g, r); err != nil {
 			t.Error(err)
 		}
 	}

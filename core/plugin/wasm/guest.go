@@ -37,24 +37,24 @@ type guest struct {
 	// emit takes pieces of the output that the call under way generates.
 	emit func(item int, piece string)
 	life context.Context
-	// within is what the engine gets: it leads host functions here.
-	within context.Context
+	// engineCtx is the context that the engine gets: host functions find the guest in it.
+	engineCtx context.Context
 
 	born  time.Time
 	calls int
 	// prepared are the configs that it was sent, where it keeps its state from
 	// call to call.
 	prepared map[snapshotKey]bool
-	// state is the snapshot that its state is; nil once it has run.
+	// state is the snapshot that it was restored to; nil once it has run.
 	state *snapshot
 
-	runID   string    // of the call under way, if the plugin may know of runs
-	emitted int       // bytes that the call under way has emitted
-	asked   int       // questions that it has put to the host
-	placing bool      // whether alloc is being called
-	stack   [4]uint64 // parameters and results
-	scratch []byte    // the request
-	reply   uint64    // where it is: see abi.Pack
+	runID      string    // of the call under way, if the plugin may know of runs
+	emitted    int       // bytes that the call under way has emitted
+	asked      int       // questions that it has put to the host
+	allocating bool      // whether alloc is being called
+	stack      [4]uint64 // parameters and results
+	scratch    []byte    // the request
+	reply      uint64    // where it is: see abi.Pack
 }
 
 type guestKey struct{}
@@ -64,8 +64,8 @@ func guestOf(ctx context.Context) *guest { return ctx.Value(guestKey{}).(*guest)
 // newGuest makes an instance whose own initialisation hasn't run yet.
 func (i *instance) newGuest(ctx context.Context) (*guest, error) {
 	g := &guest{plugin: &i.plugin, module: i.module, instance: i, ctx: ctx, life: i.life, born: i.driver.options.Now(), prepared: map[snapshotKey]bool{}}
-	g.within = context.WithValue(context.Background(), guestKey{}, g)
-	g.streams = streams{worldly: newWorldly(), stdout: i.output, stderr: i.output}
+	g.engineCtx = context.WithValue(context.Background(), guestKey{}, g)
+	g.streams = streams{ambient: newAmbient(), stdout: i.output, stderr: i.output}
 	if i.module.info.Kind == KindExtism {
 		g.kernel = newKernel(i.plugin.Limits.MemoryBytes)
 	}
@@ -89,7 +89,7 @@ func (i *instance) newGuest(ctx context.Context) (*guest, error) {
 	return g, nil
 }
 
-// anonymous runs nothing of its own accord, and may exist many times.
+// anonymous starts no function by itself, and may be instantiated many times.
 var anonymous = wazero.NewModuleConfig().WithName("").WithStartFunctions()
 
 // initialize runs what a toolchain wants to be run once, before anything else.
@@ -105,9 +105,9 @@ func (g *guest) initialize() error {
 		if _, err := g.invoke(f); err != nil {
 			return err
 		}
-		break // the first calls the second
+		break // the first one calls the second itself
 	}
-	// Haskell's runtime system is started apart.
+	// Haskell's runtime system has a start function of its own.
 	f := g.mod.ExportedFunction("hs_init")
 	if g.kernel == nil || f == nil || len(f.Definition().ParamTypes()) != 2 {
 		return nil
@@ -116,35 +116,35 @@ func (g *guest) initialize() error {
 	return err
 }
 
-// invoke calls a function, and returns its first result. The guest may call the
-// host meanwhile, and the host invoke another function: the stack is free once
-// the engine has the parameters.
+// invoke calls a function, and returns its first result. Meanwhile the guest may call the
+// host and the host may invoke another function: the engine has read the parameters by then,
+// so that the stack can be used again.
 func (g *guest) invoke(f api.Function, params ...uint64) (uint64, error) {
 	stack := g.stack[:]
 	copy(stack, params)
 	var err error
 	if g.module.info.Metered {
-		err = f.CallWithStack(g.within, stack)
+		err = f.CallWithStack(g.engineCtx, stack)
 	} else {
 		err = g.run(func(ctx context.Context) error { return f.CallWithStack(ctx, stack) })
 	}
 	return stack[0], err
 }
 
-// run runs something of the guest. A metered guest looks at the end of its call
-// itself; for others the engine does, which needs one context for all ends.
+// run runs code of the guest. A metered guest checks by itself whether its call must end.
+// For others the engine does, and needs one context for all reasons.
 func (g *guest) run(f func(context.Context) error) error {
 	if g.module.info.Metered {
-		return f(g.within)
+		return f(g.engineCtx)
 	}
-	ctx, cancel := g.outside()
+	ctx, cancel := g.hostContext()
 	defer cancel()
 	return f(context.WithValue(ctx, guestKey{}, g))
 }
 
-// outside is the context of what the host does for the guest: it ends with the
-// call or with the instance, whichever is first.
-func (g *guest) outside() (context.Context, context.CancelFunc) {
+// hostContext is the context of the host's work for the guest. It ends with the call or
+// with the instance, whichever is first.
+func (g *guest) hostContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(g.ctx)
 	stop := context.AfterFunc(g.life, func() { cancel(context.Cause(g.life)) })
 	return ctx, func() { stop(); cancel(nil) }
@@ -162,19 +162,19 @@ func (g *guest) bytes(ptr, size uint32, what string) ([]byte, error) {
 	return b, nil
 }
 
-// place puts a message into the guest's memory, where the guest says.
-func (g *guest) place(b []byte) (ptr uint32, err error) {
-	if g.placing { // its alloc calls the host, which can't be answered without alloc
+// copyIn copies a message into memory that the guest allocates.
+func (g *guest) copyIn(b []byte) (ptr uint32, err error) {
+	if g.allocating { // its alloc calls the host, which can't be answered without alloc
 		return 0, check.ResponseInvalid("%s calls the host", abi.ExportAlloc)
 	}
-	g.placing = true
+	g.allocating = true
 	at, err := g.invoke(g.alloc, uint64(len(b)))
-	g.placing = false
+	g.allocating = false
 	if err != nil {
 		return 0, err
 	}
 	if uint32(at) == 0 {
-		return 0, sdk.Errorf(sdk.Exhausted, "guest_memory_exhausted", "plugin %s has no room for a message of %d bytes", g.plugin.Name, len(b)).
+		return 0, sdk.Errorf(sdk.Exhausted, "guest_memory_exhausted", "plugin %s has no memory left for a message of %d bytes", g.plugin.Name, len(b)).
 			WithHint("send less in one call, or raise limits.memory in its plugin.yaml")
 	}
 	room, err := g.bytes(uint32(at), uint32(len(b)), "the room that "+abi.ExportAlloc+" gave")
@@ -187,8 +187,8 @@ func (g *guest) place(b []byte) (ptr uint32, err error) {
 
 func (g *guest) close() { _ = g.mod.Close(context.Background()) }
 
-// trapHeadline is the part of an engine's error that says most: what follows on
-// the engine's own words, which for a start function name its index first.
+// trapHeadline is the useful part of an engine's error: what follows the engine's prefix,
+// which for a start function names its index first.
 func trapHeadline(err error) string {
 	line := firstLine(err.Error())
 	if _, trap, ok := strings.Cut(line, "wasm error: "); ok {

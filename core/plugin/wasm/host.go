@@ -61,7 +61,7 @@ func answer[R any](g *guest, response *R, failure error) uint64 {
 	if g.alloc == nil { // its start function runs, before anything can be called
 		panic(stopped{check.ResponseInvalid("it calls the host before it has started")})
 	}
-	ptr, err := g.place(b)
+	ptr, err := g.copyIn(b)
 	if e, ok := errors.AsType[*sdk.Error](err); ok {
 		panic(stopped{e})
 	}
@@ -88,7 +88,7 @@ func hostHTTP(g *guest, stack []uint64) {
 // fetch makes an HTTP request for the guest, within what it was granted. An end
 // of the call ends the guest's call.
 func (g *guest) fetch(r guard.Request) (*guard.Response, error) {
-	ctx, cancel := g.outside()
+	ctx, cancel := g.hostContext()
 	defer cancel()
 	r.Header = r.Header.Clone()
 	res, err := g.instance.network.Do(ctx, r, g.plugin.Limits.MessageBytes/2) // base64 and a header come on top
@@ -126,7 +126,7 @@ func (g *guest) serve(req abi.ServiceRequest) (json.RawMessage, error) {
 	if len(req.Body) > check.MaxHostBytes {
 		return nil, check.HostCallTooLarge(sdk.Service(req.Service), len(req.Body), check.MaxHostBytes)
 	}
-	ctx, cancel := g.outside()
+	ctx, cancel := g.hostContext()
 	defer cancel()
 	response, err := plugin.Ask(ctx, g.instance.driver.options.Services, g.plugin, plugin.ServiceRequest{
 		Service: plugin.Service(req.Service), RunID: g.runID, Body: req.Body,

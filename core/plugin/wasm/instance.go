@@ -12,15 +12,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// instance is one running plugin: a place for one call at a time. The guest in
-// it comes and goes: it is replaced where its memory grew, its age or its number
-// of calls is reached, or a call of it was cut short by the host. A guest that
-// traps, exits or uses up its fuel ends the instance.
+// instance is one running plugin, which serves one call at a time. Its guest is replaced
+// when its memory has grown, when it has reached its age or number of calls, or when the
+// host cut a call short. A guest that traps, exits or uses up its fuel ends the instance.
 type instance struct {
 	driver   *Driver
 	plugin   plugin.Installed
 	module   *module
-	speaker  speaker
+	protocol protocol
 	network  *guard.Dialer
 	owner    string // see snapshotKey
 	pure     bool
@@ -28,16 +27,16 @@ type instance struct {
 	logs     *logs.Log
 	output   *logs.Writer
 
-	// idle holds a token while no call runs. The goroutine that took it may touch guest.
+	// idle holds a token while no call runs. Only the goroutine that took it may use guest.
 	idle  chan struct{}
 	guest *guest
 
 	life context.Context
 	end  context.CancelCauseFunc // the first reason is the cause
-	done chan struct{}           // closed by the goroutine that has the token of idle
+	done chan struct{}           // closed by the goroutine that holds the token
 }
 
-// errEnded is the cause of an end that was asked for.
+// errEnded is the cause when Close ended the instance.
 var errEnded = errors.New("closed")
 
 func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
@@ -56,28 +55,28 @@ func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
 		idle:  make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	i.output = logs.NewWriter(i.logs)
-	i.speaker = speakerOf(m.info)
+	i.protocol = protocolOf(m.info)
 	i.life, i.end = context.WithCancelCause(context.Background())
 	i.idle <- struct{}{}
 	return i, nil
 }
 
-// checkGrants refuses what no guest gets.
+// checkGrants refuses grants that WASM guests can't have.
 func checkGrants(p plugin.Installed) error {
 	if len(p.Granted.FS) == 0 {
 		return nil
 	}
-	return sdk.Errorf(sdk.Incompatible, "capability_unsupported", "plugin %s was granted files (%s), which WASM guests don't get", p.Name, strings.Join(p.Granted.FS, ", ")).
+	return sdk.Errorf(sdk.Incompatible, "capability_unsupported", "plugin %s was granted files (%s), which WASM guests can't use", p.Name, strings.Join(p.Granted.FS, ", ")).
 		WithHint("take fs out of its plugin.yaml, and pass what it has to read in its config")
 }
 
-// Manifest is what the plugin said of itself at its start.
+// Manifest is the manifest that the plugin returned at its start.
 func (i *instance) Manifest() *sdk.Manifest { return i.manifest }
 
-// Done is closed once the guest's memory is given back.
+// Done is closed once the guest's memory has been freed.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
-// Cause says why the instance is gone.
+// Cause is why the instance ended; nil while it runs and after Close.
 func (i *instance) Cause() error {
 	if !i.ended() {
 		return nil
@@ -101,7 +100,7 @@ func (i *instance) Close() error {
 	select {
 	case <-i.idle:
 		i.end(errEnded)
-		i.leave()
+		i.release()
 	case <-i.done:
 	case <-grace.C:
 		i.end(errEnded)
@@ -114,46 +113,46 @@ func (i *instance) Close() error {
 // for processes.
 const closeGrace = 2 * time.Second
 
-// finish waits until no call runs, and gives everything back. The instance's
-// life must have ended, so a call under way ends at its next slice.
+// finish waits until no call runs, and frees everything. The instance's life must have
+// ended, so that a call under way ends at its next slice of fuel.
 func (i *instance) finish() {
 	select {
 	case <-i.idle:
-		i.leave()
+		i.release()
 	case <-i.done:
 	}
 }
 
-// drop gives the guest up.
-func (i *instance) drop() {
+// closeGuest closes the guest, if there is one. The next call gets a new one.
+func (i *instance) closeGuest() {
 	if i.guest != nil {
 		i.guest.close()
 		i.guest = nil
 	}
 }
 
-// enter waits until no call runs. The caller must leave.
-func (i *instance) enter(ctx context.Context) error {
+// acquire waits until no call runs. The caller must release.
+func (i *instance) acquire(ctx context.Context) error {
 	select {
 	case <-i.idle:
 	case <-ctx.Done():
 		return i.callEnded(ctx.Err())
 	case <-i.life.Done():
-		return i.gone()
+		return i.endedError()
 	}
 	if i.life.Err() != nil {
 		i.idle <- struct{}{}
-		return i.gone()
+		return i.endedError()
 	}
 	return nil
 }
 
-// leave lets the next call in. If the instance's life has ended, so does the
-// instance, and everything is given back first.
-func (i *instance) leave() {
+// release lets the next call begin. If the instance's life has ended, it frees everything
+// first and closes done.
+func (i *instance) release() {
 	i.output.Flush()
 	if i.life.Err() != nil && !i.ended() {
-		i.drop()
+		i.closeGuest()
 		i.logs.Flush()
 		close(i.done)
 	}
@@ -169,8 +168,8 @@ func (i *instance) ended() bool {
 	}
 }
 
-// gone is the error of a call that finds the instance ended.
-func (i *instance) gone() error {
+// endedError is the error of a call on an instance that has ended.
+func (i *instance) endedError() error {
 	cause := context.Cause(i.life)
 	switch {
 	case sdk.ReasonOf(cause) == "plugin_exited":
@@ -183,7 +182,7 @@ func (i *instance) gone() error {
 	return e
 }
 
-// callEnded describes the end of a call's context.
+// callEnded is the error of a call whose context ended.
 func (i *instance) callEnded(cause error) error {
 	e := sdk.Errorf(sdk.Cancelled, "", "the call of plugin %s was cancelled", i.plugin.Name)
 	if errors.Is(cause, context.DeadlineExceeded) {

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/check"
 )
 
-// Plug-ins that nobody wrote for this host can judge all the same: an expression
-// in the step's config makes a verdict of what they output.
+// Plug-ins that weren't written for this host can judge too: an expression in the step's
+// config turns their output into a verdict.
 
 // compileVerdict compiles a config's verdict.
 func compileVerdict(g *guest, source string) (core.ValueExpression, error) {
@@ -28,8 +28,8 @@ func compileVerdict(g *guest, source string) (core.ValueExpression, error) {
 	return x, nil
 }
 
-// judge makes the JSON of a verdict of an output, which the expression sees as
-// the value that its JSON is, or as text where it isn't JSON.
+// judge returns the JSON of the verdict on an output. The expression gets the output's value
+// if it is JSON, and its text otherwise.
 func (c *plainConfig) judge(ctx context.Context, output []byte) ([]byte, error) {
 	var value any = string(output)
 	if check.JSON(output) == nil {
@@ -55,8 +55,8 @@ func (c *plainConfig) judge(ctx context.Context, output []byte) ([]byte, error) 
 	return text, nil
 }
 
-// verdictOf is what an expression gives as a verdict: whether the output is valid,
-// or a verdict's own fields. Without a score it is 1 or 0.
+// verdictOf turns the result of an expression into a verdict: it is either whether the
+// output is valid, or a verdict's fields. If there is no score, it is 1 or 0.
 func verdictOf(result any) (map[string]any, error) {
 	score := map[bool]float64{true: 1}
 	switch v := result.(type) {
@@ -72,6 +72,6 @@ func verdictOf(result any) (map[string]any, error) {
 		}
 		return v, nil
 	}
-	return nil, sdk.Errorf(sdk.Invalid, "verdict_failed", "the verdict in the config gives neither true or false nor a verdict").
+	return nil, sdk.Errorf(sdk.Invalid, "verdict_failed", "the verdict in the config must give true, false or an object with the field valid").
 		WithHint(`write a condition, such as "output.count > 3", or {"valid": …, "score": …, "feedback": …}`)
 }

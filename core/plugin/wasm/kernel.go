@@ -40,7 +40,7 @@ func newKernel(limit int64) *kernel {
 	return k
 }
 
-// reset frees all blocks. The arena is kept; a block is cleared when it is allocated.
+// reset frees all blocks. The arena stays allocated; a block is cleared when it is allocated.
 func (k *kernel) reset() {
 	k.arena = append(k.arena[:0], make([]byte, firstOffset)...)
 	clear(k.blocks)
@@ -60,7 +60,7 @@ func (k *kernel) begin(input []byte, config map[string]string, keepVars bool) {
 	k.input = block{k.put(input), uint64(len(input))}
 }
 
-// alloc returns a cleared block; 0 if it has no bytes.
+// alloc returns a cleared block; 0 for a block of no bytes.
 func (k *kernel) alloc(n uint64) uint64 {
 	if n == 0 {
 		return 0

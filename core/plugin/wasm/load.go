@@ -20,10 +20,10 @@ import (
 // pageBytes is WebAssembly's unit of memory.
 const pageBytes = 64 << 10
 
-// maxPages is a 32-bit memory as a whole.
+// maxPages is the whole of a 32-bit memory.
 const maxPages = 1 << 16
 
-// class is what modules of one runtime share: wazero sets both per runtime.
+// class holds what wazero sets per runtime: modules of one class share a runtime.
 type class struct {
 	pages   uint32
 	metered bool
@@ -33,7 +33,7 @@ type class struct {
 type moduleKey struct {
 	digest string
 	pages  uint32
-	extism bool // it is an Extism plug-in, whatever it imports
+	extism bool // it is treated as an Extism plug-in, whatever it imports
 }
 
 // module is a compiled module, and what is known of it.
@@ -45,16 +45,16 @@ type module struct {
 	snapshots *snapshots
 }
 
-// load is a module that is being compiled, or is.
+// load is a module that is being compiled or has been.
 type load struct {
 	done   chan struct{} // closed once the rest is set
 	module *module
 	err    error
 }
 
-// load returns a plugin's compiled module. What is compiled is what was hashed:
-// the compiler looks at the digest again. A failure that follows from the module
-// is remembered; any other is reported to those who waited for it, and forgotten.
+// load returns a plugin's compiled module. The compiler checks the digest again, so that it
+// compiles exactly what was hashed. A failure that the module itself causes is remembered;
+// any other is reported to the callers that waited, and the next call tries again.
 func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) {
 	digest, err := digestOf(p)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) 
 	case <-l.done:
 		return l.module, l.err
 	case <-ctx.Done():
-		return nil, plugin.StartEnded(ctx, &p, "its module is still being compiled: try again, compiling goes on; plugin add compiles it ahead")
+		return nil, plugin.StartEnded(ctx, &p, "its module is still being compiled, which goes on: try again later; adding a plugin compiles it in advance")
 	}
 }
 
@@ -96,8 +96,8 @@ func (d *Driver) claim(key moduleKey, path string) (*load, error) {
 	return l, nil
 }
 
-// digestOf is the SHA-256 of a plugin's module, which has to be what was installed.
-// The host never holds the module itself.
+// digestOf is the SHA-256 of a plugin's module, which must be the installed one. The host
+// never holds the module in memory.
 func digestOf(p plugin.Installed) (string, error) {
 	digest, err := hashFile(p.Path)
 	if e, ok := errors.AsType[*sdk.Error](err); ok {
@@ -135,8 +135,8 @@ func hashFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// compile makes a module ready for instances: from the cache, into which it is
-// compiled first where it isn't there.
+// compile makes a module ready for instances: it takes it from the cache, and has it
+// compiled into the cache first if it isn't there.
 func (d *Driver) compile(key moduleKey, path string) (*module, error) {
 	ctx := d.life
 	ready, err := d.fetchModule(key)
@@ -151,7 +151,7 @@ func (d *Driver) compile(key moduleKey, path string) (*module, error) {
 	}
 	compiled, err := r.CompileModule(ctx, ready.code) // loads the machine code
 	if err != nil {
-		_ = os.Remove(d.modulePath(key)) // it may be what is wrong
+		_ = os.Remove(d.modulePath(key)) // the cached file may be damaged
 		return nil, moduleInvalid(err)
 	}
 	return &module{
@@ -176,14 +176,14 @@ func (d *Driver) runtime(ctx context.Context, c class) (wazero.Runtime, error) {
 	return r, nil
 }
 
-// features are what modules may use: WebAssembly 2.0, and what wazero 1.12 has
-// beyond that.
+// features are what modules may use: WebAssembly 2.0, and the extensions that wazero 1.12
+// supports.
 const features = api.CoreFeaturesV2 | experimental.CoreFeaturesThreads | experimental.CoreFeaturesTailCall |
 	experimental.CoreFeaturesExtendedConst | experimental.CoreFeaturesExceptionHandling |
 	experimental.CoreFeaturesTypedFunctionReferences
 
-// config is a runtime's. Machine code depends on metered and on nothing else of
-// the class.
+// config configures a runtime of the class. Machine code depends on metered and on nothing
+// else of the class.
 func (c class) config(cache wazero.CompilationCache) wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().
 		WithCoreFeatures(features).

@@ -6,26 +6,26 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// linear is a guest's linear memory. A large one lies in room that is reserved
-// for all that it may become, where the system has that, so growing copies
-// nothing; and it can shrink, which WebAssembly's own can't.
+// linear is a guest's linear memory. If the system supports it, the address space of a
+// large one is reserved up to its maximum, so that growing copies nothing. It can also
+// shrink, which WebAssembly's own memory can't.
 type linear struct {
 	room     []byte
 	max      uint64
-	reserved bool   // room is mapped, not Go's, and max long
-	size     uint64 // as the engine knows it
+	reserved bool   // room is mapped rather than from Go's heap, and has max bytes
+	size     uint64 // that the engine was given
 	fixed    bool   // it may not move
-	forced   uint64 // the size that the engine is given next, whatever it asks for
-	shown    *image // what is mapped at the begin of room; nil is nothing
+	forced   uint64 // if not 0, the size that the engine is given next, whatever it asks for
+	shown    *image // what is mapped at the start of room; nil is nothing
 }
 
-// allocate is the engine's way to a memory.
+// allocate is how the engine gets a memory.
 func (g *guest) allocate(_, most uint64) experimental.LinearMemory {
 	g.linear = &linear{max: most, fixed: g.module.info.Shared}
 	return g.linear
 }
 
-// Reallocate gives the memory a size; nil says that there is no room.
+// Reallocate changes the size of the memory. Nil means that it can't have that size.
 func (m *linear) Reallocate(size uint64) []byte {
 	if m.forced > 0 {
 		size = m.forced
@@ -40,7 +40,7 @@ func (m *linear) Reallocate(size uint64) []byte {
 	return m.room[:size:size]
 }
 
-// enlarge makes more room, by a copy.
+// enlarge makes more room, and copies the memory into it.
 func (m *linear) enlarge(size uint64) {
 	old := m.room
 	if size >= imageFrom || m.fixed {
@@ -56,7 +56,7 @@ func (m *linear) enlarge(size uint64) {
 	copy(m.room, old[:m.size])
 }
 
-// Free gives the room back. Nothing may look at the memory any more.
+// Free frees the room. The memory must not be used afterwards.
 func (m *linear) Free() {
 	if m.reserved {
 		release(m.room)
@@ -64,12 +64,12 @@ func (m *linear) Free() {
 	m.room = nil
 }
 
-// clearFrom makes everything from a size on zero, as fresh memory is.
+// clearFrom sets everything from a size on to zero, as in new memory.
 func (m *linear) clearFrom(size uint64) {
 	if m.size <= size {
 		return
 	}
-	plain := min(max(size, m.imageSize()), m.size) // what an image covers would come back
+	plain := min(max(size, m.imageSize()), m.size) // discarded pages of an image would come back
 	clear(m.room[size:plain])
 	if tail := m.room[plain:m.size]; !m.reserved || len(tail) < imageFrom || !discard(tail) {
 		clear(tail)
@@ -88,8 +88,8 @@ func (m *linear) imageSize() uint64 {
 // copying or clearing.
 const imageFrom = 256 << 10
 
-// resize brings the guest's memory to a size, and reports whether that is its
-// size now. To shrink, the engine is made to ask for more and is given less.
+// resize changes the size of the guest's memory, and reports whether it has that size now.
+// To shrink it, the engine is made to ask for one more page and is given less.
 func (g *guest) resize(size uint32) bool {
 	now := g.memory.Size()
 	switch {
@@ -107,7 +107,7 @@ func (g *guest) resize(size uint32) bool {
 // framePage is the unit in which memories are compared, copied and kept.
 const framePage = 4 << 10
 
-// zeroPage is what a page of fresh memory holds.
+// zeroPage is a page of new memory.
 var zeroPage = make([]byte, framePage)
 
 func isZero(page []byte) bool { return bytes.Equal(page, zeroPage) }

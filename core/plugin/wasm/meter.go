@@ -11,20 +11,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// slice is how many units a guest gets at a time: about 0.1 ms of work, so that
-// deadlines hold to that, at a cost that can't be measured. The contract allows ten
-// times as many.
+// slice is how many units a guest gets at a time: about 0.1 ms of work. A deadline is kept
+// to within that, at a cost too small to measure. The contract allows ten times as many.
 const slice = 100_000
 
-// fuelMeter is the fuel of a guest. Only the goroutine that runs the guest
-// touches it.
+// fuelMeter is the fuel of a guest. Only the goroutine that runs the guest uses it.
 type fuelMeter struct {
 	left    api.MutableGlobal // nil where the guest isn't metered
 	granted int64
 	budget  int64
 }
 
-// begin gives the guest a new budget, and nothing of it yet.
+// begin sets a new budget, of which the guest has no slice yet.
 func (m *fuelMeter) begin(budget uint64) {
 	m.granted, m.budget = 0, int64(min(budget, 1<<62))
 	if m.left != nil {
@@ -40,8 +38,8 @@ func (m *fuelMeter) used() int64 {
 	return m.granted - int64(m.left.Get())
 }
 
-// refill grants the next slice, and reports whether the budget holds what was
-// used: see package fuel.
+// refill grants the next slice, and reports whether the guest is still within its budget:
+// see package fuel.
 func (m *fuelMeter) refill() bool {
 	used := m.used()
 	if used > m.budget {
@@ -60,11 +58,11 @@ func provideFuel(ctx context.Context, r wazero.Runtime) error {
 	return err
 }
 
-// refill is called by a guest that has used its slice. It runs on the guest's
-// goroutine, which Go can stop here.
+// refill is called by a guest that has used up its slice. It runs on the guest's goroutine,
+// which Go's scheduler can preempt here.
 func refill(ctx context.Context, mod api.Module, _ []uint64) {
 	g := guestOf(ctx)
-	if g.meter.left == nil { // its start function runs
+	if g.meter.left == nil { // its start function is running
 		g.meter.left = mod.ExportedGlobal(fuel.Global).(api.MutableGlobal)
 	}
 	if err := g.interrupted(); err != nil {
@@ -75,8 +73,8 @@ func refill(ctx context.Context, mod api.Module, _ []uint64) {
 	}
 }
 
-// interrupted says why the call under way has to end, if it has. The deadline is
-// looked at as well as the context, whose timer needs a goroutine to be run.
+// interrupted is why the call under way must end; nil if it needn't. It checks the deadline
+// too, since the context's timer needs a goroutine that may not run meanwhile.
 func (g *guest) interrupted() error {
 	if err := g.ctx.Err(); err != nil {
 		return err
@@ -87,7 +85,7 @@ func (g *guest) interrupted() error {
 	return context.Cause(g.life)
 }
 
-// stopped is the panic that ends a call for a reason of the host's.
+// stopped is the panic with which the host ends a call.
 type stopped struct{ reason error }
 
 func (s stopped) Error() string { return s.reason.Error() }
@@ -98,9 +96,9 @@ func fuelExhausted(plugin string, budget int64) error {
 		WithDetail("plugin", plugin).WithDetail("fuel", budget)
 }
 
-// charge makes the guest pay for work of the host's that depends on a length, as
-// its own bulk operations are paid for, and ends a call that is over. It keeps
-// the deadline where a guest has the host work for it.
+// charge takes fuel for work of the host that depends on a length, at the price of the
+// guest's own bulk operations, and ends a call that is out of fuel or time. So the deadline
+// also holds for a guest that has the host do its work.
 func (g *guest) charge(n int) {
 	if g.meter.left != nil {
 		g.meter.left.Set(g.meter.left.Get() - uint64(n)>>3)

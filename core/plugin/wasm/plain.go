@@ -13,32 +13,32 @@ import (
 	"github.com/reflectory/reflectory/sdk/check"
 )
 
-// extismSpeaker speaks to Extism plug-ins: to those that know the contract by
+// extismProtocol calls Extism plug-ins: those that know the contract by
 // its operations, and to plain ones by the function that the config names.
-type extismSpeaker struct {
+type extismProtocol struct {
 	exports []string
 	plain   bool
 	last    *plainConfig // of the last call
 }
 
-func newExtismSpeaker(info Info) *extismSpeaker {
-	s := &extismSpeaker{exports: info.Exports, plain: true}
+func newExtismProtocol(info Info) *extismProtocol {
+	s := &extismProtocol{exports: info.Exports, plain: true}
 	for op := abi.OpEvaluate; op <= abi.OpCorrect; op++ {
 		s.plain = s.plain && !s.exported(op.String())
 	}
 	return s
 }
 
-func (s *extismSpeaker) exported(name string) bool { return slices.Contains(s.exports, name) }
+func (s *extismProtocol) exported(name string) bool { return slices.Contains(s.exports, name) }
 
-func (s *extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
+func (s *extismProtocol) call(g *guest, r *request) ([]byte, error) {
 	switch {
 	case s.exported(r.op.String()) && (!s.plain || r.op <= abi.OpPrepare):
 		return g.callExtism(r.op.String(), appendRequest(nil, r, true, true), configValues(r.config.JSON))
 	case r.op == abi.OpDescribe:
 		return encode(abi.Reply[struct{}]{Manifest: s.manifest(g)})
 	case s.plain:
-		return s.speakPlainly(g, r)
+		return s.callPlain(g, r)
 	case r.op == abi.OpPrepare:
 		return encode(abi.Reply[struct{}]{})
 	}
@@ -47,7 +47,7 @@ func (s *extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
 }
 
 // manifest is the manifest of a plug-in that doesn't describe itself.
-func (s *extismSpeaker) manifest(g *guest) *sdk.Manifest {
+func (s *extismProtocol) manifest(g *guest) *sdk.Manifest {
 	m := &sdk.Manifest{
 		Name: path.Base(g.plugin.Name), Version: g.plugin.Version, Contract: sdk.ContractVersion,
 		Description: "an Extism plug-in: " + strings.Join(s.exports, ", "),
@@ -82,7 +82,7 @@ type plainConfig struct {
 }
 
 // configOf reads a request's config, unless it is the last call's.
-func (s *extismSpeaker) configOf(g *guest, r *request) (*plainConfig, error) {
+func (s *extismProtocol) configOf(g *guest, r *request) (*plainConfig, error) {
 	if s.last != nil && bytes.Equal(s.last.json, r.config.JSON) {
 		return s.last, nil
 	}
@@ -105,14 +105,14 @@ func (s *extismSpeaker) configOf(g *guest, r *request) (*plainConfig, error) {
 	return c, nil
 }
 
-func (s *extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
+func (s *extismProtocol) callPlain(g *guest, r *request) ([]byte, error) {
 	c, err := s.configOf(g, r)
 	if err != nil {
 		return nil, err
 	}
 	reply := abi.Reply[json.RawMessage]{Results: []abi.Result[json.RawMessage]{}}
 	for _, item := range r.items {
-		response, err := speakItem(g, r.op, c, item)
+		response, err := callItem(g, r.op, c, item)
 		if e, ok := err.(*sdk.Error); ok { //nolint:errorlint // anything around it is the engine's, and ends the call
 			reply.Results = append(reply.Results, abi.Result[json.RawMessage]{Error: abi.NewError(e)})
 			continue
@@ -125,8 +125,8 @@ func (s *extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
 	return encode(reply)
 }
 
-// speakItem makes a response of what the function outputs for one item.
-func speakItem(g *guest, op abi.Op, c *plainConfig, item json.RawMessage) (json.RawMessage, error) {
+// callItem makes a response of what the function outputs for one item.
+func callItem(g *guest, op abi.Op, c *plainConfig, item json.RawMessage) (json.RawMessage, error) {
 	input, err := plainInput(op, c, item)
 	if err != nil {
 		return nil, err

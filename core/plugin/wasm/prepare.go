@@ -10,14 +10,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// rewriteVersion is raised whenever the same module would be rewritten, or
-// understood, in another way.
+// rewriteVersion is raised whenever the same module would be rewritten or described
+// differently.
 const rewriteVersion = "2"
 
-// prepareModule validates a module and makes of it what is run. The scan comes
-// before everything else that looks at it. The original is validated before it is
-// rewritten: an invalid module could otherwise become a valid one, with code of
-// its own choice between the charges. It is for the compiler's process only.
+// prepareModule validates a module and rewrites it into the one that is run. The scan comes
+// before everything else that reads it. The original is validated before it is rewritten:
+// otherwise an invalid module could become a valid one, with code of its own choice between
+// the charges. Only the compiler's process may call it.
 func prepareModule(ctx context.Context, original []byte, extism bool) (*readyModule, error) {
 	cost, err := scan.Scan(original)
 	if err != nil {
@@ -35,8 +35,8 @@ func prepareModule(ctx context.Context, original []byte, extism bool) (*readyMod
 	return &readyModule{Info: info, code: code}, nil
 }
 
-// validate has wazero read the module, with its interpreter, which reads a module
-// as its compiler does and takes a fraction of the time.
+// validate has wazero decode the module for its interpreter, which validates as its compiler
+// does in a fraction of the time.
 func validate(ctx context.Context, module []byte, extism bool) (Info, error) {
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).WithDebugInfoEnabled(false))
 	defer func() { _ = r.Close(ctx) }() // nothing runs in it
@@ -47,8 +47,8 @@ func validate(ctx context.Context, module []byte, extism bool) (Info, error) {
 	return detect(compiled, extism)
 }
 
-// rewrite makes a module's state reachable and meters it, as far as that goes,
-// and notes in info what was done.
+// rewrite exports a module's state and meters the module, where that is possible, and
+// records in info what was done.
 func (info *Info) rewrite(code []byte) ([]byte, error) {
 	exposed, state, err := fuel.Expose(code)
 	switch {

@@ -10,8 +10,8 @@ import (
 )
 
 // snapshot is all the state of an instance: its linear memory, its mutable
-// globals, and what the host keeps for it. It never changes, and instances of
-// the same module can take it on.
+// globals, and the host's state for it. It never changes, and any instance of the same
+// module can be restored from it.
 type snapshot struct {
 	size uint32 // of the memory, in bytes
 	// The memory is an image if the system supports images and the size justifies one.
@@ -20,12 +20,12 @@ type snapshot struct {
 	pages   [][]byte
 	own     int // bytes that no earlier snapshot holds
 	globals []uint64
-	worldly worldly
+	ambient ambient
 }
 
-// capture takes the guest's state. Pages that are as in base are shared with it.
+// capture copies the guest's state. Pages that equal those of base are shared with it.
 func (g *guest) capture(base *snapshot) *snapshot {
-	s := &snapshot{worldly: g.streams.worldly, globals: make([]uint64, len(g.globals))}
+	s := &snapshot{ambient: g.streams.ambient, globals: make([]uint64, len(g.globals))}
 	for i, global := range g.globals {
 		s.globals[i] = global.Get()
 	}
@@ -58,8 +58,7 @@ func (s *snapshot) page(i int) []byte {
 	return zeroPage
 }
 
-// restore gives the guest a snapshot's state, and reports whether that was
-// possible.
+// restore sets the guest to a snapshot's state, and reports whether it could.
 func (g *guest) restore(s *snapshot) bool {
 	if g.state == s {
 		return true
@@ -70,7 +69,7 @@ func (g *guest) restore(s *snapshot) bool {
 	for i, v := range s.globals {
 		g.globals[i].Set(v)
 	}
-	g.streams.worldly = s.worldly
+	g.streams.ambient = s.ambient
 	g.state = s
 	return true
 }
@@ -93,9 +92,9 @@ func (g *guest) restoreMemory(s *snapshot) bool {
 	return true
 }
 
-// snapshotKey names the state after a config was prepared. Without a kind it is
-// the state of a new instance. The owner is the plugin with its environment, and the
-// scope is the digest of what its calls are made under, where it can ask for that.
+// snapshotKey names the state after a config was prepared; without a kind, the state of a
+// new guest. The owner is the plugin with its environment. The scope is the digest of its
+// calls' scope, if it may ask the host for that.
 type snapshotKey struct {
 	owner  string
 	scope  [sha256.Size]byte
@@ -137,7 +136,7 @@ func (c *snapshots) get(key snapshotKey) *snapshot {
 	return el.Value.(*keptSnapshot).snapshot
 }
 
-// put keeps a snapshot. Of two under one name, which are equal, the first stays.
+// put keeps a snapshot. If there is one of that key, which is equal, it stays.
 func (c *snapshots) put(key snapshotKey, s *snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,7 +96,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 }
 
 func TestTheClockMovesAndNeverOverflows(t *testing.T) {
-	s := streams{worldly: newWorldly()}
+	s := streams{ambient: newAmbient()}
 	first := s.now(0)
 	if second := s.now(0); first != clockStart+clockStep || second != first+clockStep {
 		t.Errorf("%d, %d", first, second)

@@ -12,28 +12,28 @@ import (
 // after any compiler's build, and the same everywhere.
 var clockStart = time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// clockStep is how far a reading moves the clock, in nanoseconds: a guest that
-// waits by looking at it gets on.
+// clockStep is how far each reading advances the clock, in nanoseconds, so that a guest that
+// polls the clock comes to an end.
 const clockStep = 1000
 
-// streams are the host's side of a guest's state: what WASI hands out.
+// streams are the state that the host holds for a guest: what WASI gives it.
 type streams struct {
-	worldly
+	ambient
 	stdin          bytes.Reader
 	stdout, stderr io.Writer
 }
 
-// worldly is the part of [streams] that a snapshot keeps.
-type worldly struct {
+// ambient is the part of [streams] that a snapshot keeps: time and randomness.
+type ambient struct {
 	elapsed int64 // nanoseconds since the instance began
 	random  rand.ChaCha8
 }
 
-func newWorldly() worldly {
-	return worldly{random: *rand.NewChaCha8([32]byte([]byte("reflectory: the same every time.")))}
+func newAmbient() ambient {
+	return ambient{random: *rand.NewChaCha8([32]byte([]byte("reflectory: the same every time.")))}
 }
 
-// now reads a clock and moves it. Clock 0 is the real one; the others begin at 0.
+// now reads a clock and advances it. Clock 0 is the real one; the others begin at 0.
 func (s *streams) now(id uint64) int64 {
 	s.advance(clockStep)
 	if id == 0 {
@@ -42,7 +42,7 @@ func (s *streams) now(id uint64) int64 {
 	return s.elapsed
 }
 
-// sleep moves the clock by a time, or to one.
+// sleep advances the clock by a duration, or to a time.
 func (s *streams) sleep(nanos uint64, absolute bool, clock uint64) {
 	d := int64(min(nanos, math.MaxInt64))
 	if absolute {
@@ -54,8 +54,8 @@ func (s *streams) sleep(nanos uint64, absolute bool, clock uint64) {
 	s.advance(max(d, 0))
 }
 
-// advance stops short of overflow, two centuries on.
-func (s *worldly) advance(nanos int64) {
+// advance advances the clock, at most to two centuries from its start, short of an overflow.
+func (s *ambient) advance(nanos int64) {
 	s.elapsed = min(s.elapsed+min(nanos, 1<<61), 1<<62)
 }
 

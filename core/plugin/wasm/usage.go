@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Usage is how much the folder of [Options.CacheDir] holds.
+// Usage is how much is in the folder of [Options.CacheDir].
 type Usage struct {
 	// CodeBytes is compiled code, for this program and this processor.
 	CodeBytes int64 `json:"code_bytes"`
@@ -34,7 +34,7 @@ func Measure(cacheDir string) (u Usage, err error) {
 	return u, err
 }
 
-// measure counts the files below a folder. What goes meanwhile isn't there.
+// measure counts the files below a folder. Files that are removed meanwhile don't count.
 func measure(dir string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {

@@ -14,13 +14,13 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// worthKeeping is the fuel from which a reply is kept: reading one back takes
-// about as long as a call of that size, 0.1 ms. Calls that aren't metered are
-// always kept.
+// worthKeeping is the fuel from which a reply is cached: reading a cached reply takes about
+// as long as a call that uses so much, 0.1 ms. Replies of unmetered modules are always
+// cached.
 const worthKeeping = slice
 
-// verdictKey is the digest of all that a pure guest's reply can follow from: the
-// module, its limits, and every byte that it is sent or shown.
+// verdictKey is the digest of everything that a pure guest's reply can depend on: the module,
+// its limits, and every byte that it is sent or can read.
 func (i *instance) verdictKey(r *request) (key [sha256.Size]byte, keeps bool) {
 	if !i.pure || i.driver.verdicts == nil || r.emit != nil || r.op < abi.OpEvaluate {
 		return key, false
@@ -51,8 +51,8 @@ func (i *instance) verdictKey(r *request) (key [sha256.Size]byte, keeps bool) {
 //
 //	SHA-256 of the rest · fuel (8 bytes, little-endian) · reply
 //
-// and is ignored where the digest isn't that. Nothing is synced: after a crash
-// of the machine the digest tells.
+// and is ignored if the digest doesn't match. Nothing is synced: after a crash of the machine
+// the digest shows what is damaged.
 type verdictCache struct {
 	dir   string
 	limit int64
@@ -94,7 +94,7 @@ func openVerdicts(dir string, limit int64) (*verdictCache, error) {
 	return c, nil
 }
 
-// get returns the reply that is kept under a key, and the fuel that it took.
+// get returns the cached reply of a key, and the fuel that its call used.
 func (c *verdictCache) get(key [sha256.Size]byte) (reply []byte, fuel int64, ok bool) {
 	name := hex.EncodeToString(key[:])
 	c.mu.Lock()
@@ -113,8 +113,8 @@ func (c *verdictCache) get(key [sha256.Size]byte) (reply []byte, fuel int64, ok 
 	return data[verdictHeader:], int64(binary.LittleEndian.Uint64(data[sha256.Size:])), true
 }
 
-// put keeps a reply. A failure costs time at the next equal call, and nothing
-// else.
+// put caches a reply. If that fails, the next equal call takes longer, and nothing else
+// happens.
 func (c *verdictCache) put(key [sha256.Size]byte, reply []byte, fuel int64) {
 	size := int64(verdictHeader + len(reply))
 	if size > c.limit {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // tinyTables makes the store write its list of files again after some dozens of entries.
@@ -97,11 +99,12 @@ func (c *crashes) add(f *failing, op errorfs.Op) bool {
 	return true
 }
 
-// enough reports whether each step was taken several times.
+// enough reports whether each step was taken several times: the first rotation, and one
+// that meets the files of another.
 func (c *crashes) enough() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !slices.ContainsFunc(rotation, func(step string) bool { return c.met[step] < 3 })
+	return !slices.ContainsFunc(rotation, func(step string) bool { return c.met[step] < coretest.Heavy(2, 3) })
 }
 
 // TestCrashWhileTheListOfFilesRotates crashes before each step, while the store is

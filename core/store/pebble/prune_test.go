@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/run"
@@ -132,14 +133,15 @@ func TestPrune_CrashAtEveryWrite(t *testing.T) {
 // TestPrune_EveryWriteErrorOnce lets the i-th change of the disk fail: the pruning says so,
 // and after the next opening it goes on.
 func TestPrune_EveryWriteErrorOnce(t *testing.T) {
+	made := newMemDisk()
+	first := openTest(t, Options{Dir: "db"}, made)
+	old(t, first, 12, 100)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
 	failures := 0
 	for i := int32(0); ; i++ {
-		mem, dir := vfs.NewMem(), t.TempDir()
-		first := openTest(t, Options{Dir: "db"}, mem)
-		old(t, first, 12, 100)
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		mem, dir := made.CrashClone(vfs.CrashCloneCfg{}), t.TempDir()
 		s, err := open(t.Context(), Options{Dir: "db"}, failingOnce(mem, i))
 		if err == nil {
 			err = pruneAll(t, s, dir, 8)
@@ -170,7 +172,7 @@ func TestPrune_EveryWriteErrorOnce(t *testing.T) {
 // TestPrune_GivesTheRoomBack: the tables of what was pruned are gone when it returns.
 func TestPrune_GivesTheRoomBack(t *testing.T) {
 	s := openTest(t, Options{Dir: "db", MemTableBytes: 1 << 20, Durability: Relaxed}, vfs.NewMem())
-	old(t, s, 5_000, 1_000)
+	old(t, s, coretest.Heavy(1_500, 5_000), 1_000)
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,7 @@ func TestPrune_GivesTheRoomBack(t *testing.T) {
 	if err := pruneAll(t, s, t.TempDir(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if after := tables(); before < 4<<20 || after > before/50 {
+	if after := tables(); before < 1<<20 || after > before/50 {
 		t.Errorf("of %d bytes %d are left", before, after)
 	}
 	checkPruned(t, s)

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/run"
@@ -39,10 +40,7 @@ func (purger) Decide(context.Context, core.Reader, *core.GateCase) (*core.GateDe
 // title, content, tag and metadata in every file of the folder: as they are, and in
 // what tables hold compressed.
 func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
-	others := 3_000
-	if os.Getenv("REFLECTORY_STRESS") != "" {
-		others = 30_000
-	}
+	others := coretest.Heavy(2_000, 30_000)
 	dir := filepath.Join(t.TempDir(), "db")
 	s, err := Open(t.Context(), Options{Dir: dir})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -79,10 +79,7 @@ func checkOpened(t *testing.T, fs vfs.FS) (purged bool) {
 // TestPurge_IsFinishedByTheNextOpen crashes before each write of a purge and its scrub,
 // with some of what wasn't synced on disk all the same.
 func TestPurge_IsFinishedByTheNextOpen(t *testing.T) {
-	for between, step := range map[int]int64{0: 1, 120: 5} {
-		if os.Getenv("REFLECTORY_STRESS") != "" {
-			step = 1
-		}
+	for between, step := range map[int]int64{0: 1, 120: coretest.Heavy(int64(5), 1)} {
 		purged := 0
 		for at := int64(1); ; at += step {
 			crashable := newMemDisk()

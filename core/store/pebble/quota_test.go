@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -86,7 +87,7 @@ func (f quotaFile) Write(p []byte) (int, error) {
 // freed.
 func TestAFullDiskLosesNothingAndGoesOnOnceThereIsRoom(t *testing.T) {
 	refused := 0
-	for room := int64(100 << 10); room < 600<<10; room += 7001 {
+	for room := int64(100 << 10); room < 600<<10; room += coretest.Heavy(int64(14_002), 7001) {
 		q := &quota{FS: vfs.NewMem(), left: room}
 		acknowledged := fillUp(t, q)
 		for range 2 { // as a user does who doesn't read the hint

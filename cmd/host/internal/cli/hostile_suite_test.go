@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,26 +114,38 @@ func (s *suite) open() *host.Plugins {
 	return h
 }
 
-// round opens a host, has suspects do what they do while the good plugins are
-// called without a pause, and closes it with calls under way.
+// round opens a host, has suspects do what they do while the good plugins are called
+// whenever one of them begins or has ended, and closes it with calls under way.
 func (s *suite) round(suspects map[string]suspect) {
 	s.t.Helper()
 	h := s.open()
 	var callers, bad sync.WaitGroup
-	var over atomic.Bool
+	moments := map[string]chan struct{}{} // at which each good plugin is called
 	for name, config := range good {
-		callers.Go(func() { s.serve(h, name, config, &over) })
+		moments[name] = make(chan struct{}, 2*len(suspects)+2)
+		callers.Go(func() { s.serve(h, name, config, moments[name]) })
 	}
+	call := func() {
+		for _, m := range moments {
+			m <- struct{}{}
+		}
+	}
+	call()
 	turns := make(chan struct{}, 8) // many of them only wait
 	for name, suspect := range suspects {
 		bad.Go(func() {
 			turns <- struct{}{}
+			call()
 			s.accuse(h, name, suspect)
+			call()
 			<-turns
 		})
 	}
 	bad.Wait()
-	over.Store(true)
+	call()
+	for _, m := range moments {
+		close(m)
+	}
 	callers.Wait()
 	s.noteCells()
 	s.closeBusy(h, suspects)
@@ -146,10 +157,11 @@ func evaluate(ctx context.Context, h *host.Plugins, name string, timeout time.Du
 	return core.PluginEvaluator(h, target).Evaluate(ctx, &sdk.EvaluateRequest{Call: sdk.Call{Iteration: 1}, Output: json.RawMessage(output)})
 }
 
-// serve calls a good plugin until it is over: at least once, and once afterwards.
-func (s *suite) serve(h *host.Plugins, name, config string, over *atomic.Bool) {
-	for n, last := 0, false; !last; n++ {
-		last = over.Load()
+// serve calls a good plugin at each moment, until there are no more.
+func (s *suite) serve(h *host.Plugins, name, config string, moments <-chan struct{}) {
+	n := 0
+	for range moments {
+		n++
 		r, err := evaluate(s.t.Context(), h, name, time.Minute, config, fmt.Sprint(n)) // an answer that is kept is no call
 		if err != nil || !r.Verdict.Valid {
 			s.t.Errorf("call %d of %s: %+v %v", n, name, r, err)

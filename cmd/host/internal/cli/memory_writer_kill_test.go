@@ -22,7 +22,7 @@ import (
 func TestAKilledWriterOfMemoriesLosesNothing(t *testing.T) {
 	w := newKillWorld(t)
 	var all []written
-	for range kills(8) {
+	for range kills(5) {
 		list := w.killWriter(1 + rand.IntN(60))
 		w.holds(list)
 		all = append(all, list...)

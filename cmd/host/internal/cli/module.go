@@ -54,7 +54,7 @@ func moduleState(m *host.Module) string {
 	case m.Isolated:
 		return "a new instance for each call (isolation: call)"
 	case m.Restorable:
-		return "put back before each call"
+		return "restored before each call"
 	}
 	return "a new instance for each call: " + m.Unrestorable
 }

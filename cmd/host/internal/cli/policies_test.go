@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
@@ -101,7 +102,7 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// A folder is edited 200 times while decisions are made (1,000 are package policy's),
+// A folder is edited 100 times, or 200 in make stress, while decisions are made (1,000 are package policy's),
 // in bursts each of which ends with what decides or with what can't. Every decision is made by a policy,
 // what ends a burst is what holds, and each refusal is an event.
 func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
@@ -122,7 +123,7 @@ func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 		})
 	}
 	wants := map[string]bool{}
-	for burst := range 4 {
+	for burst := range coretest.Heavy(2, 4) {
 		for edit := range 49 {
 			w.policy("admission/a.yaml", denying(fmt.Sprintf("v%d_%d", burst, edit)))
 		}

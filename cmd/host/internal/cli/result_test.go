@@ -202,7 +202,7 @@ nodes:
       generator: {run: "return string.rep('x', 2^20)"}
       corrector: {run: "return output"}
       evaluator: {run: "return {valid = false, score = #state.reflection_history / 100}"}
-      max_iterations: 12
+      max_iterations: 10
 `))
 	if code != exitNotValid || !strings.Contains(errs, "exhausted (max_iterations)") {
 		t.Errorf("exit %d: %s", code, errs)

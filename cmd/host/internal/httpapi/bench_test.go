@@ -15,7 +15,16 @@ import (
 // BenchmarkGetMemory compares GET of a memory, with the operator's token and the access
 // policy, with what net/http takes to send the same bytes. The client only reads them.
 func BenchmarkGetMemory(b *testing.B) {
-	s := &site{World: operationtest.NewOn(b, nil)} // on the disk
+	api, bare, request := getMemory(b)
+	b.Run("bare", func(b *testing.B) { benchServer(b, bare, request) })
+	b.Run("api", func(b *testing.B) { benchServer(b, api, request) })
+}
+
+// getMemory is the operator's GET of a memory on the disk, as the text of a request; the
+// server that answers it; and one of bare net/http that sends the same bytes.
+func getMemory(tb testing.TB) (api, bare http.Handler, request string) {
+	tb.Helper()
+	s := &site{World: operationtest.NewOn(tb, nil)} // on the disk
 	s.Must(s.Host.Ready(s.Ctx))
 	_, err := s.Host.Access.EnsureOperatorToken(s.Ctx)
 	s.Must(err)
@@ -26,17 +35,16 @@ func BenchmarkGetMemory(b *testing.B) {
 	path := "/v1/memories/" + s.Memory()
 	r := s.request(string(token), "GET", path, "")
 	r.Host = "localhost"
-	a := serve(s.api.Remote(), r)
-	if a.StatusCode != http.StatusOK {
-		b.Fatalf("%d %s", a.StatusCode, a.body)
+	answered := serve(s.api.Remote(), r)
+	if answered.StatusCode != http.StatusOK {
+		tb.Fatalf("%d %s", answered.StatusCode, answered.body)
 	}
-	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, string(token))
-	bare := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	bare = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, a.body)
+		_, _ = io.WriteString(w, answered.body)
 	})
-	b.Run("bare", func(b *testing.B) { benchServer(b, bare, request) })
-	b.Run("api", func(b *testing.B) { benchServer(b, s.api.Remote(), request) })
+	request = fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, string(token))
+	return s.api.Remote(), bare, request
 }
 
 // benchServer sends a request over as many connections as there are processors, times 8.

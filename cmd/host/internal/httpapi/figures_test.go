@@ -30,27 +30,8 @@ func TestFigures(t *testing.T) {
 
 // figureGet has one caller ask both servers by turns, over a connection that is kept.
 func figureGet(t *testing.T) {
-	s := &site{World: operationtest.NewOn(t, nil)} // on the disk
-	s.Must(s.Host.Ready(s.Ctx))
-	_, err := s.Host.Access.EnsureOperatorToken(s.Ctx)
-	s.Must(err)
-	token, err := s.Host.Access.OperatorToken()
-	s.Must(err)
-	s.api, err = New(Config{Host: s.Host, Authenticator: Tokens{Authority: s.Host.Access}, Limits: Limits{Requests: -1, Writes: -1}})
-	s.Must(err)
-	path := "/v1/memories/" + s.Memory()
-	r := s.request(string(token), "GET", path, "")
-	r.Host = "localhost"
-	answered := serve(s.api.Remote(), r)
-	if answered.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s", answered.StatusCode, answered.body)
-	}
-	bare := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, answered.body)
-	})
-	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, string(token))
-	figures := coretest.Interleave(4001, 1, asker(t, bare, request), asker(t, s.api.Remote(), request))
+	api, bare, request := getMemory(t)
+	figures := coretest.Interleave(4001, 1, asker(t, bare, request), asker(t, api, request))
 	coretest.Figure{
 		Name: "GET of a memory, requests a second over bare net/http's", Value: figures[0].Micros(0.5) / figures[1].Micros(0.5), Unit: "×", Target: 0.6, AtLeast: true,
 		Note: fmt.Sprintf("%.0f µs (p10 %.0f) over %.0f µs (p10 %.0f)", figures[1].Micros(0.5), figures[1].Micros(0.1), figures[0].Micros(0.5), figures[0].Micros(0.1)),

@@ -138,10 +138,10 @@ func TestTools_AnswerAsOperationsDo(t *testing.T) {
 		}
 		t.Run(c.String(), func(t *testing.T) {
 			world := c.Worlds(t)
-			w, in := world()
+			w, in := world(t)
 			want := operationtest.AskQueued(w, c.Operation, in)
 			for way, open := range transports {
-				w, in := world()
+				w, in := world(t)
 				args := asArguments(tool, in)
 				if args == nil {
 					continue

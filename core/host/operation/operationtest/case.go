@@ -65,10 +65,11 @@ func Cases() []Case {
 	return cases
 }
 
-// Worlds makes the case's world, and returns a function that copies it, with the request,
-// as often as it is called: each surface begins with the same store, files, time and ids.
-// The world's host is closed: a surface opens its own with [World.Config].
-func (c Case) Worlds(t testing.TB) func() (*World, any) {
+// Worlds makes the case's world, and returns a function that copies it for a test or one of
+// its subtests, with the request, as often as it is called: each surface begins with the same
+// store, files, time and ids. A copy takes the folder of the one before it. The world's host
+// is closed: a surface opens its own with [World.Config].
+func (c Case) Worlds(t testing.TB) func(testing.TB) (*World, any) {
 	t.Helper()
 	var made *World
 	switch c.Needs {
@@ -84,8 +85,9 @@ func (c Case) Worlds(t testing.TB) func() (*World, any) {
 	kept := filepath.Join(t.TempDir(), "kept")
 	made.Must(os.CopyFS(kept, os.DirFS(made.Folder)))
 	count := counted(made.Config.IDs)
-	return func() (*World, any) {
+	return func(t testing.TB) (*World, any) {
 		w := *made
+		w.T, w.Ctx = t, core.WithCaller(t.Context(), core.Operator(Agent))
 		w.Must(os.RemoveAll(w.Folder))
 		w.Must(os.CopyFS(w.Folder, os.DirFS(kept)))
 		w.Must(onlyOwners(w.Folder))

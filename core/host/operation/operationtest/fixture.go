@@ -2,6 +2,7 @@ package operationtest
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -19,123 +20,172 @@ import (
 // Fixtures make a valid request of each operation, about things that they create in the
 // namespace Here. Each operation of the table has one. Nothing archives a memory yet, so
 // the request to restore one is refused because of its state.
-func Fixtures() map[string]func(*World) any { return fixtures }
+func Fixtures() map[string]func(*World) any {
+	all := fixtures{}
+	for _, of := range []fixtures{
+		memoryFixtures(), turnFixtures(), dreamFixtures(), gateFixtures(),
+		jobFixtures(), runFixtures(), hostFixtures(),
+	} {
+		maps.Copy(all, of)
+	}
+	return all
+}
 
-var fixtures = map[string]func(*World) any{
-	"audit_entries":        func(w *World) any { w.Memory(); return &operation.AuditEntries{Stream: journal.NamespaceStream(Here)} },
-	"audit_head":           func(*World) any { return &operation.AuditHead{} },
-	"audit_streams":        func(w *World) any { w.Memory(); return &operation.AuditStreams{} },
-	"audit_verify":         func(*World) any { return &operation.AuditVerify{} },
-	"audit_verify_segment": func(*World) any { return &operation.AuditVerifySegment{} }, // an empty file isn't valid
-	"correct": func(*World) any {
-		return &operation.Correct{Corrector: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
-	},
-	"evaluate": func(*World) any {
-		return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
-	},
-	"evidence_dag":       func(w *World) any { return &operation.EvidenceDAG{WorkflowDAG: w.Graph(w.Memory())} },
-	"evidence_omega":     func(w *World) any { return w.Known(w.Memory()) },
-	"evidence_tool":      func(w *World) any { return w.Outcome(w.Memory()) },
-	"gate_explain":       func(w *World) any { return &operation.GateExplain{ID: w.Memory()} },
-	"gate_request":       func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true, Reason: "it is wrong"} },
-	"gate_run":           func(w *World) any { return &operation.GateRun{ID: w.Waiting()} },
-	"governance_explain": func(w *World) any { w.Govern(); return &operation.GovernanceExplain{Namespace: Here} },
-	"governance_get":     func(w *World) any { w.Govern(); return &operation.GovernanceGet{Namespace: Here} },
-	"governance_set": func(*World) any {
-		return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
-	},
-	"governance_unset":   func(w *World) any { w.Govern(); return &operation.GovernanceUnset{Namespace: Here} },
-	"job_cancel":         func(w *World) any { return &operation.JobCancel{ID: w.Job(Here)} },
-	"job_enqueue":        func(*World) any { return &operation.JobEnqueue{Type: job.Revalidate, Namespace: Here} },
-	"job_result":         func(w *World) any { return &operation.JobResultGet{ID: w.Job(Here)} },
-	"job_get":            func(w *World) any { return &operation.JobGet{ID: w.Job(Here)} },
-	"job_list":           func(w *World) any { w.Job(Here); return &operation.JobList{Namespace: Here} },
-	"reflection_enqueue": func(w *World) any { w.Memory(); return &operation.ReflectionEnqueue{Namespace: Here, Force: true} },
-	"reflection_status":  func(w *World) any { return &operation.ReflectionStatus{JobID: w.ReflectionJob(Here)} },
-	"reflection_cancel":  func(w *World) any { return &operation.ReflectionCancel{JobID: w.ReflectionJob(Here)} },
-	"knowledge_get":      func(w *World) any { return &operation.KnowledgeGet{ID: w.Promoted().ID} },
-	"knowledge_list":     func(w *World) any { w.Promoted(); return &operation.KnowledgeList{Namespace: Here} },
-	"knowledge_recall":   func(w *World) any { w.Promoted(); return &memory.KnowledgeQuery{Namespace: Here, Query: "harbour"} },
-	"memory_approve":     func(w *World) any { return &operation.MemoryApprove{ID: w.Pending(Here)} },
-	"memory_pending":     func(w *World) any { w.Pending(Here); return &operation.MemoryPending{} },
-	"memory_reject":      func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here)} },
-	"memory_explain":     func(w *World) any { return &operation.MemoryExplain{ID: w.Memory()} },
-	"memory_feedback":    func(w *World) any { return w.Asked(w.Memory()) },
-	"memory_get":         func(w *World) any { return &operation.MemoryGet{ID: w.Memory()} },
-	"memory_link":        func(w *World) any { return &memory.LinkRequest{From: w.Memory(), Relation: "supports", To: w.Memory()} },
-	"memory_list":        func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Here} },
-	"memory_namespaces":  func(w *World) any { w.Memory(); return &operation.MemoryNamespaces{} },
-	"memory_observe":     func(*World) any { return &core.ObserveRequest{Namespace: Here, Content: "a fact"} },
-	"memory_observe_all": func(*World) any {
-		return &operation.MemoryObserveAll{Items: []*core.ObserveRequest{{Namespace: Here, Content: "a"}}}
-	},
-	"memory_recall":  func(w *World) any { return w.Recall(w.Memory(), w.Session()) },
-	"memory_reembed": func(w *World) any { w.Memory(); return &operation.MemoryReembed{Namespace: Here} },
-	"memory_reflect": func(w *World) any { return w.Reflection(w.Memory()) },
-	"memory_restore": func(w *World) any { return &operation.MemoryRestore{ID: w.Memory()} },
-	"plugin_get":     func(*World) any { return &operation.PluginGet{Name: "reflectory/none"} }, // none is installed
-	"plugin_list":    func(*World) any { return &operation.PluginList{} },
-	"plugin_logs":    func(*World) any { return &operation.PluginLogs{Name: "reflectory/none"} },
-	"policy_list":    func(*World) any { return &operation.PolicyList{} },
-	"policy_replay":  func(w *World) any { return w.Replay() },
-	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
-	"discover":       func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
-	"dream_dates": func(*World) any {
-		return &operation.DreamDates{Text: "we met yesterday", At: "2026-04-15T12:00:00Z"}
-	},
-	"dream_apply":     func(w *World) any { return &operation.DreamApply{ID: w.Plan()} },
-	"dream_conflicts": func(w *World) any { w.Memory(); return &operation.DreamConflicts{Namespace: Here} },
-	"dream_list":      func(w *World) any { w.Plan(); return &operation.DreamList{Namespace: Here} },
-	"dream_plan": func(w *World) any {
-		w.Memory()
-		return &operation.DreamPlan{DreamPass: operation.DreamPass{Namespace: Here}}
-	},
-	"dream_run":  func(w *World) any { w.Memory(); return &operation.DreamPass{Namespace: Here, Mode: memory.Always} },
-	"dream_show": func(w *World) any { return &operation.DreamShow{ID: w.Plan()} },
-	"dream_undo": func(w *World) any { return &operation.DreamUndo{ID: w.Plan()} },
-	"dream_compare": func(*World) any {
-		return &operation.DreamCompare{A: "Tokens expire after 30 s.", B: "The tokens expire after thirty seconds"}
-	},
-	"dream_calibrate": func(*World) any { return &operation.DreamCalibrate{} },
-	"decision_get":    func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
-	"decision_list":   func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
-	"knowledge_supersede": func(w *World) any {
-		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
-	},
-	"memory_history": func(w *World) any { return &operation.MemoryHistory{ID: w.Memory()} },
-	"memory_lineage": func(w *World) any { return &operation.MemoryLineage{ID: w.Memory()} },
-	"run_attempts":   func(w *World) any { return &operation.RunAttempts{ID: w.Run(Here)} },
-	// A run that couldn't begin has no attempts.
-	"run_attempts_diff": func(w *World) any { return &operation.RunAttemptsDiff{ID: w.Run(Here)} },
-	"snapshot_build":    func(w *World) any { return w.Injection(w.Session(), 1, w.Memory()) },
-	"snapshot_list":     func(w *World) any { w.Snapshot(); return &operation.SnapshotList{Namespace: Here} },
-	"snapshot_get":      func(w *World) any { return &operation.SnapshotGet{ID: w.Snapshot()} },
-	"snapshot_replay":   func(w *World) any { return &operation.SnapshotReplay{ID: w.Snapshot()} },
-	"snapshot_diff":     func(w *World) any { return &operation.SnapshotDiff{ID: w.Snapshot(), With: w.Snapshot()} },
-	"session_get":       func(w *World) any { return &operation.SessionGet{Session: w.Asked(w.Memory()).Session} },
-	"session_list":      func(w *World) any { w.Asked(w.Memory()); return &operation.SessionList{} },
-	"session_reset":     func(w *World) any { return &operation.SessionReset{Session: w.Asked(w.Memory()).Session} },
-	"session_resume":    func(w *World) any { return &operation.SessionResume{Session: w.Reset()} },
-	"run_get":           func(w *World) any { return &operation.RunGet{ID: w.Run(Here)} },
-	"run_list":          func(w *World) any { w.Run(Here); return &operation.RunList{Namespace: Here} },
-	"run_replay":        func(w *World) any { return &operation.RunReplay{ID: w.Run(Here)} },
-	"run_resume":        func(w *World) any { return &operation.RunResume{ID: w.Run(Here)} },
-	// A store in memory isn't a folder that could be copied or replaced.
-	"store_backup": func(*World) any { return &operation.StoreBackup{Folder: "backup"} },
-	"store_check":  func(w *World) any { w.Memory(); return &operation.StoreCheck{} },
-	"store_export": func(w *World) any { w.Memory(); return &operation.StoreExport{} },
-	"store_import": func(*World) any { return &operation.StoreImport{} },
-	"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
-	"stats":        func(w *World) any { w.Memory(); return &operation.StatsGet{} },
-	"status":       func(*World) any { return &operation.StatusGet{} },
-	"login_new":    func(*World) any { return &operation.LoginNew{} },
-	"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
-	"token_new": func(w *World) any {
-		return &operation.TokenNew{Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeOperate}, Namespaces: []string{Here}}
-	},
-	"token_operator": func(*World) any { return &operation.TokenOperator{} },
-	"token_revoke":   func(w *World) any { return &operation.TokenRevoke{ID: w.Token()} },
-	"run_start":      func(*World) any { return &operation.RunStart{Workflow: LostYAML, Namespace: Here} },
+// fixtures make requests, by the operation.
+type fixtures map[string]func(*World) any
+
+func memoryFixtures() fixtures {
+	return fixtures{
+		"memory_approve":    func(w *World) any { return &operation.MemoryApprove{ID: w.Pending(Here)} },
+		"memory_pending":    func(w *World) any { w.Pending(Here); return &operation.MemoryPending{} },
+		"memory_reject":     func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here)} },
+		"memory_explain":    func(w *World) any { return &operation.MemoryExplain{ID: w.Memory()} },
+		"memory_feedback":   func(w *World) any { return w.Asked(w.Memory()) },
+		"memory_get":        func(w *World) any { return &operation.MemoryGet{ID: w.Memory()} },
+		"memory_link":       func(w *World) any { return &memory.LinkRequest{From: w.Memory(), Relation: "supports", To: w.Memory()} },
+		"memory_list":       func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Here} },
+		"memory_namespaces": func(w *World) any { w.Memory(); return &operation.MemoryNamespaces{} },
+		"memory_observe":    func(*World) any { return &core.ObserveRequest{Namespace: Here, Content: "a fact"} },
+		"memory_observe_all": func(*World) any {
+			return &operation.MemoryObserveAll{Items: []*core.ObserveRequest{{Namespace: Here, Content: "a"}}}
+		},
+		"memory_recall":    func(w *World) any { return w.Recall(w.Memory(), w.Session()) },
+		"memory_reembed":   func(w *World) any { w.Memory(); return &operation.MemoryReembed{Namespace: Here} },
+		"memory_reflect":   func(w *World) any { return w.Reflection(w.Memory()) },
+		"memory_restore":   func(w *World) any { return &operation.MemoryRestore{ID: w.Memory()} },
+		"memory_sweep":     func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
+		"memory_history":   func(w *World) any { return &operation.MemoryHistory{ID: w.Memory()} },
+		"memory_lineage":   func(w *World) any { return &operation.MemoryLineage{ID: w.Memory()} },
+		"knowledge_get":    func(w *World) any { return &operation.KnowledgeGet{ID: w.Promoted().ID} },
+		"knowledge_list":   func(w *World) any { w.Promoted(); return &operation.KnowledgeList{Namespace: Here} },
+		"knowledge_recall": func(w *World) any { w.Promoted(); return &memory.KnowledgeQuery{Namespace: Here, Query: "harbour"} },
+		"knowledge_supersede": func(w *World) any {
+			return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
+		},
+	}
+}
+
+// turnFixtures are those of an agent's turn: what fits it, its session and its snapshot.
+func turnFixtures() fixtures {
+	return fixtures{
+		"discover":        func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
+		"session_get":     func(w *World) any { return &operation.SessionGet{Session: w.Asked(w.Memory()).Session} },
+		"session_list":    func(w *World) any { w.Asked(w.Memory()); return &operation.SessionList{} },
+		"session_reset":   func(w *World) any { return &operation.SessionReset{Session: w.Asked(w.Memory()).Session} },
+		"session_resume":  func(w *World) any { return &operation.SessionResume{Session: w.Reset()} },
+		"snapshot_build":  func(w *World) any { return w.Injection(w.Session(), 1, w.Memory()) },
+		"snapshot_list":   func(w *World) any { w.Snapshot(); return &operation.SnapshotList{Namespace: Here} },
+		"snapshot_get":    func(w *World) any { return &operation.SnapshotGet{ID: w.Snapshot()} },
+		"snapshot_replay": func(w *World) any { return &operation.SnapshotReplay{ID: w.Snapshot()} },
+		"snapshot_diff":   func(w *World) any { return &operation.SnapshotDiff{ID: w.Snapshot(), With: w.Snapshot()} },
+	}
+}
+
+func dreamFixtures() fixtures {
+	return fixtures{
+		"dream_dates": func(*World) any {
+			return &operation.DreamDates{Text: "we met yesterday", At: "2026-04-15T12:00:00Z"}
+		},
+		"dream_apply":     func(w *World) any { return &operation.DreamApply{ID: w.Plan()} },
+		"dream_conflicts": func(w *World) any { w.Memory(); return &operation.DreamConflicts{Namespace: Here} },
+		"dream_list":      func(w *World) any { w.Plan(); return &operation.DreamList{Namespace: Here} },
+		"dream_plan": func(w *World) any {
+			w.Memory()
+			return &operation.DreamPlan{DreamPass: operation.DreamPass{Namespace: Here}}
+		},
+		"dream_run":  func(w *World) any { w.Memory(); return &operation.DreamPass{Namespace: Here, Mode: memory.Always} },
+		"dream_show": func(w *World) any { return &operation.DreamShow{ID: w.Plan()} },
+		"dream_undo": func(w *World) any { return &operation.DreamUndo{ID: w.Plan()} },
+		"dream_compare": func(*World) any {
+			return &operation.DreamCompare{A: "Tokens expire after 30 s.", B: "The tokens expire after thirty seconds"}
+		},
+		"dream_calibrate": func(*World) any { return &operation.DreamCalibrate{} },
+	}
+}
+
+// gateFixtures are those of the gate, its evidence and governance.
+func gateFixtures() fixtures {
+	return fixtures{
+		"evidence_dag":       func(w *World) any { return &operation.EvidenceDAG{WorkflowDAG: w.Graph(w.Memory())} },
+		"evidence_omega":     func(w *World) any { return w.Known(w.Memory()) },
+		"evidence_tool":      func(w *World) any { return w.Outcome(w.Memory()) },
+		"gate_explain":       func(w *World) any { return &operation.GateExplain{ID: w.Memory()} },
+		"gate_request":       func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true, Reason: "it is wrong"} },
+		"gate_run":           func(w *World) any { return &operation.GateRun{ID: w.Waiting()} },
+		"governance_explain": func(w *World) any { w.Govern(); return &operation.GovernanceExplain{Namespace: Here} },
+		"governance_get":     func(w *World) any { w.Govern(); return &operation.GovernanceGet{Namespace: Here} },
+		"governance_set": func(*World) any {
+			return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
+		},
+		"governance_unset": func(w *World) any { w.Govern(); return &operation.GovernanceUnset{Namespace: Here} },
+	}
+}
+
+// jobFixtures are those of jobs, reflections too.
+func jobFixtures() fixtures {
+	return fixtures{
+		"job_cancel":         func(w *World) any { return &operation.JobCancel{ID: w.Job(Here)} },
+		"job_enqueue":        func(*World) any { return &operation.JobEnqueue{Type: job.Revalidate, Namespace: Here} },
+		"job_result":         func(w *World) any { return &operation.JobResultGet{ID: w.Job(Here)} },
+		"job_get":            func(w *World) any { return &operation.JobGet{ID: w.Job(Here)} },
+		"job_list":           func(w *World) any { w.Job(Here); return &operation.JobList{Namespace: Here} },
+		"reflection_enqueue": func(w *World) any { w.Memory(); return &operation.ReflectionEnqueue{Namespace: Here, Force: true} },
+		"reflection_status":  func(w *World) any { return &operation.ReflectionStatus{JobID: w.ReflectionJob(Here)} },
+		"reflection_cancel":  func(w *World) any { return &operation.ReflectionCancel{JobID: w.ReflectionJob(Here)} },
+	}
+}
+
+// runFixtures are those of runs and of single calls of plugins.
+func runFixtures() fixtures {
+	return fixtures{
+		"correct": func(*World) any {
+			return &operation.Correct{Corrector: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
+		},
+		"evaluate": func(*World) any {
+			return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
+		},
+		"run_attempts": func(w *World) any { return &operation.RunAttempts{ID: w.Run(Here)} },
+		// A run that couldn't begin has no attempts.
+		"run_attempts_diff": func(w *World) any { return &operation.RunAttemptsDiff{ID: w.Run(Here)} },
+		"run_get":           func(w *World) any { return &operation.RunGet{ID: w.Run(Here)} },
+		"run_list":          func(w *World) any { w.Run(Here); return &operation.RunList{Namespace: Here} },
+		"run_replay":        func(w *World) any { return &operation.RunReplay{ID: w.Run(Here)} },
+		"run_resume":        func(w *World) any { return &operation.RunResume{ID: w.Run(Here)} },
+		"run_start":         func(*World) any { return &operation.RunStart{Workflow: LostYAML, Namespace: Here} },
+	}
+}
+
+// hostFixtures are those of a whole host: its journal, store, plugins, policies and tokens.
+func hostFixtures() fixtures {
+	return fixtures{
+		"audit_entries":        func(w *World) any { w.Memory(); return &operation.AuditEntries{Stream: journal.NamespaceStream(Here)} },
+		"audit_head":           func(*World) any { return &operation.AuditHead{} },
+		"audit_streams":        func(w *World) any { w.Memory(); return &operation.AuditStreams{} },
+		"audit_verify":         func(*World) any { return &operation.AuditVerify{} },
+		"audit_verify_segment": func(*World) any { return &operation.AuditVerifySegment{} }, // an empty file isn't valid
+		"decision_get":         func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
+		"decision_list":        func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
+		"policy_list":          func(*World) any { return &operation.PolicyList{} },
+		"policy_replay":        func(w *World) any { return w.Replay() },
+		"plugin_get":           func(*World) any { return &operation.PluginGet{Name: "reflectory/none"} }, // none is installed
+		"plugin_list":          func(*World) any { return &operation.PluginList{} },
+		"plugin_logs":          func(*World) any { return &operation.PluginLogs{Name: "reflectory/none"} },
+		// A store in memory isn't a folder that could be copied or replaced.
+		"store_backup": func(*World) any { return &operation.StoreBackup{Folder: "backup"} },
+		"store_check":  func(w *World) any { w.Memory(); return &operation.StoreCheck{} },
+		"store_export": func(w *World) any { w.Memory(); return &operation.StoreExport{} },
+		"store_import": func(*World) any { return &operation.StoreImport{} },
+		"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
+		"stats":        func(w *World) any { w.Memory(); return &operation.StatsGet{} },
+		"status":       func(*World) any { return &operation.StatusGet{} },
+		"login_new":    func(*World) any { return &operation.LoginNew{} },
+		"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
+		"token_new": func(w *World) any {
+			return &operation.TokenNew{Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeOperate}, Namespaces: []string{Here}}
+		},
+		"token_operator": func(*World) any { return &operation.TokenOperator{} },
+		"token_revoke":   func(w *World) any { return &operation.TokenRevoke{ID: w.Token()} },
+	}
 }
 
 // Memory is the id of a new memory.

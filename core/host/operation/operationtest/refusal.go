@@ -3,6 +3,7 @@ package operationtest
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -23,6 +24,9 @@ const (
 	badSpace  = "team//mail"
 )
 
+// limit and token are pages that no list has.
+var limit, token = operation.Paging{Limit: operation.MaxLimit + 1}, operation.Paging{PageToken: "none"}
+
 func tooLong() string { return strings.Repeat("x", 2000) }
 
 // request makes a case from a request about something that doesn't exist in the world.
@@ -30,100 +34,16 @@ func request[In any](name, what string, in In) Case {
 	return Case{Operation: name, Name: what, Make: func(*World) any { copied := in; return &copied }}
 }
 
-// successes are valid requests that [Fixtures], which need no plugin, can only make in a
-// refused form.
-func successes() []Case {
-	var judgment = func(make func(w *World, id string) any) func(*World) any {
-		return func(w *World) any {
-			id := Try[operation.RunEnded](w, "run_start", &operation.RunStart{Workflow: LoopYAML, Namespace: Here}).ID
-			return make(w, id)
-		}
-	}
-	return []Case{
-		{"correct", "done", func(*World) any {
-			return &operation.Correct{Corrector: JudgeYAML, Namespace: Here, Output: []byte(`1`), Errors: []byte(`["wrong"]`)}
-		}, Judge},
-		{"evaluate", "valid", func(*World) any {
-			return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`2`), State: []byte(`{"a":1}`)}
-		}, Judge},
-		{"evaluate", "not valid", func(*World) any {
-			return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
-		}, Judge},
-		{"run_start", "passed", func(*World) any { return &operation.RunStart{Workflow: LoopYAML, Namespace: Here} }, Judge},
-		{"run_get", "with attempts", judgment(func(_ *World, id string) any { return &operation.RunGet{ID: id} }), Judge},
-		{"run_replay", "same", judgment(func(_ *World, id string) any { return &operation.RunReplay{ID: id} }), Judge},
-		{"run_replay", "changed", judgment(func(_ *World, id string) any {
-			return &operation.RunReplay{ID: id, Evaluator: "plugin: test/judge\nconfig: {want: 1}\n"}
-		}), Judge},
-		{"run_resume", "done", judgment(func(_ *World, id string) any { return &operation.RunResume{ID: id} }), Judge},
-		{"plugin_get", "installed", func(*World) any { return &operation.PluginGet{Name: "test/judge"} }, Judge},
-		{"plugin_list", "installed", func(*World) any { return &operation.PluginList{} }, Judge},
-		{"plugin_logs", "empty", func(*World) any { return &operation.PluginLogs{Name: "test/judge"} }, Judge},
-		{"policy_list", "one", func(w *World) any {
-			w.File("data/policies/retention/all.yaml", `rule: {match: [{output: '{"ttl_score": 0.1, "state": state}'}]}`)
-			return &operation.PolicyList{}
-		}, Nothing},
-		{"status", "in a folder", func(w *World) any { w.Memory(); return &operation.StatusGet{} }, Folder},
-		{"store_backup", "done", func(w *World) any {
-			w.Memory()
-			return &operation.StoreBackup{Folder: filepath.Join(w.Folder, "backup")}
-		}, Folder},
-		{"store_backup", "all", func(w *World) any {
-			w.Memory()
-			return &operation.StoreBackup{Folder: filepath.Join(w.Folder, "backup"), All: true}
-		}, Folder},
-		{"store_export", "done", func(w *World) any { w.Memory(); return &operation.StoreExport{} }, Folder},
-		{"store_import", "everything", func(w *World) any {
-			w.Memory()
-			w.Body = w.Export()
-			w.emptyStore()
-			return &operation.StoreImport{}
-		}, Folder},
-		{"store_import", "a namespace", func(w *World) any {
-			w.Memory()
-			w.Body = w.Export()
-			w.emptyStore()
-			return &operation.StoreImport{Namespaces: []string{Here}}
-		}, Folder},
-		{"store_check", "repair", func(w *World) any { w.Memory(); return &operation.StoreCheck{Repair: true} }, Nothing},
-		{"store_prune", "for real", func(w *World) any { w.Memory(); return &operation.StorePrune{} }, Nothing},
-		{"audit_verify", "with a head", func(w *World) any {
-			w.Memory()
-			return &operation.AuditVerify{Head: &Try[operation.Head](w, "audit_head", &operation.AuditHead{}).Text}
-		}, Nothing},
-		{"memory_get", "by a beginning", func(w *World) any { return &operation.MemoryGet{ID: w.Memory()[:13]} }, Nothing},
-		{"memory_list", "a page", func(w *World) any {
-			w.Memory()
-			w.Memory()
-			return &operation.MemoryList{Namespace: Here, Paging: operation.Paging{Limit: 1}}
-		}, Nothing},
-		{"memory_list", "nothing", func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Elsewhere} }, Nothing},
-		{"memory_recall", "nothing", func(w *World) any {
-			w.Memory()
-			return &core.RecallRequest{Query: "harbour", RecallFilter: core.RecallFilter{Namespace: Elsewhere}}
-		}, Nothing},
-		{"memory_explain", "purged", func(w *World) any {
-			id := w.Memory()
-			_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
-			w.Must(err)
-			return &operation.MemoryExplain{ID: id}
-		}, Nothing},
-		{"memory_reflect", "pending", func(w *World) any {
-			_, err := w.Host.Governance.Set(w.Ctx, Here, "require_approval_above_depth=0")
-			w.Must(err)
-			return w.Reflection(w.Memory())
-		}, Nothing},
-		{"gate_explain", "decided", func(w *World) any { return &operation.GateExplain{ID: w.Promoted().PromotedFrom} }, Nothing},
-		{"gate_run", "dry", func(w *World) any {
-			return &operation.GateRun{ID: w.Waiting(), DryRun: true, Notes: []string{"a <note>"}}
-		}, Nothing},
-	}
-}
-
 // refusals are the refused requests of a caller who may do everything.
 func refusals() []Case {
-	limit, token := operation.Paging{Limit: operation.MaxLimit + 1}, operation.Paging{PageToken: "none"}
-	two, text := 2.0, "no head"
+	return slices.Concat(
+		auditRefusals(), sessionRefusals(), dreamRefusals(), stepRefusals(), gateRefusals(),
+		governanceRefusals(), jobRefusals(), knowledgeRefusals(), memoryRefusals(), snapshotRefusals(),
+		changeRefusals(), hostRefusals(), storeRefusals(),
+	)
+}
+
+func auditRefusals() []Case {
 	return []Case{
 		request("audit_entries", "no stream", operation.AuditEntries{Stream: "none"}),
 		request("audit_entries", "no run", operation.AuditEntries{Stream: "run/" + nothing}),
@@ -132,12 +52,24 @@ func refusals() []Case {
 		request("audit_streams", "limit", operation.AuditStreams{Paging: limit}),
 		request("audit_streams", "page", operation.AuditStreams{Paging: token}),
 		request("audit_verify", "empty head", operation.AuditVerify{Head: new(string)}),
-		request("audit_verify", "bad head", operation.AuditVerify{Head: &text}),
+		request("audit_verify", "bad head", operation.AuditVerify{Head: new("no head")}),
+	}
+}
+
+// sessionRefusals are those of sessions and what a turn looks for.
+func sessionRefusals() []Case {
+	return []Case{
 		request("discover", "no intent", operation.Discover{Namespace: badSpace}),
 		request("discover", "too long", operation.Discover{Intent: strings.Repeat("x", operation.MaxIntent+1), Namespace: Here}),
 		request("session_reset", "nothing", operation.SessionReset{Session: "none"}),
 		request("session_resume", "nothing", operation.SessionResume{Session: "none"}),
 		request("session_list", "limit", operation.SessionList{Paging: limit}),
+	}
+}
+
+// dreamRefusals are those of the dream pass.
+func dreamRefusals() []Case {
+	return []Case{
 		request("dream_dates", "no text", operation.DreamDates{}),
 		request("dream_dates", "no time", operation.DreamDates{Text: "yesterday", At: "noon"}),
 		request("dream_dates", "too long", operation.DreamDates{Text: strings.Repeat("x", operation.MaxDreamText+1)}),
@@ -157,12 +89,24 @@ func refusals() []Case {
 		request("dream_compare", "too long", operation.DreamCompare{A: "x", B: strings.Repeat("x", operation.MaxDreamText+1)}),
 		request("dream_calibrate", "no text", operation.DreamCalibrate{Pairs: []dream.LabelledPair{{B: "x"}}}),
 		request("dream_calibrate", "few", operation.DreamCalibrate{Pairs: []dream.LabelledPair{{A: "x", B: "x", Same: true}}}),
+	}
+}
+
+// stepRefusals are those of single calls of plugins.
+func stepRefusals() []Case {
+	return []Case{
 		request("correct", "corrector", operation.Correct{Corrector: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
 		request("correct", "namespace", operation.Correct{Corrector: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
 		request("correct", "no output", operation.Correct{Corrector: JudgeYAML, Namespace: Here}),
 		request("evaluate", "evaluator", operation.Evaluate{Evaluator: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
 		request("evaluate", "namespace", operation.Evaluate{Evaluator: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
 		request("evaluate", "state", operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`), State: []byte(`[`)}),
+	}
+}
+
+// gateRefusals are those of the gate and its evidence.
+func gateRefusals() []Case {
+	return []Case{
 		request("evidence_dag", "cycle", operation.EvidenceDAG{WorkflowDAG: core.WorkflowDAG{
 			Workflow: "w", Entry: []string{"a"}, Exits: []string{"b"}, Edges: [][2]string{{"a", "b"}, {"b", "a"}}, Memories: map[string][]string{},
 		}}),
@@ -171,13 +115,13 @@ func refusals() []Case {
 		}}),
 		request("evidence_omega", "no factor", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{MemoryID: nothing}}),
 		request("evidence_omega", "factor", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{
-			MemoryID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: &two},
+			MemoryID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: new(2.0)},
 		}}),
 		request("evidence_tool", "no memory", operation.EvidenceTool{Outcomes: operation.Outcomes{
 			{MemoryID: nothing, Session: "s", Turn: 1, Tool: "t", OK: true},
 		}}),
 		request("gate_explain", "no memory", operation.GateExplain{ID: nothing}),
-		request("gate_explain", "factor", operation.GateExplain{ID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: &two}}),
+		request("gate_explain", "factor", operation.GateExplain{ID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: new(2.0)}}),
 		request("gate_request", "no memory", operation.GateRequest{ID: nothing, Erase: true, Reason: "it is wrong"}),
 		{"gate_request", "no erase", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Reason: "it is wrong"} }, Nothing},
 		{"gate_request", "no reason", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true} }, Nothing},
@@ -185,8 +129,13 @@ func refusals() []Case {
 		request("gate_run", "no memory", operation.GateRun{ID: nothing}),
 		{"gate_run", "not waiting", func(w *World) any { return &operation.GateRun{ID: w.Memory()} }, Nothing},
 		{"gate_run", "factor", func(w *World) any {
-			return &operation.GateRun{ID: w.Waiting(), OmegaFactors: core.OmegaFactors{UpstreamStatus: &two}}
+			return &operation.GateRun{ID: w.Waiting(), OmegaFactors: core.OmegaFactors{UpstreamStatus: new(2.0)}}
 		}, Nothing},
+	}
+}
+
+func governanceRefusals() []Case {
+	return []Case{
 		request("governance_explain", "namespace", operation.GovernanceExplain{Namespace: badSpace}),
 		request("governance_get", "namespace", operation.GovernanceGet{Namespace: badSpace}),
 		request("governance_set", "namespace", operation.GovernanceSet{Namespace: badSpace, Assignments: []string{"max_reflection_depth=2"}}),
@@ -197,6 +146,12 @@ func refusals() []Case {
 			return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
 		}, Nothing},
 		request("governance_unset", "field", operation.GovernanceUnset{Namespace: Here, Fields: []string{"max_depth"}}),
+	}
+}
+
+// jobRefusals are those of jobs, reflections too.
+func jobRefusals() []Case {
+	return []Case{
 		request("job_cancel", "nothing", operation.JobCancel{ID: nothing}),
 		request("job_enqueue", "type", operation.JobEnqueue{Type: job.Reflection, Namespace: Here}),
 		request("job_enqueue", "namespace", operation.JobEnqueue{Type: job.Reembed, Namespace: badSpace}),
@@ -212,6 +167,11 @@ func refusals() []Case {
 		request("job_list", "page", operation.JobList{Paging: token}),
 		request("reflection_enqueue", "fields", operation.ReflectionEnqueue{Namespace: badSpace, MaxInsights: 51, Focus: strings.Repeat("x", 501)}),
 		request("reflection_enqueue", "user", operation.ReflectionEnqueue{UserID: "a/b"}),
+	}
+}
+
+func knowledgeRefusals() []Case {
+	return []Case{
 		request("knowledge_get", "nothing", operation.KnowledgeGet{ID: nothing}),
 		request("knowledge_get", "no id", operation.KnowledgeGet{ID: noID}),
 		request("knowledge_list", "namespace", operation.KnowledgeList{Namespace: badSpace}),
@@ -220,6 +180,11 @@ func refusals() []Case {
 		request("knowledge_recall", "no query", memory.KnowledgeQuery{Namespace: Here}),
 		request("knowledge_recall", "limit", memory.KnowledgeQuery{Namespace: Here, Query: "q", Limit: 1000}),
 		request("knowledge_recall", "namespace", memory.KnowledgeQuery{Namespace: badSpace, Query: "q"}),
+	}
+}
+
+func memoryRefusals() []Case {
+	return []Case{
 		request("memory_approve", "nothing", operation.MemoryApprove{ID: nothing}),
 		request("memory_approve", "no id", operation.MemoryApprove{ID: noID}),
 		request("memory_explain", "nothing", operation.MemoryExplain{ID: nothing}),
@@ -251,7 +216,7 @@ func refusals() []Case {
 		request("memory_list", "limit", operation.MemoryList{Namespace: Here, Paging: limit}),
 		request("memory_list", "page", operation.MemoryList{Namespace: Here, Paging: token}),
 		request("memory_observe", "fields", core.ObserveRequest{
-			Namespace: Here, Content: "", Kind: "semantics", Priority: new(99), Importance: &two, Confidence: &two,
+			Namespace: Here, Content: "", Kind: "semantics", Priority: new(99), Importance: new(2.0), Confidence: new(2.0),
 			Tags: []string{strings.Repeat("x", 300)}, OccurredAt: "yesterday", Metadata: json.RawMessage(`[1]`),
 		}),
 		request("memory_observe", "namespace", core.ObserveRequest{Namespace: badSpace, Content: "a fact"}),
@@ -284,8 +249,13 @@ func refusals() []Case {
 			again.Turn = f.Turn
 			return again
 		}, Nothing},
+	}
+}
+
+func snapshotRefusals() []Case {
+	return []Case{
 		request("snapshot_build", "fields", inject.BuildRequest{
-			Namespace: Here, Turn: -1, Complexity: &two, Policy: &inject.Policy{Mode: "both", Enabled: []inject.Category{}},
+			Namespace: Here, Turn: -1, Complexity: new(2.0), Policy: &inject.Policy{Mode: "both", Enabled: []inject.Category{}},
 		}),
 		request("snapshot_build", "blocks", inject.BuildRequest{Namespace: Here, Session: "s", Turn: 1, Blocks: []inject.Draft{
 			{}, {BlockID: "b", Category: "memories", Payload: "<a>", Format: inject.XML, TTLTurns: new(int64)},
@@ -298,6 +268,12 @@ func refusals() []Case {
 		request("snapshot_list", "limit", operation.SnapshotList{Namespace: Here, Paging: limit}),
 		request("snapshot_list", "page", operation.SnapshotList{Namespace: Here, Paging: token}),
 		{"snapshot_diff", "first", func(w *World) any { return &operation.SnapshotDiff{ID: w.Snapshot()} }, Nothing},
+	}
+}
+
+// changeRefusals are those of what changes memories that are there.
+func changeRefusals() []Case {
+	return []Case{
 		request("memory_reembed", "namespace", operation.MemoryReembed{Namespace: badSpace}),
 		request("memory_reflect", "no source", core.ReflectRequest{SourceIDs: []string{nothing}, Title: "t", Content: "c"}),
 		request("memory_reflect", "nothing", core.ReflectRequest{}),
@@ -318,6 +294,12 @@ func refusals() []Case {
 		{"memory_reject", "long reason", func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here), Reason: tooLong()} }, Nothing},
 		request("memory_restore", "nothing", operation.MemoryRestore{ID: nothing}),
 		request("memory_sweep", "namespace", operation.MemorySweep{Namespace: badSpace}),
+	}
+}
+
+// hostRefusals are those of plugins, policies and runs.
+func hostRefusals() []Case {
+	return []Case{
 		request("plugin_list", "limit", operation.PluginList{Paging: limit}),
 		request("plugin_list", "page", operation.PluginList{Paging: token}),
 		request("plugin_logs", "lines", operation.PluginLogs{Name: "test/judge", Lines: -1}),
@@ -352,6 +334,11 @@ func refusals() []Case {
 			}{"a..b", []byte(`7`)})
 			return in
 		}, Nothing},
+	}
+}
+
+func storeRefusals() []Case {
+	return []Case{
 		request("store_backup", "no folder", operation.StoreBackup{}),
 		{"store_backup", "there", func(w *World) any {
 			return &operation.StoreBackup{Folder: filepath.Dir(w.File("backup/file", ""))}

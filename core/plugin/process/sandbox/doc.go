@@ -1,12 +1,12 @@
 // Package sandbox confines the processes of plugins. A [Sandbox] belongs to a
-// driver; it opens a [Cell] for each instance, which is the instance's private
-// folder and what keeps its program in it:
+// driver; it opens a [Cell] for each instance: the instance's private folder and the
+// restrictions of its program:
 //
 //	cell, err := box.Open(spec)          // folder, user, Landlock ruleset
 //	cmd, err := cell.Command(args, env, nil) // the host's own program, as the launcher
 //	err = cell.Start(cmd)                // from a thread that is the goroutine's own
 //	err = cell.Confine(cmd.Process.Pid)  // filter, limits; then the plugin runs
-//	cell.Close()                         // when the process is gone
+//	cell.Close()                         // once the process has ended
 //
 // What is enforced on Linux (amd64 and arm64), and by what:
 //

@@ -20,7 +20,7 @@ import (
 func buildGoGuest(t testing.TB, flags ...string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "guest.wasm")
-	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", out}, flags...), ".")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, flags...), ".")...)
 	cmd.Dir = filepath.Join("testdata", "goguest")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -2,11 +2,11 @@ package fuel
 
 import "math"
 
-// The count is compiled into the module, and not left to the engine's own deadline: that
-// is checked in every iteration of every loop, which can cost ten times the work, and it
-// stops a guest after a time that depends on the machine. Fuel is the same everywhere, so
-// a call that passed once passes again. What a charge mustn't do is change what the guest
-// computes, or leave a path without one.
+// The count is compiled into the module rather than left to the engine's own deadline. The
+// engine checks its deadline in every iteration of every loop, which can cost ten times the
+// work itself, and stops a guest after a time that depends on the machine. Fuel is the same
+// everywhere, so that a call that passed once passes again. A charge must not change what the
+// guest computes, and no path may be without charges.
 //
 // What is charged, in units of fuel:
 //
@@ -16,19 +16,19 @@ import "math"
 //	table entries copied, filled 1 for each
 //	table entries added          64 for each
 //
-// Instructions are charged at points, each for what follows it up to the next: at
-// a function's entry, at a loop's header, in the arms of an if, and behind
-// whatever may have branched away. So what is charged is what is executed, on
-// every path. (Where a trap cuts a piece short, all of it has been charged.)
+// Instructions are charged at points, each of which pays for the instructions up to the next
+// point: at a function's entry, at a loop's header, in the arms of an if, and after
+// everything that may have branched away. So exactly the executed instructions are charged,
+// on every path. (If a trap ends a piece early, all of the piece has been charged.)
 //
-// The host is asked at a function's entry and at a loop's header only, and by the
-// operations on a length: between two of these is a bounded piece of program.
+// The host is asked for more only at a function's entry, at a loop's header, and by the
+// operations on a length: the code between two of these is bounded.
 const (
 	eighthsPerByte    = 1
 	eighthsPerPage    = 65536 * eighthsPerByte
 	eighthsPerElement = 8 * eighthsPerByte // an entry takes 8 bytes
-	// A table has no limit in wazero but its own. At this price the default fuel
-	// (1e9) buys 125 MB of entries.
+	// wazero has no limit for tables other than the module's own. At this price the default
+	// fuel (1e9) buys 125 MB of entries.
 	eighthsPerNewElement = 64 * eighthsPerElement
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The instructions that change what a host can't put back: entries of tables,
-// and segments that are dropped.
+// The instructions that change state which a host can't restore: they set entries of tables
+// and drop segments.
 const (
 	opTableSet opcode = 0x26
 	opDataDrop opcode = 0xfc09
@@ -18,20 +18,20 @@ const (
 // program has, and 8 MiB of the host's memory.
 const maxTable = 1 << 20
 
-// State is what of an instance's state a host can reach apart from its memory.
+// State is the part of an instance's state, apart from its memory, that a host can read and set.
 type State struct {
 	// Globals are the names under which all mutable globals are exported.
 	Globals []string
-	// Hidden says what can't be reached; "" is nothing, so that memory and Globals
-	// are the whole state.
+	// Hidden names the state that a host can't read or set; "" is none, so that memory and
+	// Globals are the whole state.
 	Hidden string
 }
 
-// Expose returns a module that exports each of its mutable globals under a name
-// of its own, and what its state is then. What is said of the module under
-// [Instrument] holds here too. A table that begins with more than a million
-// entries takes memory that no limit counts, and is refused with the reason
-// "table_unbounded"; what is added later is paid for with fuel.
+// Expose returns the module with each mutable global exported under a name of its own, and
+// the state that a host can then read and set. It has the same requirements of the module as
+// [Instrument]. A table that begins with more than a million entries takes memory that no
+// limit counts, and is refused with the reason "table_unbounded"; entries that are added
+// later cost fuel.
 func Expose(module []byte) ([]byte, State, error) {
 	m, err := split(module)
 	if err != nil {

@@ -1,20 +1,18 @@
 // Package scan bounds what a WebAssembly module makes a compiler do, before any
 // compiler or validator sees it.
 //
-// The problem: a module of 144 bytes may declare 4,000,000,000 locals, and an
-// engine allocates for each before it has looked at anything else. Nesting,
-// branch tables and counts are as cheap to write and as dear to read. So the
-// first reader of a stranger's bytes is this one. It walks once from front to
-// back, in time linear in the size, and keeps nothing but counters: no slice here
-// grows with the module.
+// The problem: a module of 144 bytes may declare 4,000,000,000 locals, and an engine
+// allocates memory for each before it has checked anything else. Nesting, branch tables and
+// counts are as cheap to write and as expensive to read. So this package reads a stranger's
+// bytes first. It walks once from start to end, in time linear in the size, and keeps only
+// counters: no slice here grows with the module.
 //
-// It decides costs, not validity. Whatever it can't read is invalid for every
-// engine too, and is refused as such; whatever it can read may still be invalid,
-// which the engine finds out. It must read instructions exactly as wazero 1.12
-// does: one that it took to be longer could hide a block from it. So the second
-// byte of a vector or an atomic instruction is its opcode, as there, even where
-// the standard has a number of several bytes; the tests hold this against the
-// specification's own modules.
+// It checks costs, not validity. A module that it can't read is invalid for every engine too,
+// and is refused as such; one that it can read may still be invalid, which the engine finds
+// out. It must read instructions exactly as wazero 1.12 does: if it took an instruction to be
+// longer than wazero does, a block could be hidden from it. So the second byte of a vector or
+// an atomic instruction is its opcode, as in wazero, although the standard has a number of up
+// to several bytes there; the tests compare this with the specification's own modules.
 package scan
 
 import "github.com/reflectory/reflectory/sdk"
@@ -25,8 +23,8 @@ import "github.com/reflectory/reflectory/sdk"
 const (
 	// MaxModule is the size of a file in bytes: a Go guest has 3 to 10 MB.
 	MaxModule = 64 << 20
-	// MaxLocals is how many locals one function may declare, and MaxAllLocals how
-	// many all of them: a compiler keeps 8 bytes of each at the least.
+	// MaxLocals is how many locals one function may declare, and MaxAllLocals how many all
+	// functions may: a compiler keeps at least 8 bytes for each.
 	MaxLocals    = 50_000
 	MaxAllLocals = 10_000_000
 	// MaxBody is the size of one function's body in bytes.

@@ -24,24 +24,24 @@ type request struct {
 	emit func(item int, piece string)
 }
 
-// speaker makes calls on guests of one kind. A reply is valid until the guest
-// runs again. An error is of the engine, or says what the guest did wrong.
-type speaker interface {
-	speak(g *guest, r *request) (reply []byte, err error)
+// protocol makes calls on guests of one kind. A reply is valid until the guest runs again.
+// An error is the engine's, or says what the guest did wrong.
+type protocol interface {
+	call(g *guest, r *request) (reply []byte, err error)
 }
 
-func speakerOf(info Info) speaker {
+func protocolOf(info Info) protocol {
 	switch info.Kind {
 	case KindExtism:
-		return newExtismSpeaker(info)
+		return newExtismProtocol(info)
 	case KindCommand:
-		return commandSpeaker{}
+		return commandProtocol{}
 	}
-	return reactorSpeaker{}
+	return reactorProtocol{}
 }
 
-// appendRequest writes the message of a request. What is JSON already is copied
-// as it stands. With whole the config goes along, else its digest only.
+// appendRequest appends the message of a request. JSON values are copied unchanged. With
+// whole the message has the config, otherwise only its digest.
 func appendRequest(b []byte, r *request, named, whole bool) []byte {
 	b = append(b, '{')
 	if named {
@@ -71,7 +71,7 @@ func appendRequest(b []byte, r *request, named, whole bool) []byte {
 	return append(b, '}')
 }
 
-// appendString writes a string as JSON, by itself where nothing has to be escaped.
+// appendString appends a string as JSON, without the encoder if nothing must be escaped.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -93,10 +93,10 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// reactorSpeaker speaks ABI version 1.
-type reactorSpeaker struct{}
+// reactorProtocol is ABI version 1.
+type reactorProtocol struct{}
 
-func (reactorSpeaker) speak(g *guest, r *request) ([]byte, error) {
+func (reactorProtocol) call(g *guest, r *request) ([]byte, error) {
 	if r.op == abi.OpDescribe {
 		if err := g.checkVersion(); err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (reactorSpeaker) speak(g *guest, r *request) ([]byte, error) {
 	if err := g.fits(len(g.scratch)); err != nil {
 		return nil, err
 	}
-	at, err := g.place(g.scratch)
+	at, err := g.copyIn(g.scratch)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (g *guest) fits(size int) error {
 	return nil
 }
 
-// replyFits does the same for what the guest says.
+// replyFits does the same for a reply.
 func (g *guest) replyFits(size int) error {
 	if limit := g.plugin.Limits.MessageBytes; size > limit {
 		return check.TooLarge("the response of plugin "+g.plugin.Name, size, limit)
@@ -150,7 +150,7 @@ func (g *guest) replyFits(size int) error {
 	return nil
 }
 
-// free lets a guest that keeps its memory have the reply's back.
+// free gives the memory of the last reply back to a stateful guest.
 func (g *guest) free() error {
 	f := g.mod.ExportedFunction(abi.ExportFree)
 	if g.module.info.Kind != KindReactor || f == nil {
@@ -161,7 +161,7 @@ func (g *guest) free() error {
 	return err
 }
 
-// reactorExports are what ABI version 1 asks for.
+// reactorExports are the exports of ABI version 1.
 func reactorExports() []export {
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
 	return []export{
@@ -173,10 +173,10 @@ func reactorExports() []export {
 	}
 }
 
-// commandSpeaker speaks over the standard streams, with a new guest each time.
-type commandSpeaker struct{}
+// commandProtocol uses the standard streams, with a new guest for each call.
+type commandProtocol struct{}
 
-func (commandSpeaker) speak(g *guest, r *request) ([]byte, error) {
+func (commandProtocol) call(g *guest, r *request) ([]byte, error) {
 	body := appendRequest(nil, r, true, true)
 	if err := g.fits(len(body)); err != nil {
 		return nil, err
