@@ -81,6 +81,9 @@ type Config struct {
 	// sweep, rather than have who gives the feedback wait for the gate: for a host on whose
 	// jobs a pool works.
 	GateJobs bool
+	// GoneAfter is how long this Host sees no beat of another on the same store until that
+	// counts as gone, the same for all hosts of a store. Default [store.DefaultGone].
+	GoneAfter time.Duration
 	// SummaryTime is how long a model may take to summarize the reusable part of a memory
 	// that is promoted, including the start of its plugin. The promotion waits with the
 	// store open. Default 30 s.
@@ -113,6 +116,9 @@ func (c *Config) check() error {
 	}
 	if c.PluginLogs == nil {
 		c.PluginLogs = func(plugin.LogLine) {}
+	}
+	if c.GoneAfter <= 0 {
+		c.GoneAfter = store.DefaultGone
 	}
 	if c.SummaryTime <= 0 {
 		c.SummaryTime = 30 * time.Second
@@ -157,6 +163,7 @@ type Host struct {
 	joined   atomic.Pointer[JoinOptions]
 	member   atomic.Pointer[store.Member]
 	draining atomic.Bool
+	pools    atomic.Int64 // that were made
 
 	progress    progress
 	discoveries discoveries

@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -111,6 +113,13 @@ func (s *Repository) Runs(id string) bool {
 	defer s.mu.Unlock()
 	_, held := s.held[id]
 	return held
+}
+
+// Running are the ids of the runs that this process runs, sorted.
+func (s *Repository) Running() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.held))
 }
 
 // HeldBy returns how a run is held, or nil where no host that shows a beat runs it.

@@ -24,8 +24,8 @@ type HostRecord struct {
 	// ID is of one start of the program: a host that starts again is another one. It is 1 to
 	// 64 letters, digits, dashes, dots and underscores.
 	ID string `json:"id"`
-	// Beat is raised every [BeatEvery] while the host lives. Nothing else tells: no two
-	// clocks are compared.
+	// Beat is raised every 2 s while the host lives: see [Member]. Nothing else tells, and no
+	// two clocks are compared.
 	Beat uint64 `json:"beat"`
 	// Address is where clients find it, and Version its program's.
 	Address string `json:"address,omitempty"`

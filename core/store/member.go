@@ -11,21 +11,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// How a host shows that it lives, and when it counts as gone. A look that comes too late
-// begins the count again: then this host, or the database, stood still, and the others may
-// have had no chance to show themselves.
-const (
-	// BeatEvery is how often a host raises its beat.
-	BeatEvery = 2 * time.Second
-	// LookEvery is how often a host looks at the beats of the others.
-	LookEvery = time.Second
-	// GoneAfter is how long an observer sees no beat of a host, by its own monotonic clock,
-	// until it counts as gone.
-	GoneAfter = 10 * time.Second
-	// SilentAfter is how long a host may fail to write its beat until it starts nothing:
-	// soon after that others take over what it has.
-	SilentAfter = 6 * time.Second
-)
+// DefaultGone is how long an observer sees no beat of a host, by its own monotonic clock,
+// until that host counts as gone.
+const DefaultGone = 10 * time.Second
 
 // MemberOptions say who a host is on a shared store.
 type MemberOptions struct {
@@ -34,6 +22,11 @@ type MemberOptions struct {
 	// Host is the host's record as it starts. ID is required, Formats are this program's if
 	// none are given, and the member sets Beat.
 	Host HostRecord
+	// GoneAfter is how long this host sees no beat of another until that counts as gone.
+	// Default [DefaultGone]. All other times follow from it, so that all hosts of a store must
+	// have the same: a beat comes every fifth of it, a look at the others every tenth, and a
+	// host that couldn't write its beat for six tenths starts nothing more.
+	GoneAfter time.Duration
 	// Describe sets, before each beat, what changes while the host lives. It must return
 	// soon. Nil changes nothing.
 	Describe func(*HostRecord)
@@ -82,11 +75,19 @@ func NewMember(o MemberOptions) (*Member, error) {
 	if len(o.Host.Formats) == 0 {
 		o.Host.Formats = []int{Format}
 	}
+	if o.GoneAfter <= 0 {
+		o.GoneAfter = DefaultGone
+	}
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
-	return &Member{options: o, changed: make(chan struct{}), held: map[string]uint64{}}, nil
+	seen := sightings{goneAfter: o.GoneAfter}
+	return &Member{options: o, changed: make(chan struct{}), held: map[string]uint64{}, hosts: seen, leases: seen}, nil
 }
+
+func (m *Member) beatEvery() time.Duration   { return m.options.GoneAfter / 5 }
+func (m *Member) lookEvery() time.Duration   { return m.options.GoneAfter / 10 }
+func (m *Member) silentAfter() time.Duration { return m.options.GoneAfter * 6 / 10 }
 
 // ID is the host's id.
 func (m *Member) ID() string { return m.options.Host.ID }
@@ -136,10 +137,10 @@ func (m *Member) isStopped() bool {
 
 // run looks, and beats every so often, until its context ends.
 func (m *Member) run(ctx context.Context) {
-	tick := time.NewTicker(LookEvery)
+	tick := time.NewTicker(m.lookEvery())
 	defer tick.Stop()
 	for {
-		if m.sinceBeat() >= BeatEvery {
+		if m.sinceBeat() >= m.beatEvery() {
 			m.report(ctx, m.beat(ctx))
 		}
 		m.report(ctx, m.look(ctx))
@@ -330,15 +331,15 @@ func (m *Member) Fenced(lease string) (s core.Store, held bool) {
 	return Fenced(m.options.Store, lease, epoch), held
 }
 
-// Lives reports whether a host has a record whose beat rises. One that was seen for less than
-// [GoneAfter] counts as alive.
+// Lives reports whether a host has a record whose beat rises. One that this host hasn't seen
+// for long counts as alive.
 func (m *Member) Lives(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return id == m.ID() && !m.stopped || m.hosts.known(id) && !m.hosts.gone(id)
 }
 
-// Gone are the ids of hosts that have a record, and showed no beat for [GoneAfter], sorted.
+// Gone are the ids of hosts that are gone, and have a record still, sorted.
 func (m *Member) Gone() (ids []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -376,12 +377,12 @@ func (m *Member) Draining() bool {
 	return m.draining
 }
 
-// Await waits while the host couldn't write its beat for [SilentAfter], so that it starts
-// nothing that others may be about to start.
+// Await waits while the host's last beat is so long ago that others may soon count it as
+// gone, so that it starts nothing that they are about to start.
 func (m *Member) Await(ctx context.Context) error {
 	for {
 		m.mu.Lock()
-		silent := time.Since(m.beaten) > SilentAfter && !m.stopped
+		silent := time.Since(m.beaten) > m.silentAfter() && !m.stopped
 		changed := m.changed
 		m.mu.Unlock()
 		if !silent {
@@ -395,9 +396,12 @@ func (m *Member) Await(ctx context.Context) error {
 	}
 }
 
-// sightings are what one observer saw of beats. The zero value has seen nothing.
+// sightings are what one observer saw of beats. A look that comes too late begins the count
+// again: then the observer, or the database, stood still, and the others may have had no
+// chance to show themselves.
 type sightings struct {
-	last map[string]sighting
+	goneAfter time.Duration
+	last      map[string]sighting
 	// looked is when the newest look was.
 	looked time.Time
 }
@@ -410,7 +414,7 @@ type sighting struct {
 
 // see takes in a look: what is no longer there is forgotten.
 func (s *sightings) see(now time.Time, records map[string]LeaseRecord) {
-	late := now.Sub(s.looked) > GoneAfter/2
+	late := now.Sub(s.looked) > s.goneAfter/2
 	next := make(map[string]sighting, len(records))
 	for name, as := range records {
 		if last, known := s.last[name]; known && last.as == as && !late {
@@ -430,5 +434,5 @@ func (s *sightings) known(name string) bool {
 // gone reports whether a record stood still for too long.
 func (s *sightings) gone(name string) bool {
 	last, known := s.last[name]
-	return known && s.looked.Sub(last.since) >= GoneAfter
+	return known && s.looked.Sub(last.since) >= s.goneAfter
 }

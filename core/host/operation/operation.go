@@ -141,7 +141,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), discoveries(), dreams(), dreamPasses(), jobs(), jobResults(), reflections(), stats(), snapshots(),
+		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), discoveries(), dreams(), dreamPasses(), jobs(), jobResults(), reflections(), stats(), snapshots(), hosts(),
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
@@ -13,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -128,6 +130,8 @@ var fixtures = map[string]func(*World) any{
 	"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
 	"stats":        func(w *World) any { w.Memory(); return &operation.StatsGet{} },
 	"status":       func(*World) any { return &operation.StatusGet{} },
+	"host_list":    func(w *World) any { w.OtherHost(); return &operation.HostList{} },
+	"host_drain":   func(w *World) any { return &operation.HostDrain{ID: w.OtherHost()} },
 	"login_new":    func(*World) any { return &operation.LoginNew{} },
 	"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
 	"token_new": func(w *World) any {
@@ -189,6 +193,17 @@ func (w *World) ReflectionJob(namespace string) string {
 	})
 	w.Must(err)
 	return made.ID
+}
+
+// OtherHost is the id of another server on the same store.
+func (w *World) OtherHost() string {
+	w.T.Helper()
+	h := store.HostRecord{
+		ID: w.Host.NewID(), Beat: 7, Address: "https://other.example.com", Version: "1.2.3", Formats: []int{store.Format},
+		Plugins: map[string]string{"test/judge": "sha256:0"}, StartedAt: coretest.Epoch(),
+	}
+	w.Must(w.Host.Store.Update(w.Ctx, func(tx core.Tx) error { return tx.Put([]byte("host/"+h.ID), core.MustJSON(h)) }))
+	return h.ID
 }
 
 // Token is the id of a new token for here.
