@@ -109,6 +109,7 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 		var err error
 		m := h.member.Load()
 		switch {
+		case last && !commits(s): // a command that only read
 		case last:
 			err = store.WithLease(ctx, s, store.LeaseRoot, h.id, record)
 		case m != nil:
@@ -123,6 +124,12 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 		}
 		return err
 	}
+}
+
+// commits reports whether this host changed a store, as far as the store counts that.
+func commits(s core.Store) bool {
+	counts, ok := s.(interface{ Commits() uint64 })
+	return !ok || counts.Commits() > 0
 }
 
 // awaitBeat waits before a call of a plugin while others may take this host for gone, and

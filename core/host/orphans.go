@@ -118,7 +118,7 @@ func (h *Host) hasPlugins(held run.Held) error {
 	have := PinsOf(plugins.Set)
 	for name, pin := range held.Plugins {
 		if have[name] != pin {
-			return sdk.Errorf(sdk.Conflict, "lock_differs", "plugin %s of this host isn't the one that the run began with", name).
+			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s of this host isn't the one that the run began with", name).
 				WithHint("install the package on this host, or start a host that has it").WithDetail("plugin", name)
 		}
 	}

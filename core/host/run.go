@@ -61,6 +61,15 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 	if err != nil {
 		return nil, err
 	}
+	if o.Job { // the host that had it may be gone, and its plugins others than these
+		held, err := h.Runs.HeldBy(ctx, run.ID)
+		if err == nil && held != nil {
+			err = h.hasPlugins(*held)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	begun := false
 	err = h.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
 		resumed, err := h.Runs.ResumeWith(ctx, run.ID, n, o.From)

@@ -131,6 +131,8 @@ type Pool struct {
 	// mu guards beaten; only the goroutine that keeps the leases uses seen.
 	beaten time.Time
 	seen   map[string]sighting
+	// watched is when the pool last looked at others' beats.
+	watched time.Time
 }
 
 // sighting is a holder's newest beat, and when this process saw it first, by its monotonic
