@@ -24,13 +24,15 @@ const (
 // Held is a host with what it has. As JSON it is the host's record, with the rest.
 type Held struct {
 	store.HostRecord
+	// State is live, gone, or unknown where a command looks that sees no beats.
 	State HostState `json:"state"`
 	// Self is whether it is the host that answers.
 	Self bool `json:"self,omitempty"`
 	// Leases are what it does for all hosts, with their epochs.
 	Leases map[string]uint64 `json:"leases"`
-	// Runs are the ids of the runs that it runs, and Jobs those of jobs, sorted.
+	// Runs are the ids of the runs that it runs, sorted.
 	Runs []string `json:"runs"`
+	// Jobs are the ids of the jobs that it works on, sorted.
 	Jobs []string `json:"jobs"`
 }
 

@@ -103,9 +103,9 @@ func (o *orphans) begin(held run.Held) {
 
 // stop ends the runs that this host took over, and waits for them.
 func (o *orphans) stop() {
-	o.cancel()
-	o.mu.Lock()   // no more begin from here on
-	o.mu.Unlock() //nolint:staticcheck // nothing is to be done in between
+	o.mu.Lock()
+	o.cancel() // no more begin from here on
+	o.mu.Unlock()
 	o.work.Wait()
 }
 

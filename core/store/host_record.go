@@ -27,8 +27,9 @@ type HostRecord struct {
 	// Beat is raised every 2 s while the host lives: see [Member]. Nothing else tells, and no
 	// two clocks are compared.
 	Beat uint64 `json:"beat"`
-	// Address is where clients find it, and Version its program's.
+	// Address is where clients find it.
 	Address string `json:"address,omitempty"`
+	// Version is its program's.
 	Version string `json:"version,omitempty"`
 	// Formats are the formats of the store that it can write, rising.
 	Formats []int `json:"formats,omitempty"`
