@@ -112,8 +112,8 @@ var imports = map[string][]string{
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
 		"core", "core/access", "core/coretest", "core/decisions", "core/dream", "core/host", "core/host/config", "core/host/operation",
-		"core/inject", "core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk",
-		"sdk/process",
+		"core/inject", "core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store", "core/store/mem", "policy",
+		"sdk", "sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.

@@ -444,7 +444,9 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"discover": on(func(_ *operationtest.World, in *operation.Discover) args {
 		return args{"discover", in.Intent}.flag("namespace", in.Namespace)
 	}),
-	"login_new": on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
+	"login_new":  on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
+	"host_list":  on(func(*operationtest.World, *operation.HostList) args { return args{"hosts", "list"} }),
+	"host_drain": on(func(_ *operationtest.World, in *operation.HostDrain) args { return args{"hosts", "drain", in.ID} }),
 	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {
 		return args{"token", "list"}.page(in.Paging)
 	}),

@@ -31,6 +31,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -80,6 +81,9 @@ type Config struct {
 	// sweep, rather than have who gives the feedback wait for the gate: for a host on whose
 	// jobs a pool works.
 	GateJobs bool
+	// GoneAfter is how long this Host sees no beat of another on the same store until that
+	// counts as gone, the same for all hosts of a store. Default [store.DefaultGone].
+	GoneAfter time.Duration
 	// SummaryTime is how long a model may take to summarize the reusable part of a memory
 	// that is promoted, including the start of its plugin. The promotion waits with the
 	// store open. Default 30 s.
@@ -112,6 +116,9 @@ func (c *Config) check() error {
 	}
 	if c.PluginLogs == nil {
 		c.PluginLogs = func(plugin.LogLine) {}
+	}
+	if c.GoneAfter <= 0 {
+		c.GoneAfter = store.DefaultGone
 	}
 	if c.SummaryTime <= 0 {
 		c.SummaryTime = 30 * time.Second
@@ -149,7 +156,15 @@ type Host struct {
 	Snapshots  *inject.Repository
 	Injections *inject.Builder
 
-	config      Config
+	config Config
+	id     string
+	// joined is how this host works with the others of its store, and member its part in
+	// them; nil before [Host.Join], member also where there are no others.
+	joined   atomic.Pointer[JoinOptions]
+	member   atomic.Pointer[store.Member]
+	draining atomic.Bool
+	pools    atomic.Int64 // that were made
+
 	progress    progress
 	discoveries discoveries
 	sweeps      sweeps
@@ -174,7 +189,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h := &Host{config: c}
+	h := &Host{config: c, id: (&core.SystemIDs{}).NewID()}
 	h.close = sync.OnceValue(h.closeAll)
 	if err := h.build(); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -190,7 +205,7 @@ func (h *Host) build() (err error) {
 		h.Store, opened = local, local.Opened()
 		h.onClose(local.Close)
 	} else {
-		rooter := journal.StartRooter(&journal.Writer{Store: h.Store, Clock: h.config.Clock})
+		rooter := h.startRooter(h.Store)
 		h.onClose(func() error { return rooter.Close(context.Background()) })
 	}
 	h.Feed = journal.NewFeed(h.Store, 0)
@@ -207,6 +222,9 @@ func (h *Host) build() (err error) {
 	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.Purged}
 	h.Runs = run.NewRepository(h.Store, h.config.Clock)
 	h.Runs.Purged = memory.Purged
+	if h.shared() {
+		h.Runs.Lives, h.Runs.Holder = h.lives, h.holder
+	}
 	sole := h.config.Store == nil && !h.config.Settings.Shared() || h.config.Sole // one process at a time has the data folder's store
 	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
 	if h.Jobs, err = h.newJobs(sole); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -27,10 +28,21 @@ func (h *Host) newJobs(sole bool) (*job.Repository, error) {
 // started, and must be stopped before the host is closed. What fails in the background is
 // a notice.
 func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
-	return job.NewPool(h.Jobs, job.PoolOptions{
-		Holder:   (&core.SystemIDs{}).NewID(), // not the host's IDs, which tests count
+	holder := (&core.SystemIDs{}).NewID() // not the host's IDs, which tests count
+	if h.pools.Add(1) == 1 {
+		holder = h.id // so that a list of hosts shows which has a job
+	}
+	o := job.PoolOptions{
+		Holder:   holder,
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
-	})
+	}
+	if h.shared() { // else nobody takes a job from a process that lives
+		o.BeatEvery, o.LostAfter = h.config.GoneAfter/5, h.config.GoneAfter
+		o.Fence = func(ctx context.Context, holds func(core.Reader) error) context.Context {
+			return store.WithFence(ctx, holds)
+		}
+	}
+	return job.NewPool(h.Jobs, o)
 }
 
 // notify leaves a notification of a job's end in its namespace: what ended and how, with

@@ -33,6 +33,10 @@ func pinOf(p *install.Plugin) string {
 	return p.Digest()
 }
 
+// LockDiffers is the reason of a refusal by a host whose plugins aren't the ones that are
+// meant.
+const LockDiffers = "lock_differs"
+
 type pinsKey struct{}
 
 // WithPins returns a context whose runs and actions are refused where a plugin that they
@@ -60,10 +64,10 @@ func (h *Host) checkPins(ctx context.Context, uses []workflow.PluginUse) error {
 		p := plugins.Set.Find(use.Plugin)
 		switch {
 		case p == nil:
-			return sdk.Errorf(sdk.Conflict, "lock_differs", "plugin %s is installed where the command was called, and the server on the data folder doesn't have it", use.Plugin).
+			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s is installed where the command was called, and the server on the data folder doesn't have it", use.Plugin).
 				WithHint("start the server with the lock that pins it, or use another data folder").WithDetail("plugin", use.Plugin)
 		case pinOf(p) != want:
-			return sdk.Errorf(sdk.Conflict, "lock_differs", "plugin %s of the server on the data folder isn't the one that is installed where the command was called", use.Plugin).
+			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s of the server on the data folder isn't the one that is installed where the command was called", use.Plugin).
 				WithHint("start the server again with the lock that is meant, or use another data folder").WithDetail("plugin", use.Plugin)
 		}
 	}

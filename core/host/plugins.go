@@ -59,9 +59,16 @@ func (h *Host) openPlugins() (*Plugins, error) {
 	if err != nil {
 		return nil, err
 	}
+	admit := h.Policies.admit(set)
 	p, err := NewPlugins(PluginOptions{
 		Settings: h.config.Settings, Set: set, Installed: Granted(h.config.Settings, set.Installed(), h.config.Getenv),
-		Admit: h.Policies.admit(set), Log: h.config.PluginLogs, Notices: h.config.Notices,
+		Admit: func(ctx context.Context, p plugin.Installed) error {
+			if err := h.awaitBeat(ctx); err != nil {
+				return err
+			}
+			return admit(ctx, p)
+		},
+		Log: h.config.PluginLogs, Notices: h.config.Notices,
 		Observe: h.config.Observe,
 	})
 	if err != nil {

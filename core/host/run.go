@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/policy"
@@ -27,17 +28,25 @@ type RunOptions struct {
 	Memories core.Memories
 	// Injector builds the snapshots of nodes. Nil means the Host's, without restrictions.
 	Injector action.Injector
+	// Job is whether the run is a job's, which goes on with it where this host is gone.
+	Job bool
+	// From is how a run was held that is taken over from a host that is gone; nil for a run
+	// that somebody starts or resumes.
+	From *run.Held
 }
 
 // LoadOptions are the options for loading a workflow.
 func LoadOptions() workflow.Options { return workflow.Options{Expressions: policy.NewExpressions()} }
 
+// needs are run.Needs, which the names of runs hide.
+type needs = run.Needs
+
 // Start makes a run of a plan and runs it to its end. The run is stored before anything
 // costs money. A problem of the plan is an error, and then there is no run. How the run
 // ended is in the run, even if the error says why.
 func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions) error {
-	return h.execute(ctx, plan, run, o, func(ctx context.Context) (core.Progress, error) {
-		return core.Progress{}, h.Runs.Create(ctx, run)
+	return h.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
+		return core.Progress{}, h.Runs.CreateWith(ctx, run, n)
 	})
 }
 
@@ -52,9 +61,18 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 	if err != nil {
 		return nil, err
 	}
+	if o.Job { // the host that had it may be gone, and its plugins others than these
+		held, err := h.Runs.HeldBy(ctx, run.ID)
+		if err == nil && held != nil {
+			err = h.hasPlugins(*held)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	begun := false
-	err = h.execute(ctx, plan, run, o, func(ctx context.Context) (core.Progress, error) {
-		resumed, err := h.Runs.Resume(ctx, run.ID)
+	err = h.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
+		resumed, err := h.Runs.ResumeWith(ctx, run.ID, n, o.From)
 		if err != nil {
 			return core.Progress{}, err
 		}
@@ -69,7 +87,7 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 
 // execute checks a plan with its plugins, calls begin, which returns what the run has
 // recorded, and runs it to its end.
-func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context) (core.Progress, error)) error {
+func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context, needs) (core.Progress, error)) error {
 	plugins, err := h.Plugins()
 	if err != nil {
 		return err
@@ -103,7 +121,11 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 			h.warnf("node %s can't run, so the run will end there: %s", node.Name, err)
 		}
 	}
-	progress, err := begin(ctx)
+	n, err := h.needs(plan, o.Job)
+	if err != nil {
+		return err
+	}
+	progress, err := begin(ctx, n)
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,17 @@ func (s *LocalStore) Close() error {
 	return core.JoinErrors(err, s.Store.Close())
 }
 
+// startRooter has the journal's root record what changes in a store, by one host at a time.
+func (h *Host) startRooter(s core.Store) *journal.Rooter {
+	w := &journal.Writer{Store: s, Clock: h.config.Clock}
+	if h.shared() {
+		return journal.StartSharedRooter(w, h.lead(s))
+	}
+	return journal.StartRooter(w)
+}
+
 // SharedStore is the store in a database. While it is open, the journal's root records
-// its changes.
+// its changes, of one host for all.
 type SharedStore struct {
 	*postgres.Store
 	rooter *journal.Rooter
@@ -88,7 +97,7 @@ func (h *Host) sharedStore() *store.OnDemand {
 		if err != nil {
 			return nil, err
 		}
-		return &SharedStore{db, journal.StartRooter(&journal.Writer{Store: db, Clock: h.config.Clock})}, nil
+		return &SharedStore{db, h.startRooter(db)}, nil
 	})
 }
 
@@ -112,7 +121,7 @@ func (h *Host) localStore() *store.OnDemand {
 		if err != nil {
 			return nil, err
 		}
-		return &LocalStore{db, journal.StartRooter(&journal.Writer{Store: db, Clock: h.config.Clock})}, nil
+		return &LocalStore{db, h.startRooter(db)}, nil
 	})
 }
 
@@ -124,7 +133,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
+		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
 	}, nil
 }
 

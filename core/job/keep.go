@@ -100,6 +100,12 @@ func (p *Pool) watch(ctx context.Context, now time.Time) {
 		p.report(ctx, err)
 		return
 	}
+	// A look that comes late begins the count again: this process, or the store, stood still,
+	// and others may have had no chance to write their beats.
+	if now.Sub(p.watched) > p.options.LostAfter/2 {
+		clear(p.seen)
+	}
+	p.watched = now
 	for name := range p.seen {
 		if _, there := beats[name]; !there {
 			delete(p.seen, name)

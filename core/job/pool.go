@@ -38,6 +38,10 @@ type PoolOptions struct {
 	// Holder names the pool in leases; no two pools have one name, also after a restart.
 	// Default a new id.
 	Holder string
+	// Fence has what a handler writes under the context that it returns read a job's lease
+	// first, also through parts that know nothing of jobs. Nil fences only what goes through
+	// the job itself.
+	Fence func(ctx context.Context, holds func(core.Reader) error) context.Context
 	// Report takes what fails in the background. It must be safe for concurrent use and
 	// return soon. Nil drops it.
 	Report func(error)
@@ -127,6 +131,8 @@ type Pool struct {
 	// mu guards beaten; only the goroutine that keeps the leases uses seen.
 	beaten time.Time
 	seen   map[string]sighting
+	// watched is when the pool last looked at others' beats.
+	watched time.Time
 }
 
 // sighting is a holder's newest beat, and when this process saw it first, by its monotonic
@@ -308,11 +314,18 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 	p.mu.Unlock()
 	p.work.Go(func() {
 		defer cancel(nil)
+		handling := ctx
+		if p.options.Fence != nil {
+			handling = p.options.Fence(ctx, func(r core.Reader) error {
+				_, err := holds(r, j.lease)
+				return err
+			})
+		}
 		var timeUp *time.Timer
 		if limit := p.jobs.options.Timeouts[j.Type]; limit > 0 {
 			timeUp = time.AfterFunc(limit, func() { j.stop(errTimedOut, time.Now()) })
 		}
-		o, err := call(ctx, p.options.Handlers[j.Type], j)
+		o, err := call(handling, p.options.Handlers[j.Type], j)
 		if timeUp != nil {
 			timeUp.Stop()
 		}

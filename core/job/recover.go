@@ -40,6 +40,15 @@ func holders(r core.Reader) (map[string]uint64, error) {
 	return found, err
 }
 
+// RunningOf returns the ids of the jobs that a holder runs, sorted.
+func (r *Repository) RunningOf(ctx context.Context, holder string) (ids []string, err error) {
+	err = r.view(ctx, func(reader core.Reader) (err error) {
+		ids, err = core.Suffixes(reader, runningKey(holder, ""), math.MaxInt)
+		return err
+	})
+	return ids, sdk.Wrap("list the jobs of "+core.Cut(holder), err)
+}
+
 // Holders returns who holds jobs or has a beat, each with its newest beat.
 func (r *Repository) Holders(ctx context.Context) (found map[string]uint64, err error) {
 	err = r.view(ctx, func(reader core.Reader) (err error) {

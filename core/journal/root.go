@@ -151,6 +151,7 @@ type storeWithCommits interface{ Commits() uint64 }
 // changes, and when it is closed.
 type Rooter struct {
 	writer *Writer
+	lead   Lead
 	stop   context.CancelFunc
 	done   chan struct{}
 	close  sync.Once
@@ -159,10 +160,21 @@ type Rooter struct {
 	err error
 }
 
+// Lead has the root written by one host of those that share a store. It calls record with
+// the store to write through where that is this host, and otherwise doesn't call it. last
+// says that this host closes its journal.
+type Lead func(ctx context.Context, last bool, record func(core.Store) error) error
+
 // StartRooter starts a rooter. Close must be called.
-func StartRooter(w *Writer) *Rooter {
+func StartRooter(w *Writer) *Rooter { return startRooter(w, nil) }
+
+// StartSharedRooter starts a rooter on a store that other hosts change too. Close must be
+// called.
+func StartSharedRooter(w *Writer, lead Lead) *Rooter { return startRooter(w, lead) }
+
+func startRooter(w *Writer, lead Lead) *Rooter {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Rooter{writer: w, stop: stop, done: make(chan struct{})}
+	r := &Rooter{writer: w, lead: lead, stop: stop, done: make(chan struct{})}
 	go r.run(ctx)
 	return r
 }
@@ -180,7 +192,7 @@ func (r *Rooter) run(ctx context.Context) {
 			if !r.changed(&seen) && r.Err() == nil {
 				continue
 			}
-			_, err := Record(ctx, r.writer)
+			err := r.record(ctx, false)
 			if ctx.Err() == nil { // else Close records the rest
 				r.note(err)
 			}
@@ -188,11 +200,25 @@ func (r *Rooter) run(ctx context.Context) {
 	}
 }
 
+// record records what changed, where this host is the one that does.
+func (r *Rooter) record(ctx context.Context, last bool) error {
+	if r.lead == nil {
+		_, err := Record(ctx, r.writer)
+		return err
+	}
+	return r.lead(ctx, last, func(s core.Store) error {
+		fenced := *r.writer
+		fenced.Store = s
+		_, err := Record(ctx, &fenced)
+		return err
+	})
+}
+
 // changed reports whether there may be something to record since commit seen, and updates
-// seen.
+// seen. What other hosts change isn't counted.
 func (r *Rooter) changed(seen *uint64) bool {
 	store, counts := r.writer.Store.(storeWithCommits)
-	if !counts {
+	if !counts || r.lead != nil {
 		return true
 	}
 	before := *seen
@@ -219,8 +245,7 @@ func (r *Rooter) Close(ctx context.Context) error {
 	r.close.Do(func() {
 		r.stop()
 		<-r.done
-		_, err := Record(ctx, r.writer)
-		r.note(err)
+		r.note(r.record(ctx, true))
 	})
 	return r.Err()
 }

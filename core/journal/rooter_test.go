@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -279,6 +280,55 @@ func TestTheRooterRestsWhereNothingIsCommitted(t *testing.T) {
 		}
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A root that hosts share is written by the one that leads, through the store that it is
+// given, and at the end too.
+func TestRooter_OfSharedStoreWritesWhereItLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		w := &journal.Writer{Store: s}
+		leads, through := false, 0
+		rooter := journal.StartSharedRooter(w, func(_ context.Context, last bool, record func(core.Store) error) error {
+			if !leads && !last {
+				return nil
+			}
+			through++
+			return record(s)
+		})
+		change := func() {
+			if err := w.Update(t.Context(), func(tx *journal.Tx) error {
+				return tx.Append("a", journal.RunStarted{Workflow: "w"})
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recorded := func() (seq uint64) {
+			_ = s.View(t.Context(), func(r core.Reader) error {
+				head, err := journal.ReadHead(r, journal.RootStream)
+				seq = head.Seq
+				return err
+			})
+			return seq
+		}
+		change()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if recorded() != 0 || through != 0 {
+			t.Error("it writes the root of another")
+		}
+		leads = true
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if recorded() != 1 || through == 0 {
+			t.Error("it doesn't write the root")
+		}
+		leads = false
+		change()
+		if err := rooter.Close(t.Context()); err != nil || recorded() != 2 {
+			t.Error(recorded(), err)
 		}
 	})
 }

@@ -43,6 +43,16 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	if err := c.streams(ctx); err != nil {
 		return err
 	}
+	err = scanPrefix(r, hostPrefix, func(key, _ []byte) error {
+		agrees, err := heldAgrees(r, key)
+		if err == nil && !agrees {
+			c.problem(key, true, "no run is held like this")
+		}
+		return cmp.Or(ctx.Err(), err)
+	})
+	if err != nil {
+		return err
+	}
 	return scanPrefix(r, timePrefix, func(key, _ []byte) error {
 		return cmp.Or(ctx.Err(), c.index(key))
 	})

@@ -25,7 +25,7 @@ const (
 
 // Get returns a run with its content. If there is none, the error is sdk.NotFound, reason
 // "run_not_found". A run that is stored as running is shown as interrupted, unless this
-// process runs it.
+// process or a host that lives runs it.
 func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		run, err = s.shown(r, id)
@@ -38,23 +38,27 @@ func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err err
 func (s *Repository) shown(r core.Reader, id string) (*core.Run, error) {
 	run, err := readRun(r, id)
 	if err == nil {
-		run.Status = s.status(run.ID, run.Status)
+		run.Status, err = s.status(r, run.ID, run.Status)
 	}
 	return run, err
 }
 
 // status is the status to show for a stored one. A run that is stored as running, but
-// that this process doesn't run, has no other process to run it.
-func (s *Repository) status(id string, stored core.Status) core.Status {
+// that neither this process nor another host runs, is interrupted.
+func (s *Repository) status(r core.Reader, id string, stored core.Status) (core.Status, error) {
 	if stored != core.StatusRunning {
-		return stored
+		return stored, nil
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, held := s.held[id]; held {
-		return core.StatusRunning
+	_, held := s.held[id]
+	s.mu.Unlock()
+	if held {
+		return core.StatusRunning, nil
 	}
-	return core.StatusInterrupted
+	if elsewhere, err := s.hasHost(r, id); err != nil || elsewhere {
+		return core.StatusRunning, err
+	}
+	return core.StatusInterrupted, nil
 }
 
 // Locate returns the full id of the run whose id is prefix, or the only one whose id
@@ -219,8 +223,8 @@ func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, n
 				return false, err
 			}
 			run := record.run()
-			if run.Status = s.status(run.ID, run.Status); !f.fits(&run) {
-				return true, nil
+			if run.Status, err = s.status(r, run.ID, run.Status); err != nil || !f.fits(&run) {
+				return err == nil, err
 			}
 			if len(runs) == f.Limit {
 				last := &runs[len(runs)-1]

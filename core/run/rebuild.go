@@ -7,15 +7,29 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Derived implements [core.Rebuilder]: the index by time.
-func (Checker) Derived() []string { return []string{timePrefix} }
+// Derived implements [core.Rebuilder]: the index by time, and which hosts run what now, which
+// no other store needs.
+func (Checker) Derived() []string { return []string{timePrefix, hostPrefix} }
 
 // Rebuild implements [core.Rebuilder].
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, timePrefix, dropStray); err != nil {
 		return err
 	}
+	if err := core.UpdateEach(ctx, s, hostPrefix, dropStrayHost); err != nil {
+		return err
+	}
 	return core.UpdateEach(ctx, s, runPrefix, putIndex)
+}
+
+// dropStrayHost deletes a key of a host's run that doesn't agree with the run: then nobody
+// takes the run over by itself.
+func dropStrayHost(tx core.Tx, key string) error {
+	agrees, err := heldAgrees(tx, []byte(key))
+	if err != nil || agrees {
+		return err
+	}
+	return tx.Delete([]byte(key))
 }
 
 // dropStray deletes a key of the index that matches no run.

@@ -102,6 +102,9 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 				return nil, err
 			}
 		}
+		if err := c.runs.dropHeld(tx, c.id); err != nil {
+			return nil, err
+		}
 		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(result)},
 			put(tx, resultKey(c.id), end)
 	})

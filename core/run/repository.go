@@ -21,6 +21,10 @@ type Repository struct {
 	// Purged reports whether a memory was purged, so that a run no longer records its
 	// texts. It is nil for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
+	// Lives reports whether a host lives, and Holder is this host as others know it, "" where
+	// it shows no beat. They are nil where no other host can work on the store.
+	Lives  func(r core.Reader, host string) (bool, error)
+	Holder func() string
 
 	mu sync.Mutex
 	// held maps the runs of this process to their epoch.
@@ -38,6 +42,12 @@ func Stream(runID string) string { return "run/" + runID }
 // Create stores a new run and makes the caller its holder, until RecordEnd. It
 // sets the run's Status to running, UpdatedAt, and StartedAt if that is zero.
 func (s *Repository) Create(ctx context.Context, r *core.Run) error {
+	return s.CreateWith(ctx, r, Needs{})
+}
+
+// CreateWith is Create of a run that another host can go on with, where it has what the run
+// needs.
+func (s *Repository) CreateWith(ctx context.Context, r *core.Run, n Needs) error {
 	if !validID(r.ID) {
 		return sdk.Errorf(sdk.Invalid, "run_id_invalid", "run id %q is not 1 to %d letters, digits, dashes, dots and underscores", r.ID, maxIDBytes)
 	}
@@ -49,7 +59,13 @@ func (s *Repository) Create(ctx context.Context, r *core.Run) error {
 	if !s.claim(r.ID) { // before it is stored, so that nobody sees it as interrupted
 		return sdk.Wrap("create run "+r.ID, runExists())
 	}
-	if err := s.store.Update(ctx, func(tx core.Tx) error { return create(ctx, tx, r) }); err != nil {
+	err := s.store.Update(ctx, func(tx core.Tx) error {
+		if err := create(ctx, tx, r); err != nil || s.Holder == nil {
+			return err
+		}
+		return s.putHeld(ctx, tx, r.ID, 1, n)
+	})
+	if err != nil {
 		s.release(r.ID)
 		return sdk.Wrap("create run "+r.ID, err)
 	}
@@ -93,8 +109,15 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 // Resume makes the caller the holder of a run whose end can be resumed, or whose host
 // went away, and returns the run as running. If it has ended finally, the error is
 // sdk.Conflict, reason "run_not_resumable"; if this process runs it, the reason is
-// "run_active".
+// "run_active", as it is where another host is known to run it.
 func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
+	return s.ResumeWith(ctx, id, Needs{}, nil)
+}
+
+// ResumeWith is Resume of a run that another host can go on with, where it has what the run
+// needs. from is how the run was held by a host that is gone: if that has changed, the error
+// is sdk.Conflict, reason [Taken]. Nil is for a resume that somebody asked for.
+func (s *Repository) ResumeWith(ctx context.Context, id string, n Needs, from *Held) (*core.Run, error) {
 	if !s.claim(id) {
 		return nil, sdk.Errorf(sdk.Conflict, "run_active", "run %s is running in this program", id).
 			WithHint("wait for it to end")
@@ -102,8 +125,10 @@ func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	var run *core.Run
 	var epoch int
 	err := s.store.Update(ctx, func(tx core.Tx) (err error) {
-		run, epoch, err = resume(ctx, tx, id, s.clock)
-		return err
+		if run, epoch, err = s.resume(ctx, tx, id, from); err != nil {
+			return err
+		}
+		return s.putHeld(ctx, tx, id, epoch, n)
 	})
 	if err != nil {
 		s.release(id)
@@ -113,8 +138,11 @@ func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	return run, nil
 }
 
-func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core.Run, int, error) {
+func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, from *Held) (*core.Run, int, error) {
 	record, err := readRecord(tx, id)
+	if err == nil {
+		err = s.free(tx, record, from)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -124,7 +152,7 @@ func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core
 	}
 	record.Status, record.StopReason = core.StatusRunning, ""
 	record.Epoch++
-	record.UpdatedAt = clock.Now().UTC().Round(0)
+	record.UpdatedAt = s.clock.Now().UTC().Round(0)
 	if err := put(tx, runKey(id), record); err != nil {
 		return nil, 0, err
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Empty reports whether a store holds nothing but the keys that every store has.
+// Empty reports whether a store holds nothing but the keys that every store has, and those
+// of the hosts that share it.
 func Empty(r core.Reader) (bool, error) {
 	empty := true
 	err := r.Scan(nil, nil, func(key, _ []byte) (bool, error) {
-		empty = hasPrefix(key, []string{metaPrefix})
+		empty = hasPrefix(key, []string{metaPrefix, hostPrefix, leasePrefix})
 		return empty, nil
 	})
 	return empty, err

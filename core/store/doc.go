@@ -3,6 +3,7 @@
 // The port itself is [core.Store]. This package has what callers and engines share: the
 // format version and its migrations (FORMAT.md is the table of all keys), check, export,
 // import, merge and pruning of a whole store, which work with the parts that they are
-// given, and the limits and errors of the engines. The engines are store/pebble, on disk,
+// given, the limits and errors of the engines, and what servers on one
+// store know of each other: hosts, leases, fences. The engines are store/pebble, on disk,
 // and store/mem, the reference; store/storetest is the conformance suite that both pass.
 package store

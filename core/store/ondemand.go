@@ -100,11 +100,14 @@ func (o *OnDemand) View(ctx context.Context, fn func(core.Reader) error) error {
 	return s.View(ctx, fn)
 }
 
-// Update implements [core.Store].
+// Update implements [core.Store]. A context of [WithFence] is refused where its fence is.
 func (o *OnDemand) Update(ctx context.Context, fn func(core.Tx) error) error {
 	s, err := o.Open(ctx)
 	if err != nil {
 		return err
+	}
+	if fence := fenceOf(ctx); fence != nil {
+		return (&fenced{s, fence}).Update(ctx, fn)
 	}
 	return s.Update(ctx, fn)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -100,6 +101,8 @@ type Call struct {
 	operation *Operation
 	// runID is the run that a job starts; "" is a new one.
 	runID string
+	// from is how a run was held that is taken over; nil for none.
+	from *run.Held
 	// memory is the one that the request names, as it was found to see where that is.
 	memory *core.Memory
 }
@@ -138,7 +141,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), discoveries(), dreams(), dreamPasses(), jobs(), jobResults(), reflections(), stats(), snapshots(),
+		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), discoveries(), dreams(), dreamPasses(), jobs(), jobResults(), reflections(), stats(), snapshots(), hosts(),
 	)
 }
 

@@ -157,7 +157,9 @@ func (in *RunStart) check() error {
 // runOptions pass events of a run to the caller, and restrict its nodes to what the
 // caller may do.
 func (c *Call) runOptions() host.RunOptions {
-	return host.RunOptions{Events: c.Events, Pieces: c.Pieces, Memories: runMemories{c}, Injector: runMemories{c}}
+	return host.RunOptions{
+		Events: c.Events, Pieces: c.Pieces, Memories: runMemories{c}, Injector: runMemories{c}, Job: c.runID != "", From: c.from,
+	}
 }
 
 // ended is the result of a run that was started. A failed run is a result too; any other
@@ -180,6 +182,18 @@ func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
 		return nil, err
 	}
 	return ended(run, err)
+}
+
+// TakeOver goes on with a run whose host is gone, with the rights of the caller whose run it
+// is: see host.JoinOptions. It returns an error only where it doesn't go on.
+func TakeOver(h *host.Host) func(context.Context, run.Held) error {
+	return func(ctx context.Context, held run.Held) error {
+		out, err := Do(core.WithCaller(ctx, held.Caller), Call{Host: h, from: &held}, "run_resume", &RunResume{ID: held.RunID})
+		if ended, is := out.(*RunEnded); is && ended != nil {
+			return nil // also where it failed, which the run says
+		}
+		return err
+	}
 }
 
 // RunReplay names a run, and what judges its attempts instead of its own evaluator and

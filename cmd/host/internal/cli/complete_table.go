@@ -93,6 +93,7 @@ var argumentOffers = map[string][]offer{
 	"store restore":       {folder},
 	"token new":           {freeNew},
 	"token revoke":        {tokenIDs},
+	"hosts drain":         {freeText},
 }
 
 // flagOffers are the offers for the values of flags, by their names, preceded by the

@@ -5,14 +5,19 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/reflectory/reflectory/core/host"
 )
 
 // Main is the program: it runs the command line of this process until it ends or a signal
 // cancels it, and returns the exit code.
-func Main() int {
+func Main() int { return mainWith(host.Config{}) }
+
+// mainWith is Main with host settings of its own.
+func mainWith(base host.Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Base: base}
 	return app.Run(ctx, os.Args[1:])
 }
 

@@ -8,11 +8,13 @@ import (
 	"path"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
@@ -31,6 +33,10 @@ var plugins = map[string]func() sdk.Plugin{
 	"test/chatty":            chatty,
 }
 
+// quickGone is when hosts of the program quick-host count as gone: soon, so that a test
+// doesn't wait for long, and not so soon that a slow machine makes one look gone.
+const quickGone = 2 * time.Second
+
 // programs is a folder with this test binary, without the race detector, under the
 // name of each plugin and of the host. Which program it is follows from the name
 // that it is started by. How goroutines of the host and of the plugins share memory
@@ -42,6 +48,7 @@ func TestMain(m *testing.M) {
 	for name, plugin := range plugins {
 		commands[path.Base(name)] = func() { process.Main(plugin()) }
 	}
+	commands["quick-host"] = func() { os.Exit(mainWith(host.Config{GoneAfter: quickGone})) }
 	commands["prying"] = func() { process.Main(prying()) }
 	for name, serve := range hostiles {
 		commands[name] = serve

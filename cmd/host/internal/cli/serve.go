@@ -114,6 +114,9 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.start(); err != nil {
 		return err
 	}
+	if err := h.Join(ctx, host.JoinOptions{Pool: pool, TakeOver: operation.TakeOver(h)}); err != nil {
+		return err
+	}
 	if err := api.Ready(ctx); err != nil {
 		return err
 	}

@@ -231,9 +231,10 @@ func (a *API) handle(op string, do func(http.ResponseWriter, *request)) http.Han
 // healthy says only that the process answers.
 func (a *API) healthy(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// isReady says whether requests are taken: the store is open, and nobody stops the server.
+// isReady says whether requests are taken: the store is open, and nobody stops or drains the
+// server.
 func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
-	if !a.ready.Load() {
+	if !a.ready.Load() || a.config.Host.Draining() {
 		w.Header().Set("Retry-After", "1")
 		plain(w, http.StatusServiceUnavailable, "not ready\n")
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
@@ -14,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -65,7 +67,7 @@ func memoryFixtures() fixtures {
 	}
 }
 
-// turnFixtures are those of an agent's turn: what fits it, its session and its snapshot.
+// turnFixtures are requests of an agent's turn: what fits it, its session and its snapshot.
 func turnFixtures() fixtures {
 	return fixtures{
 		"discover":        func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
@@ -103,7 +105,7 @@ func dreamFixtures() fixtures {
 	}
 }
 
-// gateFixtures are those of the gate, its evidence and governance.
+// gateFixtures are requests of the gate, its evidence and governance.
 func gateFixtures() fixtures {
 	return fixtures{
 		"evidence_dag":       func(w *World) any { return &operation.EvidenceDAG{WorkflowDAG: w.Graph(w.Memory())} },
@@ -121,7 +123,7 @@ func gateFixtures() fixtures {
 	}
 }
 
-// jobFixtures are those of jobs, reflections too.
+// jobFixtures are requests of jobs, reflections too.
 func jobFixtures() fixtures {
 	return fixtures{
 		"job_cancel":         func(w *World) any { return &operation.JobCancel{ID: w.Job(Here)} },
@@ -135,7 +137,7 @@ func jobFixtures() fixtures {
 	}
 }
 
-// runFixtures are those of runs and of single calls of plugins.
+// runFixtures are requests of runs and of single calls of plugins.
 func runFixtures() fixtures {
 	return fixtures{
 		"correct": func(*World) any {
@@ -155,7 +157,7 @@ func runFixtures() fixtures {
 	}
 }
 
-// hostFixtures are those of a whole host: its journal, store, plugins, policies and tokens.
+// hostFixtures are requests of a whole host: its journal, store, plugins, policies and tokens.
 func hostFixtures() fixtures {
 	return fixtures{
 		"audit_entries":        func(w *World) any { w.Memory(); return &operation.AuditEntries{Stream: journal.NamespaceStream(Here)} },
@@ -178,6 +180,8 @@ func hostFixtures() fixtures {
 		"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
 		"stats":        func(w *World) any { w.Memory(); return &operation.StatsGet{} },
 		"status":       func(*World) any { return &operation.StatusGet{} },
+		"host_list":    func(w *World) any { w.OtherHost(); return &operation.HostList{} },
+		"host_drain":   func(w *World) any { return &operation.HostDrain{ID: w.OtherHost()} },
 		"login_new":    func(*World) any { return &operation.LoginNew{} },
 		"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
 		"token_new": func(w *World) any {
@@ -239,6 +243,17 @@ func (w *World) ReflectionJob(namespace string) string {
 	})
 	w.Must(err)
 	return made.ID
+}
+
+// OtherHost is the id of another server on the same store.
+func (w *World) OtherHost() string {
+	w.T.Helper()
+	h := store.HostRecord{
+		ID: w.Host.NewID(), Beat: 7, Address: "https://other.example.com", Version: "1.2.3", Formats: []int{store.Format},
+		Plugins: map[string]string{"test/judge": "sha256:0"}, StartedAt: coretest.Epoch(),
+	}
+	w.Must(w.Host.Store.Update(w.Ctx, func(tx core.Tx) error { return tx.Put([]byte("host/"+h.ID), core.MustJSON(h)) }))
+	return h.ID
 }
 
 // Token is the id of a new token for here.

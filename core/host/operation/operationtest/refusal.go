@@ -308,6 +308,7 @@ func hostRefusals() []Case {
 		request("run_get", "nothing", operation.RunGet{ID: nothing}),
 		request("run_get", "no id", operation.RunGet{ID: noID}),
 		request("run_list", "status", operation.RunList{Status: "pased"}),
+		request("host_drain", "nothing", operation.HostDrain{ID: nothing}),
 		request("stats", "scope", operation.StatsGet{Scope: "memry"}),
 		request("stats", "user", operation.StatsGet{UserID: "no user"}),
 		request("stats", "namespace", operation.StatsGet{Namespace: badSpace}),

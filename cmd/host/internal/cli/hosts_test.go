@@ -1,0 +1,295 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
+)
+
+// sharedWorld is several servers on one database, each with a data folder of its own, and the
+// same plugins.
+type sharedWorld struct {
+	*killWorld
+	hosts []*sharedHost
+}
+
+// sharedHost is one of the servers.
+type sharedHost struct {
+	*killWorld
+	cmd *exec.Cmd
+	at  served
+	id  string
+}
+
+func newSharedWorld(t *testing.T, hosts int) *sharedWorld {
+	t.Helper()
+	url := postgrestest.Start(t).URL(t)
+	w := &sharedWorld{killWorld: newKillWorld(t).count()}
+	w.env = append(w.env, "REFLECTORY_STORE="+url)
+	w.self = filepath.Join(w.dir, "quick-host")
+	if err := linkFile(filepath.Join(programs, "quick-host"), w.self); err != nil {
+		t.Fatal(err)
+	}
+	for range hosts {
+		w.add()
+	}
+	return w
+}
+
+// add starts one more server.
+func (w *sharedWorld) add() *sharedHost {
+	w.t.Helper()
+	h := &sharedHost{killWorld: &killWorld{t: w.t, dir: w.dir, self: w.self, tally: w.tally}}
+	h.env = append(slices.Clone(w.env), fmt.Sprintf("REFLECTORY_DATA_DIR=%s/data-%d", w.dir, len(w.hosts)))
+	known := map[string]bool{}
+	for _, other := range w.hosts {
+		known[other.id] = true
+	}
+	h.cmd, h.at = h.serve()
+	for _, shown := range h.listed() {
+		if !known[shown.ID] && shown.Self {
+			h.id = shown.ID
+		}
+	}
+	if h.id == "" {
+		w.t.Fatalf("the server isn't among the hosts: %+v", h.listed())
+	}
+	w.hosts = append(w.hosts, h)
+	return h
+}
+
+// listed are the hosts as a server sees them.
+func (h *sharedHost) listed() []operation.HostItem {
+	h.t.Helper()
+	var list operation.Hosts
+	if code := h.json(&list, "hosts", "list"); code != exitPassed {
+		h.t.Fatalf("hosts list: exit %d", code)
+	}
+	return list.Items
+}
+
+// signal sends a signal to a server and to the plugins that it started.
+func (h *sharedHost) signal(s syscall.Signal) {
+	h.t.Helper()
+	if err := h.cmd.Process.Signal(s); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// shownRun asks a server for a run, while there is one.
+func (h *sharedHost) shownRun(id string) (run shownRun, found bool) {
+	h.t.Helper()
+	answer := h.ask(h.at, "GET", "/v1/runs/"+id, nil)
+	if answer == nil {
+		return run, false
+	}
+	defer answer.Body.Close()
+	err := json.NewDecoder(answer.Body).Decode(&run)
+	return run, err == nil && run.ID == id
+}
+
+// events are the types of the events of a stream, in order.
+func (h *sharedHost) events(stream string) (types []string) {
+	h.t.Helper()
+	var page operation.Page[struct{ Type string }]
+	h.json(&page, "audit", "show", stream, "--limit", "200")
+	for _, e := range page.Items {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+// start runs the workflow on a server, through its socket, and returns the run once it has
+// begun.
+func (h *sharedHost) startRun(id func() string) (client *exec.Cmd, out *bytes.Buffer, run string) {
+	h.t.Helper()
+	client, out = h.killWorld.start("run", "workflow.yaml", "--json")
+	until(h.t, "the run begins", func() bool { run = id(); return run != "" })
+	return client, out, run
+}
+
+// running is the id of a running run that isn't known, as a server lists it; "" for none.
+func (h *sharedHost) running(known map[string]bool) string {
+	answer := h.ask(h.at, "GET", "/v1/runs?status=running", nil)
+	if answer == nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	var page operation.Page[operation.RunSummary]
+	_ = json.NewDecoder(answer.Body).Decode(&page)
+	for _, r := range page.Items {
+		if !known[r.RunID] {
+			return r.RunID
+		}
+	}
+	return ""
+}
+
+// whole checks that a run passed, with each attempt recorded once.
+func (h *sharedHost) whole(id string, passes int) {
+	h.t.Helper()
+	run, found := h.shownRun(id)
+	if !found || run.Status != core.StatusPassed || len(run.Loops) != 1 || len(run.Loops[0].Attempts) != passes {
+		h.t.Fatalf("run %s: %+v", id, run)
+	}
+	for i, a := range run.Loops[0].Attempts {
+		if a.Iteration != i+1 || !a.Judged {
+			h.t.Errorf("attempt %d of run %s is %+v", i+1, id, a)
+		}
+	}
+	verdicts := 0
+	for _, event := range h.events("run/" + id) {
+		if event == "verdict_recorded" {
+			verdicts++
+		}
+	}
+	if verdicts != passes {
+		h.t.Errorf("run %s has %d verdicts of %d: %v", id, verdicts, passes, h.events("run/"+id))
+	}
+}
+
+// sound checks the store and the journal.
+func (h *sharedHost) sound() {
+	h.t.Helper()
+	var checked operation.StoreChecked
+	if code := h.json(&checked, "store", "check"); code != exitPassed || !checked.Valid {
+		h.t.Errorf("exit %d: %+v", code, checked)
+	}
+	h.took("audit", "verify")
+}
+
+// end stops the servers in order.
+func (w *sharedWorld) end() {
+	w.t.Helper()
+	for _, h := range w.hosts {
+		if h.cmd.ProcessState == nil {
+			h.terminate(h.cmd, h.cmd.Process)
+		}
+	}
+}
+
+// TestHosts_AKilledHostsWorkGoesOn: of three servers the one that works is killed. Its run
+// and its jobs go on with the others, each attempt is recorded once, and another writes the
+// journal's root.
+func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
+	const passes = 60
+	w := newSharedWorld(t, 3)
+	w.workflow(tallyWorkflow, w.tally, passes)
+	a, b := w.hosts[0], w.hosts[1]
+	if list := a.listed(); len(list) != 3 || slices.ContainsFunc(list, func(h operation.HostItem) bool { return h.State != host.HostLives }) {
+		t.Fatalf("the hosts are %+v", list)
+	}
+	client, out, run := a.startRun(func() string { return b.running(nil) })
+	queued := a.queueRuns(a.at, []string{fmt.Sprintf(tallyWorkflow, w.tally, passes/2), notesWorkflow("one")})
+	if len(queued) != 2 {
+		t.Fatalf("%d jobs were queued", len(queued))
+	}
+	a.signal(syscall.SIGKILL)
+	_, _ = a.cmd.Wait(), client.Wait()
+	if out.Len() > 0 && strings.Contains(out.String(), `"passed"`) {
+		t.Fatal("the run was faster than the kill")
+	}
+	until(t, "the run goes on", func() bool { r, _ := b.shownRun(run); return r.Status == core.StatusPassed })
+	b.whole(run, passes)
+	for _, q := range queued {
+		b.awaitEnd(b.at, q.JobID)
+		var j job.Job
+		var ran operation.RunJob
+		if b.json(&j, "jobs", "show", q.JobID); json.Unmarshal(j.Result, &ran) != nil || j.Status != job.StatusCompleted || ran.Status != core.StatusPassed {
+			t.Errorf("job %s is %s (%s: %s), its run %s", j.ID, j.Status, j.Reason, j.Message, ran.Status)
+		}
+	}
+	until(t, "the killed host is forgotten, and another has its lease", func() bool {
+		list := b.listed()
+		return len(list) == 2 && slices.ContainsFunc(list, func(h operation.HostItem) bool { return len(h.Leases) == 1 })
+	})
+	b.sound()
+	w.end()
+}
+
+// TestHosts_AStoppedHostWritesNothingMore: a server is stopped at a random moment of a run and
+// of a job, which another takes over, and goes on later. It writes nothing of what it lost.
+func TestHosts_AStoppedHostWritesNothingMore(t *testing.T) {
+	const passes = 40
+	w := newSharedWorld(t, 2)
+	w.workflow(tallyWorkflow, w.tally, passes)
+	a, b := w.hosts[0], w.hosts[1]
+	known := map[string]bool{}
+	moments := 3
+	if os.Getenv("REFLECTORY_STRESS") != "" {
+		moments = 100
+	}
+	for range moments {
+		client, out, run := a.startRun(func() string { return b.running(known) })
+		known[run] = true
+		queued := a.queueRuns(a.at, []string{fmt.Sprintf(tallyWorkflow, w.tally, passes/2)})
+		<-time.After(rand.N(40 * time.Millisecond))
+		a.signal(syscall.SIGSTOP)
+		until(t, "the run goes on", func() bool { r, _ := b.shownRun(run); return r.Status == core.StatusPassed })
+		for _, q := range queued {
+			b.awaitEnd(b.at, q.JobID)
+		}
+		before := b.events("run/" + run)
+		a.signal(syscall.SIGCONT)
+		_ = client.Wait()
+		if !strings.Contains(out.String(), "run_taken_over") && slices.Contains(before, "run_resumed") {
+			t.Errorf("the run of the stopped host ends with %s", out)
+		}
+		until(t, "the stopped host is one again", func() bool {
+			return slices.ContainsFunc(b.listed(), func(h operation.HostItem) bool { return h.ID == a.id && h.State == host.HostLives })
+		})
+		if after := b.events("run/" + run); !slices.Equal(after, before) {
+			t.Errorf("the stopped host wrote: %v, then %v", before, after)
+		}
+		b.whole(run, passes)
+		for _, q := range queued {
+			var j job.Job
+			if b.json(&j, "jobs", "show", q.JobID); j.Status != job.StatusCompleted {
+				t.Errorf("job %s is %s (%s: %s)", j.ID, j.Status, j.Reason, j.Message)
+			}
+			var ran operation.RunJob
+			if json.Unmarshal(j.Result, &ran) == nil {
+				known[ran.RunID] = true
+			}
+		}
+	}
+	b.sound()
+	w.end()
+}
+
+// TestHosts_ADrainedHostTakesNothingMore: what is queued is done by the others.
+func TestHosts_ADrainedHostTakesNothingMore(t *testing.T) {
+	w := newSharedWorld(t, 2)
+	a, b := w.hosts[0], w.hosts[1]
+	b.took("hosts", "drain", a.id)
+	until(t, "the host drains, and gives up its lease", func() bool {
+		return slices.ContainsFunc(b.listed(), func(h operation.HostItem) bool { return h.ID == a.id && h.Draining && len(h.Leases) == 0 }) &&
+			slices.ContainsFunc(b.listed(), func(h operation.HostItem) bool { return h.ID == b.id && len(h.Leases) == 1 })
+	})
+	for _, q := range a.queueRuns(a.at, []string{notesWorkflow("one"), notesWorkflow("two")}) {
+		b.awaitEnd(b.at, q.JobID)
+	}
+	answer := a.ask(a.at, "GET", "/readyz", nil)
+	if answer == nil || answer.StatusCode != 503 {
+		t.Errorf("a drained host is ready: %+v", answer)
+	}
+	_ = answer.Body.Close()
+	w.end()
+}

@@ -1,0 +1,131 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+)
+
+// HostState is how a host is doing, as far as the host that is asked knows.
+type HostState string
+
+// The states of hosts.
+const (
+	HostLives HostState = "live"
+	// HostGone is a host whose beat stands still; others go on with what it had.
+	HostGone HostState = "gone"
+	// HostUnknown is for one that sees no beats: a command that isn't a server.
+	HostUnknown HostState = "unknown"
+)
+
+// Held is a host with what it has. As JSON it is the host's record, with the rest.
+type Held struct {
+	store.HostRecord
+	// State is live, gone, or unknown where a command looks that sees no beats.
+	State HostState `json:"state"`
+	// Self is whether it is the host that answers.
+	Self bool `json:"self,omitempty"`
+	// Leases are what it does for all hosts, with their epochs.
+	Leases map[string]uint64 `json:"leases"`
+	// Runs are the ids of the runs that it runs, sorted.
+	Runs []string `json:"runs"`
+	// Jobs are the ids of the jobs that it works on, sorted.
+	Jobs []string `json:"jobs"`
+}
+
+// Hosts are the servers that work on the store, by id. Where no other host can open the store,
+// that is this one, if it is a server; such a host shows no beat.
+func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
+	if !h.shared() {
+		if h.joined.Load() == nil {
+			return []Held{}, nil
+		}
+		alone := h.record()
+		alone.Formats, alone.Draining = []int{store.Format}, h.Draining()
+		list = []Held{{HostRecord: alone, State: HostLives, Self: true, Leases: map[string]uint64{}, Runs: h.Runs.Running()}}
+	} else if list, err = h.others(ctx); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].Jobs, err = h.Jobs.RunningOf(ctx, list[i].ID); err != nil {
+			return nil, err
+		}
+		list[i].Runs, list[i].Jobs = orNone(list[i].Runs), orNone(list[i].Jobs)
+	}
+	return list, nil
+}
+
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// others reads the hosts of a shared store.
+func (h *Host) others(ctx context.Context) (list []Held, err error) {
+	var hosts []store.HostRecord
+	var leases map[string]store.LeaseRecord
+	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+		if hosts, err = store.Hosts(r); err == nil {
+			leases, err = store.Leases(r)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	runs, err := h.Runs.Held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := h.member.Load()
+	list = []Held{}
+	for _, record := range hosts {
+		one := Held{HostRecord: record, State: HostUnknown, Self: record.ID == h.id, Leases: map[string]uint64{}}
+		switch {
+		case m != nil && slices.Contains(m.Gone(), record.ID):
+			one.State = HostGone
+		case m != nil:
+			one.State = HostLives
+		}
+		for _, what := range slices.Sorted(maps.Keys(leases)) {
+			if l := leases[what]; l.Holder == record.ID {
+				one.Leases[what] = l.Epoch
+			}
+		}
+		for _, r := range runs {
+			if r.Host == record.ID {
+				one.Runs = append(one.Runs, r.RunID)
+			}
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// Drain asks a host to take on nothing more: it gives up its leases, its jobs end or go back
+// to the queue, and it isn't ready any more. Its runs and requests go on to their end, and so
+// does it, until it is stopped. There is no way back but its next start.
+func (h *Host) Drain(ctx context.Context, id string) error {
+	if h.shared() {
+		_, err := store.DrainHost(ctx, h.Store, id)
+		return err
+	}
+	o := h.joined.Load()
+	if o == nil || id != h.id {
+		return store.HostNotFound(id)
+	}
+	if h.draining.CompareAndSwap(false, true) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.drained(context.WithoutCancel(ctx), o.Pool)
+		}()
+		h.onClose(func() error { <-done; return nil })
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Where several hosts share a store, a run that is running says which host runs it, and what
+// another needs to go on with it. A run's epoch alone says who may write; this only says who
+// should.
+
+// hostPrefix has a key for each run that a host runs which shows a beat.
+const hostPrefix = "run-host/"
+
+func hostKey(id string) []byte { return []byte(hostPrefix + id) }
+
+// Taken is the reason of a takeover that came too late: the run has ended, or another host
+// has it.
+const Taken = "run_taken"
+
+// Needs are what a host must have to go on with a run.
+type Needs struct {
+	// Plugins are the digests of the plugins that it uses, by their names.
+	Plugins map[string]string `json:"plugins,omitempty"`
+	// Job is whether the run is a job's, and goes on with that.
+	Job bool `json:"job,omitempty"`
+}
+
+// Held is a run that a host runs.
+type Held struct {
+	RunID string
+	// Host is the host's id, and Epoch the run's since it has it.
+	Host  string
+	Epoch int
+	// Caller is who started or resumed the run.
+	Caller core.Caller
+	Needs
+}
+
+// heldRecord is [Held] as it is stored.
+type heldRecord struct {
+	Host       string       `json:"host"`
+	Epoch      int          `json:"epoch"`
+	Subject    string       `json:"subject,omitempty"`
+	Scopes     []core.Scope `json:"scopes,omitempty"`
+	Namespaces []string     `json:"namespaces,omitempty"`
+	Label      string       `json:"label,omitempty"`
+	Needs
+}
+
+// held is the record for a run, as it is shown.
+func (h *heldRecord) held(id string) Held {
+	return Held{
+		RunID: id, Host: h.Host, Epoch: h.Epoch, Needs: h.Needs,
+		Caller: core.Caller{Subject: h.Subject, Scopes: h.Scopes, Namespaces: h.Namespaces, Label: h.Label},
+	}
+}
+
+// same reports whether a run is held as it was seen.
+func (h *heldRecord) same(seen *Held) bool { return h.Host == seen.Host && h.Epoch == seen.Epoch }
+
+// putHeld notes that this host runs a run, or, where it shows no beat, that none does.
+func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch int, n Needs) error {
+	holder := ""
+	if s.Holder != nil {
+		holder = s.Holder()
+	}
+	if holder == "" {
+		return s.dropHeld(tx, id)
+	}
+	c := core.CallerOf(ctx)
+	return put(tx, hostKey(id), heldRecord{
+		Host: holder, Epoch: epoch, Subject: c.Subject, Scopes: c.Scopes, Namespaces: c.Namespaces, Label: c.Label, Needs: n,
+	})
+}
+
+// dropHeld notes that no host runs a run. Where no other host could, nothing was noted.
+func (s *Repository) dropHeld(tx core.Tx, id string) error {
+	if s.Lives == nil {
+		return nil
+	}
+	_, found, err := tx.Get(hostKey(id))
+	if err != nil || !found {
+		return err
+	}
+	return tx.Delete(hostKey(id))
+}
+
+// Held returns the runs that hosts run which show a beat, by id, also those whose hosts are
+// gone.
+func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		list = nil
+		return core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
+			var h heldRecord
+			if json.Unmarshal(value, &h) == nil { // one that is damaged, which a check reports, holds up no other
+				list = append(list, h.held(string(key[len(hostPrefix):])))
+			}
+			return true, nil
+		})
+	})
+	return list, sdk.Wrap("list the runs of hosts", err)
+}
+
+// Runs reports whether this process runs a run.
+func (s *Repository) Runs(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, held := s.held[id]
+	return held
+}
+
+// Running are the ids of the runs that this process runs, sorted.
+func (s *Repository) Running() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.held))
+}
+
+// HeldBy returns how a run is held, or nil where no host that shows a beat runs it.
+func (s *Repository) HeldBy(ctx context.Context, id string) (held *Held, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		held = nil
+		var h heldRecord
+		found, err := get(r, id, hostKey(id), &h)
+		if found && err == nil {
+			now := h.held(id)
+			held = &now
+		}
+		return err
+	})
+	return held, err
+}
+
+// hasHost reports whether a host that lives runs a run.
+func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
+	if s.Lives == nil {
+		return false, nil
+	}
+	value, found, err := r.Get(hostKey(id))
+	var h heldRecord
+	if err != nil || !found || json.Unmarshal(value, &h) != nil {
+		return false, err
+	}
+	return s.Lives(r, h.Host)
+}
+
+// free refuses a resume of a run that another host runs, and one of a takeover that came too
+// late. seen is how the run was held; nil for a resume that somebody asked for.
+func (s *Repository) free(tx core.Tx, record *runRecord, seen *Held) error {
+	if s.Lives == nil || record.Status != core.StatusRunning && seen == nil {
+		return nil
+	}
+	var h heldRecord
+	found, err := get(tx, record.ID, hostKey(record.ID), &h)
+	if err != nil {
+		return err
+	}
+	if seen != nil {
+		if !found || !h.same(seen) {
+			err = sdk.Errorf(sdk.Conflict, Taken, "run %s isn't host %s's any more", record.ID, core.Cut(seen.Host))
+		}
+		return err
+	}
+	if !found || s.Holder == nil || s.Holder() == "" { // who sees no beats can't know
+		return nil
+	}
+	lives, err := s.Lives(tx, h.Host)
+	if err == nil && lives {
+		err = sdk.Errorf(sdk.Conflict, "run_active", "run %s is running on host %s", record.ID, h.Host).
+			WithHint("wait for it to end").WithDetail("host", h.Host)
+	}
+	return err
+}
+
+// heldAgrees reports whether a key of a run that a host runs agrees with the run.
+func heldAgrees(r core.Reader, key []byte) (bool, error) {
+	id := string(key[len(hostPrefix):])
+	var h heldRecord
+	var record runRecord
+	for at, into := range map[string]any{string(hostKey(id)): &h, string(runKey(id)): &record} {
+		value, found, err := r.Get([]byte(at))
+		if err != nil {
+			return false, err
+		}
+		if !found || json.Unmarshal(value, into) != nil {
+			return false, nil
+		}
+	}
+	return h.Host != "" && record.Status == core.StatusRunning && h.Epoch == record.Epoch, nil
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// On a store that several hosts share, each server says here that it lives, and what it can
+// do. The records choose who works and let people see it. No commit is right or wrong by
+// them: that is what [Fenced] and the epochs of runs and jobs are for.
+
+const (
+	hostPrefix  = "host/"
+	leasePrefix = "lease/"
+)
+
+// HostRecord is what a host says of itself, at host/ and its id.
+type HostRecord struct {
+	// ID is of one start of the program: a host that starts again is another one. It is 1 to
+	// 64 letters, digits, dashes, dots and underscores.
+	ID string `json:"id"`
+	// Beat is raised every 2 s while the host lives: see [Member]. Nothing else tells, and no
+	// two clocks are compared.
+	Beat uint64 `json:"beat"`
+	// Address is where clients find it.
+	Address string `json:"address,omitempty"`
+	// Version is its program's.
+	Version string `json:"version,omitempty"`
+	// Formats are the formats of the store that it can write, rising.
+	Formats []int `json:"formats,omitempty"`
+	// Plugins are the digests of its plugins by their names; of one in development, its folder.
+	Plugins map[string]string `json:"plugins,omitempty"`
+	// Draining is whether it was asked to take on nothing more.
+	Draining bool `json:"draining,omitempty"`
+	// StartedAt is by its own clock, for lists.
+	StartedAt time.Time `json:"started_at"`
+}
+
+func hostKey(id string) []byte { return []byte(hostPrefix + id) }
+
+// Hosts returns the records of a shared store's hosts by id, those among them that are gone
+// and whom nobody has forgotten yet.
+func Hosts(r core.Reader) (hosts []HostRecord, err error) {
+	err = core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
+		var h HostRecord
+		if err := decodeRecord(key, value, &h); err != nil {
+			return false, err
+		}
+		hosts = append(hosts, h)
+		return true, nil
+	})
+	return hosts, err
+}
+
+// readHost returns a host's record, and whether there is one.
+func readHost(r core.Reader, id string) (h HostRecord, found bool, err error) {
+	value, found, err := r.Get(hostKey(id))
+	if err == nil && found {
+		err = decodeRecord(hostKey(id), value, &h)
+	}
+	return h, found, err
+}
+
+// DrainHost asks a host to take on nothing more, and returns its record.
+func DrainHost(ctx context.Context, s core.Store, id string) (h HostRecord, err error) {
+	err = s.Update(ctx, func(tx core.Tx) error {
+		var found bool
+		if h, found, err = readHost(tx, id); err != nil || !found || h.Draining {
+			if err == nil && !found {
+				err = HostNotFound(id)
+			}
+			return err
+		}
+		h.Draining = true
+		return tx.Put(hostKey(id), core.MustJSON(h))
+	})
+	return h, sdk.Wrap("drain host "+core.Cut(id), err)
+}
+
+// HostNotFound is the error for a host that isn't there: sdk.NotFound, reason
+// "host_not_found".
+func HostNotFound(id string) error {
+	return sdk.Errorf(sdk.NotFound, "host_not_found", "there is no host %q", core.Cut(id)).
+		WithHint("list the hosts").WithAction("hosts list")
+}
+
+func decodeRecord(key, value []byte, record any) error {
+	if err := json.Unmarshal(value, record); err != nil {
+		return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s can't be decoded: %w", key, err).
+			WithHint("rebuild derived data, which drops it: its host writes it again").WithAction("store check", "repair", "true").
+			WithDetail("key", string(key))
+	}
+	return nil
+}
+
+// validHostID reports whether id can name a host.
+func validHostID(id string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+	return id != "" && len(id) <= 64 && strings.Trim(id, letters) == ""
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A lease says which host does something that one host does for all, such as appending to
+// the journal's root. Each taking and each release raises its epoch. What its holder writes
+// goes through [Fenced], so that a holder that was stopped for a while, and goes on without
+// knowing that another has the lease, writes nothing.
+
+// LeaseRoot is the lease of the journal's root stream.
+const LeaseRoot = "root"
+
+// LeaseLost is the reason of a write under a lease that is another's now, or nobody's.
+const LeaseLost = "lease_lost"
+
+// LeaseRecord is a lease, at lease/ and what it is of.
+type LeaseRecord struct {
+	// Holder is a host's id; "" is nobody, so that anybody may take it at once.
+	Holder string `json:"holder"`
+	// Epoch counts how often the lease changed hands.
+	Epoch uint64 `json:"epoch"`
+	// Beat is raised with its holder's.
+	Beat uint64 `json:"beat"`
+}
+
+func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
+
+// Leases returns the leases of a shared store, by what they are of.
+func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
+	leases = map[string]LeaseRecord{}
+	err = core.ScanPrefix(r, []byte(leasePrefix), func(key, value []byte) (bool, error) {
+		var l LeaseRecord
+		err := decodeRecord(key, value, &l)
+		leases[string(key[len(leasePrefix):])] = l
+		return err == nil, err
+	})
+	return leases, err
+}
+
+// ReadLease returns a lease; the zero value for one that nobody has held yet.
+func ReadLease(r core.Reader, what string) (l LeaseRecord, err error) {
+	value, found, err := r.Get(leaseKey(what))
+	if err == nil && found {
+		err = decodeRecord(leaseKey(what), value, &l)
+	}
+	return l, err
+}
+
+// TakeLease makes a host the holder of a lease that is still as it was seen, and returns its
+// epoch; taken is false if it has changed. The caller sees to it that the holder seen is
+// gone, or nobody.
+func TakeLease(ctx context.Context, s core.Store, what, holder string, seen LeaseRecord) (epoch uint64, taken bool, err error) {
+	err = s.Update(ctx, func(tx core.Tx) error {
+		l, err := ReadLease(tx, what)
+		if taken = err == nil && l == seen; !taken {
+			return err
+		}
+		epoch = l.Epoch + 1
+		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Holder: holder, Epoch: epoch}))
+	})
+	return epoch, taken && err == nil, sdk.Wrap("take the lease of "+what, err)
+}
+
+// ReleaseLease gives up a lease that was taken with an epoch. One that is another's already
+// is left alone.
+func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) error {
+	return sdk.Wrap("release the lease of "+what, s.Update(ctx, func(tx core.Tx) error {
+		l, err := ReadLease(tx, what)
+		if err != nil || l.Epoch != epoch {
+			return err
+		}
+		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Epoch: epoch + 1}))
+	}))
+}
+
+// WithLease calls fn with a store that is fenced by a lease, which is taken for it and
+// released after it. It does nothing where the lease has a holder: that one does the work.
+// It is for a program that writes no beats.
+func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(core.Store) error) error {
+	var free LeaseRecord
+	err := s.View(ctx, func(r core.Reader) (err error) {
+		free, err = ReadLease(r, what)
+		return err
+	})
+	if err != nil || free.Holder != "" {
+		return err
+	}
+	epoch, taken, err := TakeLease(ctx, s, what, holder, free)
+	if err != nil || !taken {
+		return err
+	}
+	err = fn(Fenced(s, what, epoch))
+	return core.JoinErrors(err, ReleaseLease(context.WithoutCancel(ctx), s, what, epoch))
+}
+
+// Fence is a condition that every transaction of a piece of work reads first, and writes
+// nothing where it doesn't hold.
+type Fence func(core.Reader) error
+
+// Fenced is a store whose every Update reads a lease first, and is refused with
+// sdk.Conflict, reason [LeaseLost], where its epoch isn't the one given. The read is part of
+// the transaction: one that commits while another host takes the lease is a conflict, and
+// runs again.
+func Fenced(s core.Store, lease string, epoch uint64) core.Store {
+	return &fenced{s, func(r core.Reader) error { return leaseHeld(r, lease, epoch) }}
+}
+
+// leaseHeld refuses where a lease isn't of an epoch any more.
+func leaseHeld(r core.Reader, lease string, epoch uint64) error {
+	l, err := ReadLease(r, lease)
+	if err == nil && l.Epoch != epoch {
+		err = sdk.Errorf(sdk.Conflict, LeaseLost, "the lease of %s isn't held in epoch %d any more (it is %d)", lease, epoch, l.Epoch).
+			WithHint("stop this work: another host does it now").WithDetail("lease", lease).WithDetail("epoch", epoch)
+	}
+	return err
+}
+
+type fenced struct {
+	core.Store
+	fence Fence
+}
+
+// Update implements [core.Store].
+func (s *fenced) Update(ctx context.Context, fn func(core.Tx) error) error {
+	return s.Store.Update(ctx, func(tx core.Tx) error {
+		if err := s.fence(tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// MarkPurged implements [core.Scrubber]. If the store keeps no files, it does nothing.
+func (s *fenced) MarkPurged(tx core.Tx, name string, keys [][]byte) error {
+	if scrubber, ok := s.Store.(core.Scrubber); ok {
+		return scrubber.MarkPurged(tx, name, keys)
+	}
+	return nil
+}
+
+// Scrub implements [core.Scrubber].
+func (s *fenced) Scrub(ctx context.Context) (held string, err error) {
+	if scrubber, ok := s.Store.(core.Scrubber); ok {
+		return scrubber.Scrub(ctx)
+	}
+	return "", nil
+}
+
+type fenceKey struct{}
+
+// WithFence returns a context whose transactions on an [OnDemand] store are fenced, besides
+// those of their own store: so all that is done for a piece of work is, whatever part
+// writes it.
+func WithFence(ctx context.Context, f Fence) context.Context {
+	if outer := fenceOf(ctx); outer != nil {
+		inner := f
+		f = func(r core.Reader) error {
+			if err := outer(r); err != nil {
+				return err
+			}
+			return inner(r)
+		}
+	}
+	return context.WithValue(ctx, fenceKey{}, f)
+}
+
+func fenceOf(ctx context.Context) Fence {
+	f, _ := ctx.Value(fenceKey{}).(Fence)
+	return f
+}
