@@ -137,6 +137,7 @@ var tags = map[string]string{
 	"queued": "", "completed": "ok", "failed": "bad",
 	"active": "ok", "open": "info", "cooling": "warn", "revalidate": "warn", "promoted": "violet", "archived": "", "superseded": "", "rejected": "bad", "purged": "bad",
 	"allow": "ok", "deny": "bad", "escalate": "warn", "defer": "info", "ready": "ok", "valid": "ok", "invalid": "bad", "applied": "ok", "planned": "info", "undone": "",
+	"expired": "", "revoked": "bad",
 }
 
 // tagOf is a status as a tag.
