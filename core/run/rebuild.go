@@ -7,15 +7,18 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Derived implements [core.Rebuilder]: the index by time.
-func (Checker) Derived() []string { return []string{timePrefix} }
+// Derived implements [core.Rebuilder]: the index by time, and the counts by hour.
+func (Checker) Derived() []string { return []string{timePrefix, hourPrefix} }
 
 // Rebuild implements [core.Rebuilder].
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, timePrefix, dropStray); err != nil {
 		return err
 	}
-	return core.UpdateEach(ctx, s, runPrefix, putIndex)
+	if err := core.UpdateEach(ctx, s, runPrefix, putIndex); err != nil {
+		return err
+	}
+	return rebuildHours(ctx, s)
 }
 
 // dropStray deletes a key of the index that matches no run.

@@ -105,6 +105,9 @@ func loadSearch(v *visit) (*content, error) {
 			d.Sections = append(d.Sections, found)
 		}
 	}
+	slices.SortStableFunc(d.Sections, func(a, b foundOfKind) int { // what was found is first
+		return cmp.Compare(min(len(b.Hits), 1), min(len(a.Hits), 1))
+	})
 	return &content{Title: "Search", Data: d}, nil
 }
 
