@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
@@ -44,9 +45,10 @@ type foundOfKind struct {
 	Name string `json:"name"`
 	Hits []hit  `json:"hits"`
 	// Looked is how many were looked at, 0 where an index has all, and Partial whether
-	// there are others.
-	Looked  int  `json:"looked_at,omitempty"`
-	Partial bool `json:"partial,omitempty"`
+	// there are others. Of says which, where it isn't the newest.
+	Looked  int    `json:"looked_at,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+	Of      string `json:"of,omitempty"`
 	// More leads to the list of the kind, narrowed by the search where the list can be.
 	More crumb `json:"-"`
 }
@@ -331,9 +333,28 @@ func decisionByID(v *visit, id string) (hit, error) {
 	return hit{string(d.Point), d.Namespace, d.ID, outcome.Text, decisionURL(d.ID)}, nil
 }
 
+// decisionsByWords looks at the decisions of a week, or of less where a week has more than
+// can be looked at: their list has the oldest first.
 func decisionsByWords(v *visit, query string, found *foundOfKind) error {
+	for _, window := range []struct {
+		text string
+		time time.Duration
+	}{{"of the last 7 days", 7 * 24 * time.Hour}, {"of the last day", 24 * time.Hour}, {"of the last hour", time.Hour}} {
+		*found = foundOfKind{Name: found.Name, Hits: []hit{}, Of: window.text}
+		if err := decisionsSince(v, v.pages.config.Now().Add(-window.time), query, found); err != nil {
+			return err
+		}
+		if !found.Partial {
+			break
+		}
+	}
+	slices.Reverse(found.Hits)
+	return nil
+}
+
+func decisionsSince(v *visit, since time.Time, query string, found *foundOfKind) error {
 	return look(found, func(p operation.Paging) (operation.Page[operation.Decided], error) {
-		page, err := call[operation.Page[operation.Decided]](v, "decision_list", &operation.DecisionList{Paging: p})
+		page, err := call[operation.Page[operation.Decided]](v, "decision_list", &operation.DecisionList{Since: since, Paging: p})
 		if err != nil {
 			return operation.Page[operation.Decided]{}, err
 		}
