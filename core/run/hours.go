@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -23,8 +25,8 @@ import (
 
 const (
 	hourPrefix = "run-hour/"
-	// hourParts is how many parts a count has.
-	hourParts = 16
+	// hourParts is how many parts a count has: with more, few runs would share one.
+	hourParts = 4
 	// maxPasses is the last number of attempts that is counted by itself.
 	maxPasses = 64
 )
@@ -109,13 +111,64 @@ type hourRecord struct {
 	Counts
 }
 
-// decodeHour reads a part of a count.
+// decodeHour reads a part of a count. A month of many workflows has thousands of them, and
+// the general decoder takes ten times as long as parseHour.
 func decodeHour(key, value []byte, record *hourRecord) error {
+	if parseHour(string(value), record) {
+		return nil
+	}
+	*record = hourRecord{}
 	if json.Unmarshal(value, record) != nil {
 		return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s: the count of an hour can't be decoded", DescribeKey(key)).
 			WithHint("count again").WithAction("store check", "repair", true).WithDetail("key", DescribeKey(key))
 	}
 	return nil
+}
+
+// parseHour reads a part in the form in which it is written, with names that are plain.
+func parseHour(text string, record *hourRecord) bool {
+	rest, ok := text, true
+	literal := func(want string) bool {
+		after, is := strings.CutPrefix(rest, want)
+		if is {
+			rest = after
+		}
+		return is
+	}
+	name := func() string {
+		value, after, is := strings.Cut(rest, `"`)
+		rest, ok = after, ok && is && !strings.Contains(value, `\`)
+		return value
+	}
+	number := func() int64 {
+		end := 0
+		for end < len(rest) && (rest[end] == '-' || rest[end] >= '0' && rest[end] <= '9') {
+			end++
+		}
+		n, err := strconv.ParseInt(rest[:end], 10, 64)
+		rest, ok = rest[end:], ok && err == nil
+		return n
+	}
+	field := func(want string) int64 {
+		ok = literal(want) && ok
+		return number()
+	}
+	ok = literal(`{`)
+	if literal(`"namespace":"`) {
+		record.Namespace = name()
+		ok = literal(`,`) && ok
+	}
+	ok = literal(`"workflow":"`) && ok
+	record.Workflow = name()
+	record.Passed, record.Exhausted, record.Failed = field(`,"passed":`), field(`,"exhausted":`), field(`,"failed":`)
+	if ok = ok && literal(`,"passed_by":`); ok && !literal(`null`) {
+		for more := literal(`[`); ok && more; more = literal(`,`) {
+			record.PassedBy = append(record.PassedBy, number())
+		}
+		ok = literal(`]`) && ok
+	}
+	record.Attempts, record.Tokens, record.CostNanos = field(`,"attempts":`), field(`,"tokens":`), field(`,"cost_nanos":`)
+	return ok && rest == `}`
 }
 
 // hourOf is the hour of a time: its beginning in Unix nanoseconds.

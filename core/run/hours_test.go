@@ -106,6 +106,27 @@ func TestHours_CountWhatEnded(t *testing.T) {
 	})
 }
 
+// TestHours_AreReadAsTheyAreWritten, with any names.
+func TestHours_AreReadAsTheyAreWritten(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		clock := &coretest.Clock{}
+		runs := run.NewRepository(s, clock)
+		names := []string{"plain", `quo"te`, "back\\slash", "new\nline", "\u2028", "<b>", "", "ü", `","passed":7`}
+		for i, name := range names {
+			ended(t, runs, &core.Run{ID: fmt.Sprint("run-", i), Workflow: name, Namespace: "a", StartedAt: clock.Now(), Iterations: i}, core.StatusPassed)
+		}
+		got := hours(t, runs, clock.Now(), clock.Now())
+		for _, name := range names {
+			if c := got[clock.Now().UTC().Format("02T15")+" a "+name]; c.Passed != 1 {
+				t.Errorf("%q: %+v", name, c)
+			}
+		}
+		if len(got) != len(names) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
 // TestHours_AreMadeAgain from the runs: wrong, stray and missing counts are found.
 func TestHours_AreMadeAgain(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
@@ -132,7 +153,7 @@ func TestHours_AreMadeAgain(t *testing.T) {
 		if len(found) != 4 || !found[0].Rebuildable {
 			t.Errorf("found %v", found)
 		}
-		ended(t, runs, &core.Run{ID: "another", Workflow: "w"}, core.StatusPassed)
+		ended(t, runs, &core.Run{ID: "another", Workflow: "another"}, core.StatusPassed)
 		for range 2 {
 			if err := store.Rebuild(t.Context(), s, parts()); err != nil {
 				t.Fatal(err)

@@ -87,15 +87,35 @@ type view struct {
 // page answers with a page.
 func (p *Pages) page(one page) http.HandlerFunc {
 	return p.known(one.nav, func(v *visit) error {
-		name := one.template
 		if part := v.query("part"); part != "" {
 			if !slices.Contains(one.parts, part) {
 				return sdk.Errorf(sdk.NotFound, "part_not_found", "this page has no such part")
 			}
-			name = part
+			if !v.wantsJSON() {
+				return v.answerPart(one.load, part)
+			}
 		}
-		return v.answer(one.load, name)
+		return v.answer(one.load, one.template)
 	})
+}
+
+// answerPart answers with a part of a page, which is made once for all pages of the same
+// caller that ask for it at once.
+func (v *visit) answerPart(load func(*visit) (*content, error), part string) error {
+	key := core.MustJSON([]any{v.caller, v.URL.RequestURI(), themeOf(v.Request)})
+	text, err := v.pages.parts.get(string(key), func() ([]byte, error) {
+		c, err := load(v)
+		if err != nil {
+			return nil, err
+		}
+		return v.pages.render(part, v.view(*c))
+	})
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = v.w.Write(text) // who asked has gone
+	return nil
 }
 
 // answer answers with what load returns: as a template shows it, or as JSON.

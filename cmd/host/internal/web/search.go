@@ -95,16 +95,19 @@ func decisionURL(id string) string  { return "/decisions/" + url.PathEscape(id) 
 func loadSearch(v *visit) (*content, error) {
 	// The beginning of an id is shown with a mark at its end, which may come with it.
 	d := &searchData{Query: strings.TrimSuffix(line(strings.TrimSpace(v.query("q")), maxQuery), "…"), Sections: []foundOfKind{}}
-	for _, s := range searchers() {
-		if d.Query == "" || !slices.ContainsFunc(s.scopes, v.caller.Has) {
-			continue
+	kinds := slices.DeleteFunc(searchers(), func(s searcher) bool { return d.Query == "" || !slices.ContainsFunc(s.scopes, v.caller.Has) })
+	for _, find := range []func(*searcher, *visit, string, *foundOfKind) error{(*searcher).findID, (*searcher).findWords} {
+		for i := range kinds {
+			found := foundOfKind{Name: kinds[i].name, Hits: []hit{}}
+			if err := find(&kinds[i], v, d.Query, &found); err != nil {
+				return nil, err
+			}
+			if len(found.Hits) > 0 || found.Partial || found.Looked > 0 && found.More.URL != "" {
+				d.Sections = append(d.Sections, found)
+			}
 		}
-		found := foundOfKind{Name: s.name, Hits: []hit{}}
-		if err := s.find(v, d.Query, &found); err != nil {
-			return nil, err
-		}
-		if len(found.Hits) > 0 || found.Partial || found.Looked > 0 && found.More.URL != "" {
-			d.Sections = append(d.Sections, found)
+		if len(d.Sections) > 0 { // it was an id
+			break
 		}
 	}
 	slices.SortStableFunc(d.Sections, func(a, b foundOfKind) int { // what was found is first
@@ -113,24 +116,28 @@ func loadSearch(v *visit) (*content, error) {
 	return &content{Title: "Search", Data: d}, nil
 }
 
-// find finds what has an id, or, where nothing has it, what has the words.
-func (s *searcher) find(v *visit, query string, found *foundOfKind) error {
-	if s.byID != nil && !strings.ContainsAny(query, " /") {
-		one, err := s.byID(v, query)
-		switch {
-		case err == nil:
-			found.Hits = append(found.Hits, one)
-			return nil
-		case sdk.CodeOf(err) == sdk.Conflict:
-			for _, id := range idsOf(err) {
-				found.Hits = append(found.Hits, hit{Title: id, ID: id, URL: s.page(id)})
-			}
-			found.Partial = true
-			return nil
-		case !unfound(err):
-			return err
-		}
+// findID finds what has an id, or all whose ids begin so.
+func (s *searcher) findID(v *visit, query string, found *foundOfKind) error {
+	if s.byID == nil || strings.ContainsAny(query, " /") {
+		return nil
 	}
+	one, err := s.byID(v, query)
+	switch {
+	case err == nil:
+		found.Hits = append(found.Hits, one)
+	case sdk.CodeOf(err) == sdk.Conflict:
+		for _, id := range idsOf(err) {
+			found.Hits = append(found.Hits, hit{Title: id, ID: id, URL: s.page(id)})
+		}
+		found.Partial = true
+	case !unfound(err):
+		return err
+	}
+	return nil
+}
+
+// findWords finds what has all words of a query.
+func (s *searcher) findWords(v *visit, query string, found *foundOfKind) error {
 	if err := s.byWords(v, query, found); err != nil && !unfound(err) {
 		return err
 	}
@@ -333,15 +340,19 @@ func decisionByID(v *visit, id string) (hit, error) {
 	return hit{string(d.Point), d.Namespace, d.ID, outcome.Text, decisionURL(d.ID)}, nil
 }
 
-// decisionsByWords looks at the decisions of a week, or of less where a week has more than
-// can be looked at: their list has the oldest first.
+// decisionsByWords looks at all decisions, or, where there are more than can be looked at, at
+// those of the last week, day or hour: their list has the oldest first.
 func decisionsByWords(v *visit, query string, found *foundOfKind) error {
 	for _, window := range []struct {
 		text string
 		time time.Duration
-	}{{"of the last 7 days", 7 * 24 * time.Hour}, {"of the last day", 24 * time.Hour}, {"of the last hour", time.Hour}} {
+	}{{"which are all", 0}, {"of the last 7 days", 7 * 24 * time.Hour}, {"of the last day", 24 * time.Hour}, {"of the last hour", time.Hour}} {
 		*found = foundOfKind{Name: found.Name, Hits: []hit{}, Of: window.text}
-		if err := decisionsSince(v, v.pages.config.Now().Add(-window.time), query, found); err != nil {
+		since := time.Time{}
+		if window.time > 0 {
+			since = v.pages.config.Now().Add(-window.time)
+		}
+		if err := decisionsSince(v, since, query, found); err != nil {
 			return err
 		}
 		if !found.Partial {

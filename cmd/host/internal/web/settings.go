@@ -41,12 +41,17 @@ func settingsCrumbs() []crumb { return []crumb{{"Settings", "/settings"}} }
 type settingsData struct {
 	// Tokens are a page of the tokens; nil for who may not see them.
 	Tokens *operation.Page[operation.Token] `json:"tokens,omitempty"`
-	// Namespaces are those that hold memories.
+	// Namespaces are the first of those that hold memories, and Others how many there are
+	// besides.
 	Namespaces []memory.NamespaceCount `json:"namespaces"`
+	Others     int                     `json:"other_namespaces,omitempty"`
 	// Scopes are those that a new token may have.
 	Scopes []core.Scope `json:"-"`
 	Next   string       `json:"-"`
 }
+
+// maxNamespaces is how many namespaces are offered. Others are found by their names.
+const maxNamespaces = 50
 
 func loadSettings(v *visit) (*content, error) {
 	d := &settingsData{Scopes: v.caller.Scopes, Namespaces: []memory.NamespaceCount{}}
@@ -65,7 +70,8 @@ func loadSettings(v *visit) (*content, error) {
 		return nil, err
 	}
 	if found != nil {
-		d.Namespaces = found.Items
+		d.Namespaces = found.Items[:min(len(found.Items), maxNamespaces)]
+		d.Others = len(found.Items) - len(d.Namespaces)
 	}
 	return &content{Title: "Settings", Data: d}, nil
 }
