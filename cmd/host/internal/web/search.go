@@ -347,15 +347,18 @@ func decisionsByWords(v *visit, query string, found *foundOfKind) error {
 		text string
 		time time.Duration
 	}{{"which are all", 0}, {"of the last 7 days", 7 * 24 * time.Hour}, {"of the last day", 24 * time.Hour}, {"of the last hour", time.Hour}} {
-		*found = foundOfKind{Name: found.Name, Hits: []hit{}, Of: window.text}
 		since := time.Time{}
 		if window.time > 0 {
 			since = v.pages.config.Now().Add(-window.time)
 		}
-		if err := decisionsSince(v, since, query, found); err != nil {
+		newer := foundOfKind{Name: found.Name, Hits: []hit{}, Of: window.text}
+		if err := decisionsSince(v, since, query, &newer); err != nil {
 			return err
 		}
-		if !found.Partial {
+		if found.Looked > 0 && len(newer.Hits) == 0 {
+			break // what is older fits better than nothing
+		}
+		if *found = newer; !found.Partial {
 			break
 		}
 	}
