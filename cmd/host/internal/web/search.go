@@ -346,7 +346,7 @@ func decisionsByWords(v *visit, query string, found *foundOfKind) error {
 	for _, window := range []struct {
 		text string
 		time time.Duration
-	}{{"which are all", 0}, {"of the last 7 days", 7 * 24 * time.Hour}, {"of the last day", 24 * time.Hour}, {"of the last hour", time.Hour}} {
+	}{{"the oldest first", 0}, {"of the last 7 days", 7 * 24 * time.Hour}, {"of the last day", 24 * time.Hour}, {"of the last hour", time.Hour}} {
 		since := time.Time{}
 		if window.time > 0 {
 			since = v.pages.config.Now().Add(-window.time)
