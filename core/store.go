@@ -212,6 +212,9 @@ type Prunable struct {
 	// Emptied are keys that stay without their values, which aren't in the file: a purge
 	// of a memory couldn't find them there, but has to say who was given it.
 	Emptied [][]byte
+	// Remove, if set, changes in the transaction of the removal what else is derived from
+	// the records, such as a count of them. It may run again.
+	Remove func(Tx) error
 }
 
 // Pruner is a part of a store whose older events and records may be pruned.

@@ -146,6 +146,7 @@ func TestCheckFindsWhatWasEdited(t *testing.T) {
 		{"link", "link/a/related_to/x", `"to":"x"`, `"to":"b"`, "names other memories"},
 		{"event", "event/namespace/ns\x00\x00\x00\x00\x00\x00\x00\x00\x01", `"memory_id":"a"`, `"memory_id":"b"`, "isn't its creation"},
 		{"count", "memory-count/ns", `"memories":3`, `"memories":2`, "it counts 2 memories"},
+		{"count of a state", "memory-count/ns", `"states":{`, `"states":{"archived":1,`, "by state or kind"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

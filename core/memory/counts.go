@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/reflectory/reflectory/core"
@@ -18,8 +17,9 @@ type Counts struct {
 	Kinds  map[core.MemoryKind]int64  `json:"kinds"`
 }
 
-// Counts counts the memories of the namespaces for which in is true. It reads the indices
-// of these namespaces, two short keys a memory, in one view of the store.
+// Counts counts the memories of the namespaces for which in is true, in one view of the
+// store. It reads a key a namespace, and where that is from before states were counted, two
+// short keys a memory.
 func (m *Memories) Counts(ctx context.Context, in func(namespace string) bool) (*Counts, error) {
 	all := &Counts{States: map[core.MemoryState]int64{}, Kinds: map[core.MemoryKind]int64{}}
 	err := m.records.View(ctx, func(r core.Reader) error {
@@ -28,28 +28,27 @@ func (m *Memories) Counts(ctx context.Context, in func(namespace string) bool) (
 			if !in(namespace) {
 				return true, ctx.Err()
 			}
-			c, err := record.ReadCount(r, namespace)
+			c, err := record.ReadTally(r, namespace)
 			if err != nil || c.Memories == 0 {
 				return true, err
 			}
 			all.Namespaces++
 			all.Memories += c.Memories
 			all.Bytes += c.Bytes
-			return true, core.JoinErrors(
-				countValues(ctx, r, record.StatePrefix, namespace, all.States),
-				countValues(ctx, r, record.KindPrefix, namespace, all.Kinds),
-			)
+			if c.States == nil {
+				return true, core.JoinErrors(ctx.Err(),
+					record.CountValues(r, record.StatePrefix, namespace, all.States),
+					record.CountValues(r, record.KindPrefix, namespace, all.Kinds),
+				)
+			}
+			for state, n := range c.States {
+				all.States[state] += n
+			}
+			for kind, n := range c.Kinds {
+				all.Kinds[kind] += n
+			}
+			return true, ctx.Err()
 		})
 	})
 	return all, err
-}
-
-// countValues counts the entries of an index by their value.
-func countValues[T ~string](ctx context.Context, r core.Reader, prefix, namespace string, counts map[T]int64) error {
-	start := append([]byte(prefix+namespace), 0)
-	return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
-		value, _, _ := bytes.Cut(key[len(start):], []byte{0})
-		counts[T(value)]++
-		return true, ctx.Err()
-	})
 }

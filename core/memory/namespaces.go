@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/reflectory/reflectory/core"
@@ -32,21 +31,13 @@ func (m *Memories) Namespaces(ctx context.Context) (list []NamespaceCount, err e
 	return list, err
 }
 
-// States counts the memories of all namespaces by their states. It reads an index entry of
-// each memory, a million of them in about a second, so who asks often should keep the answer
-// for a while.
-func (m *Memories) States(ctx context.Context) (counts map[core.MemoryState]int64, err error) {
-	counts = map[core.MemoryState]int64{}
-	err = m.records.View(ctx, func(r core.Reader) error {
-		clear(counts)
-		return core.ScanPrefix(r, []byte(record.StatePrefix), func(key, _ []byte) (bool, error) {
-			_, rest, _ := bytes.Cut(key, []byte{0})
-			state, _, _ := bytes.Cut(rest, []byte{0})
-			counts[core.MemoryState(state)]++
-			return true, ctx.Err()
-		})
-	})
-	return counts, err
+// States counts the memories of all namespaces by their states: see [Memories.Counts].
+func (m *Memories) States(ctx context.Context) (map[core.MemoryState]int64, error) {
+	all, err := m.Counts(ctx, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return all.States, nil
 }
 
 // Namespace is the namespace of a memory, for packages that record evidence on it. If

@@ -53,9 +53,10 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	if err != nil {
 		return err
 	}
-	return scanPrefix(r, timePrefix, func(key, _ []byte) error {
+	err = scanPrefix(r, timePrefix, func(key, _ []byte) error {
 		return cmp.Or(ctx.Err(), c.index(key))
 	})
+	return cmp.Or(err, c.hours(ctx))
 }
 
 // checking is a check in progress.

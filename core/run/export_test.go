@@ -9,6 +9,8 @@ var (
 	TimeID         = timeID
 	VisitKey       = visitKey
 	AttemptKey     = attemptKey
+	HoursKey       = hoursKey
+	HourPrefix     = hourPrefix
 	ReplyKey       = replyKey
 	ReplyTimeKey   = replyTimeKey
 	ReplyMemoryKey = replyMemoryKey

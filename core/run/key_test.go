@@ -20,6 +20,7 @@ func TestKeyLayout(t *testing.T) {
 		{run.TimeKey(started, "id"), "run-time/\xff\xff\xff\xff\xff\xff\xff\xfe/id"},
 		{run.VisitKey("id", 258), "visit/id/\x00\x00\x01\x02"},
 		{run.AttemptKey("id", 1, 258), "attempt/id/\x00\x00\x00\x01\x00\x00\x01\x02"},
+		{run.HoursKey(1), "run-hour/\xff\xff\xff\xff\xff\xff\xff\xfe"},
 		{run.ReplyKey("sha256:d"), "llm-reply/sha256:d"},
 		{run.ReplyTimeKey(258, "sha256:d"), "llm-reply-time/\x00\x00\x00\x00\x00\x00\x01\x02/sha256:d"},
 		{run.ReplyMemoryKey("m", "sha256:d"), "llm-reply-memory/m/sha256:d"},

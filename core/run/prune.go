@@ -65,6 +65,10 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 		Stream: Stream(id), First: 1, Last: head.Seq,
 		Records: [][]byte{runKey(id), contentKey(id), resultKey(id)},
 		Others:  [][]byte{timeKey(record.StartedAt, id)},
+		Remove: func(tx core.Tx) error {
+			gone := *record // which may be taken out of the counts again
+			return uncount(tx, &gone)
+		},
 	}
 	visits, err := readVisitRecords(r, record)
 	if err != nil {

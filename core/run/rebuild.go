@@ -7,9 +7,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Derived implements [core.Rebuilder]: the index by time, and which hosts run what now, which
-// no other store needs.
-func (Checker) Derived() []string { return []string{timePrefix, hostPrefix} }
+// Derived implements [core.Rebuilder]: the index by time, which hosts run what now, which no
+// other store needs, and the counts by hour.
+func (Checker) Derived() []string { return []string{timePrefix, hostPrefix, hourPrefix} }
 
 // Rebuild implements [core.Rebuilder].
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
@@ -19,7 +19,10 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, hostPrefix, dropStrayHost); err != nil {
 		return err
 	}
-	return core.UpdateEach(ctx, s, runPrefix, putIndex)
+	if err := core.UpdateEach(ctx, s, runPrefix, putIndex); err != nil {
+		return err
+	}
+	return rebuildHours(ctx, s)
 }
 
 // dropStrayHost deletes a key of a host's run that doesn't agree with the run: then nobody

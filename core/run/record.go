@@ -23,6 +23,8 @@ type runRecord struct {
 	StartedAt  time.Time       `json:"started_at"`
 	UpdatedAt  time.Time       `json:"updated_at"`
 	Usage      core.RunUsage   `json:"usage"`
+	// Counted is whether the run is in the counts by hour.
+	Counted bool `json:"counted,omitempty"`
 	// Epoch counts the run's holders, from 1. Only the recorder of the newest epoch may
 	// write.
 	Epoch int `json:"epoch"`

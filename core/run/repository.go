@@ -150,6 +150,9 @@ func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, from *He
 		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is %s: only a run that is running, cancelled or ended by an error can be resumed", record.Status).
 			WithHint("look at the run").WithAction("runs show", "run", id).WithDetail("status", record.Status)
 	}
+	if err := uncount(tx, record); err != nil {
+		return nil, 0, err
+	}
 	record.Status, record.StopReason = core.StatusRunning, ""
 	record.Epoch++
 	record.UpdatedAt = s.clock.Now().UTC().Round(0)

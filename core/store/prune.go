@@ -110,6 +110,8 @@ type pruneBatch struct {
 	// counts events.
 	keys, emptied [][]byte
 	entries       int
+	// also are what the parts change besides.
+	also []func(core.Tx) error
 }
 
 // part prunes a part, batch by batch.
@@ -183,6 +185,9 @@ func (p *pruning) write(ctx context.Context, part PrunePart) (batch pruneBatch, 
 			batch.segments = append(batch.segments, s)
 			batch.keys = append(append(batch.keys, one.Records...), one.Others...)
 			batch.emptied = append(batch.emptied, one.Emptied...)
+			if one.Remove != nil {
+				batch.also = append(batch.also, one.Remove)
+			}
 			batch.entries += int(s.Last - s.First + 1)
 			return batch.entries+len(batch.keys)+len(batch.emptied) < p.BatchKeys, nil
 		})
@@ -200,6 +205,11 @@ func (p *pruning) remove(tx *journal.Tx, batch pruneBatch) error {
 	for _, s := range batch.segments {
 		err := tx.Prune(journal.SegmentPruned{Segment: s, File: batch.file.Name, Digest: batch.file.Digest, AgentID: tx.Caller().Label})
 		if err != nil {
+			return err
+		}
+	}
+	for _, change := range batch.also {
+		if err := change(tx); err != nil {
 			return err
 		}
 	}

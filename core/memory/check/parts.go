@@ -14,8 +14,14 @@ import (
 
 // counts checks each namespace's counter against its time index.
 func (c *checker) counts() error {
-	return eachCount(c.r, func(namespace string, counted, found record.Count) error {
-		if counted != found {
+	return eachCount(c.r, func(namespace string, counted, found record.Tally) error {
+		if counted.States == nil && counted.Memories >= 0 { // from before states were counted
+			found.States, found.Kinds = nil, nil
+		}
+		if counted.Count == found.Count && string(counted.JSON()) != string(found.JSON()) {
+			c.derived(record.CountPrefix+namespace, "its counts by state or kind aren't those of the indices")
+		}
+		if counted.Count != found.Count {
 			c.derived(record.CountPrefix+namespace, "it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
 		}
 		return c.ctx.Err()
@@ -24,7 +30,7 @@ func (c *checker) counts() error {
 
 // eachCount calls fn for each namespace with its counter and the totals of its time
 // index.
-func eachCount(r core.Reader, fn func(namespace string, counted, found record.Count) error) error {
+func eachCount(r core.Reader, fn func(namespace string, counted, found record.Tally) error) error {
 	for namespace := ""; ; {
 		var err error
 		if namespace, err = nextCounted(r, namespace); err != nil || namespace == "" {
@@ -34,9 +40,9 @@ func eachCount(r core.Reader, fn func(namespace string, counted, found record.Co
 		if err != nil {
 			return err
 		}
-		counted, err := record.ReadCount(r, namespace)
+		counted, err := record.ReadTally(r, namespace)
 		if record.IsDamage(err) {
-			counted, err = record.Count{Memories: -1}, nil
+			counted, err = record.Tally{Count: record.Count{Memories: -1}}, nil
 		}
 		if err != nil {
 			return err
@@ -71,15 +77,16 @@ func nextCounted(r core.Reader, after string) (string, error) {
 	return min(counted, indexed), nil
 }
 
-// countIndex adds up the entries of a namespace's time index.
-func countIndex(r core.Reader, namespace string) (c record.Count, err error) {
+// countIndex adds up the entries of a namespace's indices by time, state and kind.
+func countIndex(r core.Reader, namespace string) (c record.Tally, err error) {
+	c = record.NewTally()
 	start := record.IndexStart(record.TimePrefix, namespace, "")
 	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
 		n, _ := strconv.ParseInt(string(value), 10, 64) // a value that isn't a number shows as a wrong sum
 		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
 		return true, nil
 	})
-	return c, err
+	return c, core.JoinErrors(err, record.CountValues(r, record.StatePrefix, namespace, c.States), record.CountValues(r, record.KindPrefix, namespace, c.Kinds))
 }
 
 // vectors checks the vectors against their memories.

@@ -145,7 +145,7 @@ func restoreCounts(ctx context.Context, s core.Store) error {
 			if err != nil {
 				return err
 			}
-			return record.PutCount(tx, next, found)
+			return record.PutTally(tx, next, &found)
 		})
 		if err != nil || next == "" {
 			return err

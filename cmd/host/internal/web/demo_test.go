@@ -4,9 +4,12 @@ package web
 
 import (
 	"math/rand/v2"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/sdk"
@@ -92,5 +95,31 @@ func (s *site) contact(r *core.Run, attempts int, passes bool) {
 	r.StopReason = core.StopMaxIterations
 	if passes {
 		r.StopReason = core.StopValid
+	}
+}
+
+// learned fills a site with what was learned, all of whose texts are hostile, and returns the
+// pages that show it.
+func (s *site) learned(decision string) []string {
+	s.T.Helper()
+	here := operationtest.Here
+	long := s.observe(strings.ReplaceAll(printable(), "\n", " ")[:120], printable()+strings.Repeat("<", 60_000))
+	taught, waits, known, queued := s.Taught(core.OutcomeSuccess, 6), s.Waiting(), s.Promoted(), s.Job(here)
+	_, err := s.Host.Governance.Set(s.Ctx, here, "require_approval_above_depth=0")
+	s.Must(err)
+	asked, err := s.Host.Memories.Reflect(s.Ctx, &core.ReflectRequest{
+		SourceIDs: []string{long, taught}, Namespace: here, Title: hostile[0], Content: printable() + strings.Repeat("\n<line> & more", 400),
+	})
+	s.Must(err)
+	token, err := s.Host.Access.Issue(s.Ctx, access.Request{
+		Subject: hostile[1], Label: hostile[4], Scopes: core.Scopes(), Namespaces: []string{strings.Repeat("long", 30) + "/**", here},
+	})
+	s.Must(err)
+	s.end(s.begin(hostile[0]), core.StatusPassed)
+	return []string{
+		"/memory", "/memory?state=open&namespace=" + here, "/memory?namespace=" + here + "&q=" + url.QueryEscape(hostile[0]), memoryURL(long), memoryURL(taught), memoryURL(waits),
+		memoryURL(waits) + "/gate", "/approvals", "/approvals/" + asked.PendingID + "/reject", "/knowledge?namespace=" + url.QueryEscape(known.Namespace), knowledgeURL(known.ID),
+		"/decisions", "/decisions?point=gate", decisionURL(decision), "/policies", "/jobs", jobURL(queued), "/search?q=harbour", "/search?q=" + url.QueryEscape(hostile[0]),
+		"/settings", "/settings/tokens/" + token.ID + "/revoke", governanceURL("*"), governanceURL(here),
 	}
 }

@@ -135,8 +135,9 @@ type tag struct {
 var tags = map[string]string{
 	"passed": "ok", "exhausted": "warn", "raised": "warn", "error": "bad", "cancelled": "", "running": "info", "interrupted": "warn",
 	"queued": "", "completed": "ok", "failed": "bad",
-	"active": "ok", "open": "info", "cooling": "warn", "revalidate": "warn", "promoted": "violet", "archived": "", "superseded": "", "rejected": "bad", "purged": "bad",
+	"active": "ok", "open": "info", "cooling": "warn", "revalidate": "warn", "revalidate_pending": "warn", "promoted": "violet", "archived": "", "superseded": "", "rejected": "bad", "purged": "bad",
 	"allow": "ok", "deny": "bad", "escalate": "warn", "defer": "info", "ready": "ok", "valid": "ok", "invalid": "bad", "applied": "ok", "planned": "info", "undone": "",
+	"expired": "", "revoked": "bad",
 }
 
 // tagOf is a status as a tag.

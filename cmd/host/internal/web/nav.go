@@ -87,12 +87,12 @@ func (v *visit) hostLines() []string {
 
 // pages are all pages. A part of the product has its own in a file of its name.
 func pages() []page {
-	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages())
+	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages(), searchPages(), settingsPages())
 }
 
 // forms are all forms, and texts the whole texts.
 func forms() []form {
-	return joined(runForms(), memoryForms(), approvalForms(), decisionForms(), jobForms())
+	return joined(runForms(), memoryForms(), approvalForms(), decisionForms(), jobForms(), settingsForms())
 }
 func texts() []text {
 	return joined(runTexts(), memoryTexts(), approvalTexts(), knowledgeTexts(), decisionTexts(), jobTexts())

@@ -13,19 +13,18 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/run"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // The overview answers two questions: whether reflection pays for itself, and whether
-// something needs somebody. Its figures are of the runs of a period, of which it reads the
-// newest ones up to a bound, and says so where there are more.
+// something needs somebody. Its figures are of the runs of a period, from counts that the
+// store keeps by the hour, so that they take no longer where there are many runs.
 
 // overviewPages are the first page that somebody sees.
 func overviewPages() []page {
 	return []page{{path: "/{$}", template: "overview.html", nav: "/", parts: []string{"overview-body"}, load: loadOverview}}
 }
-
-// maxRead is how many runs the figures are made from.
-const maxRead = 1000
 
 // period is a time up to now, in so many buckets.
 type period struct {
@@ -45,14 +44,12 @@ var periods = []period{
 type overviewData struct {
 	Namespace string `json:"namespace,omitempty"`
 	Period    string `json:"period"`
-	// Since is the beginning of the period, and Partial whether there were more runs in it
-	// than were read.
+	// Since is the beginning of the period.
 	Since   time.Time `json:"since"`
-	Partial bool      `json:"partial,omitempty"`
 	Periods []choice  `json:"-"`
 	Figures []figure  `json:"figures"`
 	// Ended counts the runs that the figures are of.
-	Ended     int            `json:"ended"`
+	Ended     int64          `json:"ended"`
 	Hours     *chart.Chart   `json:"-"`
 	Workflows []workflowRate `json:"workflows"`
 	Rates     *chart.Chart   `json:"-"`
@@ -110,12 +107,13 @@ func loadOverview(v *visit) (*content, error) {
 	}
 	end := v.pages.config.Now().UTC().Truncate(p.bucket).Add(p.bucket)
 	d.Since = end.Add(-p.bucket * time.Duration(p.buckets))
-	runs, err := d.read(v)
+	if err := d.history(v, p); err != nil {
+		return nil, err
+	}
+	runs, err := d.newest(v)
 	if err != nil {
 		return nil, err
 	}
-	d.figures(p, runs)
-	d.rates(runs)
 	if err := d.latest(v, runs); err != nil {
 		return nil, err
 	}
@@ -128,74 +126,39 @@ func loadOverview(v *visit) (*content, error) {
 	return &content{Title: "Overview", Data: d}, nil
 }
 
-// read reads the runs of the period, the newest first, and at least the newest ones of all.
-func (d *overviewData) read(v *visit) ([]operation.RunSummary, error) {
-	var all []operation.RunSummary
-	in := &operation.RunList{Namespace: d.Namespace, Subtree: d.Namespace != "", Paging: operation.Paging{Limit: operation.MaxLimit}}
-	for len(all) < maxRead {
-		page, err := optional[operation.Page[operation.RunSummary]](v, "run_list", in)
-		if err != nil || page == nil {
-			return all, err
-		}
-		all = append(all, page.Items...)
-		in.PageToken = page.NextPageToken
-		if in.PageToken == "" || all[len(all)-1].StartedAt.Before(d.Since) {
-			return all, nil
-		}
+// history adds what the counts of the period say, for who may list runs.
+func (d *overviewData) history(v *visit, p period) error {
+	h, err := operation.RunHistoryOf(v.Context(), operation.Call{Host: v.pages.config.Host}, &operation.RunHours{
+		Namespace: d.Namespace, Subtree: d.Namespace != "", Since: d.Since, Bucket: p.bucket, Buckets: p.buckets,
+	})
+	if sdk.CodeOf(err) == sdk.Denied {
+		h, err = &operation.RunHistory{Buckets: make([]run.Counts, p.buckets)}, nil
 	}
-	d.Partial = true
-	return all, nil
+	if err != nil {
+		return err
+	}
+	d.figures(p, h)
+	d.rates(h)
+	return nil
 }
 
-// tally counts the runs of a bucket.
-type tally struct {
-	passed, exhausted, failed, first, attempts, tokens int64
-	usd                                                float64
-}
-
-func (t *tally) ended() int64 { return t.passed + t.exhausted + t.failed }
-
-// add counts a run that has ended. It passed at its first attempt if it has no other.
-func (t *tally) add(r *operation.RunSummary) {
-	switch r.Status {
-	case core.StatusPassed:
-		t.passed++
-		t.attempts += int64(r.Iterations)
-		if r.Iterations <= 1 {
-			t.first++
-		}
-	case core.StatusError:
-		t.failed++
-	case core.StatusExhausted, core.StatusRaised:
-		t.exhausted++
-	default:
-		return
+// newest are the newest runs; none for who may not list them.
+func (d *overviewData) newest(v *visit) ([]operation.RunSummary, error) {
+	page, err := optional[operation.Page[operation.RunSummary]](v, "run_list", &operation.RunList{Namespace: d.Namespace, Subtree: d.Namespace != ""})
+	if err != nil || page == nil {
+		return nil, err
 	}
-	t.tokens += r.Usage.TokensIn + r.Usage.TokensOut
-	t.usd += r.Usage.CostUSD
+	return page.Items, nil
 }
 
 // figures adds the figures of the period, and its runs by hour or day.
-func (d *overviewData) figures(p period, runs []operation.RunSummary) {
-	tallies, all := make([]tally, p.buckets), tally{}
-	var tries []int
-	for i := range runs {
-		r := &runs[i]
-		at := int(r.StartedAt.Sub(d.Since) / p.bucket)
-		if r.StartedAt.Before(d.Since) || at >= p.buckets {
-			continue
-		}
-		tallies[at].add(r)
-		all.add(r)
-		if r.Status == core.StatusPassed {
-			tries = append(tries, r.Iterations)
-		}
-	}
-	d.Ended = int(all.ended())
+func (d *overviewData) figures(p period, h *operation.RunHistory) {
+	tallies, all := h.Buckets, &h.All
+	d.Ended = all.Ended()
 	bars := make([]chart.Bar, p.buckets)
 	for i, t := range tallies {
 		from := d.Since.Add(p.bucket * time.Duration(i))
-		bars[i] = chart.Bar{Name: from.Format("2 Jan 15:04"), Counts: []int64{t.passed, t.exhausted, t.failed}}
+		bars[i] = chart.Bar{Name: from.Format("2 Jan 15:04"), Counts: []int64{t.Passed, t.Exhausted, t.Failed}}
 		if i%p.each == 0 {
 			bars[i].Label = from.Format(p.label)
 		}
@@ -203,7 +166,7 @@ func (d *overviewData) figures(p period, runs []operation.RunSummary) {
 	hours := chart.Bars("Runs by "+map[bool]string{true: "hour", false: "day"}[p.bucket == time.Hour],
 		[]chart.Series{{Name: "passed", Class: chart.Accent}, {Name: "exhausted", Class: chart.Warn}, {Name: "error", Class: chart.Bad}}, bars)
 	d.Hours = &hours
-	spark := func(name string, value func(*tally) (float64, bool)) *chart.Chart {
+	spark := func(name string, value func(*run.Counts) (float64, bool)) *chart.Chart {
 		var values []float64
 		for i := range tallies {
 			if n, has := value(&tallies[i]); has {
@@ -217,54 +180,45 @@ func (d *overviewData) figures(p period, runs []operation.RunSummary) {
 		return &c
 	}
 	share := func(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
-	add := func(name, value, unit, text string, of func(*tally) float64, counts func(*tally) int64) {
+	add := func(name, value, unit, text string, of func(*run.Counts) float64, counts func(*run.Counts) int64) {
 		f := figure{Name: name, Value: "–", Text: "no run has ended"}
-		if counts(&all) > 0 {
+		if counts(all) > 0 {
 			f.Value, f.Unit, f.Text = value, unit, text
-			f.Spark = spark(name, func(t *tally) (float64, bool) { return of(t), counts(t) > 0 })
+			f.Spark = spark(name, func(t *run.Counts) (float64, bool) { return of(t), counts(t) > 0 })
 		}
 		d.Figures = append(d.Figures, f)
 	}
-	ended := (*tally).ended
-	passes := func(t *tally) int64 { return t.passed }
-	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.passed, all.ended())), "%", fmt.Sprintf("%s of %s runs", count(all.passed), count(all.ended())),
-		func(t *tally) float64 { return share(t.passed, t.ended()) }, ended)
-	add("Bought by reflection", fmt.Sprintf("%+.0f", 100*share(all.passed-all.first, all.ended())), "pts", percent(share(all.first, all.ended()))+" % pass at the first attempt",
-		func(t *tally) float64 { return share(t.passed-t.first, t.ended()) }, ended)
-	slices.Sort(tries)
-	p95 := 0
-	if len(tries) > 0 {
-		p95 = tries[(len(tries)-1)*95/100]
+	ended, passes := (*run.Counts).Ended, func(t *run.Counts) int64 { return t.Passed }
+	usd := float64(all.CostNanos) / 1e9
+	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.Passed, all.Ended())), "%", fmt.Sprintf("%s of %s runs", count(all.Passed), count(all.Ended())),
+		func(t *run.Counts) float64 { return share(t.Passed, t.Ended()) }, ended)
+	add("Bought by reflection", fmt.Sprintf("%+.0f", 100*share(all.Passed-all.First(), all.Ended())), "pts", percent(share(all.First(), all.Ended()))+" % pass at the first attempt",
+		func(t *run.Counts) float64 { return share(t.Passed-t.First(), t.Ended()) }, ended)
+	add("Attempts per pass", fmt.Sprintf("%.2f", share(all.Attempts, all.Passed)), "", fmt.Sprintf("95 of 100 need %d or fewer", within95(all)),
+		func(t *run.Counts) float64 { return share(t.Attempts, t.Passed) }, passes)
+	add("Tokens a run", count(all.Tokens/max(all.Ended(), 1)), "", count(all.Tokens)+" in all",
+		func(t *run.Counts) float64 { return share(t.Tokens, t.Ended()) }, ended)
+	add("Model cost", cost(usd), "", cost(usd/float64(max(all.Ended(), 1)))+" a run", func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
+}
+
+// within95 is in how many attempts 95 of 100 passes came.
+func within95(c *run.Counts) int {
+	passed := int64(0)
+	for i, n := range c.PassedBy {
+		if passed += n; passed*100 >= c.Passed*95 {
+			return i + 1
+		}
 	}
-	add("Attempts per pass", fmt.Sprintf("%.2f", share(all.attempts, all.passed)), "", fmt.Sprintf("95 of 100 need %d or fewer", p95),
-		func(t *tally) float64 { return share(t.attempts, t.passed) }, passes)
-	add("Tokens a run", count(all.tokens/max(all.ended(), 1)), "", count(all.tokens)+" in all",
-		func(t *tally) float64 { return share(t.tokens, t.ended()) }, ended)
-	add("Model cost", cost(all.usd), "", cost(all.usd/float64(max(all.ended(), 1)))+" a run", func(t *tally) float64 { return t.usd }, ended)
+	return 0
 }
 
 // rates adds how often the runs of each workflow passed at once, and in the end: those with
 // the most runs.
-func (d *overviewData) rates(runs []operation.RunSummary) {
+func (d *overviewData) rates(h *operation.RunHistory) {
 	const most = 8
-	tallies := map[string]*tally{}
-	for i := range runs {
-		if r := &runs[i]; !r.StartedAt.Before(d.Since) {
-			if tallies[r.Workflow] == nil {
-				tallies[r.Workflow] = &tally{}
-			}
-			tallies[r.Workflow].add(r)
-		}
+	for _, w := range h.Workflows[:min(len(h.Workflows), most)] {
+		d.Workflows = append(d.Workflows, workflowRate{w.Workflow, w.Ended(), w.First(), w.Passed})
 	}
-	for name, t := range tallies {
-		if t.ended() > 0 {
-			d.Workflows = append(d.Workflows, workflowRate{name, t.ended(), t.first, t.passed})
-		}
-	}
-	slices.SortFunc(d.Workflows, func(a, b workflowRate) int {
-		return cmp.Or(cmp.Compare(b.Ended, a.Ended), cmp.Compare(a.Workflow, b.Workflow))
-	})
-	d.Workflows = d.Workflows[:min(len(d.Workflows), most)]
 	var ranges []chart.Range
 	for _, w := range d.Workflows {
 		ranges = append(ranges, chart.Range{Name: w.Workflow, From: float64(w.First) / float64(w.Ended), To: float64(w.Passed) / float64(w.Ended), Of: w.Ended})

@@ -44,6 +44,10 @@ type form struct {
 	nav  string
 	// do calls the operation, and returns the address to go on to.
 	do func(*visit) (to string, err error)
+	// show does it instead of do where what came of it can't be shown again, such as a
+	// secret: the answer is a page, of template.
+	show     func(*visit) (*content, error)
+	template string
 	// ask is what a page of its own asks before a form that removes something; nil is
 	// nothing. The page is at the form's path, and a link leads to it.
 	ask func(*visit) (*question, error)
@@ -83,24 +87,49 @@ type view struct {
 // page answers with a page.
 func (p *Pages) page(one page) http.HandlerFunc {
 	return p.known(one.nav, func(v *visit) error {
-		c, err := one.load(v)
-		if err != nil {
-			return err
-		}
-		if v.wantsJSON() {
-			v.sendJSON(http.StatusOK, c.Data)
-			return nil
-		}
-		name := one.template
 		if part := v.query("part"); part != "" {
 			if !slices.Contains(one.parts, part) {
 				return sdk.Errorf(sdk.NotFound, "part_not_found", "this page has no such part")
 			}
-			name = part
+			if !v.wantsJSON() {
+				return v.answerPart(one.load, part)
+			}
 		}
-		v.show(http.StatusOK, name, v.view(*c))
-		return nil
+		return v.answer(one.load, one.template)
 	})
+}
+
+// answerPart answers with a part of a page, which is made once for all pages of the same
+// caller that ask for it at once.
+func (v *visit) answerPart(load func(*visit) (*content, error), part string) error {
+	key := core.MustJSON([]any{v.caller, v.URL.RequestURI(), themeOf(v.Request)})
+	text, err := v.pages.parts.get(string(key), func() ([]byte, error) {
+		c, err := load(v)
+		if err != nil {
+			return nil, err
+		}
+		return v.pages.render(part, v.view(*c))
+	})
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = v.w.Write(text) // who asked has gone
+	return nil
+}
+
+// answer answers with what load returns: as a template shows it, or as JSON.
+func (v *visit) answer(load func(*visit) (*content, error), template string) error {
+	c, err := load(v)
+	if err != nil {
+		return err
+	}
+	if v.wantsJSON() {
+		v.sendJSON(http.StatusOK, c.Data)
+		return nil
+	}
+	v.show(http.StatusOK, template, v.view(*c))
+	return nil
 }
 
 // form does what a form asks for.
@@ -109,6 +138,9 @@ func (p *Pages) form(one form) http.HandlerFunc {
 		v.Body = http.MaxBytesReader(v.w, v.Body, maxForm)
 		if err := v.ParseForm(); err != nil {
 			return sdk.Errorf(sdk.Invalid, "form_invalid", "the form can't be read, or has more than %d bytes", maxForm)
+		}
+		if one.show != nil {
+			return v.answer(one.show, one.template)
 		}
 		to, err := one.do(v)
 		if err != nil {

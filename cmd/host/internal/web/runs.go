@@ -110,6 +110,9 @@ func (s *runSearch) read(v *visit) error {
 	return nil
 }
 
+// maxRead is how many runs a search looks at.
+const maxRead = 1000
+
 // search looks at the newest runs that the filter selects, one by one, and returns those that
 // fit, up to a page.
 func (d *runsData) search(v *visit) (*operation.Page[operation.RunSummary], error) {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -41,10 +42,12 @@ type browser struct {
 	noted []string
 }
 
-// browse opens a tab on a site of its own.
-func browse(t *testing.T) *browser {
+// browse opens a tab on a site of its own, and browseOn on a site.
+func browse(t *testing.T) *browser { return browseOn(t, newSite(t)) }
+
+func browseOn(t *testing.T, s *site) *browser {
 	t.Helper()
-	b := &browser{site: newSite(t)}
+	b := &browser{site: s}
 	server := httptest.NewServer(b.handler)
 	t.Cleanup(server.Close)
 	b.at = strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
@@ -157,7 +160,7 @@ func pathsOf(running, ended, hostile string) []string {
 }
 
 // axe is the program that looks for what keeps people out, as .ci/surfaces installs it.
-func axe(t *testing.T) string {
+func axe(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash("../../../../testdata/surfaces/node_modules/axe-core/axe.min.js"))
 	if err != nil {
@@ -172,8 +175,36 @@ func TestBrowser_Pages(t *testing.T) {
 	b := browse(t)
 	running, ended := b.demo()
 	hostile := b.hostileRun(3, "error")
+	b.pass(pathsOf(running.ID, ended, hostile.ID))
+}
+
+// TestBrowser_PagesOfWhatWasLearned is TestBrowser_Pages for memories, approvals, knowledge,
+// decisions and jobs, whose texts are hostile, for what a search finds, and for settings.
+func TestBrowser_PagesOfWhatWasLearned(t *testing.T) {
+	w := operationtest.New(t)
+	decision := w.Decision() // which opens the host again
+	b := browseOn(t, siteOf(w))
+	b.pass(b.learned(decision))
+}
+
+// TestBrowser_PagesOfNothing is TestBrowser_Pages for a store without anything.
+func TestBrowser_PagesOfNothing(t *testing.T) {
+	b := browse(t)
+	var paths []string
+	for _, p := range pages() {
+		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") {
+			paths = append(paths, path)
+		}
+	}
+	b.pass(paths)
+}
+
+// pass looks at pages on every screen.
+func (b *browser) pass(paths []string) {
+	t := b.T
+	t.Helper()
 	program := axe(t)
-	for _, path := range pathsOf(running.ID, ended, hostile.ID) {
+	for _, path := range paths {
 		if only := os.Getenv("REFLECTORY_PAGE"); only != "" && !strings.Contains(path, only) {
 			continue
 		}
@@ -186,27 +217,32 @@ func TestBrowser_Pages(t *testing.T) {
 		} {
 			b.look(s.screen)
 			b.open(path)
-			where := fmt.Sprint(path, " at ", s.screen)
+			where := fmt.Sprintf("%.120s at %s", path, s.screen)
 			b.quietBut404(where, path)
 			if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > s.width {
 				t.Errorf("%s: it is %d wide, because of %s", where, wide, eval[string](b, widest))
 			}
-			if !s.axe {
-				continue
+			if s.axe {
+				b.axe(program, where)
+				b.quietBut404(where+", axe", path)
 			}
-			found := eval[[]struct {
-				ID    string `json:"id"`
-				Nodes []struct {
-					Target  []any  `json:"target"`
-					Summary string `json:"failureSummary"`
-				} `json:"nodes"`
-			}](b, program+`; axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => r.violations)`)
-			for _, f := range found {
-				n := f.Nodes[0]
-				t.Errorf("%s: %s at %v (%d): %s", where, f.ID, n.Target, len(f.Nodes), n.Summary)
-			}
-			b.quietBut404(where+", axe", path)
 		}
+	}
+}
+
+// axe fails for what keeps people out of the page that is open.
+func (b *browser) axe(program, where string) {
+	b.T.Helper()
+	found := eval[[]struct {
+		ID    string `json:"id"`
+		Nodes []struct {
+			Target  []any  `json:"target"`
+			Summary string `json:"failureSummary"`
+		} `json:"nodes"`
+	}](b, program+`; axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => r.violations)`)
+	for _, f := range found {
+		n := f.Nodes[0]
+		b.T.Errorf("%s: %s at %v (%d): %s", where, f.ID, n.Target, len(f.Nodes), n.Summary)
 	}
 }
 
@@ -253,12 +289,15 @@ func (b *browser) tabTo(text string) {
 	b.T.Helper()
 	for range 120 {
 		b.key(kb.Tab)
-		if strings.Contains(eval[string](b, "document.activeElement.innerText || document.activeElement.getAttribute('aria-label') || ''"), text) {
+		if strings.Contains(eval[string](b, focused), text) {
 			return
 		}
 	}
 	b.T.Fatalf("the tab key doesn't lead to %q", text)
 }
+
+// focused is the text of what has the focus; "" if nothing that can be pressed has it.
+const focused = `((e) => e.matches("a, button, input, summary") ? e.innerText || e.getAttribute("aria-label") || "" : "")(document.activeElement)`
 
 // TestBrowser_NextAttempt: a running run's next attempt appears without a reload.
 func TestBrowser_NextAttempt(t *testing.T) {
@@ -277,10 +316,17 @@ func TestBrowser_NextAttempt(t *testing.T) {
 	b.quiet("a running run")
 }
 
-// TestBrowser_Keys: by keyboard alone somebody signs in, finds the run that failed, sees why,
-// compares two of its attempts and has it judged again.
+// keyed is a step by keyboard: the tab key leads to what has a text, Enter presses it, and
+// then an expression comes to hold.
+type keyed struct{ to, holds string }
+
+// TestBrowser_Keys: by keyboard alone somebody signs in, finds the run that failed last night,
+// sees why, compares two of its attempts and has it judged again; approves a reflection,
+// looks at why something was decided, and cancels a job.
 func TestBrowser_Keys(t *testing.T) {
-	b := browse(t)
+	w := operationtest.New(t)
+	w.Decision() // which opens the host again
+	b := browseOn(t, siteOf(w))
 	r := b.begin("contact")
 	b.contact(r, 3, false)
 	r.Error = &core.ErrorInfo{Code: "plugin_failed", Message: "the model was down"}
@@ -288,27 +334,46 @@ func TestBrowser_Keys(t *testing.T) {
 	other := b.begin("other")
 	b.contact(other, 1, true)
 	b.end(other, core.StatusPassed)
+	b.Pending(operationtest.Here)
+	b.Job(operationtest.Here)
 	token, err := b.Host.Access.Issue(b.Ctx, access.Request{Subject: "ada", Scopes: core.Scopes(), Namespaces: []string{"**"}})
 	b.Must(err)
 	b.do(chromedp.Navigate(b.at+"/runs"), chromedp.WaitReady(chromedp.CSS("#token")))
 	b.key(string(token.Secret), kb.Enter)
 	b.wait(`location.pathname === "/runs" && document.querySelector("h1")`)
-	b.tabTo("error")
-	b.key(kb.Enter)
-	b.wait(`location.search.includes("status=error")`)
+	b.press(keyed{"error", `location.search.includes("status=error")`})
 	b.key("/")
 	b.wait(`document.activeElement.id === "q"`)
 	b.key(kb.Escape, kb.ArrowDown)
 	b.wait(`document.activeElement.matches("a[data-move]")`)
 	b.key(kb.Enter)
 	b.wait(`location.pathname.startsWith("/runs/0") && document.body.innerText.includes("the model was down")`)
-	b.tabTo("1 → 3")
-	b.key(kb.Enter)
-	b.wait(`location.search.includes("from=1") && document.body.innerText.includes("Errors that are gone")`)
-	b.tabTo("Replay evaluation")
-	b.key(kb.Enter)
-	b.wait(`location.search.includes("job=") && document.body.innerText.includes("The replay is a job")`)
+	b.press(
+		keyed{"1 → 3", `location.search.includes("from=1") && document.body.innerText.includes("Errors that are gone")`},
+		keyed{"Replay evaluation", `location.search.includes("job=") && document.body.innerText.includes("The replay is a job")`},
+		keyed{"Overview", `document.querySelector("h1").innerText === "Overview"`},
+		keyed{"Review", `location.pathname === "/approvals"`},
+		keyed{"Approve", `location.pathname.startsWith("/memory/") && document.body.innerText.includes("Lineage")`},
+		keyed{"Decisions", `location.pathname === "/decisions"`},
+	)
+	b.key(kb.ArrowDown, kb.Enter)
+	b.wait(`location.pathname.startsWith("/decisions/") && document.body.innerText.includes("Inputs")`)
+	b.press(
+		keyed{"Jobs", `location.pathname === "/jobs"`},
+		keyed{"reembed", `location.pathname.startsWith("/jobs/") && document.querySelector("h1").innerText === "reembed"`},
+		keyed{"Cancel", `document.querySelector("main .tag").innerText === "cancelled"`},
+	)
 	b.quiet("the keys")
+}
+
+// press takes steps by keyboard.
+func (b *browser) press(steps ...keyed) {
+	b.T.Helper()
+	for _, s := range steps {
+		b.tabTo(s.to)
+		b.key(kb.Enter)
+		b.wait(s.holds)
+	}
 }
 
 // TestScreenshots writes pictures of the pages to the folder REFLECTORY_SCREENSHOTS, or to one that it removes.
@@ -316,6 +381,7 @@ func TestScreenshots(t *testing.T) {
 	folder := cmp.Or(os.Getenv("REFLECTORY_SCREENSHOTS"), t.TempDir())
 	b := browse(t)
 	_, ended := b.demo()
+	memory, known := b.Taught(core.OutcomeSuccess, 6), b.Promoted()
 	for _, shot := range []struct {
 		name, path string
 		screen
@@ -323,6 +389,11 @@ func TestScreenshots(t *testing.T) {
 		{"overview-light", "/", screen{1440, "light", true}}, {"overview-dark", "/", screen{1440, "dark", true}}, {"overview-390", "/", screen{390, "light", true}},
 		{"runs-light", "/runs?limit=12", screen{1440, "light", true}}, {"run-light", "/runs/" + ended, screen{1440, "light", true}},
 		{"run-390", "/runs/" + ended, screen{390, "dark", true}}, {"sign-in", "/login", screen{820, "light", true}},
+		{"memory-light", "/memory?subtree=true&namespace=" + operationtest.Here, screen{1440, "light", true}}, {"memory-one-light", "/memory/" + memory, screen{1440, "light", true}},
+		{"memory-390", "/memory?subtree=true&namespace=" + operationtest.Here, screen{390, "dark", true}}, {"search-light", "/search?q=harbour", screen{1440, "light", true}},
+		{"knowledge-dark", knowledgeURL(known.ID), screen{1440, "dark", true}}, {"jobs-light", "/jobs", screen{1440, "light", true}},
+		{"settings-light", "/settings", screen{1440, "light", true}}, {"settings-390", "/settings", screen{390, "dark", true}},
+		{"governance-light", governanceURL(operationtest.Here), screen{1440, "light", true}},
 	} {
 		b.look(shot.screen)
 		b.open(shot.path)

@@ -130,6 +130,6 @@ func (p *Pages) text(one text) http.HandlerFunc {
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "time": timeOf, "ago": ago, "took": took,
-		"cents": cost, "score": score, "count": count, "bytes": byteSize, "plural": plural, "percent": percent, "list": list, "scoreClass": scoreClass,
+		"cents": cost, "score": score, "count": count, "bytes": byteSize, "plural": plural, "percent": percent, "list": list, "join": func(all []string) string { return strings.Join(all, ", ") }, "scoreClass": scoreClass,
 	}
 }

@@ -141,12 +141,21 @@ func (v *visit) show(status int, name string, data view) { v.pages.show(v.w, sta
 
 // show answers with what a template makes of a view, with all text visible.
 func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) {
-	var text bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
+	text, err := p.render(name, data)
+	if err != nil {
 		http.Error(w, "the page can't be made", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(visible(text.Bytes())) // who asked has gone
+	_, _ = w.Write(text) // who asked has gone
+}
+
+// render is what a template makes of a view, with all text visible.
+func (p *Pages) render(name string, data view) ([]byte, error) {
+	var text bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
+		return nil, err
+	}
+	return visible(text.Bytes()), nil
 }

@@ -64,6 +64,8 @@ type Pages struct {
 	templates *template.Template
 	mux       *http.ServeMux
 	began     time.Time
+	// parts are those that are being made.
+	parts parts
 }
 
 //go:embed templates

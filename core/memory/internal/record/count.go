@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -31,88 +30,176 @@ func Size(m *core.Memory) int64 {
 // again without reading its records.
 func SizeValue(m *core.Memory) []byte { return strconv.AppendInt(nil, Size(m), 10) }
 
+// Tally is a namespace's count with its parts.
+type Tally struct {
+	Count
+	// States and Kinds count the memories of each state and kind that there are any of.
+	// Both are nil in a count from before they were counted: the indices have them.
+	States map[core.MemoryState]int64 `json:"states"`
+	Kinds  map[core.MemoryKind]int64  `json:"kinds"`
+}
+
+// NewTally is the count of a namespace that holds nothing.
+func NewTally() Tally {
+	return Tally{States: map[core.MemoryState]int64{}, Kinds: map[core.MemoryKind]int64{}}
+}
+
 // ReadCount returns the stored count of a namespace.
 func ReadCount(r core.Reader, namespace string) (Count, error) {
-	var c Count
+	t, err := ReadTally(r, namespace)
+	return t.Count, err
+}
+
+// ReadTally returns the stored count of a namespace with its parts.
+func ReadTally(r core.Reader, namespace string) (Tally, error) {
 	value, found, err := r.Get(CountKey(namespace))
 	if err != nil || !found {
-		return c, err
+		return NewTally(), err
 	}
-	if c, ok := parseCount(value); ok {
-		return c, nil
+	if t, ok := parseTally(string(value)); ok {
+		return t, nil
 	}
-	if err := json.Unmarshal(value, &c); err != nil {
-		return c, Damaged(CountPrefix+namespace, err)
+	var t Tally
+	if err := json.Unmarshal(value, &t); err != nil {
+		return t, Damaged(CountPrefix+namespace, err)
 	}
-	return c, nil
+	if t.States == nil || t.Kinds == nil {
+		t.States, t.Kinds = nil, nil
+	}
+	return t, nil
 }
 
-// json encodes the count. It is written by hand, and parseCount reads only that form:
-// both run in each commit, and the general encoder takes several times as long.
-func (c Count) json() []byte {
-	b := append(make([]byte, 0, 64), `{"memories":`...)
-	b = append(strconv.AppendInt(b, c.Memories, 10), `,"bytes":`...)
-	return append(strconv.AppendInt(b, c.Bytes, 10), '}')
+// JSON encodes the count. It is written by hand, and parseTally reads only that form: both
+// run in each commit, and the general encoder takes several times as long.
+func (t *Tally) JSON() []byte {
+	b := append(make([]byte, 0, 160), `{"memories":`...)
+	b = append(strconv.AppendInt(b, t.Memories, 10), `,"bytes":`...)
+	b = strconv.AppendInt(b, t.Bytes, 10)
+	if t.States != nil {
+		b = appendParts(append(b, `,"states":{`...), t.States)
+		b = append(appendParts(append(b, `},"kinds":{`...), t.Kinds), '}')
+	}
+	return append(b, '}')
 }
 
-func parseCount(value []byte) (c Count, ok bool) {
-	rest, _ := strings.CutPrefix(string(value), `{"memories":`)
+// appendParts appends the fields of an object, whose names are plain words.
+func appendParts[T ~string](b []byte, parts map[T]int64) []byte {
+	for i, name := range slices.Sorted(maps.Keys(parts)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), name...), `":`...)
+		b = strconv.AppendInt(b, parts[name], 10)
+	}
+	return b
+}
+
+func parseTally(value string) (t Tally, ok bool) {
+	rest, _ := strings.CutPrefix(value, `{"memories":`)
 	memories, rest, _ := strings.Cut(rest, `,"bytes":`)
+	bytes, rest, has := strings.Cut(rest, `,"states":{`)
+	states, kinds, _ := strings.Cut(rest, `},"kinds":{`)
 	var err1, err2 error
-	c.Memories, err1 = strconv.ParseInt(memories, 10, 64)
-	c.Bytes, err2 = strconv.ParseInt(strings.TrimSuffix(rest, "}"), 10, 64)
-	return c, err1 == nil && err2 == nil && bytes.Equal(c.json(), value)
+	t.Memories, err1 = strconv.ParseInt(memories, 10, 64)
+	t.Bytes, err2 = strconv.ParseInt(strings.TrimSuffix(bytes, "}"), 10, 64)
+	if has {
+		t.States, t.Kinds = parseParts[core.MemoryState](states), parseParts[core.MemoryKind](strings.TrimSuffix(kinds, "}}"))
+	}
+	return t, err1 == nil && err2 == nil && string(t.JSON()) == value
+}
+
+// parseParts reads what appendParts wrote. What is in another form is left out.
+func parseParts[T ~string](text string) map[T]int64 {
+	parts := map[T]int64{}
+	for one := range strings.SplitSeq(text, ",") {
+		name, n, _ := strings.Cut(one, ":")
+		if i, err := strconv.ParseInt(n, 10, 64); err == nil {
+			parts[T(strings.Trim(name, `"`))] = i
+		}
+	}
+	return parts
+}
+
+// add counts a memory, or, if sign is -1, no longer.
+func (t *Tally) add(m *core.Memory, sign int64) {
+	t.Memories, t.Bytes = t.Memories+sign, t.Bytes+sign*Size(m)
+	if t.States != nil {
+		addPart(t.States, m.State, sign)
+		addPart(t.Kinds, m.Kind, sign)
+	}
+}
+
+func addPart[T ~string](parts map[T]int64, name T, n int64) {
+	if parts[name] += n; parts[name] == 0 {
+		delete(parts, name)
+	}
 }
 
 // recount updates the count for a memory that was written or removed. before is nil for a
 // new memory, after for a removed one.
 func recount(t *Tx, before, after *core.Memory) error {
-	var change Count
-	namespace := ""
-	if before != nil {
-		change.Memories, change.Bytes, namespace = -1, -Size(before), before.Namespace
-	}
-	if after != nil {
-		change.Memories, change.Bytes, namespace = change.Memories+1, change.Bytes+Size(after), after.Namespace
-	}
-	if change == (Count{}) {
+	if before != nil && after != nil && before.State == after.State && before.Kind == after.Kind && Size(before) == Size(after) {
 		return nil
 	}
-	c, err := t.Count(namespace)
-	if err != nil {
-		return err
+	namespace := ""
+	for _, m := range []*core.Memory{before, after} {
+		if m != nil {
+			namespace = m.Namespace
+		}
 	}
-	c.Memories, c.Bytes = c.Memories+change.Memories, c.Bytes+change.Bytes
-	if t.counts == nil {
-		t.counts = map[string]*Count{}
+	c := t.counts[namespace]
+	if c == nil {
+		stored, err := ReadTally(t, namespace)
+		if err != nil {
+			return err
+		}
+		if t.counts == nil {
+			t.counts = map[string]*Tally{}
+		}
+		c = &stored
+		t.counts[namespace] = c
 	}
-	t.counts[namespace] = c
+	if before != nil {
+		c.add(before, -1)
+	}
+	if after != nil {
+		c.add(after, 1)
+	}
 	return nil
 }
 
 // Count returns the count of a namespace, including the transaction's changes.
-func (t *Tx) Count(namespace string) (*Count, error) {
+func (t *Tx) Count(namespace string) (Count, error) {
 	if c := t.counts[namespace]; c != nil {
-		return c, nil
+		return c.Count, nil
 	}
-	c, err := ReadCount(t, namespace)
-	return &c, err
+	return ReadCount(t, namespace)
 }
 
 // putCounts writes the counts that changed.
 func (t *Tx) putCounts() error {
 	for _, namespace := range slices.Sorted(maps.Keys(t.counts)) {
-		if err := PutCount(t, namespace, *t.counts[namespace]); err != nil {
+		if err := PutTally(t, namespace, t.counts[namespace]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// PutCount writes the count of a namespace. An empty namespace has no count.
-func PutCount(tx core.Tx, namespace string, c Count) error {
-	if c == (Count{}) {
+// PutTally writes the count of a namespace. An empty namespace has no count.
+func PutTally(tx core.Tx, namespace string, t *Tally) error {
+	if t.Count == (Count{}) {
 		return tx.Delete(CountKey(namespace))
 	}
-	return tx.Put(CountKey(namespace), c.json())
+	return tx.Put(CountKey(namespace), t.JSON())
+}
+
+// CountValues adds up the entries of a namespace's index by state or by kind.
+func CountValues[T ~string](r core.Reader, prefix, namespace string, counts map[T]int64) error {
+	start := append([]byte(prefix+namespace), 0)
+	return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+		value, _, _ := strings.Cut(string(key[len(start):]), "\x00")
+		counts[T(value)]++
+		return true, nil
+	})
 }

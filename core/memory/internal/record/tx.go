@@ -33,7 +33,7 @@ type Tx struct {
 	*journal.Tx
 	// counts are the counts of the namespaces that it changed. They are written at the
 	// end.
-	counts map[string]*Count
+	counts map[string]*Tally
 	// purged are the keys that a purge has written so far, so that their old values can
 	// be removed from the store's files; nil if nothing is purged.
 	purged [][]byte

@@ -1,0 +1,93 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/run"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// RunHours selects what [RunHistoryOf] counts.
+type RunHours struct {
+	// Namespace is where; "" is every namespace that the caller reaches. Subtree includes
+	// the namespaces below.
+	Namespace string
+	Subtree   bool
+	// Since is the beginning of the first bucket, Bucket how long each is, in whole hours,
+	// and Buckets how many there are, up to [MaxBuckets].
+	Since   time.Time
+	Bucket  time.Duration
+	Buckets int
+}
+
+// MaxBuckets is how many buckets a history has at most: a month of hours.
+const MaxBuckets = 31 * 24
+
+// RunHistory is how the runs of a time ended, which began in it.
+type RunHistory struct {
+	// All is of all of them, and Buckets of those that began in each bucket.
+	All     run.Counts
+	Buckets []run.Counts
+	// Workflows are those of each workflow, the one with the most runs first.
+	Workflows []WorkflowHistory
+}
+
+// WorkflowHistory is how the runs of a workflow ended.
+type WorkflowHistory struct {
+	Workflow string
+	run.Counts
+}
+
+// RunHistoryOf counts how runs ended, from the counts that are kept by the hour, for who may
+// list them: its errors are those of run_list. It is no operation of the table, but what a
+// surface draws of many runs.
+func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error) {
+	if in.Bucket < time.Hour || in.Bucket%time.Hour != 0 || in.Buckets < 1 || in.Buckets > MaxBuckets {
+		return nil, sdk.Errorf(sdk.Internal, "buckets_invalid", "%d buckets of %s", in.Buckets, in.Bucket)
+	}
+	list, err := Find("run_list")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Host.Ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := list.Allow(ctx, c, &RunList{Namespace: in.Namespace, Subtree: in.Subtree}); err != nil {
+		return nil, err
+	}
+	caller := core.CallerOf(ctx)
+	reaches := func(namespace string) bool {
+		namespace = cmp.Or(namespace, config.DefaultNamespace)
+		return within(namespace, in.Namespace, in.Subtree) && caller.Reaches(namespace)
+	}
+	history := &RunHistory{Buckets: make([]run.Counts, in.Buckets)}
+	workflows := map[string]*run.Counts{}
+	until := in.Since.Add(in.Bucket*time.Duration(in.Buckets) - 1)
+	err = c.Host.Runs.Hours(ctx, in.Since, until, reaches, func(h *run.HourCounts) {
+		at := int(h.Hour.Sub(in.Since) / in.Bucket)
+		if h.Hour.Before(in.Since) || at >= in.Buckets {
+			return // the first hour may begin before
+		}
+		if workflows[h.Workflow] == nil {
+			workflows[h.Workflow] = &run.Counts{}
+		}
+		for _, sum := range []*run.Counts{&history.All, &history.Buckets[at], workflows[h.Workflow]} {
+			sum.Add(&h.Counts)
+		}
+	})
+	if err != nil {
+		return nil, sdk.Wrap("count the runs", err)
+	}
+	for name, counts := range workflows {
+		history.Workflows = append(history.Workflows, WorkflowHistory{name, *counts})
+	}
+	slices.SortFunc(history.Workflows, func(a, b WorkflowHistory) int {
+		return cmp.Or(cmp.Compare(b.Ended(), a.Ended()), cmp.Compare(a.Workflow, b.Workflow))
+	})
+	return history, nil
+}

@@ -1,0 +1,319 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// How runs end is counted by the hour in which they began, for each namespace and workflow,
+// so that figures over many runs don't read each of them. A run is counted in the commit of
+// its end, and a resume or a pruning takes it out again, so that the counts are always
+// those of the runs that there are and that say that they are counted. A count has parts,
+// among which the runs' ids choose: runs that end at once rarely write the same key.
+
+const (
+	hourPrefix = "run-hour/"
+	// hourParts is how many parts a count has: with more, few runs would share one.
+	hourParts = 4
+	// maxPasses is the last number of attempts that is counted by itself.
+	maxPasses = 64
+)
+
+// Counts is how some runs ended. Cancelled runs, and those that go on, aren't in it.
+type Counts struct {
+	Passed int64 `json:"passed"`
+	// Exhausted counts runs that didn't pass, or whose result was raised to somebody, and
+	// Failed those that ended with an error.
+	Exhausted int64 `json:"exhausted"`
+	Failed    int64 `json:"failed"`
+	// PassedBy counts the runs that passed by how many attempts they took: the first is
+	// those that took one. The last, the 64th, has those that took more too.
+	PassedBy []int64 `json:"passed_by"`
+	// Attempts is how many attempts the runs that passed took together.
+	Attempts int64 `json:"attempts"`
+	// Tokens and CostNanos are what all of them used; a cost is in billionths of a US
+	// dollar, so that sums don't depend on their order.
+	Tokens    int64 `json:"tokens"`
+	CostNanos int64 `json:"cost_nanos"`
+}
+
+// Ended is how many runs were counted.
+func (c *Counts) Ended() int64 { return c.Passed + c.Exhausted + c.Failed }
+
+// First is how many of them passed at their first attempt.
+func (c *Counts) First() int64 {
+	if len(c.PassedBy) == 0 {
+		return 0
+	}
+	return c.PassedBy[0]
+}
+
+// Add adds other counts.
+func (c *Counts) Add(o *Counts) { c.add(o, 1) }
+
+// add adds other counts, or, if sign is -1, takes them away.
+func (c *Counts) add(o *Counts, sign int64) {
+	c.Passed, c.Exhausted, c.Failed = c.Passed+sign*o.Passed, c.Exhausted+sign*o.Exhausted, c.Failed+sign*o.Failed
+	c.Attempts, c.Tokens, c.CostNanos = c.Attempts+sign*o.Attempts, c.Tokens+sign*o.Tokens, c.CostNanos+sign*o.CostNanos
+	for len(c.PassedBy) < len(o.PassedBy) {
+		c.PassedBy = append(c.PassedBy, 0)
+	}
+	for i, n := range o.PassedBy {
+		c.PassedBy[i] += sign * n
+	}
+	for n := len(c.PassedBy); n > 0 && c.PassedBy[n-1] == 0; n-- {
+		c.PassedBy = c.PassedBy[:n-1]
+	}
+}
+
+// HourCounts are the counts of the runs of a workflow in a namespace that began in an hour.
+type HourCounts struct {
+	// Hour is its beginning, in UTC.
+	Hour      time.Time
+	Namespace string
+	Workflow  string
+	Counts
+}
+
+// Hours calls fn with the counts of the hours from one time to another, the newest first, of
+// the namespaces for which in is true. An hour may come in parts.
+func (s *Repository) Hours(ctx context.Context, since, until time.Time, in func(namespace string) bool, fn func(*HourCounts)) error {
+	return s.store.View(ctx, func(r core.Reader) error {
+		return r.Scan(hoursKey(hourOf(until)), hoursKey(hourOf(since)-1), func(key, value []byte) (bool, error) {
+			var record hourRecord
+			if err := decodeHour(key, value, &record); err != nil {
+				return false, err
+			}
+			if in(record.Namespace) {
+				fn(&HourCounts{time.Unix(0, hourIn(key)).UTC(), record.Namespace, record.Workflow, record.Counts})
+			}
+			return true, ctx.Err()
+		})
+	})
+}
+
+// hourRecord is a part of a count.
+type hourRecord struct {
+	Namespace string `json:"namespace,omitempty"`
+	Workflow  string `json:"workflow"`
+	Counts
+}
+
+// decodeHour reads a part of a count. A month of many workflows has thousands of them, and
+// the general decoder takes ten times as long as parseHour.
+func decodeHour(key, value []byte, record *hourRecord) error {
+	if parseHour(string(value), record) {
+		return nil
+	}
+	*record = hourRecord{}
+	if json.Unmarshal(value, record) != nil {
+		return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s: the count of an hour can't be decoded", DescribeKey(key)).
+			WithHint("count again").WithAction("store check", "repair", true).WithDetail("key", DescribeKey(key))
+	}
+	return nil
+}
+
+// parseHour reads a part in the form in which it is written, with names that are plain.
+func parseHour(text string, record *hourRecord) bool {
+	rest, ok := text, true
+	literal := func(want string) bool {
+		after, is := strings.CutPrefix(rest, want)
+		if is {
+			rest = after
+		}
+		return is
+	}
+	name := func() string {
+		value, after, is := strings.Cut(rest, `"`)
+		rest, ok = after, ok && is && !strings.Contains(value, `\`)
+		return value
+	}
+	number := func() int64 {
+		end := 0
+		for end < len(rest) && (rest[end] == '-' || rest[end] >= '0' && rest[end] <= '9') {
+			end++
+		}
+		n, err := strconv.ParseInt(rest[:end], 10, 64)
+		rest, ok = rest[end:], ok && err == nil
+		return n
+	}
+	field := func(want string) int64 {
+		ok = literal(want) && ok
+		return number()
+	}
+	ok = literal(`{`)
+	if literal(`"namespace":"`) {
+		record.Namespace = name()
+		ok = literal(`,`) && ok
+	}
+	ok = literal(`"workflow":"`) && ok
+	record.Workflow = name()
+	record.Passed, record.Exhausted, record.Failed = field(`,"passed":`), field(`,"exhausted":`), field(`,"failed":`)
+	if ok = ok && literal(`,"passed_by":`); ok && !literal(`null`) {
+		for more := literal(`[`); ok && more; more = literal(`,`) {
+			record.PassedBy = append(record.PassedBy, number())
+		}
+		ok = literal(`]`) && ok
+	}
+	record.Attempts, record.Tokens, record.CostNanos = field(`,"attempts":`), field(`,"tokens":`), field(`,"cost_nanos":`)
+	return ok && rest == `}`
+}
+
+// hourOf is the hour of a time: its beginning in Unix nanoseconds.
+func hourOf(t time.Time) int64 {
+	nanos := t.UnixNano()
+	over := nanos % int64(time.Hour)
+	if over < 0 {
+		over += int64(time.Hour)
+	}
+	return nanos - over
+}
+
+// hoursKey is the beginning of the keys of an hour. Like the index by time it has the
+// complement, so that the newest hour is first.
+func hoursKey(hour int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(hourPrefix), ^uint64(hour))
+}
+
+// hourIn is the hour in a key of hoursKey, or of timeKey: the start of a run.
+func hourIn(key []byte) int64 {
+	_, rest, _ := bytes.Cut(key, []byte("/"))
+	if len(rest) < 8 {
+		return 0
+	}
+	return int64(^binary.BigEndian.Uint64(rest))
+}
+
+// hourKey is the key of the part that counts a run. The names of a workflow and a namespace
+// may have any length, so that the key has their digest.
+func hourKey(r *runRecord) []byte {
+	names := sha256.Sum256(core.MustJSON([]string{r.Namespace, r.Workflow}))
+	part := fnv.New32a()
+	_, _ = part.Write([]byte(r.ID)) // never fails
+	return append(append(hoursKey(hourOf(r.StartedAt)), names[:]...), byte(part.Sum32()%hourParts))
+}
+
+// countsOf is what a run that has ended counts for; nil if it isn't counted.
+func countsOf(r *runRecord) *Counts {
+	c := &Counts{Tokens: r.Usage.TokensIn + r.Usage.TokensOut, CostNanos: int64(r.Usage.CostUSD*1e9 + 0.5)}
+	switch r.Status {
+	case core.StatusPassed:
+		c.Passed, c.Attempts = 1, int64(max(r.Iterations, 1))
+		c.PassedBy = make([]int64, min(max(r.Iterations, 1), maxPasses))
+		c.PassedBy[len(c.PassedBy)-1] = 1
+	case core.StatusExhausted, core.StatusRaised:
+		c.Exhausted = 1
+	case core.StatusError:
+		c.Failed = 1
+	default:
+		return nil
+	}
+	return c
+}
+
+// countEnd counts a run that ends.
+func countEnd(tx core.Tx, r *runRecord) error {
+	c := countsOf(r)
+	if r.Counted = c != nil; !r.Counted {
+		return nil
+	}
+	return changeHour(tx, r, c, 1)
+}
+
+// uncount takes a run out of the counts, if it is in them.
+func uncount(tx core.Tx, r *runRecord) error {
+	if !r.Counted {
+		return nil
+	}
+	r.Counted = false
+	return changeHour(tx, r, countsOf(r), -1)
+}
+
+func changeHour(tx core.Tx, r *runRecord, c *Counts, sign int64) error {
+	key := hourKey(r)
+	record := hourRecord{Namespace: r.Namespace, Workflow: r.Workflow}
+	value, found, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if found && decodeHour(key, value, &record) != nil { // a damaged count keeps no run from its end
+		record = hourRecord{Namespace: r.Namespace, Workflow: r.Workflow}
+	}
+	record.add(c, sign)
+	return putHour(tx, key, &record)
+}
+
+// putHour writes a part of a count. One of no run has no key.
+func putHour(tx core.Tx, key []byte, record *hourRecord) error {
+	if record.Ended() == 0 {
+		return tx.Delete(key)
+	}
+	return put(tx, key, record)
+}
+
+// counted are the parts of an hour as its runs say, by their keys.
+func counted(ctx context.Context, r core.Reader, hour int64) (map[string]*hourRecord, error) {
+	parts := map[string]*hourRecord{}
+	from := binary.BigEndian.AppendUint64([]byte(timePrefix), ^uint64(hour+int64(time.Hour)-1))
+	to := binary.BigEndian.AppendUint64([]byte(timePrefix), ^uint64(hour-1))
+	return parts, r.Scan(from, to, func(key, _ []byte) (bool, error) {
+		record, err := readRecord(r, timeID(key))
+		if err != nil { // the run's own check reports it
+			return true, cmp.Or(ctx.Err(), unlessTold(err))
+		}
+		if !record.Counted || countsOf(record) == nil || !bytes.Equal(key, timeKey(record.StartedAt, record.ID)) {
+			return true, ctx.Err()
+		}
+		at := string(hourKey(record))
+		if parts[at] == nil {
+			parts[at] = &hourRecord{Namespace: record.Namespace, Workflow: record.Workflow}
+		}
+		parts[at].add(countsOf(record), 1)
+		return true, ctx.Err()
+	})
+}
+
+// eachHour calls fn with each hour in which a run began, or that has counts, the newest first.
+func eachHour(ctx context.Context, s viewer, fn func(hour int64) error) error {
+	for from := []byte{}; ; {
+		hours := []int64{}
+		err := s(func(r core.Reader) error {
+			hours = hours[:0]
+			for _, prefix := range []string{timePrefix, hourPrefix} {
+				err := r.Scan(append([]byte(prefix), from...), core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
+					hours = append(hours, hourOf(time.Unix(0, hourIn(key))))
+					return false, nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil || len(hours) == 0 {
+			return err
+		}
+		// The newest is the first in the order of the complements, which times before 1970
+		// don't turn around.
+		hour := slices.MaxFunc(hours, func(a, b int64) int { return cmp.Compare(uint64(a), uint64(b)) })
+		if err := fn(hour); err != nil {
+			return err
+		}
+		from = binary.BigEndian.AppendUint64(nil, ^uint64(hour-1))
+	}
+}
+
+// viewer reads a store.
+type viewer func(func(core.Reader) error) error
