@@ -376,7 +376,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	}),
 	"dream_apply": on(func(_ *operationtest.World, in *operation.DreamApply) args { return args{"dream", "apply", in.ID} }),
 	"dream_conflicts": on(func(_ *operationtest.World, in *operation.DreamConflicts) args {
-		return args{"dream", "conflicts", in.Namespace}.flag("of-agent", in.Agent).page(in.Paging)
+		return args{"dream", "conflicts", in.Namespace}.flag("agent", in.Agent).page(in.Paging)
 	}),
 	"dream_list": on(func(_ *operationtest.World, in *operation.DreamList) args {
 		return args{"dream", "list", in.Namespace}.page(in.Paging)
