@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -123,10 +124,11 @@ func (rt *route) parameters(in *jsonschema.Schema) []object {
 
 // scopesOf says what a caller needs for an operation.
 func scopesOf(o *operation.Operation) string {
-	if o.Or != "" {
-		return "Scope: " + string(o.Scope) + " or " + string(o.Or) + "."
+	var names []string
+	for _, s := range o.Scopes() {
+		names = append(names, string(s))
 	}
-	return "Scope: " + string(o.Scope) + "."
+	return "Scope: " + strings.Join(names, " or ") + "."
 }
 
 // responses are how an operation is answered.
