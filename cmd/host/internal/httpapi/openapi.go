@@ -193,8 +193,12 @@ func describeEvents(paths object) {
 		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
 		"responses":  clone(stream),
 	})
+	jobs := ""
+	if o, err := operation.Find("job_get"); err == nil { // whose scopes count
+		jobs = scopesOf(&o)
+	}
 	paths["/v1/jobs/{id}/events"] = problems(object{
-		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": "Scope: " + string(core.ScopeRun) + " or " + string(core.ScopeEvaluate) + ".",
+		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": jobs,
 		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
 		"responses":  clone(stream),
 	})
