@@ -112,7 +112,7 @@ func (p *planner) ofOneSubject(free []*draft) [][2]int {
 	}
 	for i, d := range free {
 		words[i] = language.ContentWords(d.text())
-		// Without a form no pair is left to the search for equal ones; of any kinds.
+		// A record without a form is paired by its vector alone. Kinds don't matter here, agents do.
 		records[i] = Record{ID: d.ID, Kind: d.AgentID, At: Anchor(&d.Memory), Model: d.EmbeddingModel, Vector: d.vector, New: d.fresh}
 	}
 	pairs := sharing(words, func(i, j int) bool { return free[i].fresh || free[j].fresh })
