@@ -156,10 +156,11 @@ func (b apiSchema) text() string {
 
 // scopesOf are the scopes of which a caller needs one.
 func scopesOf(o operation.Operation) string {
-	if o.Or != "" {
-		return string(o.Scope) + "` or `" + string(o.Or)
+	var names []string
+	for _, s := range o.Scopes() {
+		names = append(names, string(s))
 	}
-	return string(o.Scope)
+	return strings.Join(names, "` or `")
 }
 
 // scopeRows are the scopes with the operations that need each.
@@ -168,7 +169,7 @@ func scopeRows() [][2]string {
 	for _, scope := range core.Scopes() {
 		var names []string
 		for _, o := range operation.Table() {
-			if o.Scope == scope || o.Or == scope {
+			if slices.Contains(o.Scopes(), scope) {
 				names = append(names, code(o.Name))
 			}
 		}

@@ -93,15 +93,17 @@ var imports = map[string][]string{
 	// The composition, and the operations on it.
 	"core/host": {
 		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host/config",
-		"core/idempotency", "core/inject", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal", "core/loop", "core/memory",
-		"core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text", "core/memory/vector", "core/plugin",
-		"core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox",
-		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres",
-		"core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
+		"core/idempotency", "core/inject", "core/inject/policytext", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal",
+		"core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text",
+		"core/memory/vector", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
+		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store",
+		"core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
+		"sdk",
 	},
 	"core/host/config": {
-		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",
-		"core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "core/store/postgres", "sdk",
+		"core", "core/access", "core/document", "core/dream", "core/memory/embed", "core/memory/embed/openai", "core/memory/search",
+		"core/memory/vector", "core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "core/store/postgres",
+		"sdk",
 	},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host",
@@ -177,6 +179,7 @@ var imports = map[string][]string{
 	"core/inject/window":      {},
 	"core/discover":           {"core", "core/memory/text"},
 	"examples/agent-turns":    {},
+	"core/inject/policytext":  {"core", "core/document", "core/inject", "sdk"},
 }
 
 // holders are the packages that may import a third party. Each has one holder,

@@ -212,12 +212,17 @@ func askCLI(w *operationtest.World, c operationtest.Case, in any) (string, bool)
 	if line == nil {
 		return "", false
 	}
-	for name, value := range w.Flags() {
+	flags, env := w.Flags(), map[string]string{}
+	if line[0] == "dream" { // its flag of that name says whose memories
+		env["REFLECTORY_AGENT"] = flags["agent"]
+		delete(flags, "agent")
+	}
+	for name, value := range flags {
 		line = append(line, "--"+name, value)
 	}
 	w.T.(*testing.T).Chdir(w.Folder)
 	var out, errs bytes.Buffer
-	app := &cli.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Base: w.Config}
+	app := &cli.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(name string) string { return env[name] }, Base: w.Config}
 	code := app.Run(w.T.Context(), append(line, "--json"))
 	if out.Len() == 0 {
 		w.T.Fatalf("%q: exit %d: %s", line, code, errs.String())
@@ -381,7 +386,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	}),
 	"dream_apply": on(func(_ *operationtest.World, in *operation.DreamApply) args { return args{"dream", "apply", in.ID} }),
 	"dream_conflicts": on(func(_ *operationtest.World, in *operation.DreamConflicts) args {
-		return args{"dream", "conflicts", in.Namespace}.flag("of-agent", in.Agent).page(in.Paging)
+		return args{"dream", "conflicts", in.Namespace}.flag("agent", in.Agent).page(in.Paging)
 	}),
 	"dream_list": on(func(_ *operationtest.World, in *operation.DreamList) args {
 		return args{"dream", "list", in.Namespace}.page(in.Paging)

@@ -2,6 +2,7 @@ package dream
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ const (
 	// conflictShare is the share of words that texts of one subject have in common, of the
 	// words of the longer one.
 	conflictShare = .6
+	// conflictCosine is the cosine from which on vectors of a calibrated model are of one
+	// subject.
+	conflictCosine = .8
 	// lowImportance is the importance below which both must be to be decided without people.
 	lowImportance = .3
 )
@@ -60,26 +64,33 @@ var contradicting = map[string]bool{
 	Number: true, Unit: true, Date: true, Version: true, Negation: true, Antonym: true, Quantifier: true, Value: true,
 }
 
-// conflicts finds contradictions, and decides the ones of low importance.
-func (p *planner) conflicts() {
+// conflicts finds contradictions, and decides the ones of low importance. An error is the
+// judge's or the context's.
+func (p *planner) conflicts(ctx context.Context) error {
 	var free []*draft
 	for _, d := range p.drafts {
 		if d.free() {
 			free = append(free, d)
 		}
 	}
-	words, language := make([][]string, len(free)), text.LanguageOf(p.Language)
-	for i, d := range free {
-		words[i] = language.ContentWords(d.text())
-	}
-	for _, pair := range sharing(words, func(i, j int) bool { return free[i].fresh || free[j].fresh }) {
+	for _, pair := range p.ofOneSubject(free) {
 		newer, older := free[pair[0]], free[pair[1]]
 		if !newer.free() || !older.free() || newer.AgentID != older.AgentID || newer.distinct(older) || newer.OccurredAt != nil && older.OccurredAt != nil || linked(newer, older) {
 			continue
 		}
-		class := Compare(newer.text(), older.text()).Class
+		c := Compare(newer.text(), older.text())
+		class := c.Class
 		if !contradicting[class] {
 			continue
+		}
+		if !c.Hard && p.Judge != nil { // which may find that they say the same
+			same, err := p.Judge.Same(ctx, newer.text(), older.text())
+			if err != nil {
+				return err
+			}
+			if same {
+				continue
+			}
 		}
 		if newer.Importance >= lowImportance || older.Importance >= lowImportance || p.Options.Strategy == Manual {
 			p.plan.Conflicts = append(p.plan.Conflicts, Conflict{newer.ID, older.ID, class})
@@ -87,6 +98,29 @@ func (p *planner) conflicts() {
 		}
 		p.decide(newer, older, class)
 	}
+	return ctx.Err()
+}
+
+// ofOneSubject finds the pairs of memories that are of one subject, sorted, as places in a
+// list that has the newest first: they share most of their words, or their vectors of a model
+// that is calibrated are near. One of each is new.
+func (p *planner) ofOneSubject(free []*draft) [][2]int {
+	words, language := make([][]string, len(free)), text.LanguageOf(p.Language)
+	records, near := make([]Record, len(free)), map[string]float64{}
+	for model := range p.Near {
+		near[model] = conflictCosine
+	}
+	for i, d := range free {
+		words[i] = language.ContentWords(d.text())
+		// A record without a form is paired by its vector alone. Kinds don't matter here, agents do.
+		records[i] = Record{ID: d.ID, Kind: d.AgentID, At: Anchor(&d.Memory), Model: d.EmbeddingModel, Vector: d.vector, New: d.fresh}
+	}
+	pairs := sharing(words, func(i, j int) bool { return free[i].fresh || free[j].fresh })
+	for _, pair := range Candidates(records, CandidateOptions{Near: near}) {
+		pairs = append(pairs, [2]int{pair.Newer, pair.Older})
+	}
+	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	return slices.Compact(pairs)
 }
 
 // linked reports whether a link says already what two memories are to each other.
@@ -128,8 +162,7 @@ func worth(s *core.Signals) float64 {
 }
 
 // sharing finds the pairs of sets of words, each in order, that have most of their words in
-// common, sorted. Such a pair has one of its rarest words in common, so only those are
-// looked up.
+// common. Such a pair has one of its rarest words in common, so only those are looked up.
 func sharing(sets [][]string, wanted func(i, j int) bool) (pairs [][2]int) {
 	count := map[string]int{}
 	for _, set := range sets {
@@ -153,7 +186,6 @@ func sharing(sets [][]string, wanted func(i, j int) bool) (pairs [][2]int) {
 			by[w] = append(by[w], j)
 		}
 	}
-	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	return pairs
 }
 

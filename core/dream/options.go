@@ -1,6 +1,7 @@
 package dream
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -34,6 +35,18 @@ type Options struct {
 	Decay string `json:"decay,omitempty"`
 	// Force lets a pass archive more than a tenth of a namespace.
 	Force bool `json:"force,omitempty"`
+}
+
+// Or fills what the options leave open from others. A phase is on only if both have it on.
+func (o Options) Or(other Options) Options {
+	return Options{
+		SkipDates: o.SkipDates || other.SkipDates, SkipMerges: o.SkipMerges || other.SkipMerges,
+		SkipConflicts: o.SkipConflicts || other.SkipConflicts, SkipArchival: o.SkipArchival || other.SkipArchival,
+		KeepPhrase: o.KeepPhrase || other.KeepPhrase, Ranges: o.Ranges || other.Ranges,
+		Strategy: cmp.Or(o.Strategy, other.Strategy), Decay: cmp.Or(o.Decay, other.Decay),
+		StaleAfterHours: cmp.Or(o.StaleAfterHours, other.StaleAfterHours), StaleBelow: cmp.Or(o.StaleBelow, other.StaleBelow),
+		Force: o.Force || other.Force,
+	}
 }
 
 // The defaults of the fourth phase.

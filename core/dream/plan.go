@@ -149,7 +149,9 @@ func Make(ctx context.Context, in *Input) (*Plan, error) {
 		}
 	}
 	if !in.Options.SkipConflicts {
-		p.conflicts()
+		if err := p.conflicts(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if !in.Options.SkipArchival {
 		p.notifications()

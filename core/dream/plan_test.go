@@ -1,6 +1,7 @@
 package dream_test
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -92,5 +93,71 @@ func TestPlan_DecidesContradictions(t *testing.T) {
 	plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items})
 	if err != nil || len(plan.Steps) != 0 || len(plan.Conflicts) != 1 {
 		t.Errorf("%+v, %v", plan, err)
+	}
+}
+
+// TestPlan_FindsContradictionsByVectors: of a calibrated model, from a cosine of .80 on, also
+// where the words differ; of another model never. A judge that finds the same in both is
+// believed where only a word differs.
+func TestPlan_FindsContradictionsByVectors(t *testing.T) {
+	pair := func(a, b string, cosine float64) []dream.Item {
+		items := []dream.Item{said("old", a, 0), said("new", b, 1)}
+		items[0].Vector, items[1].Vector = []float32{1, 0}, []float32{float32(cosine), float32(math.Sqrt(1 - cosine*cosine))}
+		for i := range items {
+			items[i].Memory.EmbeddingModel = "m"
+		}
+		return items
+	}
+	conflicts := func(items []dream.Item, near map[string]float64, judge dream.Judge) []dream.Conflict {
+		t.Helper()
+		plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items, Near: near, Judge: judge, Options: dream.Options{Strategy: dream.Manual, SkipMerges: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Conflicts
+	}
+	const ada, bob = "The nightly backup job of the archive runs at 3 am", "Every archive copy begins at 5 am"
+	calibrated := map[string]float64{"m": .95}
+	if got := conflicts(pair(ada, bob, .81), calibrated, nil); len(got) != 1 || got[0].Class != dream.Number || got[0].Newer != "new" {
+		t.Errorf("near ones of a calibrated model: %+v", got)
+	}
+	for name, got := range map[string][]dream.Conflict{
+		"far ones":                           conflicts(pair(ada, bob, .79), calibrated, nil),
+		"near ones of a model that isn't it": conflicts(pair(ada, bob, .99), nil, nil),
+	} {
+		if len(got) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	const purple, violet = "The door of the shed is purple", "The door of the shed is violet"
+	if got := conflicts(pair(purple, violet, .9), calibrated, nil); len(got) != 1 || got[0].Class != dream.Value {
+		t.Fatalf("a word differs: %+v", got)
+	}
+	for same, want := range map[bool]int{true: 0, false: 1} {
+		if got := conflicts(pair(purple, violet, .9), calibrated, verdict(same)); len(got) != want {
+			t.Errorf("a judge says %t: %+v", same, got)
+		}
+	}
+	if got := conflicts(pair(ada, bob, .9), calibrated, verdict(true)); len(got) != 1 {
+		t.Errorf("a judge is asked about a number: %+v", got)
+	}
+}
+
+// verdict is a judge that always says this.
+type verdict bool
+
+func (v verdict) Same(context.Context, string, string) (bool, error) { return bool(v), nil }
+
+// TestPlan_ArchivesOneOfASmallNamespace, and no second one on the same day.
+func TestPlan_ArchivesOneOfASmallNamespace(t *testing.T) {
+	var items []dream.Item
+	for _, content := range []string{"The cat sleeps", "Rain falls in May", "Trains leave at nine"} {
+		items = append(items, said(content, content, 0))
+	}
+	for lately, want := range []int{1, 0, 0} {
+		plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", At: said("", "", 30).Memory.CreatedAt, Items: items, Turned: true, ArchivedLately: lately})
+		if err != nil || len(plan.Steps) != want {
+			t.Errorf("after %d of the day: %+v, %v", lately, plan.Steps, err)
+		}
 	}
 }

@@ -24,6 +24,17 @@ func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installe
 	}
 }
 
+// Admits reports whether the admission policy lets an installed plugin run in a namespace,
+// with what the operator grants it there.
+func (h *Host) Admits(ctx context.Context, set *install.Set, p *install.Plugin, namespace string) bool {
+	return h.Policies.Admission(ctx, admissionInput(set, h.granted(p), namespace)).Allow
+}
+
+// granted is an installed plugin with what the operator gives it for every call.
+func (h *Host) granted(p *install.Plugin) plugin.Installed {
+	return Granted(h.config.Settings, []plugin.Installed{p.Installed()}, h.config.Getenv)[0]
+}
+
 // admissionInput is what the policy sees of a plugin: as it is pinned, with everything
 // that it is granted beyond computing, also by the operator.
 func admissionInput(set *install.Set, p plugin.Installed, namespace string) *core.AdmissionInput {

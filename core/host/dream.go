@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,8 +15,20 @@ import (
 // dreamTick is how often a server looks whether a pass of housekeeping is due somewhere.
 const dreamTick = 10 * time.Minute
 
-// DreamJudge is an evaluator as the judge of passes over a namespace.
-func (h *Host) DreamJudge(namespace, name string) (dream.Judge, error) {
+// DreamRequest fills what a request leaves open from the settings. judge is the name of the
+// evaluator that judges; "" is the settings' own, if there is one.
+func (h *Host) DreamRequest(q memory.DreamRequest, judge string) (memory.DreamRequest, error) {
+	q.Options = q.Options.Or(h.config.Settings.Dream())
+	if judge = cmp.Or(judge, h.config.Settings.DreamJudge.Value); judge == "" {
+		return q, nil
+	}
+	var err error
+	q.Judge, err = h.dreamJudge(q.Namespace, judge)
+	return q, err
+}
+
+// dreamJudge is an evaluator as the judge of passes over a namespace.
+func (h *Host) dreamJudge(namespace, name string) (dream.Judge, error) {
 	call, err := h.reflectionCall(namespace, core.Target{Plugin: name, Timeout: reflectionTime})
 	if err != nil {
 		return nil, err
@@ -74,7 +87,11 @@ func (h *Host) QueueDreams(ctx context.Context) error {
 // Dream does the work of a job of a pass that is due. What it writes holds only while the job
 // is its own.
 func (h *Host) Dream(ctx context.Context, j *job.Running) (*memory.DreamReport, error) {
-	return h.Memories.On(j.Store()).Dream(ctx, memory.DreamRequest{Namespace: j.Namespace}, func(done, total int) {
+	q, err := h.DreamRequest(memory.DreamRequest{Namespace: j.Namespace}, "")
+	if err != nil {
+		return nil, err
+	}
+	return h.Memories.On(j.Store()).Dream(ctx, q, func(done, total int) {
 		j.Progress(float64(done) / float64(total))
 	})
 }

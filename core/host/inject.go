@@ -3,8 +3,10 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/inject/policytext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -17,8 +19,17 @@ const injectedKnowledge = 3
 func (h *Host) newInjections() *inject.Builder {
 	return &inject.Builder{
 		Repository: h.Snapshots, Recaller: h.Memories, Decider: h.Policies, Clock: h.config.Clock,
-		Sources: []inject.Source{knowledgeSource{h}, sessionBlocks{h}}, Sessions: sessionBlocks{h}, Roles: h.roleMixer(), Begin: sessionBlocks{h}.begin, Salt: h.saltOf,
+		Sources: []inject.Source{h.promptPolicies(), knowledgeSource{h}, sessionBlocks{h}}, Sessions: sessionBlocks{h}, Roles: h.roleMixer(), Begin: sessionBlocks{h}.begin, Salt: h.saltOf,
 	}
+}
+
+// PromptPolicyDir is the folder in the data folder where operators put what is to be in every
+// prompt.
+const PromptPolicyDir = "prompt-policies"
+
+// promptPolicies are the operator's blocks.
+func (h *Host) promptPolicies() inject.Source {
+	return policytext.Folder{Dir: filepath.Join(h.config.Settings.DataDir.Value, PromptPolicyDir)}
 }
 
 // saltOf is the salt of a memory; "" of one that isn't there.

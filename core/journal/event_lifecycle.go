@@ -74,7 +74,7 @@ type RevalidateStarted struct {
 	Before    core.MemoryState `json:"state_before"`
 	TTLScore  float64          `json:"ttl_score"`
 	SessionID string           `json:"session_id,omitempty"`
-	TurnID    int64            `json:"turn_id,omitempty"`
+	TurnID    TurnNumber       `json:"turn_id"`
 	AgentID   string           `json:"agent_id,omitempty"`
 }
 
@@ -88,9 +88,9 @@ type Gated struct {
 	Before     core.MemoryState `json:"state_before"`
 	After      core.MemoryState `json:"state_after"`
 	// TTLScore is the memory's score before the decision.
-	TTLScore  float64 `json:"ttl_score"`
-	SessionID string  `json:"session_id,omitempty"`
-	TurnID    int64   `json:"turn_id,omitempty"`
+	TTLScore  float64    `json:"ttl_score"`
+	SessionID string     `json:"session_id,omitempty"`
+	TurnID    TurnNumber `json:"turn_id"`
 }
 
 // RevalidateDecision says what the gate decided.

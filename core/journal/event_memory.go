@@ -110,11 +110,11 @@ type MemoryTransitioned struct {
 	// Cause is what changed it: "retention", "gate", "erasure", "dream", "restore" or "undo".
 	Cause string `json:"cause"`
 	// RunID and Step name the step of a dream pass.
-	RunID     string `json:"run_id,omitempty"`
-	Step      int64  `json:"step,omitempty"`
-	SessionID string `json:"session_id,omitempty"`
-	TurnID    int64  `json:"turn_id,omitempty"`
-	AgentID   string `json:"agent_id,omitempty"`
+	RunID     string     `json:"run_id,omitempty"`
+	Step      int64      `json:"step,omitempty"`
+	SessionID string     `json:"session_id,omitempty"`
+	TurnID    TurnNumber `json:"turn_id"`
+	AgentID   string     `json:"agent_id,omitempty"`
 	// Policy is the digest of the policy that decided, and Rule the id of its rule.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`

@@ -17,7 +17,7 @@ func (v *verdict) record(t *record.Tx) error {
 	}
 	started := journal.RevalidateStarted{
 		MemoryID: d.MemoryID, Before: v.memory.State, TTLScore: v.memory.Signals.TTLScore,
-		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: t.Caller().Label,
+		SessionID: v.request.Turn.Session, TurnID: journal.TurnNumber(v.request.Turn.Turn), AgentID: t.Caller().Label,
 	}
 	if err := t.Record(d.Namespace, started, d.MemoryID); err != nil {
 		return err

@@ -233,7 +233,7 @@ func (v *verdict) gated() journal.Gated {
 	return journal.Gated{
 		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
 		Before: v.memory.State, After: v.after.State, TTLScore: v.memory.Signals.TTLScore,
-		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
+		SessionID: v.request.Turn.Session, TurnID: journal.TurnNumber(v.request.Turn.Turn),
 	}
 }
 
@@ -241,7 +241,7 @@ func (v *verdict) gated() journal.Gated {
 func (v *verdict) transitioned(t *record.Tx) journal.MemoryTransitioned {
 	d, s := v.decision, &v.after.Signals
 	return journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: t.Caller().Label,
+		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: journal.TurnNumber(v.request.Turn.Turn), AgentID: t.Caller().Label,
 		Policy: d.Policy.Digest, Rule: d.Policy.Rule, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
 		Turn: v.turn, RevalidationScore: s.Revalidation, GateRest: s.GateRest, GateEvidence: s.GateEvidence, Formula: lifecycle.Formula,
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/dream"
 )
 
 // Config is the settings of a host, checked. Each value comes from a flag, else the
@@ -25,6 +26,9 @@ type Config struct {
 	LLMModel, LLMURL, LLMKeyEnv                                              Setting
 	ReflectionGenerator, ReflectionConfig, ReflectionScript, ReflectionJudge Setting
 	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
+	// What passes of housekeeping do.
+	DreamDates, DreamMerges, DreamConflicts, DreamArchival, DreamKeepPhrase, DreamRanges Setting
+	DreamStrategy, DreamStaleAfter, DreamStaleBelow, DreamDecay, DreamJudge              Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
 	// Which database is the store, "" for the one in the data folder.
@@ -62,6 +66,7 @@ type typed struct {
 	lockWait       time.Duration
 	storeWait      time.Duration
 	reflection     Reflection
+	dream          dream.Options
 }
 
 // Reflection bounds reflections.
@@ -101,6 +106,10 @@ func (c *Config) Keep() Keep { return c.typed.keep }
 // Reflection bounds reflections, from ReflectionMaxTokens, ReflectionMaxCostUSD and
 // ReflectionDebounce.
 func (c *Config) Reflection() Reflection { return c.typed.reflection }
+
+// Dream is what passes of housekeeping do where nobody says otherwise, from the settings of
+// dream; the zero value where all of them have their defaults.
+func (c *Config) Dream() dream.Options { return c.typed.dream }
 
 // LockTime is how long to wait for a store that another program has open, from LockWait.
 func (c *Config) LockTime() time.Duration { return c.typed.lockWait }

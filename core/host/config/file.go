@@ -52,6 +52,7 @@ type kind int
 const (
 	text    kind = iota // a text
 	number              // a number
+	flag                // true or false
 	span                // a text with a unit, or the number 0
 	texts               // a list of texts
 	folders             // a list of {path, dev: true}
@@ -59,13 +60,13 @@ const (
 
 // String describes a value of a kind, for "must be …".
 func (k kind) String() string {
-	return map[kind]string{text: string(document.Text), number: string(document.Number), span: "a time"}[k]
+	return map[kind]string{text: string(document.Text), number: string(document.Number), flag: string(document.Bool), span: "a time"}[k]
 }
 
 // written are the kinds of nodes that a value may be.
 func (k kind) written() []document.Kind {
 	return map[kind][]document.Kind{
-		text: {document.Text}, number: {document.Number}, span: {document.Text, document.Number},
+		text: {document.Text}, number: {document.Number}, flag: {document.Bool}, span: {document.Text, document.Number},
 	}[k]
 }
 
@@ -165,6 +166,8 @@ func (r fileReader) value(n *document.Node, key string, d Definition) string {
 	case !slices.Contains(d.kind.written(), n.Kind):
 		r.Add(n.At, d.hint(), "%s must be %s, not %s", key, d.kind, n.Kind)
 		return ""
+	case d.kind == flag:
+		return strings.ToLower(n.Text)
 	case n.Text == "":
 		r.Add(n.At, "leave the key out to have the default", "%s is empty", key)
 		return ""

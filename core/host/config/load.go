@@ -74,6 +74,7 @@ func Load(from Sources) (*Config, error) {
 	c.typed.reflection.MaxTokens, _ = readTokens(c.ReflectionMaxTokens.Value)
 	c.typed.reflection.MaxCostUSD, _ = readCost(c.ReflectionMaxCostUSD.Value)
 	c.typed.reflection.Debounce, _ = readDebounce(c.ReflectionDebounce.Value)
+	c.typed.dream = c.readDream()
 	c.LLMEndpoints.Value = strings.Join(c.typed.endpoints, ",")
 	return c, nil
 }

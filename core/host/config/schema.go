@@ -58,6 +58,7 @@ func groupDocs() map[string]string {
 		"settings.summaries":  "what summarizes what is promoted",
 		"settings.reflection": "what makes insights of what was observed",
 		"settings.recall":     "how recalls rank memories",
+		"settings.dream":      "what passes of housekeeping do",
 	}
 }
 
@@ -70,6 +71,8 @@ func (d Definition) valueSchema() schema {
 		s = d.with(schema{"type": "string", "minLength": 1})
 	case number:
 		s = d.with(schema{"type": "number"})
+	case flag:
+		s = schema{"type": "boolean"}
 	case span:
 		s = schema{"anyOf": []any{d.with(schema{"type": "string", "minLength": 1}), schema{"const": 0}}}
 	case texts:
@@ -83,7 +86,7 @@ func (d Definition) valueSchema() schema {
 	s = schema{"anyOf": []any{s, schema{"type": "null"}}, "description": d.described()}
 	if d.computed == nil && d.Default != "" {
 		s["default"] = d.Default
-		if d.kind == number || d.Default == "0" {
+		if d.kind == number || d.kind == flag || d.Default == "0" {
 			s["default"] = json.RawMessage(d.Default)
 		}
 	}

@@ -47,6 +47,8 @@ var accepted = []string{
 	"settings: {embeddings: {model: m, base_url: 'http://127.0.0.1:11434/v1', api_key_env: OLLAMA_KEY, dims: 256}}",
 	"settings: {embeddings: {dims: 2.56e2}}", "settings: {embeddings: {model: hashed-ngrams-1, base_url: 'HTTPS://h.test'}}",
 	"settings: {summaries: {model: m, base_url: 'https://api.openai.com/v1', api_key_env: OPENAI_API_KEY}}",
+	"settings: {dream: {dates: false, merges: true, conflicts: false, archival: false, keep_phrase: true, ranges: true}}",
+	"settings: {dream: {strategy: manual, stale_after: 14d, stale_below: 0.1, decay: 'step:720h', judge: acme/judge}}", "settings: {dream: {stale_after: 36h, decay: linear}}",
 	"settings: {recall: {depth_boost: 1.5}}", "settings: {recall: {depth_boost: 1e1}}", "namespace: Ünï/日本",
 }
 
@@ -61,6 +63,8 @@ var refused = []string{
 	"settings: {embeddings: {model: ''}}", "settings: {embeddings: {dims: 1.5}}", "settings: {embeddings: {dims: -1}}", "settings: {embeddings: {dims: 16385}}",
 	"settings: {embeddings: {dims: '256'}}", "settings: {embeddings: {base_url: h.test}}", "settings: {embeddings: {base_url: 'ftp://h.test'}}",
 	"settings: {embeddings: {base_url: 'https://key@h.test'}}", "settings: {embeddings: {api_key_env: sk-secret}}", "settings: {summaries: {dims: 1}}",
+	"settings: {dream: {dates: 'false'}}", "settings: {dream: {dates: no}}", "settings: {dream: {ranges: 1}}", "settings: {dream: {strategy: best}}", "settings: {dream: {stale_after: 7}}",
+	"settings: {dream: {stale_below: 0}}", "settings: {dream: {stale_below: 1.5}}", "settings: {dream: {decay: step}}", "settings: {dream: {decay: half-life}}", "settings: {dream: {date: true}}",
 	"settings: {recall: {depth_boost: 0}}", "settings: {recall: {depth_boost: 11}}", "settings: {recall: {depth_boost: '1'}}", "settings: {recall: 1}",
 }
 

@@ -56,7 +56,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), stored(), servers(), issuers(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), issuers(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -76,8 +77,8 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 		scopes[i] = string(s)
 	}
 	needs := o.Scope
-	if !c.caller.Has(needs) && o.May(c.caller) {
-		needs = o.Or
+	if has := slices.IndexFunc(o.Scopes(), c.caller.Has); has > 0 {
+		needs = o.Scopes()[has]
 	}
 	answer := c.Host.Policies.Access(ctx, &core.AccessInput{
 		Subject: c.caller.Subject, Local: c.caller.Subject == core.OperatorSubject, Operation: o.Name, Scope: string(needs),

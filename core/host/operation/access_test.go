@@ -54,10 +54,11 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 
 // scopes are the scopes of which a caller needs one.
 func scopes(o operation.Operation) string {
-	if o.Or != "" {
-		return string(o.Scope) + " or " + string(o.Or)
+	var names []string
+	for _, s := range o.Scopes() {
+		names = append(names, string(s))
 	}
-	return string(o.Scope)
+	return strings.Join(names, " or ")
 }
 
 // TestNothingIsLearntElsewhere has callers who don't reach what a request is about ask for

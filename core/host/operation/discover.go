@@ -57,18 +57,17 @@ func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.An
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var ranked []discover.Ranked
+	var best []discover.Ranked
 	err = c.withSet(func(set *install.Set) error {
 		key := core.Digest(core.MustJSON([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
-		ranked, err = c.Host.Discover(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
+		ranked, err := c.Host.Discover(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
 			return c.candidates(ctx, set)
 		})
+		if err == nil {
+			best, err = c.usable(ctx, set, in.Namespace, ranked)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	best, err := c.usable(ctx, in.Namespace, ranked)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +86,9 @@ func locked(set *install.Set) (list [][2]string) {
 	return list
 }
 
-// usable are the best candidates that the access policy lets the caller use.
-func (c *Call) usable(ctx context.Context, namespace string, ranked []discover.Ranked) (best []discover.Ranked, err error) {
+// usable are the best candidates that the access policy lets the caller use, and of plugins
+// those that the admission policy lets run there. Policies change, so they are asked each time.
+func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, ranked []discover.Ranked) (best []discover.Ranked, err error) {
 	for _, r := range ranked {
 		if len(best) == discover.MaxCandidates {
 			break
@@ -96,6 +96,11 @@ func (c *Call) usable(ctx context.Context, namespace string, ranked []discover.R
 		o, err := Find(r.Usage.Operation)
 		if err != nil {
 			return nil, err
+		}
+		if r.Kind == discover.Plugin {
+			if p := set.Find(r.Name); p == nil || !c.Host.Admits(ctx, set, p, namespace) {
+				continue
+			}
 		}
 		if c.policyAllows(ctx, &o, namespace) == nil {
 			best = append(best, r)
@@ -125,7 +130,7 @@ func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discove
 		if !may {
 			continue
 		}
-		candidate := discover.Candidate{Kind: discover.Plugin, Name: p.Name, Description: p.Package.Description, Usage: usage}
+		candidate := discover.Candidate{Kind: discover.Plugin, Name: p.Name, Description: p.Package.Description, Examples: p.Package.Examples, Usage: usage}
 		if record := known.Plugins[p.Name]; record != nil {
 			candidate.Runs, candidate.Successes = record.Runs, record.Successes
 		}

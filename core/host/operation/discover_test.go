@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core/discover"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -95,5 +98,30 @@ func TestDiscover_WorkflowsThatRan(t *testing.T) {
 	run()
 	if got := rate(); got != core.Rounded(51.0/52) {
 		t.Errorf("after fifty runs ended, the rate is %v", got)
+	}
+}
+
+// TestDiscover_PluginsThatMayRun: a plugin is found by its examples, but not where the
+// admission policy keeps it from running.
+func TestDiscover_PluginsThatMayRun(t *testing.T) {
+	w := operationtest.NewWithJudge(t, mem.Open())
+	w.File("plugins/test/sorter/"+install.PackageFile, "name: test/sorter\nversion: 1.0.0\nkinds: [evaluator]\nentry: run.sh\nexamples: [Sort the morning mail by postcode]\n")
+	w.File("plugins/test/sorter/run.sh", "exit 1\n")
+	place := install.Place{Lock: filepath.Join(w.Folder, install.LockFile), Dir: filepath.Join(w.Folder, "plugins")}
+	_, err := install.Add(t.Context(), filepath.Join(place.Dir, "test", "sorter"), install.AddOptions{Place: place, InPlace: true})
+	w.Must(err)
+	const intent = "sort the morning mail"
+	if a := found(w, core.Operator(""), intent); len(a.Candidates) == 0 || a.Candidates[0].Name != "test/sorter" {
+		t.Fatalf("it is answered %+v", a)
+	}
+	w.File("data/policies/admission/mail.yaml", `rule: {match: [{condition: 'plugin == "test/sorter" && ns == "`+here+`"', output: '{"allow": false, "reason": "no mail here"}'}, {output: '{"allow": true}'}]}`)
+	w.Reopen()
+	if got := names(found(w, core.Operator(""), intent)); strings.Contains(got, "sorter") {
+		t.Errorf("where it may not run, %s are offered", got)
+	}
+	out, err := w.Do(core.Operator(""), "discover", &operation.Discover{Intent: intent, Namespace: elsewhere})
+	w.Must(err)
+	if got := names(out.(*discover.Answer)); !strings.Contains(got, "sorter") {
+		t.Errorf("where it may run, %s are offered", got)
 	}
 }

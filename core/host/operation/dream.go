@@ -58,7 +58,8 @@ func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, e
 				WithDetail("field", "at")
 		}
 	}
-	dated := dream.MakeDatesAbsolute(in.Text, at, dream.DateOptions{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges})
+	options := dream.Options{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges}.Or(c.Host.Settings().Dream())
+	dated := dream.MakeDatesAbsolute(in.Text, at, options.DateOptions())
 	return &dated, nil
 }
 

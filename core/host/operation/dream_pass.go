@@ -79,20 +79,16 @@ type DreamPass struct {
 	// Full compares all with all, not only what is new with everything.
 	Full bool `json:"full,omitempty"`
 	// Judge is the name of an evaluator that may overrule soft differences between near
-	// texts; "" is none.
+	// texts; "" is the configured one, if there is one.
 	Judge string `json:"judge,omitempty"`
-	// Options are the pass's switches and thresholds.
+	// Options are the pass's switches and thresholds; the settings of dream say what they
+	// leave open.
 	Options dream.Options `json:"options,omitzero"`
 }
 
 func (in *DreamPass) request(c *Call) (memory.DreamRequest, error) {
 	q := memory.DreamRequest{Namespace: in.Namespace, Agent: in.Agent, Mode: in.Mode, Full: in.Full, Options: in.Options}
-	if in.Judge == "" {
-		return q, nil
-	}
-	judge, err := c.Host.DreamJudge(in.Namespace, in.Judge)
-	q.Judge = judge
-	return q, err
+	return c.Host.DreamRequest(q, in.Judge)
 }
 
 func (in *DreamPass) check() error {

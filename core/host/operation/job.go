@@ -19,16 +19,19 @@ import (
 // A job is in a namespace, and a user's. To a caller who doesn't reach the namespace, or
 // whose it isn't, it isn't there, with the same words as one that never was: see sees.
 
-// jobs are the operations on background work. Who may have outputs judged, or workflows run,
-// may look at the jobs that do it.
+// jobScopes are the scopes besides run that let a caller look at the jobs that it asked for: to
+// have outputs judged, or memories tidied.
+func jobScopes() []core.Scope { return []core.Scope{core.ScopeEvaluate, core.ScopeMemoryWrite} }
+
+// jobs are the operations on background work. Who may ask for it may look at it.
 func jobs() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "job_list", Method: "GET", Path: "/v1/jobs", Scope: core.ScopeRun, Or: core.ScopeEvaluate, ReadOnly: true, Idempotent: true,
+			Name: "job_list", Method: "GET", Path: "/v1/jobs", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
 			Doc: "List jobs, the newest first.",
 		}, ofJobs, jobList),
 		define(Operation{
-			Name: "job_get", Method: "GET", Path: "/v1/jobs/{id}", Scope: core.ScopeRun, Or: core.ScopeEvaluate, ReadOnly: true, Idempotent: true,
+			Name: "job_get", Method: "GET", Path: "/v1/jobs/{id}", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
 			Doc: "Show a job with what it was asked to do and what came of it.",
 		}, ofJob(func(in *JobGet) (*string, string) { return &in.ID, in.UserID }), jobGet),
 		define(Operation{
@@ -36,7 +39,7 @@ func jobs() []Operation {
 			Doc: "Queue maintenance of a namespace.",
 		}, inNamespace(func(in *JobEnqueue) *string { return &in.Namespace }), jobEnqueue),
 		define(Operation{
-			Name: "job_cancel", Method: "POST", Path: "/v1/jobs/{id}/cancel", Scope: core.ScopeRun, Or: core.ScopeEvaluate, Idempotent: true,
+			Name: "job_cancel", Method: "POST", Path: "/v1/jobs/{id}/cancel", Scope: core.ScopeRun, Or: jobScopes(), Idempotent: true,
 			Doc: "End a job that waits, or ask one that runs to stop.",
 		}, ofJob(func(in *JobCancel) (*string, string) { return &in.ID, in.UserID }), jobCancel),
 	}

@@ -19,7 +19,7 @@ import (
 func jobResults() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "job_result", Method: "GET", Path: "/v1/jobs/{id}/result", Scope: core.ScopeRun, Or: core.ScopeEvaluate, ReadOnly: true, Idempotent: true,
+			Name: "job_result", Method: "GET", Path: "/v1/jobs/{id}/result", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
 			Doc: "Say how far a job is, or what the operation that it did gave.",
 		}, ofJob(func(in *JobResultGet) (*string, string) { return &in.ID, in.UserID }), jobResult),
 	}

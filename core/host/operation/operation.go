@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,9 @@ type Operation struct {
 	Method, Path string
 	// Doc describes it in one line.
 	Doc string
-	// Scope is what a caller must have, or, where it is set, Or: see [Operation.May].
-	Scope, Or core.Scope
+	// Scope is what a caller must have, or one of Or: see [Operation.May].
+	Scope core.Scope
+	Or    []core.Scope
 	// ReadOnly is whether it changes nothing, except counts and records of its use.
 	ReadOnly bool
 	// Destructive is whether it removes something.
@@ -68,8 +70,11 @@ const Deadline = 10 * time.Second
 func (o *Operation) In() reflect.Type  { return o.in }
 func (o *Operation) Out() reflect.Type { return o.out }
 
+// Scopes are the scopes of which a caller needs one, the usual one first.
+func (o *Operation) Scopes() []core.Scope { return append([]core.Scope{o.Scope}, o.Or...) }
+
 // May reports whether a caller has a scope that the operation needs.
-func (o *Operation) May(c core.Caller) bool { return c.Has(o.Scope) || o.Or != "" && c.Has(o.Or) }
+func (o *Operation) May(c core.Caller) bool { return slices.ContainsFunc(o.Scopes(), c.Has) }
 
 // Call is a call without its request. Its caller is in the context.
 type Call struct {

@@ -73,7 +73,7 @@ func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memo
 		memory.Signals = lifecycle.Moved(memory.Signals, before, after)
 	}
 	return &journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn, AgentID: t.Caller().Label,
+		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: journal.TurnNumber(e.by.Turn), AgentID: t.Caller().Label,
 		Policy: out.Decision.Digest, Rule: out.Decision.Rule, Formula: lifecycle.Formula,
 	}, nil
 }

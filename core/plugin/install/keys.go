@@ -53,6 +53,7 @@ func PackageKeys() []Key {
 			schema: schema{"type": "array", "minItems": 1, "maxItems": 3, "uniqueItems": true, "items": words(sdk.KindEvaluator, sdk.KindGenerator, sdk.KindCorrector)},
 		},
 		{Name: "description", Doc: "one line", schema: scalar(schema{"maxLength": maxDescription})},
+		{Name: "examples", Doc: fmt.Sprintf("up to %d lines that say in other words what it is for, which a discovery looks at", maxExamples), schema: schema{"type": "array", "items": scalar(schema{"maxLength": maxExample}), "maxItems": maxExamples}},
 		{Name: "runtime", Default: string(plugin.RuntimeProcess), Doc: "what runs it", schema: words(plugin.RuntimeProcess, plugin.RuntimeWASM)},
 		{
 			Name: "entry", Required: true, Doc: "the program, a file of the folder; a list of it and its arguments; or a mapping of OS/arch to either",

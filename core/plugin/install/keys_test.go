@@ -35,7 +35,7 @@ func TestSchema_SaysOfAPackageWhatItsReaderSays(t *testing.T) {
 	const good = "name: a/b\nversion: 1.0.0\nkinds: [evaluator]\nentry: run\n"
 	for _, text := range []string{
 		good, good + "limits: {memory: 1MiB, fuel: 1e9}\nruntime: wasm\n", good + "tls: false\ncapabilities: {network: [\"a:1\"], fs: [system], env: [A], host: [log]}\n",
-		strings.Replace(good, "entry: run", "entry: {linux/amd64: [run, -v]}", 1),
+		strings.Replace(good, "entry: run", "entry: {linux/amd64: [run, -v]}", 1), good + "examples: [Sort the mail]\n",
 	} {
 		if _, err := install.ParsePackage("plugin.yaml", []byte(text)); err != nil {
 			t.Errorf("the reader refuses %q: %v", text, err)
@@ -48,6 +48,7 @@ func TestSchema_SaysOfAPackageWhatItsReaderSays(t *testing.T) {
 		"name: a/b", strings.Replace(good, "a/b", "A", 1), strings.Replace(good, "1.0.0", "v1", 1), strings.Replace(good, "evaluator", "judge", 1),
 		good + "runtimes: wasm\n", good + "runtime: jvm\n", good + "limits: {memory: much}\n", good + "limits: {instance: 1}\n",
 		good + "limits: {instances: 0}\n", good + "capabilities: {host: [all]}\n", good + "capabilities: {env: [1A]}\n", good + "tls: maybe\n",
+		good + "examples: Sort the mail\n", good + "examples: [" + strings.Repeat("a, ", 20) + "a]\n", good + "examples: [" + strings.Repeat("a", 301) + "]\n",
 	} {
 		if _, err := install.ParsePackage("plugin.yaml", []byte(text)); err == nil {
 			t.Errorf("the reader takes %q", text)

@@ -22,7 +22,11 @@ const PackageFile = "plugin.yaml"
 const (
 	maxVersion     = 64
 	maxDescription = 300
+	maxExample     = 300
 )
+
+// maxExamples is how many examples it may have: each is looked at in a discovery.
+const maxExamples = 20
 
 var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
@@ -41,6 +45,8 @@ type Package struct {
 	Kinds []sdk.Kind `json:"kinds"`
 	// Description is one line for listings.
 	Description string `json:"description,omitempty"`
+	// Examples say in other words what it is for, so that a discovery finds it.
+	Examples []string `json:"examples,omitempty"`
 	// Runtime is what runs it. Default process.
 	Runtime plugin.Runtime `json:"runtime"`
 	// Entries say how it starts, by OS/arch; the key "" is every platform.
@@ -103,7 +109,10 @@ func (r *reader) readPackage(n *document.Node, p *Package) {
 	if v := n.Get("version"); v != nil && len(v.Text) > maxVersion {
 		r.Add(v.At, "", "version has more than %d bytes", maxVersion)
 	}
-	p.Description = r.description(n.Get("description"))
+	p.Description = r.line(n.Get("description"), "description", maxDescription)
+	for _, example := range r.list(n.Get("examples"), "examples", maxExamples) {
+		p.Examples = append(p.Examples, r.line(example, "an example", maxExample))
+	}
 	p.Kinds = r.kinds(n.Get("kinds"))
 	p.Runtime = plugin.Runtime(r.oneOf(n.Get("runtime"), "runtime", string(plugin.RuntimeProcess), string(plugin.RuntimeWASM)))
 	p.Entries = r.entries(n.Get("entry"), p.Runtime)
@@ -128,10 +137,11 @@ func (r *reader) only(n *document.Node, has plugin.Runtime, keys []Key) {
 	}
 }
 
-func (r *reader) description(n *document.Node) string {
-	text := r.text(n, "description")
-	if len(text) > maxDescription || strings.ContainsFunc(text, unicode.IsControl) {
-		r.Add(n.At, "", "description must be one line of at most %d bytes", maxDescription)
+// line reads one line of at most so many bytes.
+func (r *reader) line(n *document.Node, what string, most int) string {
+	text := r.text(n, what)
+	if len(text) > most || strings.ContainsFunc(text, unicode.IsControl) {
+		r.Add(n.At, "", "%s must be one line of at most %d bytes", what, most)
 	}
 	return text
 }

@@ -180,7 +180,6 @@ var flagOffers = map[string]offer{
 	"reason":                   freeText,
 	"decisions list --outcome": freeText,
 	"dream dates --at":         freeText,
-	"of-agent":                 freeText,
 	"judge":                    freeText,
 	"decay":                    freeText,
 	"stale-after":              freeText,

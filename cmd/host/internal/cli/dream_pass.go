@@ -20,7 +20,7 @@ import (
 // passFlags are the flags of what is planned.
 func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f, o := c.Flags(), &in.Options
-	f.StringVar(&in.Agent, "of-agent", "", "only memories of this `agent`")
+	f.StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")
 	f.BoolVar(&in.Full, "full", false, "compare all with all, not only what is new with everything")
 	f.StringVar(&in.Judge, "judge", "", "an evaluator's `plugin` that may overrule soft differences of near texts")
 	f.BoolVar(&o.SkipDates, "skip-dates", false, "leave relative dates as they are")
@@ -379,7 +379,7 @@ to the wrong one by supersedes, say, and recall leaves the wrong one out.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&in.Agent, "of-agent", "", "only memories of this `agent`")
+	c.Flags().StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")
 	pagingFlags(c, &in.Paging)
 	return c
 }

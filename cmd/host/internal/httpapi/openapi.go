@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -123,10 +124,11 @@ func (rt *route) parameters(in *jsonschema.Schema) []object {
 
 // scopesOf says what a caller needs for an operation.
 func scopesOf(o *operation.Operation) string {
-	if o.Or != "" {
-		return "Scope: " + string(o.Scope) + " or " + string(o.Or) + "."
+	var names []string
+	for _, s := range o.Scopes() {
+		names = append(names, string(s))
 	}
-	return "Scope: " + string(o.Scope) + "."
+	return "Scope: " + strings.Join(names, " or ") + "."
 }
 
 // responses are how an operation is answered.
@@ -191,8 +193,12 @@ func describeEvents(paths object) {
 		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
 		"responses":  clone(stream),
 	})
+	jobs := ""
+	if o, err := operation.Find("job_get"); err == nil { // whose scopes count
+		jobs = scopesOf(&o)
+	}
 	paths["/v1/jobs/{id}/events"] = problems(object{
-		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": "Scope: " + string(core.ScopeRun) + " or " + string(core.ScopeEvaluate) + ".",
+		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": jobs,
 		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
 		"responses":  clone(stream),
 	})

@@ -93,7 +93,7 @@ func loopTools() []row {
 		},
 		{
 			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops",
-			doc: "Give job_id of run_loop, evaluate or correct to see how far it is, or its result; or run_id for a run's attempts so far, with score and errors. Costs a read.",
+			doc: "Give a job_id to see how far it is, or its result; or run_id for a run's attempts so far, with score and errors. Costs a read.",
 		},
 		{
 			name: "run_loop", profile: Loop, operation: "run_start",
@@ -164,8 +164,8 @@ func hostTools() []row {
 		{
 			name: "dream", profile: All,
 			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}}, leaves: []string{"judge", "options", "plan"},
-			doc: "Housekeeping of a namespace. plan: dates, merges and archivals it would make. run: make them, where due (mode always: now). " +
-				"undo: take back a run (id) or its step. Costs a pass.",
+			doc: "Housekeeping of a namespace. plan: what it would change. run: do it where due (mode always: now). Both queue a job_id for " +
+				"loop_status. undo: take back a run (id) or a step. Costs a pass.",
 		},
 		{
 			name: "gate", profile: All,

@@ -49,7 +49,7 @@ func exchange(t *testing.T, s http.Handler, who core.Caller, capabilities, metho
 	t.Helper()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s},%s}}`,
 		method, capabilities, strings.TrimPrefix(params, "{")[:len(params)-2])
-	r := httptest.NewRequestWithContext(core.WithCaller(t.Context(), who), "POST", "/mcp?profile=loop", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(core.WithCaller(t.Context(), who), "POST", "/mcp?profile=all", strings.NewReader(body))
 	for key, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
 	} {

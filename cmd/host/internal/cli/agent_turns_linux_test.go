@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAgentTurns_LearnsOverSessions has the agent of examples/agent-turns work with a server:
+// its second session is better than its first, the program explains by which memory, and the
+// prefix that a provider would cache stays in nearly all turns.
+func TestAgentTurns_LearnsOverSessions(t *testing.T) {
+	const turns, kinds = 25, 5 // of a session, and of parcels, each of which it is told once
+	agent := filepath.Join(t.TempDir(), "agent-turns")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../../../../examples/agent-turns")
+	build.Env = append(os.Environ(), "GOFLAGS=") // as the other programs are built, so that their packages are there
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w := newKillWorld(t)
+	_, at := w.serve()
+	out, err := exec.CommandContext(t.Context(), agent, "--url", "http://"+at.Listen, "--token-file", at.Token).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var solved, reused [2]int
+	var snapshots [2]string
+	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		_, rest, _ := strings.Cut(line, ": ")
+		if _, err := fmt.Sscanf(rest, "%d of 25 parcels right, prefix reused in %d turns, last snapshot %s", &solved[i], &reused[i], &snapshots[i]); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+	}
+	if solved[0] != turns-kinds || solved[1] != turns {
+		t.Errorf("the sessions had %v parcels right", solved)
+	}
+	if reused[0]+reused[1] < 45 {
+		t.Errorf("the prefix was reused in %v turns", reused)
+	}
+	var shown struct {
+		Blocks []struct {
+			MemoryID string `json:"memory_id"`
+			Payload  string `json:"payload"`
+		} `json:"blocks_used"`
+	}
+	if code := w.json(&shown, "inject", "show", snapshots[1]); code != exitPassed {
+		t.Fatalf("inject show: exit %d", code)
+	}
+	for _, b := range shown.Blocks {
+		if b.MemoryID != "" && strings.Contains(b.Payload, "For seedlings, say greenhouse.") {
+			return
+		}
+	}
+	t.Errorf("inject show doesn't have the memory that it was right by: %+v", shown.Blocks)
+}

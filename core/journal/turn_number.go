@@ -1,0 +1,16 @@
+package journal
+
+import "strconv"
+
+// TurnNumber is the number of a session's turn, from 1. 0 is no turn, as of sweeps, jobs and
+// dream passes, and is null in JSON, so that every event that may have a turn says whether it
+// has one. Entries of early stores leave it out, which is read as none too.
+type TurnNumber int64
+
+// MarshalJSON implements json.Marshaler. null, as any number, is read without a method.
+func (n TurnNumber) MarshalJSON() ([]byte, error) {
+	if n == 0 {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(n), 10), nil
+}
