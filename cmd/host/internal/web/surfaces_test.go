@@ -157,7 +157,7 @@ func pathsOf(running, ended, hostile string) []string {
 }
 
 // axe is the program that looks for what keeps people out, as .ci/surfaces installs it.
-func axe(t *testing.T) string {
+func axe(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash("../../../../testdata/surfaces/node_modules/axe-core/axe.min.js"))
 	if err != nil {
@@ -172,8 +172,15 @@ func TestBrowser_Pages(t *testing.T) {
 	b := browse(t)
 	running, ended := b.demo()
 	hostile := b.hostileRun(3, "error")
+	b.pass(pathsOf(running.ID, ended, hostile.ID))
+}
+
+// pass looks at pages on every screen.
+func (b *browser) pass(paths []string) {
+	t := b.T
+	t.Helper()
 	program := axe(t)
-	for _, path := range pathsOf(running.ID, ended, hostile.ID) {
+	for _, path := range paths {
 		if only := os.Getenv("REFLECTORY_PAGE"); only != "" && !strings.Contains(path, only) {
 			continue
 		}
@@ -186,27 +193,32 @@ func TestBrowser_Pages(t *testing.T) {
 		} {
 			b.look(s.screen)
 			b.open(path)
-			where := fmt.Sprint(path, " at ", s.screen)
+			where := fmt.Sprintf("%.120s at %s", path, s.screen)
 			b.quietBut404(where, path)
 			if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > s.width {
 				t.Errorf("%s: it is %d wide, because of %s", where, wide, eval[string](b, widest))
 			}
-			if !s.axe {
-				continue
+			if s.axe {
+				b.axe(program, where)
+				b.quietBut404(where+", axe", path)
 			}
-			found := eval[[]struct {
-				ID    string `json:"id"`
-				Nodes []struct {
-					Target  []any  `json:"target"`
-					Summary string `json:"failureSummary"`
-				} `json:"nodes"`
-			}](b, program+`; axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => r.violations)`)
-			for _, f := range found {
-				n := f.Nodes[0]
-				t.Errorf("%s: %s at %v (%d): %s", where, f.ID, n.Target, len(f.Nodes), n.Summary)
-			}
-			b.quietBut404(where+", axe", path)
 		}
+	}
+}
+
+// axe fails for what keeps people out of the page that is open.
+func (b *browser) axe(program, where string) {
+	b.T.Helper()
+	found := eval[[]struct {
+		ID    string `json:"id"`
+		Nodes []struct {
+			Target  []any  `json:"target"`
+			Summary string `json:"failureSummary"`
+		} `json:"nodes"`
+	}](b, program+`; axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => r.violations)`)
+	for _, f := range found {
+		n := f.Nodes[0]
+		b.T.Errorf("%s: %s at %v (%d): %s", where, f.ID, n.Target, len(f.Nodes), n.Summary)
 	}
 }
 
@@ -277,6 +289,10 @@ func TestBrowser_NextAttempt(t *testing.T) {
 	b.quiet("a running run")
 }
 
+// keyed is a step by keyboard: the tab key leads to what has a text, Enter presses it, and
+// then an expression comes to hold.
+type keyed struct{ to, holds string }
+
 // TestBrowser_Keys: by keyboard alone somebody signs in, finds the run that failed, sees why,
 // compares two of its attempts and has it judged again.
 func TestBrowser_Keys(t *testing.T) {
@@ -309,6 +325,16 @@ func TestBrowser_Keys(t *testing.T) {
 	b.key(kb.Enter)
 	b.wait(`location.search.includes("job=") && document.body.innerText.includes("The replay is a job")`)
 	b.quiet("the keys")
+}
+
+// press takes steps by keyboard.
+func (b *browser) press(steps ...keyed) {
+	b.T.Helper()
+	for _, s := range steps {
+		b.tabTo(s.to)
+		b.key(kb.Enter)
+		b.wait(s.holds)
+	}
 }
 
 // TestScreenshots writes pictures of the pages to the folder REFLECTORY_SCREENSHOTS, or to one that it removes.
