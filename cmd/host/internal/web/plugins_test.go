@@ -19,7 +19,7 @@ import (
 func (s *site) install(name, version, services string) {
 	s.T.Helper()
 	folder := "plugins/" + name
-	s.File(folder+"/"+install.PackageFile, fmt.Sprintf("name: %s\nversion: %s\nkinds: [evaluator]\ndescription: %q\nentry: [sh, run.sh]\ncapabilities: {host: %s, network: [\"example.org:443\"]}\nlimits: {memory: 64MiB}\n", name, version, hostile[0], services))
+	s.File(folder+"/"+install.PackageFile, fmt.Sprintf("name: %s\nversion: %s\nkinds: [evaluator]\ndescription: %q\nentry: [sh, run.sh]\ncapabilities: {fs: [system], host: %s, network: [\"example.org:443\"]}\nlimits: {memory: 64MiB}\n", name, version, hostile[0], services))
 	s.File(folder+"/run.sh", "exit 0\n")
 	place := install.Place{Lock: filepath.Join(s.Folder, install.LockFile), Dir: filepath.Join(s.Folder, "plugins")}
 	_, err := install.Add(s.T.Context(), filepath.Join(s.Folder, filepath.FromSlash(folder)), install.AddOptions{
