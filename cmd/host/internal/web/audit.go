@@ -159,8 +159,12 @@ type entryRow struct {
 	Chained, Above bool
 }
 
-// maxEntries is how many entries a page shows if it doesn't say.
-const maxEntries = 25
+const (
+	// maxEntries is how many entries a page shows if it doesn't say.
+	maxEntries = 25
+	// maxFacts is how much of an entry is shown on its line, in characters.
+	maxFacts = 160
+)
 
 func loadEntries(v *visit) (*content, error) {
 	d := &entriesData{Filter: operation.AuditEntries{
@@ -178,7 +182,7 @@ func loadEntries(v *visit) (*content, error) {
 	d.StreamEntries = found
 	d.Of, d.About = streamOf(found.Stream)
 	for i, e := range found.Items {
-		row := entryRow{Entry: e, Facts: factsOf(e.Data), Links: linksOf(&e, found.Stream)}
+		row := entryRow{Entry: e, Facts: line(factsOf(e.Data), maxFacts), Links: linksOf(&e, found.Stream)}
 		if i > 0 && found.Items[i-1].Seq+1 == e.Seq {
 			row.Above, row.Chained = true, found.Items[i-1].Hash == e.Prev
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/memory"
 )
 
 // parts are the pages of housekeeping, snapshots, plugins and the journal, on a site that has
@@ -27,10 +28,12 @@ func (s *site) parts() parts {
 	s.T.Helper()
 	s.install("acme/house-style", "1.2.0", "[log, cache]")
 	s.install("acme/"+strings.Repeat("long", 15), "0.0.1", "[]")
-	p := parts{pass: s.housekeep()}
-	_, err := s.Host.Memories.ApplyDream(s.Ctx, p.pass, nil)
+	p := parts{plan: s.housekeep()}
+	pass, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)
-	p.plan = s.housekeep()
+	p.pass = pass.ID
+	_, err = s.Host.Memories.ApplyDream(s.Ctx, p.pass, nil)
+	s.Must(err)
 	p.turns = s.told("harbour")
 	s.signIn()
 	return p
@@ -64,9 +67,7 @@ func TestBrowser_KeysOfParts(t *testing.T) {
 		b.tabTo("Take back step 2")
 		b.key(kb.Enter)
 		b.wait(`location.hash === "#step-2" && document.querySelector("#step-2 .tag").innerText === "taken back"`)
-		b.tabTo("Audit")
-		b.key(kb.Enter)
-		b.wait(`location.pathname === "/audit"`)
+		b.open("/audit")
 		b.tabTo("Verify the journal")
 		b.key(kb.Enter)
 		b.wait(`location.search.includes("job=") && document.body.innerText.includes("The check is a job")`)
