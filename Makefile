@@ -107,7 +107,7 @@ test-surfaces: build
 .PHONY: screenshots
 screenshots: deps
 	@.ci/surfaces
-	REFLECTORY_SCREENSHOTS="$(CURDIR)/docs/img" go test -count=1 -timeout 10m -tags "$(TAGS) surfaces" -run '^TestScreenshots$$' ./cmd/host/internal/web
+	REFLECTORY_SCREENSHOTS="$(CURDIR)/docs/img" go test -count=1 -timeout 10m -tags "$(TAGS) surfaces" -run '^TestScreenshots' ./cmd/host/internal/web
 
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet

@@ -153,8 +153,9 @@ var imports = map[string][]string{
 	"cmd/host/internal/certs":    {"core", "sdk"},
 	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
 	"cmd/host/internal/web": {
-		"cmd/host/internal/web/chart", "core", "core/access", "core/gate", "core/governance", "core/host", "core/host/operation", "core/job",
-		"core/journal", "core/memory", "core/run", "core/workflow", "core/workflow/action", "sdk",
+		"cmd/host/internal/web/chart", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/operation", "core/inject",
+		"core/job",
+		"core/journal", "core/memory", "core/plugin", "core/run", "core/workflow", "core/workflow/action", "sdk",
 	},
 	"cmd/host/internal/web/chart": {},
 	"cmd/host/internal/client":    {"core", "core/host", "core/host/operation", "core/job", "sdk"},

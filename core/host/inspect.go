@@ -30,8 +30,14 @@ type PluginSummary struct {
 	Lock    string   `json:"lock,omitempty"`
 	Folder  string   `json:"folder"`
 	Granted []string `json:"granted"`
+	// Digest is the SHA-256 over the files that the lock pins; "" for a plugin in development.
+	Digest string `json:"digest,omitempty"`
+	// Signer is the key that signed it; "" if it needs no signature.
+	Signer string `json:"signer,omitempty"`
 	// Problem is why it can't run.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
+	// Health is how its instances are doing; nil until something called a plugin of this host.
+	Health *PluginHealth `json:"health,omitempty"`
 }
 
 // Summarize describes a plugin for a list.
@@ -42,8 +48,9 @@ func Summarize(p *install.Plugin) PluginSummary {
 		s.Granted = append(s.Granted, p.Package.Capabilities.List()...)
 	}
 	if p.Locked != nil {
-		s.Granted = append([]string{}, p.Locked.Granted.List()...)
+		s.Granted, s.Signer = append([]string{}, p.Locked.Granted.List()...), p.Locked.Signer
 	}
+	s.Digest = p.Digest()
 	s.Problem = core.NewErrorInfo(p.Problem)
 	return s
 }
@@ -81,9 +88,8 @@ type Inspection struct {
 	Package *install.Package `json:"package,omitempty"`
 	// Limits are the package's with their defaults.
 	Limits *PluginLimits `json:"limits,omitempty"`
-	// Files are the files that the lock pins; Signer is the key that signed them.
-	Files  map[string]string `json:"files,omitempty"`
-	Signer string            `json:"signer,omitempty"`
+	// Files are the files that the lock pins.
+	Files map[string]string `json:"files,omitempty"`
 	// Sandbox describes what would confine its process here, and Module describes its
 	// module: it has one or the other.
 	Sandbox *Confinement `json:"sandbox,omitempty"`
@@ -94,7 +100,7 @@ type Inspection struct {
 func Inspect(ctx context.Context, settings *config.Config, getenv func(string) string, p *install.Plugin) *Inspection {
 	i := &Inspection{PluginSummary: Summarize(p), Package: p.Package}
 	if p.Locked != nil {
-		i.Files, i.Signer = p.Locked.Files, p.Locked.Signer
+		i.Files = p.Locked.Files
 	}
 	if p.Package == nil {
 		return i

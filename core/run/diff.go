@@ -55,7 +55,7 @@ const (
 // DiffAttempts compares two attempts.
 func DiffAttempts(from, to *core.Attempt) *AttemptsDiff {
 	return &AttemptsDiff{
-		From: markOf(from), To: markOf(to), Output: diffLines(outputLines(from.Output), outputLines(to.Output)),
+		From: markOf(from), To: markOf(to), Output: DiffLines(outputLines(from.Output), outputLines(to.Output)),
 		Fixed: without(from.Errors, to.Errors), New: without(to.Errors, from.Errors),
 	}
 }
@@ -95,9 +95,9 @@ func outputLines(output json.RawMessage) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// diffLines lists the lines of two texts, of which the longest common subsequence counts
+// DiffLines lists the lines of two texts, of which the longest common subsequence counts
 // as shared.
-func diffLines(from, to []string) []DiffLine {
+func DiffLines(from, to []string) []DiffLine {
 	out := make([]DiffLine, 0, len(from)+len(to))
 	add := func(side string, lines ...string) {
 		for _, text := range lines {

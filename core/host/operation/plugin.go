@@ -59,9 +59,10 @@ func pluginList(ctx context.Context, c *Call, in *PluginList) (page *Page[host.P
 		if len(installed) > limit {
 			installed, next = installed[:limit], installed[limit-1].Name
 		}
-		list := make([]host.PluginSummary, len(installed))
+		list, health := make([]host.PluginSummary, len(installed)), c.Host.PluginHealth()
 		for i, p := range installed {
 			list[i] = host.Summarize(p)
+			list[i].Health = health[p.Name]
 		}
 		page, err = pageOf(ctx, c, list, next, nil)
 		return err
@@ -81,6 +82,7 @@ func pluginGet(ctx context.Context, c *Call, in *PluginGet) (found *host.Inspect
 			return host.PluginNotFound(set, in.Name)
 		}
 		found = c.Host.Inspect(ctx, p)
+		found.Health = c.Host.PluginHealth()[p.Name]
 		return nil
 	})
 	return found, err

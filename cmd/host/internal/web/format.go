@@ -145,3 +145,6 @@ func tagOf(status any) tag {
 	text := fmt.Sprint(status)
 	return tag{Text: line(text, 40), Class: tags[text], Live: text == "running"}
 }
+
+// tagged is a tag of a text, with its colour.
+func tagged(text, class string) tag { return tag{Text: text, Class: class} }

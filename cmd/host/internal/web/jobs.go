@@ -99,8 +99,10 @@ type jobData struct {
 	Payload *longText `json:"payload,omitempty"`
 	Result  *longText `json:"result,omitempty"`
 	// Run is the run that it works on, "" for none.
-	Run  string `json:"run_id,omitempty"`
-	Live string `json:"-"`
+	Run string `json:"run_id,omitempty"`
+	// Dream is the plan or pass of housekeeping that it made, "" for none.
+	Dream string `json:"dream_run_id,omitempty"`
+	Live  string `json:"-"`
 }
 
 func loadJob(v *visit) (*content, error) {
@@ -108,7 +110,7 @@ func loadJob(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &jobData{Job: j}
+	d := &jobData{Job: j, Dream: dreamOf(j)}
 	var asked struct {
 		RunID string `json:"run_id"`
 	}

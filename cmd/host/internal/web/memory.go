@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -165,6 +166,8 @@ type lifeStep struct {
 	Class string `json:"-"`
 	// Decision is the decision that it is from, with its page.
 	Decision string `json:"decision,omitempty"`
+	// Dream is the page of the step of a pass that it is from; "" for none.
+	Dream string `json:"dream,omitempty"`
 }
 
 func loadMemory(v *visit) (*content, error) {
@@ -202,12 +205,44 @@ func lifeOf(history []journal.Entry) []lifeStep {
 			step.Class = tags[string(moved.After)]
 			step.Decision = moved.DecisionID
 		}
+		step.dream(entry)
 		steps = append(steps, step)
 	}
 	if extra := len(steps) - maxLife; extra > 0 {
 		steps = slices.Delete(steps, 1, 1+extra) // the first says where it is from
 	}
 	return steps
+}
+
+// dream adds what a pass of housekeeping did, and where that is shown.
+func (s *lifeStep) dream(e *journal.Entry) {
+	var by struct {
+		RunID  string `json:"run_id"`
+		Step   int    `json:"step"`
+		Undone bool   `json:"undone"`
+	}
+	var text string
+	switch e.Type {
+	case "agent.memory.rewritten":
+		text = "dates written out"
+	case "agent.memory.merged":
+		text = "another memory merged into it"
+	case "agent.memory.unlinked":
+		text = "link taken back"
+	case "agent.memory.lifecycle.transition":
+	default:
+		return
+	}
+	if json.Unmarshal(e.Data, &by) != nil || by.RunID == "" {
+		return
+	}
+	s.Dream = dreamStepURL(by.RunID, by.Step)
+	if text != "" {
+		s.Text = text
+	}
+	if by.Undone {
+		s.Text += ", taken back"
+	}
 }
 
 // maxLife is how many steps of a life are shown; the journal's page has all.

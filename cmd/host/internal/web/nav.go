@@ -87,15 +87,16 @@ func (v *visit) hostLines() []string {
 
 // pages are all pages. A part of the product has its own in a file of its name.
 func pages() []page {
-	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages(), searchPages(), settingsPages())
+	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages(),
+		dreamPages(), snapshotPages(), pluginPages(), auditPages(), searchPages(), settingsPages())
 }
 
 // forms are all forms, and texts the whole texts.
 func forms() []form {
-	return joined(runForms(), memoryForms(), approvalForms(), decisionForms(), jobForms(), settingsForms())
+	return joined(runForms(), memoryForms(), approvalForms(), decisionForms(), jobForms(), settingsForms(), dreamForms(), auditForms())
 }
 func texts() []text {
-	return joined(runTexts(), memoryTexts(), approvalTexts(), knowledgeTexts(), decisionTexts(), jobTexts())
+	return joined(runTexts(), memoryTexts(), approvalTexts(), knowledgeTexts(), decisionTexts(), jobTexts(), snapshotTexts(), auditTexts())
 }
 
 // joined joins lists in the order in which they are given.

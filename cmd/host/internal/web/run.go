@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -20,8 +21,11 @@ import (
 // The page of a run shows one visit of one of its loops at a time, and of its attempts one in
 // full, next to what changed since another one. Which ones is in the address.
 
-// maxCards is how many attempts a page of them has.
-const maxCards = 24
+// maxCards is how many attempts a page of them has, and maxTold how many snapshots it names.
+const (
+	maxCards = 24
+	maxTold  = 5
+)
 
 // runData is what the page of a run shows.
 type runData struct {
@@ -47,7 +51,10 @@ type runData struct {
 	Budgets     []budget    `json:"budgets"`
 	Texts       []namedText `json:"texts"`
 	Replay      *replayView `json:"replay,omitempty"`
-	Live        string      `json:"-"`
+	// Told are snapshots of its session, and AllTold leads to all of them.
+	Told    []*inject.Snapshot `json:"-"`
+	AllTold string             `json:"-"`
+	Live    string             `json:"-"`
 	// tokens are what making and judging each attempt used, by visit and iteration.
 	tokens map[[2]int]int64
 }
@@ -116,6 +123,10 @@ func loadRun(v *visit) (*content, error) {
 	if loop := visitOf(r.Loops, v.number("visit")); loop != nil {
 		d.attempts(v, r, loop)
 	}
+	if d.Told, err = v.snapshotsOf(r.Namespace, d.Session, maxTold); err != nil {
+		return nil, err
+	}
+	d.AllTold = "/snapshots?" + url.Values{"namespace": {r.Namespace}, "session": {d.Session}}.Encode()
 	if err := d.diff(v); err != nil {
 		return nil, err
 	}

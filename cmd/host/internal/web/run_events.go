@@ -114,7 +114,7 @@ func factsOf(data json.RawMessage) string {
 		if json.Unmarshal(m.Value, &text) == nil {
 			value = text
 		}
-		if digest, is := strings.CutPrefix(value, "sha256:"); is {
+		if digest, is := strings.CutPrefix(strings.TrimPrefix(value, "hmac-"), "sha256:"); is {
 			value = line(digest, 8)
 		}
 		facts = append(facts, strings.ReplaceAll(m.Key, "_", " ")+" "+line(value, 80))

@@ -33,7 +33,7 @@ func (d *runData) given(v *visit) {
 	for i := range d.Given {
 		g := &d.Given[i]
 		g.Credit = credits[g.ID]
-		m, err := call[core.Memory](v, "memory_get", &operation.MemoryGet{ID: g.ID})
+		m, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: g.ID})
 		if err != nil {
 			continue // purged, or of a namespace that isn't theirs
 		}

@@ -129,7 +129,7 @@ func (p *Pages) text(one text) http.HandlerFunc {
 // functions are what templates can call.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "time": timeOf, "ago": ago, "took": took,
+		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "tagged": tagged, "time": timeOf, "ago": ago, "took": took,
 		"cents": cost, "score": score, "count": count, "bytes": byteSize, "plural": plural, "percent": percent, "list": list, "join": func(all []string) string { return strings.Join(all, ", ") }, "scoreClass": scoreClass,
 	}
 }

@@ -60,7 +60,7 @@ func Bars(what string, series []Series, bars []Bar) Chart {
 			tall := (bottom - top) * float64(n) / high
 			if n > 0 {
 				y -= tall
-				d.add(`<rect class="f-%s" x="%s" y="%s" width="%s" height="%s" rx="1.5"/>`, series[j].Class, at(x), at(y), at(wide*2/3), at(max(tall-1, 1.5)))
+				d.add(`<rect class="f-%s" x="%s" y="%s" width="%s" height="%s" rx="1.5"/>`, series[j].Class, at(x), at(y), at(min(wide*2/3, 56)), at(max(tall-1, 1.5)))
 			}
 		}
 		d.WriteString("</g>")

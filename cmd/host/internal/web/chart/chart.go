@@ -38,6 +38,7 @@ const (
 	Violet = "violet"
 	Accent = "accent"
 	Mute   = "mute"
+	Ink    = "ink"
 )
 
 // drawing is an SVG that is being written.

@@ -1,0 +1,113 @@
+//go:build surfaces
+
+package web
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+// parts are the pages of housekeeping, snapshots, plugins and the journal, on a site that has
+// some of each.
+type parts struct {
+	plan, pass string
+	turns      []string
+}
+
+func (s *site) parts() parts {
+	s.T.Helper()
+	s.install("acme/house-style", "1.2.0", "[log, cache]")
+	s.install("acme/"+strings.Repeat("long", 15), "0.0.1", "[]")
+	p := parts{plan: s.housekeep()}
+	pass, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
+	s.Must(err)
+	p.pass = pass.ID
+	_, err = s.Host.Memories.ApplyDream(s.Ctx, p.pass, nil)
+	s.Must(err)
+	p.turns = s.told("harbour")
+	s.signIn()
+	return p
+}
+
+// paths are the addresses of those pages.
+func (p parts) paths() []string {
+	here := operationtest.Here
+	return []string{
+		"/dream?namespace=" + here, "/dream/" + p.plan, "/dream/" + p.pass, "/dream/" + p.pass + "/undo", "/dream/conflicts?namespace=" + here, "/dream",
+		"/snapshots?namespace=" + here + "&session=harbour", "/snapshots", "/snapshots/" + p.turns[1] + "?replay=1", "/snapshots/" + p.turns[2] + "/diff",
+		"/plugins", "/plugins/acme/house-style", "/audit", "/audit/entries?stream=namespace/" + here, "/audit/entries?stream=access&type=agent.access.login_opened",
+	}
+}
+
+// TestBrowser_PagesOfParts is TestBrowser_Pages for housekeeping, snapshots, plugins and the
+// journal.
+func TestBrowser_PagesOfParts(t *testing.T) {
+	b := browse(t)
+	b.pass(b.parts().paths())
+}
+
+// TestBrowser_KeysOfParts: by keyboard alone, and without a script, somebody takes a step of a
+// pass back, has the journal verified, and compares what two turns were told.
+func TestBrowser_KeysOfParts(t *testing.T) {
+	for _, script := range []bool{true, false} {
+		b := browse(t)
+		p := b.parts()
+		b.look(screen{1440, "light", script})
+		b.open("/dream/" + p.pass)
+		b.tabTo("Take back step 2")
+		b.key(kb.Enter)
+		b.wait(`location.hash === "#step-2" && document.querySelector("#step-2 .tag").innerText === "taken back"`)
+		b.open("/audit")
+		b.tabTo("Verify the journal")
+		b.key(kb.Enter)
+		b.wait(`location.search.includes("job=") && document.body.innerText.includes("The check is a job")`)
+		b.work()
+		if script {
+			b.wait(`document.body.innerText.includes("The journal is as it was written")`)
+		} else {
+			b.do(chromedp.Reload())
+			b.wait(`document.body.innerText.includes("The journal is as it was written")`)
+		}
+		b.open("/snapshots/" + p.turns[2])
+		b.tabTo("Compare with the turn before")
+		b.key(kb.Enter)
+		b.wait(`document.body.innerText.includes("breaks the prefix")`)
+		b.quiet("the keys")
+	}
+}
+
+// TestScreenshotsOfParts writes pictures as TestScreenshots does.
+func TestScreenshotsOfParts(t *testing.T) {
+	folder := cmp.Or(os.Getenv("REFLECTORY_SCREENSHOTS"), t.TempDir())
+	b := browse(t)
+	p := b.parts()
+	for _, shot := range []struct {
+		name, path string
+		screen
+	}{
+		{"dreams-light", "/dream?namespace=" + operationtest.Here, screen{1440, "light", true}}, {"dream-plan-light", "/dream/" + p.plan, screen{1440, "light", true}},
+		{"dream-pass-390", "/dream/" + p.pass, screen{390, "dark", true}}, {"snapshots-light", "/snapshots?namespace=" + operationtest.Here + "&session=harbour", screen{1440, "light", true}},
+		{"snapshot-dark", "/snapshots/" + p.turns[1], screen{1440, "dark", true}}, {"snapshot-390", "/snapshots/" + p.turns[1], screen{390, "light", true}},
+		{"snapshot-diff-light", "/snapshots/" + p.turns[2] + "/diff", screen{1440, "light", true}}, {"plugins-light", "/plugins", screen{1440, "light", true}},
+		{"plugin-light", "/plugins/acme/house-style", screen{1440, "light", true}}, {"audit-light", "/audit", screen{1440, "light", true}},
+		{"audit-stream-dark", "/audit/entries?stream=namespace/" + operationtest.Here, screen{1440, "dark", true}}, {"audit-stream-390", "/audit/entries?stream=namespace/" + operationtest.Here, screen{390, "light", true}},
+	} {
+		b.look(shot.screen)
+		b.open(shot.path)
+		b.do(chromedp.Sleep(150 * time.Millisecond)) // for the fonts
+		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		b.must(err)
+		b.Must(os.MkdirAll(folder, 0o755))
+		b.Must(os.WriteFile(filepath.Join(folder, shot.name+".png"), png, 0o644))
+	}
+}

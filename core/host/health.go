@@ -1,0 +1,68 @@
+package host
+
+import (
+	"time"
+
+	"github.com/reflectory/reflectory/core/plugin"
+)
+
+// PluginHealth is how the instances of a plugin are doing in this host, in all environments
+// together, since the host was opened.
+type PluginHealth struct {
+	// Instances is how many run.
+	Instances int `json:"instances"`
+	// Busy is how many calls they work on.
+	Busy int `json:"busy"`
+	// Waiting is how many calls wait for an instance.
+	Waiting int `json:"waiting"`
+	// Starts is how many instances came up.
+	Starts int `json:"starts"`
+	// Exits is how many went away by themselves, or failed to come up.
+	Exits int `json:"exits"`
+	// Kills is how many the host stopped for a deadline, a size or a cancellation.
+	Kills int `json:"kills"`
+	// Breaker is whether an instance may be started: closed (yes), half_open (one, on trial)
+	// or open (no). Of several environments the one that may do least counts.
+	Breaker plugin.BreakerState `json:"breaker"`
+	// RetryAt is when an open breaker lets one instance start.
+	RetryAt *time.Time `json:"retry_at,omitempty"`
+	// LastCause is why an instance last went away by itself.
+	LastCause string `json:"last_cause,omitempty"`
+}
+
+// PluginHealth is how the instances of each plugin are doing, by the plugin's name. It is
+// empty until something called a plugin.
+func (h *Host) PluginHealth() map[string]*PluginHealth {
+	all := map[string]*PluginHealth{}
+	for _, s := range h.PluginInstances() {
+		p := all[s.Plugin]
+		if p == nil {
+			p = &PluginHealth{Breaker: plugin.BreakerClosed}
+			all[s.Plugin] = p
+		}
+		p.add(&s)
+	}
+	return all
+}
+
+// add counts the instances of an environment.
+func (p *PluginHealth) add(s *plugin.Status) {
+	p.Instances += s.Instances
+	p.Busy += s.Busy
+	p.Waiting += s.Waiting
+	p.Starts += s.Starts
+	p.Exits += s.UnaskedExits
+	p.Kills += s.Kills
+	switch {
+	case s.Breaker == plugin.BreakerOpen:
+		p.Breaker = plugin.BreakerOpen
+		if p.RetryAt == nil || s.RetryAt.Before(*p.RetryAt) {
+			p.RetryAt = &s.RetryAt
+		}
+	case s.Breaker == plugin.BreakerHalfOpen && p.Breaker == plugin.BreakerClosed:
+		p.Breaker = plugin.BreakerHalfOpen
+	}
+	if s.LastCause != "" {
+		p.LastCause = s.LastCause
+	}
+}
