@@ -129,18 +129,18 @@ func TestSurfacesSayTheSame(t *testing.T) {
 	for _, c := range cases {
 		c.Make = withToken(c.Make)
 		t.Run(c.String(), func(t *testing.T) {
-			world, wants := c.Worlds(t), map[string]string{}
+			world, wants := c.Worlds(t), map[string]string{} // what Go programs are answered, by the label of the caller
 			for _, name := range slices.Sorted(maps.Keys(surfaces)) {
 				surface, key := surfaces[name], name+" "+c.String()
 				if name == "http" && asJobs[c.Operation] || name == "socket" && os.Getenv("REFLECTORY_STRESS") != "1" { // a served command asks over it too
 					continue
 				}
 				t.Run(name, func(t *testing.T) {
-					want, asked := wants[surface.caller.Subject]
+					want, asked := wants[surface.caller.Label]
 					if !asked {
 						w, in := world(t)
 						want = operationtest.AskAs(w, surface.caller, c.Operation, in)
-						wants[surface.caller.Subject] = want
+						wants[surface.caller.Label] = want
 					}
 					if name == "cli" { // as it is for the others
 						fmt.Fprintf(&golden, "%s: %s\n", key, outcome(t, want))

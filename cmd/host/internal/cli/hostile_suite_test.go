@@ -120,10 +120,11 @@ func (s *suite) round(suspects map[string]suspect) {
 	s.t.Helper()
 	h := s.open()
 	var callers, bad sync.WaitGroup
-	moments := map[string]chan struct{}{} // at which each good plugin is called
+	var moments []chan struct{} // at which each good plugin is called
 	for name, config := range good {
-		moments[name] = make(chan struct{}, 2*len(suspects)+2)
-		callers.Go(func() { s.serve(h, name, config, moments[name]) })
+		m := make(chan struct{}, 2*len(suspects)+2)
+		callers.Go(func() { s.serve(h, name, config, m) })
+		moments = append(moments, m)
 	}
 	call := func() {
 		for _, m := range moments {
