@@ -125,7 +125,7 @@ func (s *Repository) ResumeWith(ctx context.Context, id string, n Needs, from *H
 	var run *core.Run
 	var epoch int
 	err := s.store.Update(ctx, func(tx core.Tx) (err error) {
-		if run, epoch, err = s.resume(ctx, tx, id, from); err != nil {
+		if run, epoch, err = s.resume(ctx, tx, id, n, from); err != nil {
 			return err
 		}
 		return s.putHeld(ctx, tx, id, epoch, n)
@@ -138,10 +138,10 @@ func (s *Repository) ResumeWith(ctx context.Context, id string, n Needs, from *H
 	return run, nil
 }
 
-func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, from *Held) (*core.Run, int, error) {
+func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, n Needs, from *Held) (*core.Run, int, error) {
 	record, err := readRecord(tx, id)
 	if err == nil {
-		err = s.free(tx, record, from)
+		err = s.free(tx, record, n, from)
 	}
 	if err != nil {
 		return nil, 0, err
