@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
@@ -124,7 +125,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
+		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
 	}, nil
 }
 
@@ -170,11 +171,13 @@ func notLocal() error {
 		WithHint("use the tools of that store: pg_basebackup or pg_dump for PostgreSQL")
 }
 
-// Ready opens the store, unless it is open.
+// Ready opens the store, unless it is open, and reads the policies that it has for all hosts.
+// The error says why this host can't work.
 func (h *Host) Ready(ctx context.Context) error {
 	if local, ok := h.Store.(*store.OnDemand); ok {
-		_, err := local.Open(ctx)
-		return err
+		if _, err := local.Open(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return h.Policies.ready(ctx)
 }
