@@ -33,8 +33,8 @@ type Policies struct {
 
 	// shared are the policies of the store; nil if the folder has them.
 	shared *sharedPolicies
-	host *Host
-	log  *decisions.Log
+	host   *Host
+	log    *decisions.Log
 	// opened is closed once the store is open.
 	opened <-chan struct{}
 	// governed is whether a file of the folder ever decided, rather than a default.

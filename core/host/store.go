@@ -170,14 +170,3 @@ func notLocal() error {
 	return sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
 		WithHint("use the tools of that store: pg_basebackup or pg_dump for PostgreSQL")
 }
-
-// Ready opens the store, unless it is open, and reads the policies that it has for all hosts.
-// The error says why this host can't work.
-func (h *Host) Ready(ctx context.Context) error {
-	if local, ok := h.Store.(*store.OnDemand); ok {
-		if _, err := local.Open(ctx); err != nil {
-			return err
-		}
-	}
-	return h.Policies.ready(ctx)
-}

@@ -78,10 +78,10 @@ var fixtures = map[string]func(*World) any{
 	"plugin_logs":    func(*World) any { return &operation.PluginLogs{Name: "reflectory/none"} },
 	"policy_list":    func(*World) any { return &operation.PolicyList{} },
 	// The policies of one host are those of a folder.
-	"policy_push":    func(w *World) any { return &operation.PolicyPush{Files: w.Replay().Files} },
-	"policy_replay":  func(w *World) any { return w.Replay() },
-	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
-	"discover":       func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
+	"policy_push":   func(w *World) any { return &operation.PolicyPush{Files: w.Replay().Files} },
+	"policy_replay": func(w *World) any { return w.Replay() },
+	"memory_sweep":  func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
+	"discover":      func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
 	"dream_dates": func(*World) any {
 		return &operation.DreamDates{Text: "we met yesterday", At: "2026-04-15T12:00:00Z"}
 	},
