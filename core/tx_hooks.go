@@ -6,14 +6,17 @@ import "context"
 // refused. A transaction may run several times: the calls of one run are dropped when the
 // next begins, so that each is made once. The zero value is ready. It is for one
 // goroutine.
-type TxHooks struct{ waiting []func() }
+type TxHooks struct {
+	waiting []func()
+	reader  Reader
+}
 
 type txHooksKey struct{}
 
 // Begin begins a run of the transaction, and returns the context in which [AfterTx]
-// waits for its end.
-func (h *TxHooks) Begin(ctx context.Context) context.Context {
-	h.waiting = nil
+// waits for its end, and [TxReader] is r.
+func (h *TxHooks) Begin(ctx context.Context, r Reader) context.Context {
+	h.waiting, h.reader = nil, r
 	return context.WithValue(ctx, txHooksKey{}, h)
 }
 
@@ -34,4 +37,13 @@ func AfterTx(ctx context.Context, do func()) {
 		return
 	}
 	do()
+}
+
+// TxReader is what the transaction of ctx reads with, for a part that is called in it
+// without being given it, such as policies; nil if ctx has no transaction.
+func TxReader(ctx context.Context) Reader {
+	if h, ok := ctx.Value(txHooksKey{}).(*TxHooks); ok {
+		return h.reader
+	}
+	return nil
 }

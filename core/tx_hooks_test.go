@@ -17,7 +17,7 @@ func TestTxHooksRunOnceForTheLastRun(t *testing.T) {
 	var hooks core.TxHooks
 	hooks.Run()
 	for _, run := range []string{"first", "last"} {
-		ctx := hooks.Begin(t.Context())
+		ctx := hooks.Begin(t.Context(), nil)
 		note(ctx, run)
 		note(ctx, run+" again")
 	}

@@ -13,6 +13,10 @@ import (
 type Options struct {
 	// Set decides at first. nil means the defaults.
 	Set *Set
+	// Source returns the set that decides: within a transaction, the one that the
+	// transaction reads, see [core.TxReader]. If it fails, the decision is the point's safe
+	// outcome. nil means the set that was given or replaced last.
+	Source func(context.Context) (*Set, error)
 	// Log is called with each decision that is to be recorded, in the goroutine that
 	// decides; for a decision in a transaction, after the transaction's end, see
 	// [core.AfterTx]. nil records nothing.
@@ -36,6 +40,7 @@ type Options struct {
 type Policies struct {
 	points  *Points
 	current atomic.Pointer[Set]
+	source  func(context.Context) (*Set, error)
 	log     *sampler
 	decided func(core.Point, string)
 	clock   core.Clock
@@ -43,7 +48,7 @@ type Policies struct {
 
 // New returns policies that decide with a set.
 func New(points *Points, o Options) *Policies {
-	p := &Policies{points: points, decided: o.Decided, clock: o.Clock}
+	p := &Policies{points: points, source: o.Source, decided: o.Decided, clock: o.Clock}
 	if p.clock == nil {
 		p.clock = core.SystemClock{}
 	}
@@ -57,8 +62,21 @@ func New(points *Points, o Options) *Policies {
 	return p
 }
 
-// Set returns the set in force.
+// Set returns the set in force outside transactions: the one that was given or replaced last.
 func (p *Policies) Set() *Set { return p.current.Load() }
+
+// deciding is the set that decides now. If its source fails, it is one that can still say
+// what a record must leave out.
+func (p *Policies) deciding(ctx context.Context) (*Set, error) {
+	if p.source == nil {
+		return p.current.Load(), nil
+	}
+	set, err := p.source(ctx)
+	if err != nil {
+		return p.current.Load(), err
+	}
+	return set, nil
+}
 
 // Replace puts another set in force. Decisions in progress use the old one.
 func (p *Policies) Replace(set *Set) { p.current.Store(set) }
@@ -116,12 +134,18 @@ type worded interface{ Word() string }
 
 // decide decides at a point with Go types.
 func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, core.Decision) {
-	set, inputs := p.current.Load(), named{at.env, &bound[I]{in, at.gets}}
+	inputs := named{at.env, &bound[I]{in, at.gets}}
+	set, err := p.deciding(ctx)
 	var began time.Time
 	if p.log != nil {
 		began = p.clock.Now()
 	}
-	made := set.decide(ctx, &at.definition, namespace, inputs)
+	var made decided
+	if err == nil {
+		made = set.decide(ctx, &at.definition, namespace, inputs)
+	} else {
+		made = at.undecided(namespace, inputs, err)
+	}
 	if p.log != nil {
 		ended := p.clock.Now()
 		made.Latency = ended.Sub(began)
@@ -132,6 +156,14 @@ func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], 
 		p.decided(made.Point, wordOf(out, made.Failure))
 	}
 	return out, made.Decision
+}
+
+// undecided is the decision where no set of policies can be had.
+func (d *definition) undecided(namespace string, in named, err error) decided {
+	base := d.base()
+	return decided{policy: base, fields: d.safe(in), Decision: core.Decision{
+		Point: d.name, Namespace: namespace, File: base.File(), Digest: base.Digest(), Failure: core.NewErrorInfo(err),
+	}}
 }
 
 // decided is a decision with the outcome's fields.

@@ -538,6 +538,12 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return args{"plugin", "logs", in.Name}.num("lines", in.Lines)
 	}),
 	"policy_list": on(func(*operationtest.World, *operation.PolicyList) args { return args{"policy", "list"} }),
+	"policy_push": on(func(w *operationtest.World, in *operation.PolicyPush) args {
+		for name, text := range in.Files {
+			w.File("candidate/"+name, text)
+		}
+		return args{"policy", "push", "candidate"}
+	}),
 	"policy_replay": on(func(w *operationtest.World, in *operation.PolicyReplay) args {
 		for name, text := range in.Files {
 			w.File("candidate/"+name, text)

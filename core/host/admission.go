@@ -15,6 +15,11 @@ import (
 // admit asks the admission policy before a scope's calls reach a plugin's instances.
 func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installed) error {
 	return func(ctx context.Context, installed plugin.Installed) error {
+		if p.shared != nil { // the store has the policy
+			if err := p.host.Ready(ctx); err != nil {
+				return err
+			}
+		}
 		answer := p.Admission(ctx, admissionInput(set, installed, plugin.ScopeOf(ctx).Namespace))
 		if answer.Allow {
 			return nil

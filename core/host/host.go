@@ -49,6 +49,9 @@ type Config struct {
 	// the data folder. Then calls with an idempotency key, or jobs, that an earlier Host
 	// began are known to be left over from it. See idempotency.Keys and job.Options.
 	Sole bool
+	// Shared says that other Hosts may work on Store, as is always the case for a database
+	// that the settings name. Policies then come from it, and not from a folder.
+	Shared bool
 	// Version is the program's version, which status reports. Default "", unknown.
 	Version string
 	// IDs makes ids. Default core.SystemIDs.

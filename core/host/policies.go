@@ -19,19 +19,22 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Policies decide while a host works: from the files of the policy folder, whose changes
-// they follow, and with a log in the store. A folder with any problem at the start is
-// refused, because nobody should mistake the defaults for the operator's own rules; if
-// problems appear later, the earlier policies stay in force.
+// Policies decide while a host works, with a log in the store. They come from the files of
+// the policy folder, whose changes they follow, or, where hosts share a store, from what was
+// pushed to it. A folder with any problem at the start is refused, because nobody should
+// mistake the defaults for the operator's own rules; if problems appear later, the earlier
+// policies stay in force.
 type Policies struct {
 	*policy.Policies
 	// Points are the policy points with their inputs and outputs.
 	Points *policy.Points
-	// Dir is the folder; "" if there are only the defaults.
+	// Dir is the folder; "" if there are only the defaults, or the store has the policies.
 	Dir string
 
-	host *Host
-	log  *decisions.Log
+	// shared are the policies of the store; nil if the folder has them.
+	shared *sharedPolicies
+	host   *Host
+	log    *decisions.Log
 	// opened is closed once the store is open.
 	opened <-chan struct{}
 	// governed is whether a file of the folder ever decided, rather than a default.
@@ -50,20 +53,36 @@ func (h *Host) sampleFrom() uint64 {
 
 // openPolicies loads the policy folder, and follows it until Close.
 func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
-	points := policy.NewPoints()
-	set, dir, err := LoadPolicyDir(points, h.config.Settings.PolicyDir)
-	if err != nil {
-		return nil, err
+	p := &Policies{Points: policy.NewPoints(), host: h, opened: opened, followed: make(chan struct{})}
+	o := policy.Options{Clock: h.config.Clock, Log: p.record, Decided: h.config.Observe.Decided, SampleFrom: h.sampleFrom()}
+	if h.config.Shared || h.config.Settings.Shared() {
+		p.shared = &sharedPolicies{
+			points: p.Points, store: h.Store, feed: h.Feed, opened: opened, warn: h.warn, newest: compiledSet{Set: p.Points.Defaults()},
+		}
+		o.Source = p.shared.current
+		p.warnOfFolder()
+	} else {
+		var err error
+		if o.Set, p.Dir, err = LoadPolicyDir(p.Points, h.config.Settings.PolicyDir); err != nil {
+			return nil, err
+		}
 	}
-	p := &Policies{
-		Points: points, Dir: dir, host: h, opened: opened, followed: make(chan struct{}),
-		log: decisions.NewLog(decisions.Options{IDs: h.config.IDs, Writer: h.Journal, Ready: opened}),
+	p.log = decisions.NewLog(decisions.Options{IDs: h.config.IDs, Writer: h.Journal, Ready: opened})
+	p.Policies = policy.New(p.Points, o)
+	if p.shared != nil {
+		p.shared.replace = p.Replace
 	}
-	p.Policies = policy.New(points, policy.Options{Set: set, Clock: h.config.Clock, Log: p.record, Decided: h.config.Observe.Decided, SampleFrom: h.sampleFrom()})
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go p.follow(ctx)
 	return p, nil
+}
+
+// warnOfFolder says that a folder which the settings name decides nothing here.
+func (p *Policies) warnOfFolder() {
+	if setting := p.host.config.Settings.PolicyDir; !setting.IsDefault() {
+		p.host.warnf("the policies of %s (%s) decide nothing: hosts that share a store decide with what was pushed to it", setting.Value, setting.Origin)
+	}
 }
 
 // LoadPolicyDir loads the policy folder of a setting, and returns its name. The default
@@ -104,6 +123,10 @@ func PolicyFolder(dir string) (fs.FS, error) {
 
 func (p *Policies) follow(ctx context.Context) {
 	defer close(p.followed)
+	if p.shared != nil {
+		p.shared.follow(ctx)
+		return
+	}
 	if p.Dir == "" {
 		return
 	}

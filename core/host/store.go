@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
@@ -133,7 +134,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
+		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
 	}, nil
 }
 
@@ -177,13 +178,4 @@ func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
 func notLocal() error {
 	return sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
 		WithHint("use the tools of that store: pg_basebackup or pg_dump for PostgreSQL")
-}
-
-// Ready opens the store, unless it is open.
-func (h *Host) Ready(ctx context.Context) error {
-	if local, ok := h.Store.(*store.OnDemand); ok {
-		_, err := local.Open(ctx)
-		return err
-	}
-	return nil
 }

@@ -65,6 +65,22 @@ type PolicyReloadRefused struct {
 	First    string `json:"first,omitempty"`
 }
 
+// PoliciesPushed says that a set of policies was stored for all hosts of the store, and
+// decides from this commit on.
+type PoliciesPushed struct {
+	// Epoch counts the pushes from 1.
+	Epoch uint64 `json:"epoch"`
+	// Digest is the digest of the set, and Previous the digest of the previous one, "" for
+	// the defaults.
+	Digest   string `json:"digest"`
+	Previous string `json:"previous,omitempty"`
+	// Files is how many policies the set has.
+	Files int `json:"files"`
+	// Record is the digest of the stored set.
+	Record string `json:"record"`
+}
+
+func (PoliciesPushed) eventType() string      { return "agent.policy.pushed" }
 func (PolicyDecided) eventType() string       { return "agent.policy.decision" }
 func (DecisionsSkipped) eventType() string    { return "agent.policy.decisions_skipped" }
 func (PolicyReloaded) eventType() string      { return "agent.policy.reloaded" }
@@ -72,5 +88,5 @@ func (PolicyReloadRefused) eventType() string { return "agent.policy.reload_refu
 
 // policyEvents has one event of each type above, for the catalogue.
 func policyEvents() []Event {
-	return []Event{PolicyDecided{}, DecisionsSkipped{}, PolicyReloaded{}, PolicyReloadRefused{}}
+	return []Event{PolicyDecided{}, DecisionsSkipped{}, PolicyReloaded{}, PolicyReloadRefused{}, PoliciesPushed{}}
 }

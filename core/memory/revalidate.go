@@ -100,7 +100,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 // ask lets the gate decide without writing anything.
 func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
 	err = m.records.View(ctx, func(reader core.Reader) error {
-		c, d, err = m.decide(unrecorded(ctx), reader, id, r)
+		c, d, err = m.decide(unrecorded(ctx, reader), reader, id, r)
 		return err
 	})
 	return c, d, err
@@ -212,7 +212,7 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
 	case core.NextRetain:
 		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
-		score, err := m.turns.Score(unrecorded(ctx), c.Governance, c.Turn, &after)
+		score, err := m.turns.Score(unrecorded(ctx, core.TxReader(ctx)), c.Governance, c.Turn, &after)
 		if err != nil {
 			return nil, err
 		}

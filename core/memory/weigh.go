@@ -25,7 +25,7 @@ func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d
 		if err != nil {
 			return err
 		}
-		d, err = m.options.Gate.Decide(unrecorded(ctx), reader, c)
+		d, err = m.options.Gate.Decide(unrecorded(ctx, reader), reader, c)
 		return err
 	})
 	return d, sdk.Wrap("weigh memory "+bounds.Shorten(id), err)
@@ -55,4 +55,6 @@ func gateMissing() error {
 
 // unrecorded is a context for asking policies whose decisions have no consequences, and
 // so aren't recorded.
-func unrecorded(ctx context.Context) context.Context { return new(core.TxHooks).Begin(ctx) }
+func unrecorded(ctx context.Context, r core.Reader) context.Context {
+	return new(core.TxHooks).Begin(ctx, r)
+}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 
@@ -13,67 +14,161 @@ import (
 const Format = 2
 
 const (
-	metaPrefix = "meta/"
-	formatKey  = metaPrefix + "format"
+	metaPrefix   = "meta/"
+	formatKey    = metaPrefix + "format"
+	migrationKey = metaPrefix + "migration"
 )
 
-// migration converts a store from one format to the next, in one transaction that also
-// writes the new version.
-type migration func(core.Tx) error
+// Formats are the formats of stores that a program knows.
+type Formats struct {
+	// Newest is the one that it writes.
+	Newest int
+	// Steps convert a store from format n to n+1 at index n-1.
+	Steps []Step
+}
 
-// migrations returns the step from format n to n+1 at index n-1.
-func migrations() []migration { return []migration{toFormat2} }
+// Step converts a store from one format to the next, in one of two ways.
+type Step struct {
+	// Whole converts it in one transaction, for formats that only stores of one process had.
+	Whole func(core.Tx) error
+	// Part converts the next keys, at most [PartKeys], from a position on, and returns the
+	// position after them; "" is the first position, and as a result the end. Positions are
+	// the step's own, such as keys.
+	Part func(tx core.Tx, from string) (next string, err error)
+}
+
+// PartKeys is how many keys one transaction of a migration converts: few enough that it is
+// short, and fits where a database limits its locks.
+const PartKeys = 1000
+
+// Known are the formats that this program knows.
+func Known() *Formats { return &Formats{Newest: Format, Steps: []Step{{Whole: toFormat2}}} }
 
 // Prepare makes a store ready for this program, and must have succeeded before
 // anything else uses it: an empty store is stamped with the format, one of an
 // older format is migrated, and one of a newer format is refused with
 // sdk.Incompatible, reason "store_format_newer".
-func Prepare(ctx context.Context, s core.Store) error {
-	return prepare(ctx, s, Format, migrations())
-}
+func Prepare(ctx context.Context, s core.Store) error { return Known().Prepare(ctx, s) }
 
-func prepare(ctx context.Context, s core.Store, format int, steps []migration) error {
+// Prepare makes a store ready for a program that knows these formats. Several may do so at
+// once, or one after the other has crashed: a step is taken once, since its transaction
+// checks what was done before.
+func (f *Formats) Prepare(ctx context.Context, s core.Store) error {
 	for {
 		var at int
+		var under *migration
 		err := s.View(ctx, func(r core.Reader) (err error) {
-			at, err = readFormat(r)
+			if at, err = readFormat(r); err == nil {
+				under, err = readMigration(r)
+			}
 			return err
 		})
-		if err != nil {
-			return sdk.Wrap("check the store's format", err)
-		}
 		switch {
-		case at == format:
+		case err != nil:
+			return sdk.Wrap("check the store's format", err)
+		case at > f.Newest:
+			return f.newer(at)
+		case under != nil:
+			err = f.migratePart(ctx, s, *under)
+		case at == f.Newest:
 			return nil
-		case at > format:
-			return sdk.Errorf(sdk.Incompatible, "store_format_newer", "the store has format %d, this program knows formats up to %d", at, format).
-				WithHint("use a newer reflectory, or another data folder").
-				WithDetail("store_format", at).WithDetail("program_format", format)
+		default:
+			err = f.migrate(ctx, s, at)
 		}
-		if err := migrate(ctx, s, at, format, steps); err != nil {
-			return err
+		if err != nil {
+			return sdk.Wrap("migrate the store from format "+strconv.Itoa(at), err)
 		}
 	}
 }
 
-// migrate runs one step from the format at; 0 is an empty store.
-func migrate(ctx context.Context, s core.Store, at, format int, steps []migration) error {
+// Check refuses a store of another format than this program writes. Each transaction that
+// writes to a store which several hosts share ends with it, so that a host of an older
+// program writes nothing after a migration: reason "store_format_newer".
+func (f *Formats) Check(r core.Reader) error {
+	at, err := readFormat(r)
+	switch {
+	case err != nil || at == f.Newest:
+		return err
+	case at > f.Newest:
+		return f.newer(at)
+	}
+	return sdk.Errorf(sdk.Incompatible, "store_format_older", "the store has format %d by now, this program writes format %d", at, f.Newest).
+		WithHint("restart the program: the store was replaced by an earlier one")
+}
+
+func (f *Formats) newer(at int) error {
+	return sdk.Errorf(sdk.Incompatible, "store_format_newer", "the store has format %d, this program knows formats up to %d", at, f.Newest).
+		WithHint("use a newer reflectory, or another store").
+		WithDetail("store_format", at).WithDetail("program_format", f.Newest)
+}
+
+// migrate begins the step from the format at; 0 is an empty store. From its commit on, no
+// host of an older program writes.
+func (f *Formats) migrate(ctx context.Context, s core.Store, at int) error {
 	next := at + 1
 	if at == 0 {
-		next = format
+		next = f.Newest
 	}
-	err := s.Update(ctx, func(tx core.Tx) error {
+	return s.Update(ctx, func(tx core.Tx) error {
 		if now, err := readFormat(tx); err != nil || now != at {
 			return err // another caller was faster
 		}
 		if at > 0 {
-			if err := steps[at-1](tx); err != nil {
+			begin := func(tx core.Tx) error { return migration{To: next}.put(tx) }
+			if whole := f.Steps[at-1].Whole; whole != nil {
+				begin = whole
+			}
+			if err := begin(tx); err != nil {
 				return err
 			}
 		}
 		return tx.Put([]byte(formatKey), strconv.AppendInt(nil, int64(next), 10))
 	})
-	return sdk.Wrap("migrate the store from format "+strconv.Itoa(at)+" to "+strconv.Itoa(next), err)
+}
+
+// migration is how far a step in parts has come.
+type migration struct {
+	// To is the format that the store gets, and From the position of the next part.
+	To   int    `json:"to"`
+	From []byte `json:"from,omitempty"`
+}
+
+func (m migration) put(tx core.Tx) error {
+	return tx.Put([]byte(migrationKey), core.MustJSON(m))
+}
+
+// readMigration returns the step that is under way; nil if none is.
+func readMigration(r core.Reader) (*migration, error) {
+	value, found, err := r.Get([]byte(migrationKey))
+	if err != nil || !found {
+		return nil, err
+	}
+	var m migration
+	if err := core.DecodeStrict(value, &m); err != nil || m.To < 2 {
+		return nil, unknownFormat("its marker %s is %.20q", migrationKey, value)
+	}
+	return &m, nil
+}
+
+// migratePart does the next part of a step, unless another caller did.
+func (f *Formats) migratePart(ctx context.Context, s core.Store, m migration) error {
+	if m.To > f.Newest || f.Steps[m.To-2].Part == nil {
+		return unknownFormat("its marker %s says that format %d isn't complete", migrationKey, m.To)
+	}
+	return s.Update(ctx, func(tx core.Tx) error {
+		now, err := readMigration(tx)
+		if err != nil || now == nil || now.To != m.To || !bytes.Equal(now.From, m.From) {
+			return err // another caller was faster
+		}
+		next, err := f.Steps[m.To-2].Part(tx, string(m.From))
+		if err != nil {
+			return err
+		}
+		if next == "" {
+			return tx.Delete([]byte(migrationKey))
+		}
+		return migration{To: m.To, From: []byte(next)}.put(tx)
+	})
 }
 
 // readFormat returns the store's format, or 0 if the store is empty.

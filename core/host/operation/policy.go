@@ -19,8 +19,12 @@ func policies() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "policy_list", Method: "GET", Path: "/v1/policies", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
-			Doc: "List the policies of the folder that decide now.",
+			Doc: "List the policies that decide now.",
 		}, everywhere[PolicyList], policyList),
+		define(Operation{
+			Name: host.PushOperation, Method: "PUT", Path: "/v1/policies", Scope: core.ScopePolicy, Idempotent: true,
+			Doc: "Put a set of policies in force for all hosts that share the store.",
+		}, everywhere[PolicyPush], policyPush),
 		define(Operation{
 			Name: "policy_replay", Method: "POST", Path: "/v1/policies/replay", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
 			Doc: "Decide recorded decisions again under candidate policies, and show what would change.",
@@ -33,18 +37,20 @@ func everywhere[In any](context.Context, *Call, *In) (place, error) {
 	return place{namespaces: []string{"**"}}, nil
 }
 
-// PolicyList asks for the policies of the folder.
+// PolicyList asks for the policies that decide.
 type PolicyList struct{}
 
-// Policies are the policies of the folder that are in force, sorted by file. If there is
-// none, the built-in defaults decide.
+// Policies are the policies that are in force, of the folder or as they were pushed to a
+// shared store, sorted by file. If there is none, the built-in defaults decide.
 type Policies struct {
-	// Digest is the digest of the folder's files.
+	// Digest is the digest of their files.
 	Digest string `json:"digest"`
+	// Epoch counts the sets that were pushed; 0 if none was, or the policies are a folder's.
+	Epoch uint64 `json:"epoch,omitempty"`
 	Page[Policy]
 }
 
-// Policy is a policy of the folder.
+// Policy is a policy that is in force.
 type Policy struct {
 	File      string     `json:"file"`
 	Point     core.Point `json:"point"`
@@ -69,7 +75,19 @@ func policyList(_ context.Context, c *Call, _ *PolicyList) (*Policies, error) {
 	for _, p := range set.Files() {
 		list = append(list, PolicyOf(p))
 	}
-	return &Policies{Digest: set.Digest(), Page: *allOf(list)}, nil
+	active, _ := c.Host.Policies.Active()
+	return &Policies{Digest: set.Digest(), Epoch: active.Epoch, Page: *allOf(list)}, nil
+}
+
+// PolicyPush has a set of policies.
+type PolicyPush struct {
+	// Files are the texts of its policies, and of their cases, by names such as
+	// gate/strict.yaml.
+	Files map[string]string `json:"files"`
+}
+
+func policyPush(ctx context.Context, c *Call, in *PolicyPush) (*host.Pushed, error) {
+	return c.Host.Policies.Push(ctx, in.Files)
 }
 
 // PolicyReplay has candidate policies, and selects the decisions to replay.

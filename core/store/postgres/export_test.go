@@ -1,6 +1,16 @@
 package postgres
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/store"
+)
+
+// OpenWith is [Open] for a program that knows other formats.
+func OpenWith(ctx context.Context, o Options, formats *store.Formats) (*Store, error) {
+	return open(ctx, o, formats)
+}
 
 // CommitSerializable has a store commit in SERIALIZABLE transactions, without locks.
 func (s *Store) CommitSerializable() {

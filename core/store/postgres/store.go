@@ -39,6 +39,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Store implements [core.Store] in a PostgreSQL database. It is safe for concurrent use.
@@ -51,6 +52,11 @@ type Store struct {
 	cache                *cache
 	fresh                *FreshIDs
 	committer            *committer
+
+	// formats are those that the program knows, and newer is why this host writes nothing
+	// any more: another host has migrated the store to a newer one.
+	formats *store.Formats
+	newer   atomic.Pointer[error]
 
 	commits, conflicts atomic.Uint64
 	// statements are the two of a commit; the second writes. A test has others.
@@ -70,7 +76,9 @@ var _ store.Closable = (*Store)(nil)
 // the database, or one of its settings, can't keep what it acknowledges, with sdk.Denied if
 // it refuses the login, and with sdk.Unavailable, reason "store_unreachable", if it can't be
 // reached for [Options.Wait].
-func Open(ctx context.Context, o Options) (*Store, error) {
+func Open(ctx context.Context, o Options) (*Store, error) { return open(ctx, o, store.Known()) }
+
+func open(ctx context.Context, o Options, formats *store.Formats) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -83,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		options: o, pool: newPool(config),
 		views: make(slots, o.Connections), reads: make(slots, maxReads), writes: make(slots, maxWrites),
 		cache: newCache(o.CacheBytes), fresh: o.Fresh,
-		statements: commitStatements,
+		statements: commitStatements, formats: formats,
 	}
 	if s.server, err = s.prepare(ctx); err != nil {
 		s.pool.close()
@@ -93,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	sweeping, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.users.Go(func() { s.sweep(sweeping) })
-	if err := store.Prepare(ctx, s); err != nil {
+	if err := formats.Prepare(ctx, unprepared{s}); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -106,13 +114,44 @@ const (
 	maxWrites = 2
 )
 
-// Update implements [core.Store].
+// Update implements [core.Store]. Once the store has a newer format than this program knows,
+// it writes nothing more: sdk.Incompatible, reason "store_format_newer". That is checked with
+// the commit, and costs no round trip.
 func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if err := s.Newer(); err != nil {
+		return err
+	}
+	err := unprepared{s}.Update(ctx, func(t core.Tx) error {
+		if err := fn(t); err != nil || !t.(*tx).wrote() {
+			return err
+		}
+		return s.formats.Check(t)
+	})
+	if sdk.ReasonOf(err) == "store_format_newer" {
+		s.newer.Store(&err)
+	}
+	return err
+}
+
+// Newer is why this host writes nothing any more, because the store has a newer format;
+// nil if it does.
+func (s *Store) Newer() error {
+	if err := s.newer.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// unprepared is a store whose format isn't checked.
+type unprepared struct{ *Store }
+
+// Update implements [core.Store].
+func (s unprepared) Update(ctx context.Context, fn func(core.Tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.users.Done()
-	return s.committer.update(ctx, s, fn)
+	return s.committer.update(ctx, s.Store, fn)
 }
 
 // Close waits for the running transactions, and closes the connections. It is idempotent.

@@ -42,6 +42,9 @@ func (t *tx) run(fn func(core.Tx) error) (panicked any, err error) {
 	return nil, fn(t)
 }
 
+// wrote reports whether it has something to commit.
+func (t *tx) wrote() bool { return len(t.writes) > 0 }
+
 // Get implements [core.Reader].
 func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	if t.ended.Load() {

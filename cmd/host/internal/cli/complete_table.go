@@ -63,6 +63,7 @@ var argumentOffers = map[string][]offer{
 	"policy check":        {folder},
 	"policy test":         {folder},
 	"policy diff":         {folder, folder},
+	"policy push":         {folder},
 	"policy replay":       {folder},
 	"workflow describe":   {workflowBlocks},
 	"policy describe":     {policyPoints},

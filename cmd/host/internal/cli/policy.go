@@ -21,20 +21,32 @@ func policyCommand(a *App) *cobra.Command {
 		Use: "policy", Short: "Check, test and compare policies, and show how they decide",
 		Long: `Check, test and compare policies, and show how they decide. A policy folder holds
 <point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. Where no
-file decides, the built-in default does: policy describe POINT prints it.`,
+file decides, the built-in default does: policy describe POINT prints it. Hosts that
+share a database decide with the set that policy push put there, and with no folder.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(
-		policyListCommand(a), policyCheckCommand(a.out), policyTestCommand(a.out), policyExplainCommand(a), policyEvalCommand(a),
+		policyListCommand(a), policyCheckCommand(a.out), policyTestCommand(a.out), policyPushCommand(a), policyExplainCommand(a), policyEvalCommand(a),
 		policyDiffCommand(a.out), policyReplayCommand(a), policyDescribeCommand(a.out),
 	)
 	return c
 }
 
-// currentPolicies loads the folder that a flag names, else the configured folder.
-func currentPolicies(a *App, points *policy.Points, dir string) (*policy.Set, error) {
+// currentPolicies loads the folder that a flag names, else what decides: the set in the
+// database that is the store, or the configured folder.
+func currentPolicies(ctx context.Context, a *App, points *policy.Points, dir string) (*policy.Set, error) {
 	if dir != "" {
 		return host.LoadPolicies(points, dir)
+	}
+	if a.config.Shared() && !a.remote() {
+		h, err := a.openHost(ctx)
+		if err == nil {
+			err = h.Ready(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return h.Policies.Set(), nil
 	}
 	set, _, err := host.LoadPolicyDir(points, a.config.PolicyDir)
 	return set, err
@@ -98,9 +110,10 @@ func printChecked(out *output, checked policyChecked) error {
 
 func policyListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the policies of the folder that are in force",
-		Long: `List the policies of the folder that are in force, by file. Where there is none, the
-built-in defaults decide; see reflectory policy explain.`,
+		Use: "list", Short: "List the policies that are in force",
+		Long: `List the policies that are in force, by file: those of the folder, or, where hosts
+share a database, those that were pushed to it. Where there is none, the built-in
+defaults decide; see reflectory policy explain.`,
 		Example: "  reflectory policy list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -112,12 +125,50 @@ built-in defaults decide; see reflectory policy explain.`,
 				return a.out.printJSON(found)
 			}
 			if len(found.Items) == 0 {
-				a.out.term.Line("there is no policy in the folder: the built-in defaults decide")
+				a.out.term.Line("there is no policy: the built-in defaults decide")
 				return nil
 			}
 			return printPolicies(a.out, found.Items)
 		},
 	}
+}
+
+func policyPushCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "push DIR", Short: "Put a policy folder in force for all hosts that share a database",
+		Long: `Check a policy folder, store it in the database that hosts share (--store), and put it
+in force for all of them at once: whatever is committed after the push was decided with
+it, or with a later one. A folder that is in force already changes nothing. A folder
+under which you couldn't push another is refused.`,
+		Example: "  reflectory policy push examples/policy-folder/policies --store postgres://app@db.example.org/reflectory",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return policyPush(c.Context(), a, args[0]) },
+	}
+}
+
+func policyPush(ctx context.Context, a *App, dir string) error {
+	points := policy.NewPoints()
+	if _, err := host.LoadPolicies(points, dir); err != nil {
+		return err
+	}
+	folder, err := host.PolicyFolder(dir)
+	if err != nil {
+		return err
+	}
+	files, err := points.Files(folder)
+	if err != nil {
+		return err
+	}
+	pushed, err := do[host.Pushed](ctx, a, host.PushOperation, &operation.PolicyPush{Files: files})
+	if err != nil || a.out.json {
+		return a.jsonOr(pushed, err)
+	}
+	if pushed.Unchanged {
+		fmt.Fprintf(a.out.Stdout, "these policies decide already: epoch %d, %s\n", pushed.Epoch, pushed.Digest)
+		return nil
+	}
+	fmt.Fprintf(a.out.Stdout, "%d policies decide from now on: epoch %d, %s\n", pushed.Files, pushed.Epoch, pushed.Digest)
+	return nil
 }
 
 func printPolicies(out *output, list []operation.Policy) error {

@@ -231,12 +231,19 @@ func (a *API) handle(op string, do func(http.ResponseWriter, *request)) http.Han
 // healthy says only that the process answers.
 func (a *API) healthy(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// isReady says whether requests are taken: the store is open, and nobody stops or drains the
-// server.
+// isReady says whether requests are taken: the store is open, nobody stops or drains the
+// server, and the host can work. Anybody may ask, and is told no more than a reason's name.
 func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
-	if !a.ready.Load() || a.config.Host.Draining() {
+	notReady := func(text string) {
 		w.Header().Set("Retry-After", "1")
-		plain(w, http.StatusServiceUnavailable, "not ready\n")
+		plain(w, http.StatusServiceUnavailable, text)
+	}
+	if !a.ready.Load() || a.config.Host.Draining() {
+		notReady("not ready\n")
+		return
+	}
+	if err := a.config.Host.Unready(); err != nil {
+		notReady("not ready: " + sdk.ReasonOf(err) + "\n")
 		return
 	}
 	plain(w, http.StatusOK, "ready\n")

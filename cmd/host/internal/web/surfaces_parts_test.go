@@ -17,18 +17,18 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// parts are the pages of housekeeping, snapshots, plugins and the journal, on a site that has
+// tended are the pages of housekeeping, snapshots, plugins and the journal, on a site that has
 // some of each.
-type parts struct {
+type tended struct {
 	plan, pass string
 	turns      []string
 }
 
-func (s *site) parts() parts {
+func (s *site) tended() tended {
 	s.T.Helper()
 	s.install("acme/house-style", "1.2.0", "[log, cache]")
 	s.install("acme/"+strings.Repeat("long", 15), "0.0.1", "[]")
-	p := parts{plan: s.housekeep()}
+	p := tended{plan: s.housekeep()}
 	pass, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)
 	p.pass = pass.ID
@@ -40,7 +40,7 @@ func (s *site) parts() parts {
 }
 
 // paths are the addresses of those pages.
-func (p parts) paths() []string {
+func (p tended) paths() []string {
 	here := operationtest.Here
 	return []string{
 		"/dream?namespace=" + here, "/dream/" + p.plan, "/dream/" + p.pass, "/dream/" + p.pass + "/undo", "/dream/conflicts?namespace=" + here, "/dream",
@@ -53,7 +53,7 @@ func (p parts) paths() []string {
 // journal.
 func TestBrowser_PagesOfParts(t *testing.T) {
 	b := browse(t)
-	b.pass(b.parts().paths())
+	b.pass(b.tended().paths())
 }
 
 // TestBrowser_KeysOfParts: by keyboard alone, and without a script, somebody takes a step of a
@@ -61,7 +61,7 @@ func TestBrowser_PagesOfParts(t *testing.T) {
 func TestBrowser_KeysOfParts(t *testing.T) {
 	for _, script := range []bool{true, false} {
 		b := browse(t)
-		p := b.parts()
+		p := b.tended()
 		b.look(screen{1440, "light", script})
 		b.open("/dream/" + p.pass)
 		b.tabTo("Take back step 2")
@@ -90,7 +90,7 @@ func TestBrowser_KeysOfParts(t *testing.T) {
 func TestScreenshotsOfParts(t *testing.T) {
 	folder := cmp.Or(os.Getenv("REFLECTORY_SCREENSHOTS"), t.TempDir())
 	b := browse(t)
-	p := b.parts()
+	p := b.tended()
 	for _, shot := range []struct {
 		name, path string
 		screen

@@ -168,10 +168,12 @@ func hostFixtures() fixtures {
 		"decision_get":         func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
 		"decision_list":        func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
 		"policy_list":          func(*World) any { return &operation.PolicyList{} },
-		"policy_replay":        func(w *World) any { return w.Replay() },
-		"plugin_get":           func(*World) any { return &operation.PluginGet{Name: "reflectory/none"} }, // none is installed
-		"plugin_list":          func(*World) any { return &operation.PluginList{} },
-		"plugin_logs":          func(*World) any { return &operation.PluginLogs{Name: "reflectory/none"} },
+		// A host that shares no store has its policies from a folder.
+		"policy_push":   func(w *World) any { return &operation.PolicyPush{Files: w.Replay().Files} },
+		"policy_replay": func(w *World) any { return w.Replay() },
+		"plugin_get":    func(*World) any { return &operation.PluginGet{Name: "reflectory/none"} }, // none is installed
+		"plugin_list":   func(*World) any { return &operation.PluginList{} },
+		"plugin_logs":   func(*World) any { return &operation.PluginLogs{Name: "reflectory/none"} },
 		// A store in memory isn't a folder that could be copied or replaced.
 		"store_backup": func(*World) any { return &operation.StoreBackup{Folder: "backup"} },
 		"store_check":  func(w *World) any { w.Memory(); return &operation.StoreCheck{} },

@@ -97,7 +97,7 @@ func (s *Records) Within(inner *journal.Tx, fn func(*Tx) error) error {
 func (s *Records) UpdateAsking(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	var hooks core.TxHooks
 	defer hooks.Run()
-	return s.Update(ctx, func(t *Tx) error { return fn(hooks.Begin(ctx), t) })
+	return s.Update(ctx, func(t *Tx) error { return fn(hooks.Begin(ctx, t), t) })
 }
 
 // MillisSince is the time since began, in milliseconds, for events.

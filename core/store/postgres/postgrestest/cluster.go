@@ -27,6 +27,7 @@ type Cluster struct {
 	// Dir has the data in data, the socket, and the log.
 	Dir     string
 	bin     string
+	port    int // in the socket's name
 	schemas atomic.Int64
 }
 
@@ -117,7 +118,7 @@ func start(bin string, options []string) (c *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c = &Cluster{Dir: dir, bin: bin}
+	c = &Cluster{Dir: dir, bin: bin, port: 5432}
 	defer func() {
 		if err != nil {
 			_ = os.RemoveAll(dir)
@@ -165,11 +166,11 @@ func (c *Cluster) Close() {
 }
 
 // Socket is the file of the server's socket.
-func (c *Cluster) Socket() string { return filepath.Join(c.Dir, ".s.PGSQL.5432") }
+func (c *Cluster) Socket() string { return filepath.Join(c.Dir, fmt.Sprintf(".s.PGSQL.%d", c.port)) }
 
 // Database is the URL of the database, in the schema public.
 func (c *Cluster) Database() string {
-	return "postgres://postgres@/postgres?host=" + url.QueryEscape(c.Dir)
+	return fmt.Sprintf("postgres://postgres@/postgres?port=%d&host=%s", c.port, url.QueryEscape(c.Dir))
 }
 
 // URL returns the URL of an empty schema.

@@ -1,0 +1,96 @@
+package host
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policyset"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Pushed is what became of a push.
+type Pushed struct {
+	// Epoch counts the sets that were pushed, from 1.
+	Epoch uint64 `json:"epoch"`
+	// Digest is the digest of the set that decides now, and Previous the digest of the one
+	// before; "" if the defaults decided.
+	Digest   string `json:"digest"`
+	Previous string `json:"previous,omitempty"`
+	// Files is how many policies it has.
+	Files int `json:"files"`
+	// Unchanged is whether the set was already in force, so that nothing was pushed.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
+
+// Push checks the files of a set of policies, by names such as gate/strict.yaml, and puts it
+// in force for all hosts of the store. Every transaction that commits after it and decides
+// does so with this set. A set under which the caller couldn't push another is refused:
+// nobody could put that right. Without a shared store the error is sdk.Incompatible, reason
+// "policies_not_shared".
+func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, error) {
+	set, err := p.Points.LoadFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	if p.shared == nil {
+		return nil, sdk.Errorf(sdk.Incompatible, "policies_not_shared", "this host's policies are the files of its folder").
+			WithHint("change the files of the policy folder, whose changes are followed; sets are pushed where hosts share a database")
+	}
+	if err := p.letsPush(ctx, set); err != nil {
+		return nil, err
+	}
+	var now, before policyset.Active
+	err = p.host.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
+		now, before, err = policyset.Put(tx, set.Digest(), files, len(set.Files()))
+		return err
+	})
+	if err == nil {
+		err = p.shared.refresh(ctx)
+	}
+	if err != nil {
+		return nil, sdk.Wrap("push policies", err)
+	}
+	return &Pushed{Epoch: now.Epoch, Digest: now.Digest, Previous: before.Digest, Files: len(set.Files()), Unchanged: now == before}, nil
+}
+
+// letsPush refuses a set under which the caller couldn't push another.
+func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
+	caller := core.CallerOf(ctx)
+	in := &core.AccessInput{
+		Subject: caller.Subject, Local: caller.Subject == core.OperatorSubject, Operation: PushOperation, Scope: string(core.ScopePolicy),
+		Namespace: "**", Namespaces: caller.Namespaces,
+	}
+	for _, s := range caller.Scopes {
+		in.Scopes = append(in.Scopes, string(s))
+	}
+	answer := policy.New(p.Points, policy.Options{Set: set, Clock: p.host.config.Clock}).Access(ctx, in)
+	if answer.Allow {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "policy_locks_out", "with these policies, you couldn't push others: %s says no", answer.Decision.File).
+		WithHint("let it allow %s for whoever pushes", PushOperation).
+		WithDetail("file", answer.Decision.File).WithDetail("rule", answer.Decision.Rule)
+}
+
+// PushOperation is the name of the operation that pushes policies.
+const PushOperation = "policy_push"
+
+// Active is the newest set of policies that this host has seen in a store that hosts share,
+// and why it can't be used. It is the zero value where none was pushed, or the policies are
+// those of a folder.
+func (p *Policies) Active() (policyset.Active, error) {
+	if p.shared == nil {
+		return policyset.Active{}, nil
+	}
+	return p.shared.active()
+}
+
+// ready makes sure that the policies of a shared store can be used.
+func (p *Policies) ready(ctx context.Context) error {
+	if p.shared == nil {
+		return nil
+	}
+	return p.shared.ready(ctx)
+}

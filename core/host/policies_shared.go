@@ -1,0 +1,186 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policyset"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// sharedPolicies are the policies of a store that several hosts share, which `policyset`
+// keeps. A decision within a transaction is made with the set that the transaction reads, so
+// that it can't be committed once another is in force. Other decisions are made with the
+// newest set that this host has seen: it follows the pushes.
+type sharedPolicies struct {
+	points *policy.Points
+	store  core.Store
+	feed   *journal.Feed
+	// opened is closed once the store is open; nil if it is from the start.
+	opened <-chan struct{}
+	// replace is called with a newer set.
+	replace func(*policy.Set)
+	warn    func(error)
+
+	mu sync.Mutex
+	// compiled are sets by their digests, or why they can't be used: the newest, and a few
+	// before it that transactions may still read.
+	compiled map[string]compiledSet
+	// seen says which is the newest set that was read. Before the first reading, known is
+	// false, and the set is the defaults: nothing in the store is decided on yet.
+	known  bool
+	seen   policyset.Active
+	newest compiledSet
+}
+
+// compiledSet is a set, or why it can't be used.
+type compiledSet struct {
+	*policy.Set
+	failure error
+}
+
+// maxCompiled bounds the sets that are kept. A full map is emptied: pushes are rare.
+const maxCompiled = 4
+
+// current is the source of the set that decides.
+func (s *sharedPolicies) current(ctx context.Context) (*policy.Set, error) {
+	if r := core.TxReader(ctx); r != nil {
+		_, set, err := s.read(r)
+		return set, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest.Set, s.newest.failure
+}
+
+// read reads which set decides, and compiles it, unless that was done before.
+func (s *sharedPolicies) read(r core.Reader) (policyset.Active, *policy.Set, error) {
+	active, err := policyset.ReadActive(r)
+	if err != nil || active.Epoch == 0 {
+		return active, s.points.Defaults(), err
+	}
+	s.mu.Lock()
+	done, ok := s.compiled[active.Digest]
+	s.mu.Unlock()
+	if ok {
+		return active, done.Set, done.failure
+	}
+	files, err := policyset.ReadFiles(r, active.Digest)
+	if err != nil {
+		return active, nil, err
+	}
+	set, err := s.points.LoadFiles(files)
+	if err == nil && set.Digest() != active.Digest {
+		err = sdk.Errorf(sdk.Internal, "policy_set_damaged", "its files aren't those that were pushed").
+			WithHint("check the store, and push the policies again")
+	}
+	if err != nil {
+		set, err = nil, sdk.Errorf(sdk.Unavailable, "policies_unusable", "the policies that were pushed last, %s, can't be used by this host: %w", active.Digest, err).
+			WithHint("use the program's version that pushed them, or push others")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.compiled) >= maxCompiled || s.compiled == nil {
+		s.compiled = map[string]compiledSet{}
+	}
+	s.compiled[active.Digest] = compiledSet{set, err}
+	return active, set, err
+}
+
+// ready makes sure that the newest set was read, and returns why it can't be used.
+func (s *sharedPolicies) ready(ctx context.Context) error {
+	s.mu.Lock()
+	known, failure := s.known, s.newest.failure
+	s.mu.Unlock()
+	if known && failure == nil {
+		return nil
+	}
+	return s.refresh(ctx)
+}
+
+// refresh reads the newest set. An error of the store changes nothing.
+func (s *sharedPolicies) refresh(ctx context.Context) error {
+	var active policyset.Active
+	var set *policy.Set
+	var failure error
+	err := s.store.View(ctx, func(r core.Reader) (err error) {
+		active, set, err = s.read(r)
+		if reason := sdk.ReasonOf(err); reason == "policies_unusable" || reason == "policy_set_damaged" {
+			failure, err = err, nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known && failure == nil && active.Epoch < s.seen.Epoch {
+		return s.newest.failure // another call read a newer one meanwhile
+	}
+	s.known, s.seen, s.newest = true, active, compiledSet{set, failure}
+	if failure == nil {
+		s.replace(set)
+	}
+	return failure
+}
+
+// active is the newest set that this host has seen, and why it can't be used.
+func (s *sharedPolicies) active() (policyset.Active, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen, s.newest.failure
+}
+
+// followRest is how long following rests after an error of the store.
+const followRest = time.Second
+
+// follow reads each set that is pushed, by whichever host, until the context ends.
+func (s *sharedPolicies) follow(ctx context.Context) {
+	if s.opened != nil {
+		select {
+		case <-s.opened:
+		case <-ctx.Done():
+			return
+		}
+	}
+	for ctx.Err() == nil {
+		_ = s.followPushes(ctx) // the store says elsewhere that it is away
+		rest := time.NewTimer(followRest)
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			rest.Stop()
+		}
+	}
+}
+
+func (s *sharedPolicies) followPushes(ctx context.Context) error {
+	var head journal.Head
+	err := s.store.View(ctx, func(r core.Reader) (err error) {
+		head, err = journal.ReadHead(r, journal.PolicyStream)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.reread(ctx)
+	return s.feed.Follow(ctx, journal.PolicyStream, head.Seq, func(e journal.Entry) error {
+		if e.Is(journal.PoliciesPushed{}) {
+			s.reread(ctx)
+		}
+		return nil
+	})
+}
+
+// reread is refresh for the newest push, of which the operator learns if it can't be used.
+func (s *sharedPolicies) reread(ctx context.Context) {
+	_, before := s.active()
+	if err := s.refresh(ctx); err != nil && before == nil && ctx.Err() == nil {
+		s.warn(err)
+	}
+}

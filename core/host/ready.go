@@ -1,0 +1,56 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// awayTime is how long the database may be away before the host says that it isn't ready: an
+// outage that is shorter is only waited for.
+const awayTime = 5 * time.Second
+
+// Ready opens the store, unless it is open, and reads the policies that it has for all hosts.
+// The error says why this host can't work.
+func (h *Host) Ready(ctx context.Context) error {
+	if local, ok := h.Store.(*store.OnDemand); ok {
+		if _, err := local.Open(ctx); err != nil {
+			return err
+		}
+	}
+	return h.Policies.ready(ctx)
+}
+
+// Unready is why a host that was ready takes no requests now, as far as it knows: its
+// database is away for more than 5 s, another host has migrated it to a newer format, or the
+// policies that were pushed last can't be used. Nil is that it does. It asks nobody, and
+// doesn't wait.
+func (h *Host) Unready() error {
+	if db := h.sharedNow(); db != nil {
+		if err := db.Newer(); err != nil {
+			return err
+		}
+		if since := db.DownSince(); !since.IsZero() && time.Since(since) > awayTime {
+			return sdk.Errorf(sdk.Unavailable, "store_unreachable", "the database %s can't be reached since %s", db.Server().Name, since.UTC().Format(time.RFC3339)).
+				WithHint("check that it is running, and that this host may connect")
+		}
+	}
+	_, err := h.Policies.Active()
+	return err
+}
+
+// sharedNow is the store in a database, if that is open; otherwise nil.
+func (h *Host) sharedNow() *SharedStore {
+	local, ok := h.Store.(*store.OnDemand)
+	if !ok || !isClosed(local.Opened()) {
+		return nil
+	}
+	s, err := local.Open(context.Background()) // it is open: this returns at once
+	if err != nil {
+		return nil
+	}
+	db, _ := s.(*SharedStore)
+	return db
+}

@@ -1,0 +1,84 @@
+package policyset
+
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The keys. FORMAT.md describes them.
+const (
+	activeKey = "policy/active"
+	setPrefix = "policy-set/"
+)
+
+func setKey(digest string) []byte { return []byte(setPrefix + digest) }
+
+// Active says which set decides. The zero value is none: the built-in defaults decide.
+type Active struct {
+	// Epoch counts the sets that were put in force, from 1.
+	Epoch uint64 `json:"epoch"`
+	// Digest is the set's, as policy.Set has it.
+	Digest string `json:"digest"`
+}
+
+// stored is the value of a set's key.
+type stored struct {
+	// Files are the texts of the policies and their cases by names such as gate/strict.yaml.
+	Files map[string]string `json:"files"`
+}
+
+// ReadActive reads which set decides. A value that the program didn't write is an error, so
+// that nothing is decided by a guess.
+func ReadActive(r core.Reader) (Active, error) {
+	value, found, err := r.Get([]byte(activeKey))
+	if err != nil || !found {
+		return Active{}, err
+	}
+	var a Active
+	if err := core.DecodeStrict(value, &a); err != nil || a.Epoch == 0 || a.Digest == "" {
+		return Active{}, damaged(activeKey)
+	}
+	return a, nil
+}
+
+// ReadFiles reads the files of a set.
+func ReadFiles(r core.Reader, digest string) (map[string]string, error) {
+	value, found, err := r.Get(setKey(digest))
+	if err != nil {
+		return nil, err
+	}
+	var s stored
+	if !found || json.Unmarshal(value, &s) != nil {
+		return nil, damaged(string(setKey(digest)))
+	}
+	return s.Files, nil
+}
+
+func damaged(key string) error {
+	return sdk.Errorf(sdk.Internal, "policy_set_damaged", "the store's %s isn't what was pushed", key).
+		WithHint("check the store, and push the policies again")
+}
+
+// Put puts a set in force, unless it is. files are what Active.Digest is the digest of, which
+// the caller has checked; policies is how many policies are among them. It returns which set
+// decides now, and which one did before.
+func Put(tx *journal.Tx, digest string, files map[string]string, policies int) (now, before Active, err error) {
+	if before, err = ReadActive(tx); err != nil || before.Digest == digest {
+		return before, before, err
+	}
+	value, err := core.EncodeJSON(stored{files})
+	if err != nil {
+		return now, before, err
+	}
+	now = Active{Epoch: before.Epoch + 1, Digest: digest}
+	err = core.JoinErrors(tx.Put(setKey(digest), value), tx.Put([]byte(activeKey), core.MustJSON(now)))
+	if err != nil {
+		return now, before, err
+	}
+	return now, before, tx.Append(journal.PolicyStream, journal.PoliciesPushed{
+		Epoch: now.Epoch, Digest: digest, Previous: before.Digest, Files: policies, Record: core.Digest(value),
+	})
+}

@@ -1,0 +1,57 @@
+package postgrestest
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Standby starts a standby of the cluster, which follows it, until the test ends.
+func (c *Cluster) Standby(t testing.TB) *Cluster {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Cluster{Dir: dir, bin: c.bin, port: c.port}
+	t.Cleanup(s.Close)
+	err = errors.Join(
+		chown(dir),
+		s.run("pg_basebackup", "-D", s.data(), "-d", c.Database(), "-R", "-X", "stream", "-c", "fast", "--no-sync"),
+		s.Append("postgresql.conf", "unix_socket_directories = '"+dir+"'\n"),
+		s.Start(),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// AwaitSync makes the standby synchronous, and waits until it is.
+func (c *Cluster) AwaitSync(t testing.TB) {
+	t.Helper()
+	c.Exec(t, "alter system set synchronous_standby_names = '*'")
+	c.Exec(t, "select pg_reload_conf()")
+	for range 500 {
+		if c.Exec(t, "select count(*) from pg_stat_replication where sync_state = 'sync'") == "1" {
+			return
+		}
+	}
+	t.Fatal("the standby doesn't become synchronous")
+}
+
+// Promote makes a standby a primary.
+func (c *Cluster) Promote() error { return c.run("pg_ctl", "-D", c.data(), "-w", "promote") }
+
+// Either is the URL of the database on whichever of two clusters is the primary.
+func (c *Cluster) Either(other *Cluster) string {
+	return "postgres://postgres@/postgres?target_session_attrs=read-write&host=" + url.QueryEscape(c.Dir+","+other.Dir)
+}
+
+// Log is what the server wrote.
+func (c *Cluster) Log() string {
+	text, _ := os.ReadFile(filepath.Join(c.Dir, "log"))
+	return string(text)
+}
