@@ -96,10 +96,9 @@ var imports = map[string][]string{
 		"core/idempotency", "core/inject", "core/inject/policytext", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal",
 		"core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text",
 		"core/memory/vector", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
-		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/policyset", "core/reflection", "core/run", "core/store",
-		"core/store/pebble",
-		"core/store/postgres", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
-		"sdk",
+		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/policyset", "core/reflection", "core/run",
+		"core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action", "core/workflow/state", "policy",
+		"policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/dream", "core/memory/embed", "core/memory/embed/openai", "core/memory/search",
@@ -115,8 +114,8 @@ var imports = map[string][]string{
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
 		"core", "core/access", "core/coretest", "core/decisions", "core/dream", "core/host", "core/host/config", "core/host/operation",
-		"core/inject", "core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store", "core/store/mem", "policy",
-		"sdk", "sdk/process",
+		"core/inject", "core/job", "core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store", "core/store/mem",
+		"policy", "sdk", "sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.
@@ -154,9 +153,8 @@ var imports = map[string][]string{
 	"cmd/host/internal/certs":    {"core", "sdk"},
 	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
 	"cmd/host/internal/web": {
-		"cmd/host/internal/web/chart", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/operation", "core/inject",
-		"core/job",
-		"core/journal", "core/memory", "core/plugin", "core/run", "core/workflow", "core/workflow/action", "sdk",
+		"cmd/host/internal/web/chart", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/operation",
+		"core/inject", "core/job", "core/journal", "core/memory", "core/plugin", "core/run", "core/workflow", "core/workflow/action", "sdk",
 	},
 	"cmd/host/internal/web/chart": {},
 	"cmd/host/internal/client":    {"core", "core/host", "core/host/operation", "core/job", "sdk"},
