@@ -359,6 +359,7 @@ var redacted = map[string]string{
 	"http governance_set/namespace":     ofValue,
 	"http governance_unset/field":       ofValue,
 	"http job_enqueue/namespace":        ofValue,
+	"http policy_push/candidate":        ofValue,
 	"http job_enqueue/type":             ofValue,
 	"http job_list/namespace":           ofValue,
 	"http job_list/type and status":     ofValue,

@@ -35,6 +35,9 @@ type PluginHealth struct {
 func (h *Host) PluginHealth() map[string]*PluginHealth {
 	all := map[string]*PluginHealth{}
 	for _, s := range h.PluginInstances() {
+		if s.Starts+s.UnaskedExits == 0 {
+			continue // it was only looked at
+		}
 		p := all[s.Plugin]
 		if p == nil {
 			p = &PluginHealth{Breaker: plugin.BreakerClosed}
