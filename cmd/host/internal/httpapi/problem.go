@@ -101,11 +101,12 @@ func (a *API) problem(r *request, err error) *client.Problem {
 	return p
 }
 
-// facts are details without what Errors says.
+// facts are details without what Errors says. Problems of a file have their places in it,
+// which Errors has no room for.
 func facts(details map[string]any) map[string]any {
 	var out map[string]any
 	for name, value := range details {
-		if name == "problems" || name == "pointer" {
+		if _, said := value.([]*core.ErrorInfo); said || name == "pointer" {
 			continue
 		}
 		if out == nil {
