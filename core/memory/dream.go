@@ -163,14 +163,18 @@ func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error)
 // the report of that.
 func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
 	var in *snapshot
+	asked := *q
+	if !modes {
+		asked.Mode = Always
+	}
 	err := m.records.View(ctx, func(r core.Reader) (err error) {
-		in, err = m.snapshot(ctx, r, q)
+		in, err = m.snapshot(ctx, r, &asked)
 		return err
 	})
 	if err != nil {
 		return nil, nil, sdk.Wrap("plan a pass over "+q.Namespace, err)
 	}
-	if modes && in.skipped != "" {
+	if in.skipped != "" {
 		return nil, &DreamReport{Mode: string(q.Mode), Skipped: in.skipped, MergeRefusals: map[string]int64{}, GuardVersion: dream.GuardVersion}, nil
 	}
 	plan, err := dream.Make(ctx, &in.Input)

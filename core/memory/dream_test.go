@@ -326,6 +326,10 @@ func TestDream_Modes(t *testing.T) {
 	if got := pass(memory.Coordinated); got != memory.TooSoon {
 		t.Errorf("within a day: %q", got)
 	}
+	w.observe(t, core.ObserveRequest{ID: "again", Content: "One more."})
+	if d, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"}); err != nil || d.Steps != 1 {
+		t.Errorf("a plan asks for no mode: %+v, %v", d, err)
+	}
 	if got := pass(memory.Force); got != "" {
 		t.Errorf("forced: %q", got)
 	}
