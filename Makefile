@@ -130,7 +130,7 @@ lint: deps
 ## stress: the heavy figures of the tests: 200 kills, 10,000 operations, 1,000 equal runs, 1,000,000 memories
 .PHONY: stress
 stress: deps
-	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host/... ./core/memory ./core/store/... ./core/plugin/wasm
+	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host/... ./core/...
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 120m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/memory
 
 ## scale: several hosts on PostgreSQL: histories, crashes and cut connections at length, and its figures

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -45,7 +46,7 @@ func assemble(t testing.TB, policy inject.Policy, list []*inject.Block) *inject.
 
 // TestAssemble_Properties: what holds for every input.
 func TestAssemble_Properties(t *testing.T) {
-	for seed := range uint64(references / 3) {
+	for seed := range coretest.Heavy(uint64(500), 7_000) {
 		r := rand.New(rand.NewPCG(seed, 23))
 		policy, list := randomPolicy(r), randomBlocks(t, r, r.IntN(30))
 		in := &inject.Input{Namespace: "team/a", SessionID: "s", TurnID: 10, Policy: policy, Blocks: list}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/inject"
 )
 
@@ -440,9 +441,9 @@ func summary(s *inject.Snapshot, err error) (res refResult) {
 	return res
 }
 
-// TestAssemble_AgreesWithTheReference; the tag stress has 20,000 inputs.
+// TestAssemble_AgreesWithTheReference on random inputs, 20,000 of them in make stress.
 func TestAssemble_AgreesWithTheReference(t *testing.T) {
-	for seed := range uint64(references) {
+	for seed := range coretest.Heavy(uint64(1500), 20_000) {
 		agree(t, seed)
 	}
 }

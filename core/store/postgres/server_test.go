@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store/postgres"
 	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
-	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -180,12 +179,9 @@ func TestFailover_Asynchronous(t *testing.T) {
 	}
 }
 
-// pair is a primary and a standby. They take long, so they are part of make scale.
+// pair is a primary and a standby.
 func pair(t *testing.T) (primary, standby *postgrestest.Cluster) {
 	t.Helper()
-	if os.Getenv(storetest.StressEnv) != "1" {
-		t.Skip("failovers are part of make scale: set " + storetest.StressEnv + "=1")
-	}
 	primary = postgrestest.Start(t)
 	return primary, primary.Standby(t)
 }

@@ -1,4 +1,4 @@
-//go:build linux && stress
+//go:build linux
 
 package cli
 
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
@@ -27,11 +27,7 @@ func TestHosts_AStoppedHostWritesNothingMore(t *testing.T) {
 	w.workflow(tallyWorkflow, w.tally, passes)
 	a, b := w.hosts[0], w.hosts[1]
 	known := map[string]bool{}
-	moments := 3
-	if os.Getenv("REFLECTORY_STRESS") != "" {
-		moments = 100
-	}
-	for range moments {
+	for range coretest.Heavy(1, 100) {
 		client, out, run := a.startRun(func() string { return b.running(known) })
 		known[run] = true
 		queued := a.queueRuns(a.at, []string{fmt.Sprintf(tallyWorkflow, w.tally, passes/2)})
