@@ -36,7 +36,7 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 	}
 	if p.shared == nil {
 		return nil, sdk.Errorf(sdk.Incompatible, "policies_not_shared", "this host's policies are the files of its folder").
-			WithHint("change the files of the policy folder, whose changes are followed; sets are pushed where hosts share a database")
+			WithHint("change the files of the policy folder, whose changes are followed; sets are pushed where hosts share a database (--store)")
 	}
 	if err := p.letsPush(ctx, set); err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ func TestExtism_AnUnchangedPluginJudges(t *testing.T) {
 		"output.count > 2":           `"valid":true`,
 		"output.count >":             "1:15: Syntax error",
 		"output.vowel > 2":           "no such key: vowel",
-		"output.count":               "neither true or false nor a verdict",
-		"{'valid': 1}":               "neither true or false nor a verdict",
+		"output.count":               "must give true, false or an object with the field valid",
+		"{'valid': 1}":               "must give true, false or an object with the field valid",
 		"{'valid': true, 'score':5}": `"score":1`,
 	} {
 		i := strings.Index(workflow, "verdict: >")

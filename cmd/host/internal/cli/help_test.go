@@ -73,19 +73,21 @@ func runLine(t *testing.T, env map[string]string, line string) {
 // memory, which only a pass of housekeeping makes, knowledge, which many turns make, a
 // token, whose id is random, and a job, and a server.
 var refusals = map[string]string{
-	"reflectory dream calibrate":                       "is not calibrated",
-	"reflectory dream calibrate --pairs pairs.jsonl":   "no file pairs.jsonl",
-	"reflectory dream apply 01939f2c":                  "there is no dream plan",
-	"reflectory dream show 01939f2c":                   "there is no dream plan",
-	"reflectory dream undo 01939f2c":                   "there is no dream plan",
-	"reflectory dream undo 01939f2c --step 3":          "there is no dream plan",
-	"reflectory memory restore 01939f2c":               "there is no memory",
-	"reflectory knowledge get 01939f2c":                "there is no knowledge",
-	"reflectory knowledge supersede 01939f2c 01939f3d": "there is no knowledge",
-	"reflectory open":                                  "there is no server",
-	"reflectory token revoke 65f0a1b2":                 "there is no token",
-	"reflectory jobs show 01939f2c":                    "there is no job",
-	"reflectory jobs cancel 01939f2c":                  "there is no job",
+	"reflectory dream calibrate":                                  "is not calibrated",
+	"reflectory dream calibrate --pairs pairs.jsonl":              "no file pairs.jsonl",
+	"reflectory dream apply 01939f2c":                             "there is no dream plan",
+	"reflectory dream show 01939f2c":                              "there is no dream plan",
+	"reflectory dream undo 01939f2c":                              "there is no dream plan",
+	"reflectory dream undo 01939f2c --step 3":                     "there is no dream plan",
+	"reflectory memory restore 01939f2c":                          "there is no memory",
+	"reflectory knowledge get 01939f2c":                           "there is no knowledge",
+	"reflectory knowledge supersede 01939f2c 01939f3d":            "there is no knowledge",
+	"reflectory open":                                             "there is no server",
+	"reflectory token revoke 65f0a1b2":                            "there is no token",
+	"reflectory hosts drain 0193a1f2-7c3e-7d52-9b1a-6f0c2d4e8a91": "there is no host",
+	"reflectory policy push examples/policy-folder/policies":      "where hosts share a database",
+	"reflectory jobs show 01939f2c":                               "there is no job",
+	"reflectory jobs cancel 01939f2c":                             "there is no job",
 }
 
 // splitWords splits a line at its spaces, except spaces in quotes.

@@ -140,7 +140,7 @@ func policyPushCommand(a *App) *cobra.Command {
 in force for all of them at once: whatever is committed after the push was decided with
 it, or with a later one. A folder that is in force already changes nothing. A folder
 under which you couldn't push another is refused.`,
-		Example: "  reflectory policy push examples/policy-folder/policies --store postgres://app@db.example.org/reflectory",
+		Example: "  reflectory policy push examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return policyPush(c.Context(), a, args[0]) },
 	}

@@ -61,6 +61,25 @@ type longText struct {
 	Whole string `json:"whole,omitempty"`
 }
 
+// unbroken is how many bytes of a word a browser gets without a place to break it: the time
+// that it takes to break one grows with the square of its length.
+const unbroken = 96
+
+// Pieces are the text in parts between which a line may end, besides its spaces.
+func (l *longText) Pieces() (pieces []string) {
+	from, word := 0, 0
+	for i, r := range l.Text {
+		switch {
+		case unicode.IsSpace(r):
+			word = i
+		case i-word >= unbroken:
+			pieces = append(pieces, l.Text[from:i])
+			from, word = i, i
+		}
+	}
+	return append(pieces, l.Text[from:])
+}
+
 // long is a text as this page has room for it: 200 lines, and 64 KB of all long texts
 // together. whole is where all of it is.
 func (v *visit) long(text, whole string) *longText {
