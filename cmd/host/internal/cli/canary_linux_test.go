@@ -76,7 +76,10 @@ func TestToken_ItsSecretIsNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = server.Process.Kill() }()
+	defer func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	}()
 	var at served
 	if line, err := bufio.NewReader(out).ReadBytes('\n'); err != nil || json.Unmarshal(line, &at) != nil {
 		t.Fatalf("%q: %v", line, err)

@@ -26,7 +26,10 @@ func (w *killWorld) serve() (cmd *exec.Cmd, at served) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // a test may have waited for it
+	})
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &at) != nil {
 		w.t.Fatalf("it says %q: %v", line, err)
