@@ -290,12 +290,13 @@ func TestRooter_OfSharedStoreWritesWhereItLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.Open()
 		w := &journal.Writer{Store: s}
-		leads, through := false, 0
+		var leads atomic.Bool
+		var through atomic.Int32
 		rooter := journal.StartSharedRooter(w, func(_ context.Context, last bool, record func(core.Store) error) error {
-			if !leads && !last {
+			if !leads.Load() && !last {
 				return nil
 			}
-			through++
+			through.Add(1)
 			return record(s)
 		})
 		change := func() {
@@ -316,16 +317,16 @@ func TestRooter_OfSharedStoreWritesWhereItLeads(t *testing.T) {
 		change()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if recorded() != 0 || through != 0 {
+		if recorded() != 0 || through.Load() != 0 {
 			t.Error("it writes the root of another")
 		}
-		leads = true
+		leads.Store(true)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if recorded() != 1 || through == 0 {
+		if recorded() != 1 || through.Load() == 0 {
 			t.Error("it doesn't write the root")
 		}
-		leads = false
+		leads.Store(false)
 		change()
 		if err := rooter.Close(t.Context()); err != nil || recorded() != 2 {
 			t.Error(recorded(), err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -201,7 +202,8 @@ func archive(id string) memoryStep {
 	}
 }
 
-// moveIndices moves an open memory to the archived ones, which hold no title.
+// moveIndices moves an open memory to the archived ones, which hold no title, and counts it
+// there.
 func moveIndices(tx core.Tx, id string) error {
 	open, archived, title := []byte("memory-state/ns\x00open\x00"), []byte("memory-state/ns\x00archived\x00"), []byte("memory-title/ns\x00")
 	var keys [][]byte
@@ -226,5 +228,25 @@ func moveIndices(tx core.Tx, id string) error {
 			}
 		}
 	}
-	return nil
+	return countArchived(tx, []byte("memory-count/ns"))
+}
+
+// countArchived counts one of the open memories among the archived ones.
+func countArchived(tx core.Tx, key []byte) error {
+	count, _, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	var counted struct {
+		Memories int64            `json:"memories"`
+		Bytes    int64            `json:"bytes"`
+		States   map[string]int64 `json:"states"`
+		Kinds    map[string]int64 `json:"kinds"`
+	}
+	if err := json.Unmarshal(count, &counted); err != nil {
+		return err
+	}
+	counted.States["open"]--
+	counted.States["archived"]++
+	return tx.Put(key, core.MustJSON(counted))
 }
