@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
@@ -36,6 +37,15 @@ func TestDeploy_NamesWhatExists(t *testing.T) {
 			if !strings.Contains(string(flags), `"`+flag[1]+`"`) {
 				t.Errorf("%s: serve has no --%s", name, flag[1])
 			}
+		}
+		tokens := regexp.MustCompile(`--scope ([^ \n]+)`).FindAllStringSubmatch(string(text), -1)
+		for _, scope := range tokens {
+			if !slices.Contains(core.Scopes(), core.Scope(scope[1])) {
+				t.Errorf("%s: a token can't have the scope %s", name, scope[1])
+			}
+		}
+		if name != "Dockerfile" && (!strings.Contains(string(text), "token new ") || tokens == nil) {
+			t.Errorf("%s makes no token, without which no host that others reach starts", name)
 		}
 		if name != "Dockerfile" && (!strings.Contains(string(text), "/readyz") || command == "") {
 			t.Errorf("%s doesn't ask whether a host is ready", name)

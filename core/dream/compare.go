@@ -58,6 +58,26 @@ type Judge interface {
 	Same(ctx context.Context, a, b string) (bool, error)
 }
 
+// remembered asks a judge once about each pair of texts: an answer may cost a call of a model,
+// and a pair that isn't merged is looked at again for a conflict.
+type remembered struct {
+	judge   Judge
+	answers map[[2]string]bool
+}
+
+// Same implements [Judge].
+func (r remembered) Same(ctx context.Context, a, b string) (bool, error) {
+	pair := [2]string{min(a, b), max(a, b)}
+	if same, asked := r.answers[pair]; asked {
+		return same, nil
+	}
+	same, err := r.judge.Same(ctx, a, b)
+	if err == nil {
+		r.answers[pair] = same
+	}
+	return same, err
+}
+
 // Decide decides about a candidate pair of two texts. A pair of [ByForm] merges where the
 // guard finds nothing that differs; a pair of [ByVectors] too, if its model is calibrated,
 // and else it is refused as [Uncalibrated]. The judge, if there is one, is asked about a pair

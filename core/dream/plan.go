@@ -131,7 +131,11 @@ func (p *Plan) Of(n int) *Step {
 // Make makes the plan of a pass. It changes nothing in its input. An error is the judge's or
 // the context's.
 func Make(ctx context.Context, in *Input) (*Plan, error) {
-	p := &planner{Input: in, plan: &Plan{
+	own := *in
+	if own.Judge != nil {
+		own.Judge = remembered{own.Judge, map[[2]string]bool{}}
+	}
+	p := &planner{Input: &own, plan: &Plan{
 		Namespace: in.Namespace, Agent: in.Agent, At: in.At, Since: in.Since, Options: in.Options,
 		GuardVersion: GuardVersion, Scanned: len(in.Items), Steps: []Step{}, Refusals: []Refusal{}, Conflicts: []Conflict{},
 	}}

@@ -141,6 +141,11 @@ func TestPlan_FindsContradictionsByVectors(t *testing.T) {
 	if got := conflicts(pair(ada, bob, .9), calibrated, verdict(true)); len(got) != 1 {
 		t.Errorf("a judge is asked about a number: %+v", got)
 	}
+	once := &judge{}
+	plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: pair(purple, violet, .96), Near: calibrated, Judge: once, Options: dream.Options{Strategy: dream.Manual}})
+	if err != nil || len(plan.Refusals) != 1 || len(plan.Conflicts) != 1 || once.asked != 1 {
+		t.Errorf("a judge is asked %d times about a pair: %+v, %v", once.asked, plan, err)
+	}
 }
 
 // verdict is a judge that always says this.

@@ -19,7 +19,7 @@ const injectedKnowledge = 3
 func (h *Host) newInjections() *inject.Builder {
 	return &inject.Builder{
 		Repository: h.Snapshots, Recaller: h.Memories, Decider: h.Policies, Clock: h.config.Clock,
-		Sources: []inject.Source{h.promptPolicies(), knowledgeSource{h}, sessionBlocks{h}}, Sessions: sessionBlocks{h}, Roles: h.roleMixer(), Begin: sessionBlocks{h}.begin, Salt: h.saltOf,
+		Standing: h.promptPolicies(), Sources: []inject.Source{knowledgeSource{h}, sessionBlocks{h}}, Sessions: sessionBlocks{h}, Roles: h.roleMixer(), Begin: sessionBlocks{h}.begin, Salt: h.saltOf,
 	}
 }
 

@@ -93,6 +93,9 @@ type Builder struct {
 	Recaller   Recaller
 	Decider    Decider
 	Clock      core.Clock
+	// Standing has the blocks that every prompt has to have; nil has none. It is asked before
+	// the recall, so that no turn begins for a prompt that can't be built.
+	Standing Source
 	// Sources have blocks for every turn.
 	Sources []Source
 	// Sessions knows the state of sessions; nil knows none.
@@ -215,14 +218,19 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 	if err != nil {
 		return nil, err
 	}
-	own, err := b.recall(ctx, t)
+	own, err := b.standing(ctx, t, by)
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.recall(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	recalled := map[string]bool{}
-	for i := range own {
-		recalled[own[i].MemoryID] = true
+	for i := range found {
+		recalled[found[i].MemoryID] = true
 	}
+	own = append(own, found...)
 	for _, source := range b.Sources {
 		more, err := source.Blocks(ctx, t)
 		if err != nil {
@@ -239,6 +247,20 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 }
 
 // recall recalls for the turn.
+// standing are the blocks that every prompt has to have. What is wrong with the operator's
+// files is the operator's to read: a caller could neither mend them nor may see their text.
+func (b *Builder) standing(ctx context.Context, t *Turn, by Origin) ([]Draft, error) {
+	if b.Standing == nil {
+		return nil, nil
+	}
+	drafts, err := b.Standing.Blocks(ctx, t)
+	if err != nil && by == FromCaller {
+		return nil, sdk.Errorf(sdk.Unavailable, sdk.ReasonOf(err), "the operator's policies for prompts can't be used").
+			WithHint("ask the operator, whose own request for a prompt is told what is wrong with them")
+	}
+	return drafts, err
+}
+
 func (b *Builder) recall(ctx context.Context, t *Turn) ([]Draft, error) {
 	if t.Query == "" {
 		return nil, nil

@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +42,11 @@ func TestPrompt_HasTheOperatorsPolicies(t *testing.T) {
 	}
 	w.File("data/prompt-policies/tone.yaml", "payloads: Be kind.\n")
 	_, err := w.Do(me, "snapshot_build", &inject.BuildRequest{Session: "s", Turn: 3, Blocks: own})
+	w.Refused(err, sdk.Unavailable, "prompt_policy_invalid")
+	if strings.Contains(fmt.Sprint(err, sdk.AsError(err).Details), "payloads") {
+		t.Errorf("a caller reads the operator's file: %v", err)
+	}
+	_, err = w.Do(core.Operator("me"), "snapshot_build", &inject.BuildRequest{Session: "mine", Query: "sails", Blocks: own})
 	w.Refused(err, sdk.Invalid, "prompt_policy_invalid")
 	if r := try[inject.Replay](w, "snapshot_replay", &operation.SnapshotReplay{ID: b.SnapshotID}); !r.Same {
 		t.Errorf("the first is replayed as %+v", r)

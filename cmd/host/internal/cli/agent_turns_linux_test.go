@@ -28,7 +28,11 @@ func TestAgentTurns_LearnsOverSessions(t *testing.T) {
 	}
 	var solved, reused [2]int
 	var snapshots [2]string
-	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != len(solved) {
+		t.Fatalf("it prints %q", out)
+	}
+	for i, line := range lines {
 		_, rest, _ := strings.Cut(line, ": ")
 		if _, err := fmt.Sscanf(rest, "%d of 25 parcels right, prefix reused in %d turns, last snapshot %s", &solved[i], &reused[i], &snapshots[i]); err != nil {
 			t.Fatalf("%q: %v", line, err)
