@@ -246,7 +246,6 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 	return append(blocks, hosts...), err
 }
 
-// recall recalls for the turn.
 // standing are the blocks that every prompt has to have. What is wrong with the operator's
 // files is the operator's to read: a caller could neither mend them nor may see their text.
 func (b *Builder) standing(ctx context.Context, t *Turn, by Origin) ([]Draft, error) {
@@ -261,6 +260,7 @@ func (b *Builder) standing(ctx context.Context, t *Turn, by Origin) ([]Draft, er
 	return drafts, err
 }
 
+// recall recalls for the turn.
 func (b *Builder) recall(ctx context.Context, t *Turn) ([]Draft, error) {
 	if t.Query == "" {
 		return nil, nil
