@@ -2,6 +2,7 @@ package operation_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,6 @@ import (
 // TestEachOperationIsDoneForWhoMay is the matrix of operations and callers: what each
 // caller is answered, in testdata/access.golden.
 func TestEachOperationIsDoneForWhoMay(t *testing.T) {
-	w := newWorld(t)
 	var golden strings.Builder
 	for _, o := range operation.Table() {
 		fixture := operationtest.Fixtures()[o.Name]
@@ -24,25 +24,8 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 			t.Errorf("operation %s has no fixture", o.Name)
 			continue
 		}
-		var outcomes []string
-		whose := map[string][]string{}
-		for _, c := range callers() {
-			w.Body, w.Asker = nil, c.Caller
-			_, err := w.Do(c.Caller, o.Name, fixture(w))
-			outcome := "ok"
-			if err != nil {
-				outcome = fmt.Sprint(sdk.CodeOf(err), " ", sdk.ReasonOf(err))
-			}
-			if !slices.Contains(outcomes, outcome) {
-				outcomes = append(outcomes, outcome)
-			}
-			whose[outcome] = append(whose[outcome], c.name)
-		}
 		fmt.Fprintf(&golden, "%s: %s %s, %s\n", o.Name, o.Method, o.Path, scopes(o))
-		slices.Sort(outcomes)
-		for _, outcome := range outcomes {
-			fmt.Fprintf(&golden, "    %s: %s\n", outcome, strings.Join(whose[outcome], ", "))
-		}
+		t.Run(o.Name, func(t *testing.T) { golden.WriteString(outcomes(newWorld(t), o.Name, fixture)) })
 	}
 	for name := range operationtest.Fixtures() {
 		if _, err := operation.Find(name); err != nil {
@@ -50,6 +33,25 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 		}
 	}
 	coretest.Golden(t, "access.golden", golden.String())
+}
+
+// outcomes are what an operation answers, each with whom it answers so.
+func outcomes(w *world, name string, fixture func(*world) any) string {
+	whose := map[string][]string{}
+	for _, c := range callers() {
+		w.Body, w.Asker = nil, c.Caller
+		_, err := w.Do(c.Caller, name, fixture(w))
+		outcome := "ok"
+		if err != nil {
+			outcome = fmt.Sprint(sdk.CodeOf(err), " ", sdk.ReasonOf(err))
+		}
+		whose[outcome] = append(whose[outcome], c.name)
+	}
+	var list strings.Builder
+	for _, outcome := range slices.Sorted(maps.Keys(whose)) {
+		fmt.Fprintf(&list, "    %s: %s\n", outcome, strings.Join(whose[outcome], ", "))
+	}
+	return list.String()
 }
 
 // scopes are the scopes of which a caller needs one.
