@@ -153,16 +153,24 @@ type verdict bool
 
 func (v verdict) Same(context.Context, string, string) (bool, error) { return bool(v), nil }
 
-// TestPlan_ArchivesOneOfASmallNamespace, and no second one on the same day.
-func TestPlan_ArchivesOneOfASmallNamespace(t *testing.T) {
-	var items []dream.Item
-	for _, content := range []string{"The cat sleeps", "Rain falls in May", "Trains leave at nine"} {
-		items = append(items, said(content, content, 0))
-	}
-	for lately, want := range []int{1, 0, 0} {
-		plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", At: said("", "", 30).Memory.CreatedAt, Items: items, Turned: true, ArchivedLately: lately})
-		if err != nil || len(plan.Steps) != want {
-			t.Errorf("after %d of the day: %+v, %v", lately, plan.Steps, err)
+// TestPlan_ArchivesATenth of a namespace in a day at most, and so nothing of a small one,
+// unless it is forced.
+func TestPlan_ArchivesATenth(t *testing.T) {
+	for _, c := range []struct {
+		of, lately int
+		force      bool
+		want       int
+	}{{9, 0, false, 0}, {10, 0, false, 1}, {9, 1, false, 0}, {29, 1, false, 2}, {9, 0, true, 9}} {
+		var items []dream.Item
+		for i := range c.of {
+			content := strings.Repeat(string(rune('a'+i)), 5) + " sleeps"
+			items = append(items, said(content, content, 0))
+		}
+		plan, err := dream.Make(t.Context(), &dream.Input{
+			Namespace: "ns", At: said("", "", 30).Memory.CreatedAt, Items: items, Turned: true, ArchivedLately: c.lately, Options: dream.Options{Force: c.force, SkipMerges: true, SkipConflicts: true},
+		})
+		if err != nil || len(plan.Steps) != c.want {
+			t.Errorf("%+v: %+v, %v", c, plan.Steps, err)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (p *planner) notifications() {
 }
 
 // stale archives what nobody asked for and little is expected of, the least first, as far as
-// the bound allows: a tenth of the namespace, of a small one a single memory.
+// the bound allows: a tenth of the namespace, and so nothing of one with fewer than ten memories.
 func (p *planner) stale() {
 	if !p.Turned {
 		return
@@ -55,7 +55,7 @@ func (p *planner) stale() {
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.importance, b.importance), newerDraft(b.draft, a.draft))
 	})
-	if most := max(0, max(1, live/10)-p.ArchivedLately); !p.Options.Force && len(list) > most {
+	if most := max(0, live/10-p.ArchivedLately); !p.Options.Force && len(list) > most {
 		list = list[:most]
 	}
 	for _, c := range list {
