@@ -59,8 +59,12 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 		drafts = append(drafts, hint)
 	}
 	if len(folded.Old) > 0 {
+		summary, err := s.host.windowSummary(ctx, c, folded)
+		if err != nil {
+			return nil, err
+		}
 		payload := turnsXML("earlier_turns", folded.Earlier)
-		if summary := s.host.windowSummary(ctx, c, folded); summary != "" {
+		if summary != "" {
 			payload = summaryXML("earlier_turns", folded.Old, summary)
 		}
 		earlier := block("earlier_turns", inject.SessionInjection, earlierPriority, payload)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core/inject/window"
@@ -35,31 +36,32 @@ type summedTurns struct {
 }
 
 // windowSummary is what a model wrote about the folded turns of a session's window; "" if none
-// did. It asks the model if that is new.
-func (h *Host) windowSummary(ctx context.Context, c *memory.SessionContext, f *window.Folded) string {
+// did. It asks the model if that is new. An error is the store's or the context's, never the
+// model's.
+func (h *Host) windowSummary(ctx context.Context, c *memory.SessionContext, f *window.Folded) (string, error) {
 	through := f.Old[len(f.Old)-1].Number
 	if c.Summary != nil && c.Summary.Through == through {
-		return c.Summary.Text
+		return c.Summary.Text, nil
 	}
 	model, asks := h.summarizer().(summarizer)
 	if !asks || !c.Newest { // an earlier turn's prompt would replace what the later ones need
-		return ""
+		return "", nil
 	}
 	old := c.Turns[:len(f.Old)]
 	done := &memory.SummarizedWindow{Session: c.Session, Window: c.Window, WindowSummary: memory.WindowSummary{Through: through, Turns: memory.DigestOfTurns(old)}}
 	err := model.sumUp(ctx, c, old, f.Room, done)
 	if ctx.Err() != nil {
-		return ""
+		return "", ctx.Err()
 	}
 	if err != nil {
 		done.Failure = sdk.ReasonOf(err)
 		model.failed("no model summed up the turns of session "+c.Session+", so the first sentence of each is used", err)
 	}
 	stored, err := h.Memories.SummarizeWindow(ctx, done)
-	if err != nil || !stored { // a purge was faster, or the next prompt asks again
-		return ""
+	if err != nil || !stored { // a turn says something else by now, or a purge was faster
+		return "", err
 	}
-	return done.Text
+	return done.Text, nil
 }
 
 // sumUp asks the model about the turns that the last summary doesn't have.
@@ -79,7 +81,8 @@ func (s summarizer) sumUp(ctx context.Context, c *memory.SessionContext, old []m
 	}
 	done.Usage = answer.Usage
 	var said struct{ Summary string }
-	if err := json.Unmarshal(answer.Output, &said); err != nil || strings.TrimSpace(said.Summary) == "" {
+	unseen := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	if err := json.Unmarshal(answer.Output, &said); err != nil || strings.TrimFunc(said.Summary, unseen) == "" {
 		return summaryInvalid("summary")
 	}
 	done.Text = window.Cut(said.Summary, room)

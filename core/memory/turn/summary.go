@@ -32,8 +32,8 @@ type WindowSummary struct {
 // windowSummaryRecord is a summary as it is stored.
 type windowSummaryRecord struct {
 	WindowSummary
-	// Salt hides the text in the record's digest; "" without a text.
-	Salt string `json:"salt,omitempty"`
+	// Salt hides the text, and the digest of the turns, in the record's digest.
+	Salt string `json:"salt"`
 }
 
 // DigestOf is the digest of what turns say.
@@ -94,10 +94,8 @@ func (s *Turns) SummarizeWindow(ctx context.Context, d *SummarizedWindow) (store
 			return nil
 		}
 		value := windowSummaryRecord{WindowSummary: d.WindowSummary}
-		if d.Text != "" {
-			if value.Salt, err = t.NewSalt(); err != nil {
-				return err
-			}
+		if value.Salt, err = t.NewSalt(); err != nil {
+			return err
 		}
 		if err := t.WriteOfSession(d.Session, record.WindowSummaryKey(d.Session, d.Window), core.MustJSON(value)); err != nil || session.Namespace == "" {
 			return err
