@@ -150,7 +150,8 @@ func TestDream_MergesNearTexts(t *testing.T) {
 }
 
 // TestDream_TheOlderOfAContradictionIsArchived until when the newer one began to hold, if
-// neither matters much; an undo takes all of it back, for good.
+// neither matters much; what has dates of its own is no contradiction. An undo takes all of
+// it back, for good.
 func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 	w := dreamer(t, mem.Open())
 	low := .2
@@ -158,6 +159,9 @@ func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 	winner := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 13", Importance: &low})
 	w.observe(t, core.ObserveRequest{ID: "a", Content: "The ferry to the north island leaves at 8"})
 	w.observe(t, core.ObserveRequest{ID: "b", Content: "The ferry to the north island leaves at 9"})
+	for occurred, guests := range map[string]string{"2025-03-01T10:00:00Z": "300", "2025-04-01T10:00:00Z": "400"} { // which are two events
+		w.observe(t, core.ObserveRequest{Content: "The concert in the old hall had " + guests + " guests", Importance: &low, OccurredAt: occurred})
+	}
 	before := w.get(t, loser.ID)
 	r := w.dream(t, dream.Options{})
 	if r.ConflictsResolved != 1 || r.ConflictsOpen != 1 || w.get(t, loser.ID).State != core.StateArchived {
