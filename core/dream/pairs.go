@@ -51,5 +51,9 @@ func LabelledPairs(from io.Reader) ([]LabelledPair, error) {
 		}
 		pairs = append(pairs, p)
 	}
-	return pairs, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "pairs_invalid", "after %d labelled pairs no line can be read: %w", len(pairs), err).
+			WithHint("a line has at most 1 MiB")
+	}
+	return pairs, nil
 }

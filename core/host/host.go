@@ -88,8 +88,8 @@ type Config struct {
 	// counts as gone, the same for all hosts of a store. Default [store.DefaultGone].
 	GoneAfter time.Duration
 	// SummaryTime is how long a model may take to summarize the reusable part of a memory
-	// that is promoted, including the start of its plugin. The promotion waits with the
-	// store open. Default 30 s.
+	// that is promoted, or the oldest turns of a session, including the start of its plugin.
+	// The promotion, or the turn's prompt, waits with the store open. Default 30 s.
 	SummaryTime time.Duration
 }
 

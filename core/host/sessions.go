@@ -16,8 +16,8 @@ import (
 )
 
 // A turn's prompt has up to three blocks of its session: the hint of the turn before, the
-// summaries of the window's newest turns, and a sentence for each of its oldest. They are
-// XML, since models and users wrote their texts: whatever these say, it can't end its place.
+// summaries of the window's newest turns, and what stands for its oldest. They are XML, since
+// models and users wrote their texts: whatever these say, it can't end its place.
 
 // RoleMixDir is the folder in the data folder where operators put mixes of roles.
 const RoleMixDir = "role-mixes"
@@ -58,8 +58,16 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 		hint.TTLTurns, hint.CreatedTurn = new(int64(1)), &c.HintTurn
 		drafts = append(drafts, hint)
 	}
-	if len(folded.Earlier) > 0 {
-		earlier := block("earlier_turns", inject.SessionInjection, earlierPriority, turnsXML("earlier_turns", folded.Earlier))
+	if len(folded.Old) > 0 {
+		summary, err := s.host.windowSummary(ctx, c, folded)
+		if err != nil {
+			return nil, err
+		}
+		payload := turnsXML("earlier_turns", folded.Earlier)
+		if summary != "" {
+			payload = summaryXML("earlier_turns", folded.Old, summary)
+		}
+		earlier := block("earlier_turns", inject.SessionInjection, earlierPriority, payload)
 		earlier.Stable = true
 		drafts = append(drafts, earlier)
 	}
@@ -102,6 +110,11 @@ func turnsXML(name string, turns []window.Turn) string {
 	}
 	b.WriteString("\n</" + name + ">")
 	return b.String()
+}
+
+// summaryXML is an element with a text that stands for turns.
+func summaryXML(name string, turns []window.Turn, summary string) string {
+	return fmt.Sprintf("<%s>\n<turns from=\"%d\" to=\"%d\">%s</turns>\n</%s>", name, turns[0].Number, turns[len(turns)-1].Number, text.Escape(summary), name)
 }
 
 // roleMixer makes mixes of roles, of the profiles that came with the program and the

@@ -33,7 +33,27 @@ type SessionWindowEntered struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
-func (ReflectionRecorded) eventType() string   { return "agent.reflection.recorded" }
-func (SessionWindowEntered) eventType() string { return "agent.session.window_entered" }
+// SessionWindowSummarized says that a model was asked to sum up the oldest turns of a
+// window. What it wrote isn't in the event.
+type SessionWindowSummarized struct {
+	SessionID string `json:"session_id"`
+	// TurnID is the last turn that was summed up, and Turns how many were.
+	TurnID int64 `json:"turn_id"`
+	Turns  int   `json:"turns"`
+	Window int64 `json:"window"`
+	// Failure is the reason for which the model wrote nothing.
+	Failure string `json:"failure,omitempty"`
+	// TokensIn, TokensOut and CostUSD are what the model used.
+	TokensIn  int64   `json:"tokens_in"`
+	TokensOut int64   `json:"tokens_out"`
+	CostUSD   float64 `json:"cost_usd"`
+	AgentID   string  `json:"agent_id,omitempty"`
+}
 
-func sessionEvents() []Event { return []Event{ReflectionRecorded{}, SessionWindowEntered{}} }
+func (ReflectionRecorded) eventType() string      { return "agent.reflection.recorded" }
+func (SessionWindowEntered) eventType() string    { return "agent.session.window_entered" }
+func (SessionWindowSummarized) eventType() string { return "agent.session.window_summarized" }
+
+func sessionEvents() []Event {
+	return []Event{ReflectionRecorded{}, SessionWindowEntered{}, SessionWindowSummarized{}}
+}

@@ -132,6 +132,21 @@ var changing = []struct {
 			return err
 		}
 	}},
+	{"SummarizeWindow", "agent.session.window_summarized", func(_ *testing.T, g *governed) act {
+		return func(ctx context.Context) error {
+			if err := g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns"); err != nil {
+				return err
+			}
+			if _, err := g.Feedback(ctx, &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Summary: "one"}); err != nil {
+				return err
+			}
+			said := []memory.TurnSummary{{Turn: 1, Text: "one"}}
+			_, err := g.Memories.SummarizeWindow(ctx, &memory.SummarizedWindow{
+				Session: "s", Window: 1, WindowSummary: memory.WindowSummary{Through: 1, Turns: memory.DigestOfTurns(said), Text: "All of it."},
+			})
+			return err
+		}
+	}},
 	{"Sweep", "agent.memory.swept agent.memory.lifecycle.transition", func(t *testing.T, g *governed) act {
 		idle := g.observe(t, core.ObserveRequest{Content: "idle"})
 		g.live(t, "s", 1, idle.ID, core.OutcomeSuccess)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -380,14 +380,30 @@ func littered(t *testing.T, s core.Store, seed uint64) *world {
 	return w
 }
 
-func TestDream_ASecondPassChangesNothing(t *testing.T) {
-	stores := 8
-	if os.Getenv("REFLECTORY_STRESS") != "" {
-		stores = 200
+// kept is all that an undo restores of memories, by key: the memories without what each
+// change of them moves, their vectors, links and the sessions that used them.
+func (w *world) kept(t *testing.T) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for key, value := range dump(t, w.store) {
+		switch kind, id, _ := strings.Cut(key, "/"); kind {
+		case "memory":
+			all[key] = asKept(w.get(t, id))
+		case "memory-vector", "link", "memory-session":
+			all[key] = value
+		}
 	}
+	return all
+}
+
+// TestDream_ASecondPassChangesNothing: nor does what was undone come again; an undo restores
+// each field.
+func TestDream_ASecondPassChangesNothing(t *testing.T) {
+	stores := coretest.Heavy(8, 200)
 	changed := 0
 	for seed := range uint64(stores) {
 		w := littered(t, mem.Open(), seed)
+		before := w.kept(t)
 		first := w.dream(t, dream.Options{})
 		again := w.dream(t, dream.Options{})
 		run, _, err := w.GetDream(t.Context(), again.RunID)
@@ -402,6 +418,9 @@ func TestDream_ASecondPassChangesNothing(t *testing.T) {
 		changed += len(done.Plan.Steps)
 		if u := w.undo(t, first.RunID, 0); len(u.Undone) != len(done.Plan.Steps) {
 			t.Errorf("seed %d: %d steps, undone %+v", seed, len(done.Plan.Steps), u)
+		}
+		if diff := cmp.Diff(before, w.kept(t)); diff != "" {
+			t.Errorf("seed %d: after the undo:\n%s", seed, diff)
 		}
 		third := w.dream(t, dream.Options{})
 		run, _, err = w.GetDream(t.Context(), third.RunID)

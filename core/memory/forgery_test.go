@@ -47,8 +47,13 @@ func rich(t *testing.T) *governed {
 	g.set(t, "c", "require_approval_above_depth=0")
 	g.reflect(t, core.ReflectRequest{SourceIDs: []string{"semantic"}, Title: "waits", Content: "for an approval", IdempotencyKey: "w"})
 	g.recall(t, core.RecallRequest{Session: "idle", Turn: 300, Query: "nothing", RecallFilter: core.RecallFilter{Namespace: "empty"}})
-	_, err = g.Feedback(ctx, &core.FeedbackRequest{Session: "idle", Turn: 300, Outcome: core.OutcomeFailure})
+	_, err = g.Feedback(ctx, &core.FeedbackRequest{Session: "idle", Turn: 300, Outcome: core.OutcomeFailure, Summary: "idle"})
 	must(t, err)
+	_, err = g.SummarizeWindow(ctx, &memory.SummarizedWindow{Session: "idle", Window: 1, WindowSummary: memory.WindowSummary{
+		Through: 300, Turns: memory.DigestOfTurns([]memory.TurnSummary{{Turn: 300, Text: "idle"}}), Text: "It was idle.",
+	}})
+	must(t, err)
+	g.tidied(t)
 	half := .5
 	for range 2 {
 		_, err = g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
@@ -63,6 +68,24 @@ func rich(t *testing.T) *governed {
 	g.runs(t)
 	g.sound(t)
 	return g
+}
+
+// tidied has two passes of housekeeping, of which one was taken back, and a plan.
+func (g *governed) tidied(t *testing.T) {
+	t.Helper()
+	pass := memory.DreamRequest{Namespace: "d", Mode: memory.Always}
+	for _, content := range []string{"It was seen yesterday", "it was seen yesterday"} {
+		g.observe(t, core.ObserveRequest{Namespace: "d", Content: content})
+	}
+	_, err := g.Dream(t.Context(), pass, nil)
+	must(t, err)
+	g.observe(t, core.ObserveRequest{Namespace: "d", Content: "It was lost yesterday"})
+	r, err := g.Dream(t.Context(), pass, nil)
+	must(t, err)
+	_, err = g.UndoDream(t.Context(), r.RunID, 0)
+	must(t, err)
+	_, err = g.PlanDream(t.Context(), pass)
+	must(t, err)
 }
 
 // runs records a run that was pruned, one that passed, whose recall was read by a loop of two attempts, one

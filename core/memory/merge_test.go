@@ -36,9 +36,9 @@ func TestNamespacesComeIntoAStoreThatHasOthers(t *testing.T) {
 	from := rich(t)
 	text := from.export(t)
 	g := neighbour(t)
-	merged, err := g.merge(t, text, "a/**", "c")
+	merged, err := g.merge(t, text, "a/**", "c", "d")
 	must(t, err)
-	if strings.Join(merged.Namespaces, " ") != "a a/b c" || merged.Records < 100 || len(merged.Sessions) == 0 {
+	if strings.Join(merged.Namespaces, " ") != "a a/b c d" || merged.Records < 100 || len(merged.Sessions) == 0 {
 		t.Errorf("%+v", merged)
 	}
 	g.sound(t)

@@ -192,6 +192,24 @@ func (m *Memories) SessionContext(ctx context.Context, name string, number int64
 	return m.turns.Context(ctx, name, number)
 }
 
+// TurnSummary is what a turn's feedback said about it, WindowSummary stands for a window's
+// oldest turns, and SummarizedWindow says of which.
+type (
+	TurnSummary      = turn.TurnSummary
+	WindowSummary    = turn.WindowSummary
+	SummarizedWindow = turn.SummarizedWindow
+)
+
+// DigestOfTurns is the digest of what turns say, for [WindowSummary].
+func DigestOfTurns(turns []TurnSummary) string { return turn.DigestOf(turns) }
+
+// SummarizeWindow stores a summary of the oldest turns of a session's window, of at most
+// 2,000 characters, and reports whether it did: not if the turns say something else by now.
+// The errors are [Memories.SessionContext]'s.
+func (m *Memories) SummarizeWindow(ctx context.Context, s *SummarizedWindow) (stored bool, err error) {
+	return m.turns.SummarizeWindow(ctx, s)
+}
+
 // SessionNotFound is the error for a session that had no turn, and for one of another
 // subject.
 func SessionNotFound(name string) error { return turn.SessionNotFound(name) }

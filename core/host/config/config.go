@@ -19,7 +19,7 @@ type Config struct {
 	DataDir, PluginDir, Lock, TrustFile, PolicyDir Setting
 	// Plugins, and what they may reach.
 	DevPlugins, LLMEndpoints, Sandbox Setting
-	// How vectors of memories, and summaries of promoted memories, are made.
+	// How vectors of memories, and summaries of promoted memories and old turns, are made.
 	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
 	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
 	// What makes insights of what was observed.

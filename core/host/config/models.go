@@ -36,7 +36,7 @@ func (c *Config) EmbeddingsOptions(getenv func(string) string) openai.Options {
 	}
 }
 
-// SummariesLLM is the model that summarizes promoted memories, in the form of a
+// SummariesLLM is the model that summarizes promoted memories and old turns, in the form of a
 // workflow's settings.llm; nil if there is none.
 func (c *Config) SummariesLLM() json.RawMessage {
 	return asked(c.SummariesModel, c.SummariesURL, c.SummariesKeyEnv)

@@ -55,7 +55,7 @@ func groupDocs() map[string]string {
 		"settings.llm":        "the models that plugins ask",
 		"settings.embeddings": "what makes the vectors of memories",
 		"oidc":                "who says to a server who asks, besides its own tokens",
-		"settings.summaries":  "what summarizes what is promoted",
+		"settings.summaries":  "what summarizes what is promoted, and the oldest turns of sessions",
 		"settings.reflection": "what makes insights of what was observed",
 		"settings.recall":     "how recalls rank memories",
 		"settings.dream":      "what passes of housekeeping do",

@@ -158,7 +158,7 @@ func models() []Definition {
 		}, {
 			Name: "summaries_model", Key: "settings.summaries.model", Variable: "REFLECTORY_SUMMARIES_MODEL",
 			Default: NoModel,
-			Doc:     "model that summarizes what is promoted; none asks no model",
+			Doc:     "model that summarizes what is promoted, and the oldest turns of sessions; none asks no model",
 			field:   func(c *Config) *Setting { return &c.SummariesModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "summaries_url", Key: "settings.summaries.base_url", Variable: "REFLECTORY_SUMMARIES_URL",

@@ -174,6 +174,64 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	}
 }
 
+// TestSession_SummaryHoldsForItsTexts: a window's summary is told as long as its turns say
+// what it was written from. A purge removes it, and takes none after it of what it removed.
+func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	me := subject("me")
+	ctx := core.WithCaller(w.Ctx, me)
+	for i := range 3 {
+		turnOf(w, me, "s", core.OutcomeSuccess, fmt.Sprintf("Ship %d is in.", i+1))
+	}
+	known := func(turn int64) *memory.SessionContext {
+		t.Helper()
+		c, err := w.Host.Memories.SessionContext(ctx, "s", turn)
+		w.Must(err)
+		return c
+	}
+	summary := func(text string) *memory.SummarizedWindow {
+		return &memory.SummarizedWindow{
+			Session: "s", Window: 1, WindowSummary: memory.WindowSummary{Through: 2, Turns: memory.DigestOfTurns(known(0).Turns[:2]), Text: text},
+		}
+	}
+	store := func(s *memory.SummarizedWindow, want bool) {
+		t.Helper()
+		if stored, err := w.Host.Memories.SummarizeWindow(ctx, s); err != nil || stored != want {
+			t.Errorf("it is stored: %v, %v", stored, err)
+		}
+	}
+	store(summary("Two ships."), true)
+	if c := known(0); c.Summary == nil || c.Summary.Text != "Two ships." || !c.Newest {
+		t.Errorf("the next turn is told %+v", c.Summary)
+	}
+	if c := known(2); c.Summary != nil || c.Newest {
+		t.Errorf("an earlier turn is told %+v", c.Summary)
+	}
+	late := summary("Two ships, one of them late.")
+	_, err := w.Do(me, "memory_feedback", &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Source: "user", Summary: "Ship 1 sank."})
+	w.Must(err)
+	if c := known(0); c.Summary != nil {
+		t.Errorf("after a turn was told otherwise the summary is %+v", c.Summary)
+	}
+	store(late, false)
+	store(summary("One ship."), true)
+	late = summary("One ship, and none.")
+	other := core.WithCaller(w.Ctx, subject("other"))
+	if _, err := w.Host.Memories.SummarizeWindow(other, late); sdk.ReasonOf(err) != "session_not_found" {
+		t.Errorf("another subject may sum up: %v", err)
+	}
+	_, err = w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
+	w.Must(err)
+	store(late, false)
+	for key, value := range contents(t, w.Config.Store, "") {
+		if strings.Contains(value, "One ship") || strings.HasPrefix(key, "session-window-summary/") {
+			t.Errorf("%q holds %s", key, value)
+		}
+	}
+	sound(w)
+}
+
 // TestSession_PurgeTakesItsTexts: what a turn's feedback said goes with any memory that the
 // turn recalled, and the store's check still holds.
 func TestSession_PurgeTakesItsTexts(t *testing.T) {

@@ -15,13 +15,13 @@ import (
 func snapshots() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "snapshot_build", Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite,
+			Name: "snapshot_build", Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite, Long: true, // it may ask a model
 			Doc: "Build what a model is told in a turn, from blocks and, with a query, from recall, knowledge and the session. A turn has one snapshot.",
 		}, ofSnapshotBuild, snapshotBuild),
 		define(Operation{
 			Name: "snapshot_list", Method: "GET", Path: "/v1/snapshots", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List snapshots: of a session by turns, or of a namespace, the newest first.",
-		}, ofSnapshots, snapshotList),
+		}, inNamespace(func(in *SnapshotList) *string { return &in.Namespace }), snapshotList),
 		define(Operation{
 			Name: "snapshot_get", Method: "GET", Path: "/v1/snapshots/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Show a snapshot: its blocks, and which were dropped or cut, and why.",
@@ -100,11 +100,6 @@ func snapshotBuild(ctx context.Context, c *Call, in *inject.BuildRequest) (*inje
 		by = inject.FromOperator
 	}
 	return c.Host.Injections.Build(ctx, in, by)
-}
-
-// ofSnapshots is the place of a list: its namespace.
-func ofSnapshots(ctx context.Context, c *Call, in *SnapshotList) (place, error) {
-	return inNamespace(func(in *SnapshotList) *string { return &in.Namespace })(ctx, c, in)
 }
 
 func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject.Snapshot], error) {

@@ -1,6 +1,6 @@
 // Package window says what a session's earlier turns tell a prompt: the newest ones by
-// their summaries, and the oldest by one sentence each, in one block, once they would fill
-// the prompt.
+// their summaries, and the oldest in one block, once they would fill the prompt: summed up
+// by a model, or else by one sentence each.
 //
 // A summary block is part of the prefix that a model's provider caches, so it should
 // change rarely. Turns are therefore folded into it in batches: when the texts would
@@ -18,7 +18,7 @@ import (
 const (
 	fullShare   = .8 // above it, turns are folded,
 	foldedShare = .4 // until less than this is left.
-	blockShare  = .2 // What the folded turns may have together.
+	blockShare  = .2 // What stands for the folded turns may have together.
 )
 
 // maxSentence is the longest sentence of a folded turn, in characters.
@@ -32,6 +32,10 @@ type Turn struct {
 
 // Folded is what the turns tell a prompt.
 type Folded struct {
+	// Old are the folded turns, the oldest first, and Room is how many characters what
+	// stands for them may have.
+	Old  []Turn
+	Room int
 	// Earlier are the folded turns with a sentence each, the oldest first. LeftOut counts
 	// those before them whose sentences didn't fit.
 	Earlier []Turn
@@ -45,8 +49,7 @@ type Folded struct {
 // Fold folds the oldest turns, so that the texts don't fill a prompt of maxChars
 // characters.
 func Fold(turns []Turn, maxChars int) *Folded {
-	f := &Folded{}
-	var folded []Turn
+	f := &Folded{Room: int(blockShare * float64(maxChars))}
 	chars, began := 0, 0
 	for i, t := range turns {
 		chars += utf8.RuneCountInString(t.Text)
@@ -55,13 +58,12 @@ func Fold(turns []Turn, maxChars int) *Folded {
 		}
 		for began < i && float64(chars) > foldedShare*float64(maxChars) {
 			chars -= utf8.RuneCountInString(turns[began].Text)
-			folded = append(folded, turns[began])
 			began++
 		}
 	}
-	f.Recent = turns[began:]
-	f.Earlier = sentences(folded, int(blockShare*float64(maxChars)))
-	f.LeftOut = len(folded) - len(f.Earlier)
+	f.Old, f.Recent = turns[:began], turns[began:]
+	f.Earlier = sentences(f.Old, f.Room)
+	f.LeftOut = len(f.Old) - len(f.Earlier)
 	for _, t := range f.Earlier {
 		chars += utf8.RuneCountInString(t.Text)
 	}
@@ -95,17 +97,20 @@ func firstSentence(text string) string {
 		last := i+1 == len(runes)
 		switch {
 		case r == '\n':
-			return cut(runes[:i])
+			return cut(runes[:i], maxSentence)
 		case strings.ContainsRune(".?!", r) && (last || unicode.IsSpace(runes[i+1])), strings.ContainsRune("。？！", r):
-			return cut(runes[:i+1])
+			return cut(runes[:i+1], maxSentence)
 		}
 	}
-	return cut(runes)
+	return cut(runes, maxSentence)
 }
 
-func cut(runes []rune) string {
-	if len(runes) <= maxSentence {
+// Cut is the beginning of a text, of at most some characters.
+func Cut(text string, most int) string { return cut([]rune(text), most) }
+
+func cut(runes []rune, most int) string {
+	if len(runes) <= most {
 		return strings.TrimSpace(string(runes))
 	}
-	return strings.TrimSpace(string(runes[:maxSentence-1])) + "…"
+	return strings.TrimSpace(string(runes[:most-1])) + "…"
 }

@@ -43,13 +43,13 @@ func TestFold_InBatches(t *testing.T) {
 			changes++
 		}
 		before = now
-		if f.LeftOut+len(f.Earlier)+len(f.Recent) != n+1 {
+		if f.LeftOut+len(f.Earlier) != len(f.Old) || len(f.Old)+len(f.Recent) != n+1 {
 			t.Fatalf("of %d turns there are %+v", n+1, f)
 		}
 		for _, turn := range f.Earlier {
 			chars += utf8.RuneCountInString(turn.Text)
 		}
-		if chars > maxChars/5 {
+		if chars > f.Room {
 			t.Fatalf("the sentences have %d characters", chars)
 		}
 	}

@@ -29,6 +29,11 @@ type Context struct {
 	HintTurn int64
 	// Turns are the window's earlier turns that have a summary, the oldest first.
 	Turns []TurnSummary
+	// Summary is what a model wrote from the oldest of these turns; nil if none was asked,
+	// and if the turns say something else by now.
+	Summary *WindowSummary
+	// Newest is whether no later turn of the session has begun.
+	Newest bool
 }
 
 // TurnSummary is the summary of a turn.
@@ -64,11 +69,14 @@ func ReadContext(r core.Reader, caller core.Caller, session string, turn int64) 
 	}
 	c := &Context{
 		Session: session, Turn: turn, Window: stored.window(), Windows: stored.windows(),
-		Owner: stored.Owner, Namespace: stored.Namespace, Bias: stored.Bias,
+		Owner: stored.Owner, Namespace: stored.Namespace, Bias: stored.Bias, Newest: turn+1 >= stored.Next,
 	}
 	last, err := c.read(r)
 	if err != nil || last == nil {
 		return c, err
+	}
+	if c.Summary, err = readSummary(r, session, c.Window, c.Turns); err != nil {
+		return nil, err
 	}
 	c.FailureClass = last.FailureClass
 	if last.NextTurnHint == "" {

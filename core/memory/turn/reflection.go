@@ -111,7 +111,8 @@ func putReflection(t *record.Tx, window int64, r *Reflection, about []string) er
 	return t.WriteOfSession(r.SessionID, record.ReflectionKey(r.SessionID, window, r.TurnID), core.MustJSON(stored))
 }
 
-// ForgetTexts removes the texts of the reflection records of turns that recalled a memory.
+// ForgetTexts removes the texts of the reflection records of turns that recalled a memory,
+// and the summaries of their windows.
 func ForgetTexts(t *record.Tx, m *core.Memory) error {
 	start := record.ReflectionMemoryStart(m.ID)
 	var places []string
@@ -123,7 +124,7 @@ func ForgetTexts(t *record.Tx, m *core.Memory) error {
 	}
 	for _, place := range places {
 		key := []byte(record.ReflectionPrefix + place)
-		session := record.ReflectionSession(place)
+		session, window := record.ReflectionWindow(place)
 		value, found, err := t.Get(key)
 		if err != nil {
 			return err
@@ -139,6 +140,9 @@ func ForgetTexts(t *record.Tx, m *core.Memory) error {
 			}
 		}
 		if err := t.EraseOfSession(session, slices.Concat(start, []byte(place))); err != nil {
+			return err
+		}
+		if err := forgetSummary(t, session, window); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,8 @@ func (s *Turns) Resume(ctx context.Context, session string, window int64) (*Sess
 	})
 }
 
-// enter makes another window of a session the current one. A new window has no record yet.
+// enterWindow makes another window of a session the current one. A new window has no record
+// yet.
 func (s *Turns) enterWindow(ctx context.Context, session string, choose func(*sessionRecord) (int64, error)) (entered *Session, err error) {
 	var p bounds.Problems
 	p.ID("session", session)
@@ -121,7 +122,7 @@ func (s *Turns) enterWindow(ctx context.Context, session string, choose func(*se
 		if err != nil {
 			return err
 		}
-		if entered, err = enterWindow(t, session, &stored, to); err != nil || stored.Namespace == "" {
+		if entered, err = switchWindow(t, session, &stored, to); err != nil || stored.Namespace == "" {
 			return err
 		}
 		return t.Record(stored.Namespace, journal.SessionWindowEntered{
@@ -131,8 +132,8 @@ func (s *Turns) enterWindow(ctx context.Context, session string, choose func(*se
 	return entered, err
 }
 
-// enterWindow stores how the current window is going, and takes up another.
-func enterWindow(t *record.Tx, session string, stored *sessionRecord, to int64) (*Session, error) {
+// switchWindow stores how the current window is going, and takes up another.
+func switchWindow(t *record.Tx, session string, stored *sessionRecord, to int64) (*Session, error) {
 	if to == stored.window() {
 		return stored.shown(session), nil
 	}

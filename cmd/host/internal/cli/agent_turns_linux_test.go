@@ -5,13 +5,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/inject"
 )
 
 // TestAgentTurns_LearnsOverSessions has the agent of examples/agent-turns work with a server:
-// its second session is better than its first, the program explains by which memory, and the
-// prefix that a provider would cache stays in nearly all turns.
+// its second session is better than its first, the program explains by which memory, the
+// prefix that a provider would cache stays in nearly all turns, and what breaks it is named.
 func TestAgentTurns_LearnsOverSessions(t *testing.T) {
 	const turns, kinds = 25, 5 // of a session, and of parcels, each of which it is told once
 	agent := filepath.Join(t.TempDir(), "agent-turns")
@@ -45,18 +48,35 @@ func TestAgentTurns_LearnsOverSessions(t *testing.T) {
 		t.Errorf("the prefix was reused in %v turns", reused)
 	}
 	var shown struct {
-		Blocks []struct {
-			MemoryID string `json:"memory_id"`
-			Payload  string `json:"payload"`
-		} `json:"blocks_used"`
+		Blocks []shownBlock `json:"blocks_used"`
 	}
 	if code := w.json(&shown, "inject", "show", snapshots[1]); code != exitPassed {
 		t.Fatalf("inject show: exit %d", code)
 	}
-	for _, b := range shown.Blocks {
-		if b.MemoryID != "" && strings.Contains(b.Payload, "For seedlings, say greenhouse.") {
-			return
-		}
+	if !slices.ContainsFunc(shown.Blocks, func(b shownBlock) bool {
+		return b.MemoryID != "" && strings.Contains(b.Payload, "For seedlings, say greenhouse.")
+	}) {
+		t.Errorf("inject show doesn't have the memory that it was right by: %+v", shown.Blocks)
 	}
-	t.Errorf("inject show doesn't have the memory that it was right by: %+v", shown.Blocks)
+	other := filepath.Join(w.dir, "other.json")
+	err = os.WriteFile(other, []byte(`{"session": "tuesday", "namespace": "examples/parcels", "query": "Where does parcel 26 belong?",
+		"policy": {"ordering_strategy": "stable_prefix"}, "blocks": [{"block_id": "instructions", "category": "policy", "priority": 900,
+		"anchor": true, "stable": true, "payload": "You sort letters."}]}`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var built inject.Built
+	if code := w.json(&built, "inject", "build", "--file", other); code != exitPassed || built.Prefix.Reused {
+		t.Errorf("inject build: exit %d, %+v", code, built.Snapshot)
+	}
+	var diff inject.Diff
+	if code := w.json(&diff, "inject", "diff", built.SnapshotID); code != exitPassed || diff.From != snapshots[1] || diff.Prefix.BrokenBy != "instructions" || diff.Prefix.How != "payload" {
+		t.Errorf("inject diff: exit %d, %+v", code, diff)
+	}
+}
+
+// shownBlock is a block of a snapshot.
+type shownBlock struct {
+	MemoryID string `json:"memory_id"`
+	Payload  string `json:"payload"`
 }

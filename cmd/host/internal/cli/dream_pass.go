@@ -92,31 +92,60 @@ whose memories changed since are skipped. reflectory dream undo takes a pass bac
 			if len(args) == 1 {
 				in.Namespace = args[0]
 			}
-			namespaces := []string{in.Namespace}
 			if subtree {
-				var err error
-				if namespaces, err = a.namespacesUnder(c, in.Namespace); err != nil {
-					return err
-				}
+				return a.runDreamsUnder(c, in)
 			}
-			for _, namespace := range namespaces {
-				in.Namespace = namespace
-				report, err := do[memory.DreamReport](c.Context(), a, "dream_run", in)
-				if err != nil {
-					return err
-				}
-				if err := a.printDreamReport(namespace, report); err != nil {
-					return err
-				}
+			report, err := do[memory.DreamReport](c.Context(), a, "dream_run", in)
+			if err != nil {
+				return err
 			}
-			return nil
+			return a.printDreamReport(in.Namespace, report)
 		},
 	}
 	passFlags(c, in)
 	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "when the pass is skipped: "+strings.Join(texts(memory.DreamModes()), ", ")+" (default coordinated)")
 	c.Flags().StringVar(&file, "plan", "", "apply the plan in a `file`")
-	c.Flags().BoolVar(&subtree, "subtree", false, "make a pass over each namespace below as well")
+	c.Flags().BoolVar(&subtree, "subtree", false, "make a pass over each namespace below as well; --json then has the reports in items")
 	return c
+}
+
+// dreamReports are the reports of passes over several namespaces.
+type dreamReports struct {
+	Items []dreamReportOf `json:"items"`
+}
+
+type dreamReportOf struct {
+	Namespace string `json:"namespace"`
+	*memory.DreamReport
+}
+
+// runDreamsUnder makes a pass over a namespace, and over each below it. A pass that fails ends
+// it; what was printed before stays.
+func (a *App) runDreamsUnder(c *cobra.Command, in *operation.DreamPass) error {
+	namespaces, err := a.namespacesUnder(c, in.Namespace)
+	if err != nil {
+		return err
+	}
+	all := dreamReports{Items: []dreamReportOf{}}
+	for _, namespace := range namespaces {
+		in.Namespace = namespace
+		report, err := do[memory.DreamReport](c.Context(), a, "dream_run", in)
+		if err != nil {
+			return err
+		}
+		if all.Items = append(all.Items, dreamReportOf{namespace, report}); a.out.json {
+			err = a.out.printJSON(all)
+		} else {
+			err = a.printDreamReport(namespace, report)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if a.out.json {
+		return a.out.printJSON(all)
+	}
+	return nil
 }
 
 // namespacesUnder are a namespace and those below it that hold memories.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ const (
 	TurnRecordPrefix       = "turn/"
 	SessionPrefix          = "session/"
 	WindowPrefix           = "session-window/"
+	WindowSummaryPrefix    = "session-window-summary/"
 	ReflectionPrefix       = "turn-reflection/"
 	reflectionMemoryPrefix = "turn-reflection-memory/"
 	UserPrefix             = "memory-session/"
@@ -139,6 +141,11 @@ func WindowKey(session string, number int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(WindowPrefix+session+"/"), uint64(number))
 }
 
+// WindowSummaryKey is the key of the summary of a window's oldest turns.
+func WindowSummaryKey(session string, window int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(WindowSummaryPrefix+session+"/"), uint64(window))
+}
+
 // ReflectionStart is where the reflection records of a window begin, in the order of their
 // turns.
 func ReflectionStart(session string, window int64) []byte {
@@ -159,10 +166,13 @@ func ReflectionMemoryKey(id, session string, window, turn int64) []byte {
 	return append(ReflectionMemoryStart(id), ReflectionKey(session, window, turn)[len(ReflectionPrefix):]...)
 }
 
-// ReflectionSession is the session of a reflection record, whose key has that ending.
-func ReflectionSession(ending string) string {
-	session, _, _ := strings.Cut(ending, "/")
-	return session
+// ReflectionWindow is the session and the window of a reflection record, whose key has that
+// ending; 0 is no window.
+func ReflectionWindow(ending string) (session string, window int64) {
+	session, rest, _ := strings.Cut(ending, "/")
+	number, _, _ := strings.Cut(rest, "/")
+	window, _ = strconv.ParseInt(number, 10, 64)
+	return session, window
 }
 
 // UserKey notes that a session used a memory; early stores noted named uses only.

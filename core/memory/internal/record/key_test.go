@@ -34,6 +34,7 @@ func TestLayoutOfMemories(t *testing.T) {
 	}
 	pairsOfSessions := [][2]string{
 		{string(WindowKey("s", 258)), "session-window/s/\x00\x00\x00\x00\x00\x00\x01\x02"},
+		{string(WindowSummaryKey("s", 258)), "session-window-summary/s/\x00\x00\x00\x00\x00\x00\x01\x02"},
 		{string(ReflectionKey("s", 2, 258)), "turn-reflection/s/0000000002/\x00\x00\x00\x00\x00\x00\x01\x02"},
 		{string(ReflectionMemoryKey("m", "s", 2, 258)), "turn-reflection-memory/m/s/0000000002/\x00\x00\x00\x00\x00\x00\x01\x02"},
 	}

@@ -118,14 +118,14 @@ func (t *Tx) putProofs() error {
 func ProvenPrefixes() []string {
 	return []string{
 		MemoryPrefix, VectorPrefix, PurgedPrefix, HistoryPrefix, TurnPrefix, LinkPrefix, PendingPrefix, requestPrefix,
-		observePrefix, TurnRecordPrefix, SessionPrefix, WindowPrefix, ReflectionPrefix, reflectionMemoryPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
+		observePrefix, TurnRecordPrefix, SessionPrefix, WindowPrefix, WindowSummaryPrefix, ReflectionPrefix, reflectionMemoryPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
 		DreamPrefix, DreamStepPrefix, DreamUndoPrefix, DreamMarkPrefix,
 	}
 }
 
 // numbered reports whether keys with a prefix end in a number of 8 bytes.
 func numbered(key string) bool {
-	return slices.ContainsFunc([]string{TurnRecordPrefix, HistoryPrefix, WindowPrefix, ReflectionPrefix, reflectionMemoryPrefix},
+	return slices.ContainsFunc([]string{TurnRecordPrefix, HistoryPrefix, WindowPrefix, WindowSummaryPrefix, ReflectionPrefix, reflectionMemoryPrefix},
 		func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 

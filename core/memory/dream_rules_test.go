@@ -1,0 +1,187 @@
+package memory_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// TestDream_CanBeUndoneFor30Days: a later pass removes what undoes a run that is older, and
+// the plans that nobody applied.
+func TestDream_CanBeUndoneFor30Days(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	m := w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
+	r := w.dream(t, dream.Options{})
+	planned, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
+	must(t, err)
+	w.clock.Advance(30 * 24 * time.Hour)
+	w.dream(t, dream.Options{})
+	if _, _, err := w.GetDream(t.Context(), planned.ID); err != nil {
+		t.Errorf("after 30 days the plan is gone: %v", err)
+	}
+	w.clock.Advance(time.Second)
+	w.dream(t, dream.Options{})
+	if u := w.undo(t, r.RunID, 0); len(u.Undone) != 0 || len(u.Refused) != 1 || u.Refused[0].Reason != "undo_expired" || w.get(t, m.ID).Content != "We met 2026-04-14" {
+		t.Errorf("after more it is undone: %+v", u)
+	}
+	_, _, err = w.GetDream(t.Context(), planned.ID)
+	wantReason(t, err, sdk.NotFound, "dream_run_not_found")
+	for key := range dump(t, w.store) {
+		if strings.HasPrefix(key, "dream-undo/") {
+			t.Errorf("%q is left", key)
+		}
+	}
+}
+
+// TestDream_OneAtATime in a namespace: while a pass works there another one, and an undo, are
+// refused, and elsewhere they aren't.
+func TestDream_OneAtATime(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
+	w.observe(t, core.ObserveRequest{Namespace: "other", Content: "We left yesterday"})
+	earlier := w.dream(t, dream.Options{SkipDates: true})
+	steps := 0
+	_, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, func(int, int) {
+		steps++
+		_, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
+		wantReason(t, err, sdk.Conflict, "dream_running")
+		_, err = w.UndoDream(t.Context(), earlier.RunID, 0)
+		wantReason(t, err, sdk.Conflict, "dream_running")
+		if r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "other", Mode: memory.Always}, nil); err != nil || r.AbsolutizedDates != 1 {
+			t.Errorf("elsewhere it is %+v, %v", r, err)
+		}
+	})
+	if err != nil || steps != 1 {
+		t.Errorf("%d steps, %v", steps, err)
+	}
+	w.wantSound(t)
+}
+
+// TestDream_LeavesAlone what waits for the gate, what is archived, what became knowledge, and
+// of another agent.
+func TestDream_LeavesAlone(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	const said = "We met yesterday at the harbour"
+	for _, state := range core.MemoryStates() {
+		if state == core.StatePurged {
+			continue
+		}
+		m := w.observe(t, core.ObserveRequest{ID: string(state), Content: said})
+		if state != core.StateOpen {
+			must(t, w.Move(t.Context(), m.ID, state, journal.MemoryTransitioned{}))
+		}
+	}
+	w.observe(t, core.ObserveRequest{ID: "of-robot", AgentID: "robot", Content: said})
+	for agent, dated := range map[string]int64{"robot": 1, "": 3} {
+		p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Agent: agent, Options: dream.Options{SkipMerges: true}})
+		must(t, err)
+		if agent == "" {
+			dated++ // the robot's too
+		}
+		if int64(len(p.Plan.Steps)) != dated {
+			t.Errorf("for %q the steps are %+v", agent, p.Plan.Steps)
+		}
+	}
+	p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
+	must(t, err)
+	for _, s := range p.Plan.Steps {
+		for _, read := range s.Reads {
+			switch core.MemoryState(read.MemoryID) {
+			case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:
+				t.Errorf("step %+v touches %s", s, read.MemoryID)
+			}
+		}
+	}
+}
+
+// sure is a judge that finds that all texts say the same.
+type sure struct{}
+
+func (sure) Same(context.Context, string, string) (bool, error) { return true, nil }
+
+// TestDream_MergesNearTexts: of a calibrated model, where nothing differs, or a judge
+// overrules that little does; what surely differs never.
+func TestDream_MergesNearTexts(t *testing.T) {
+	for _, c := range []struct {
+		name, other string
+		calibrated  bool
+		judge       dream.Judge
+		merged      int64
+		refused     string
+	}{
+		{"no calibration", "Anna really plays the violin", false, nil, 0, ""},
+		{"nothing differs", "Anna really plays the violin", true, nil, 1, ""},
+		{"a value differs", "Anna plays the piano", true, nil, 0, dream.Value},
+		{"a judge overrules it", "Anna plays the piano", true, sure{}, 1, ""},
+		{"no judge overrules a negation", "Anna does not play the violin", true, sure{}, 0, dream.Negation},
+	} {
+		w := living(t, mem.Open(), decides(core.NextRetain, .5), func(o *memory.Options) {
+			o.Embedder = embedder{vector: []float32{1, 0}}
+			o.Near = func(core.Reader) (map[string]float64, error) {
+				if c.calibrated {
+					return map[string]float64{embedder{}.Model(): .92}, nil
+				}
+				return nil, nil
+			}
+		})
+		w.observe(t, core.ObserveRequest{Content: "Anna plays the violin"})
+		w.observe(t, core.ObserveRequest{Content: c.other})
+		r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always, Judge: c.judge, Options: dream.Options{SkipConflicts: true}}, nil)
+		must(t, err)
+		refusals := map[string]int64{}
+		if c.refused != "" {
+			refusals[c.refused] = 1
+		}
+		if r.Consolidated != c.merged || !cmp.Equal(refusals, r.MergeRefusals) {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		w.wantSound(t)
+	}
+}
+
+// TestDream_TheOlderOfAContradictionIsArchived until when the newer one began to hold, if
+// neither matters much; what has dates of its own is no contradiction. An undo takes all of
+// it back, for good.
+func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	low := .2
+	loser := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 12", Importance: &low, OccurredAt: "2025-03-01T10:00:00Z"})
+	winner := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 13", Importance: &low})
+	w.observe(t, core.ObserveRequest{ID: "a", Content: "The ferry to the north island leaves at 8"})
+	w.observe(t, core.ObserveRequest{ID: "b", Content: "The ferry to the north island leaves at 9"})
+	for occurred, guests := range map[string]string{"2025-03-01T10:00:00Z": "300", "2025-04-01T10:00:00Z": "400"} { // which are two events
+		w.observe(t, core.ObserveRequest{Content: "The concert in the old hall had " + guests + " guests", Importance: &low, OccurredAt: occurred})
+	}
+	before := w.get(t, loser.ID)
+	r := w.dream(t, dream.Options{})
+	if r.ConflictsResolved != 1 || r.ConflictsOpen != 1 || w.get(t, loser.ID).State != core.StateArchived {
+		t.Fatalf("%+v", r)
+	}
+	from, _, err := w.Links(t.Context(), winner.ID)
+	if err != nil || len(from) != 1 || from[0].Relation != core.RelationContradicts || from[0].To != loser.ID || string(from[0].Metadata) != `{"valid_until":"2026-04-15T12:00:00Z"}` {
+		t.Errorf("links %+v, %v", from, err)
+	}
+	if open, err := w.Contradictions(t.Context(), "ns", ""); err != nil || len(open) != 1 || open[0].Newer != "b" || open[0].Class != dream.Number {
+		t.Errorf("left to people: %+v, %v", open, err)
+	}
+	w.undo(t, r.RunID, 0)
+	if diff := cmp.Diff(asKept(before), asKept(w.get(t, loser.ID))); diff != "" {
+		t.Errorf("after the undo:\n%s", diff)
+	}
+	if from, _, _ := w.Links(t.Context(), winner.ID); len(from) != 0 {
+		t.Errorf("links after the undo: %+v", from)
+	}
+	if r := w.dream(t, dream.Options{}); r.ConflictsResolved != 0 {
+		t.Errorf("decided again: %+v", r)
+	}
+}
