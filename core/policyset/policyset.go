@@ -95,7 +95,7 @@ func Put(tx *journal.Tx, digest string, files map[string]string, policies int) (
 	if err == nil && before.Digest == digest && bytes.Equal(held, value) {
 		return before, before, nil
 	}
-	if before.Epoch == 0 && (err == nil || sdk.ReasonOf(err) == damagedReason) { // the first push, or the key is damaged
+	if sdk.ReasonOf(err) == damagedReason {
 		before, err = newestPush(tx)
 	}
 	if err != nil {

@@ -122,7 +122,6 @@ func TestPut_ReplacesWhatIsDamaged(t *testing.T) {
 		"the set":           func(tx core.Tx) error { return tx.Put([]byte("policy-set/sha256:b"), []byte("x")) },
 		"the set is gone":   func(tx core.Tx) error { return tx.Delete([]byte("policy-set/sha256:b")) },
 		"which set decides": func(tx core.Tx) error { return tx.Put([]byte("policy/active"), []byte("x")) },
-		"no set decides":    func(tx core.Tx) error { return tx.Delete([]byte("policy/active")) },
 		"nothing is as it was": func(tx core.Tx) error {
 			return core.JoinErrors(tx.Put([]byte("policy/active"), nil), tx.Delete([]byte("policy-set/sha256:b")))
 		},
