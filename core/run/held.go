@@ -107,6 +107,10 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	return list, sdk.Wrap("list the runs of hosts", err)
 }
 
+// Leave gives up a run without an end, so that another host takes it over: that this one ran
+// it stays noted, and it mustn't write anything more of it.
+func (s *Repository) Leave(id string) { s.release(id) }
+
 // Runs reports whether this process runs a run.
 func (s *Repository) Runs(id string) bool {
 	s.mu.Lock()
