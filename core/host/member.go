@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
@@ -165,11 +166,19 @@ func commits(s core.Store) bool {
 	return !ok || counts.Commits() > 0
 }
 
-// awaitBeat waits before a call of a plugin while others may take this host for gone, and
-// may be about to make the same call.
-func (h *Host) awaitBeat(ctx context.Context) error {
-	if m := h.member.Load(); m != nil {
-		return m.Await(ctx)
+// beforeCall waits before a call of a plugin while others may take this host for gone, and
+// may be about to make the same call. A call for a run that another host took over meanwhile
+// is refused: a process that was stopped and goes on doesn't know of that yet.
+func (h *Host) beforeCall(ctx context.Context) error {
+	m := h.member.Load()
+	if m == nil {
+		return nil
+	}
+	if err := m.Await(ctx); err != nil {
+		return err
+	}
+	if id := plugin.ScopeOf(ctx).RunID; id != "" {
+		return h.Runs.Holds(ctx, id)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (h *Host) openPlugins() (*Plugins, error) {
 	}
 	p, err := NewPlugins(PluginOptions{
 		Settings: h.config.Settings, Set: set, Installed: Granted(h.config.Settings, set.Installed(), h.config.Getenv),
-		Admit: h.Policies.admit(set), Before: h.awaitBeat, Log: h.config.PluginLogs, Notices: h.config.Notices,
+		Admit: h.Policies.admit(set), Before: h.beforeCall, Log: h.config.PluginLogs, Notices: h.config.Notices,
 		Observe: h.config.Observe,
 	})
 	if err != nil {

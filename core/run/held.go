@@ -119,6 +119,24 @@ func (s *Repository) Runs(id string) bool {
 	return held
 }
 
+// Holds refuses a run that this process runs, and that another has meanwhile: sdk.Conflict,
+// reason "run_taken_over".
+func (s *Repository) Holds(ctx context.Context, id string) error {
+	s.mu.Lock()
+	c := &recorder{id: id, epoch: s.held[id]}
+	s.mu.Unlock()
+	if c.epoch == 0 { // it isn't run here, or not yet
+		return nil
+	}
+	return s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err == nil {
+			err = c.holds(record)
+		}
+		return err
+	})
+}
+
 // Running are the ids of the runs that this process runs, sorted.
 func (s *Repository) Running() []string {
 	s.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -28,7 +30,7 @@ func (s *awayStore) Update(ctx context.Context, fn func(core.Tx) error) error {
 }
 
 // TestPlugins_WaitForTheHostsBeat: a host that others may take for gone calls no plugin, also
-// one that it called before.
+// one that it called before, and none for a run that another host has.
 func TestPlugins_WaitForTheHostsBeat(t *testing.T) {
 	s := &awayStore{Store: mem.Open()}
 	w := operationtest.NewWithJudge(t, s)
@@ -55,4 +57,11 @@ func TestPlugins_WaitForTheHostsBeat(t *testing.T) {
 	w.Refused(err, sdk.Timeout, "timeout")
 	s.away.Store(false)
 	w.Must(call(t.Context()))
+
+	w.Must(w.Host.Runs.Create(w.Ctx, &core.Run{ID: "run-1", Workflow: "w", State: []byte("{}")}))
+	ctx := plugin.WithScope(t.Context(), &plugin.Scope{Namespace: here, RunID: "run-1"})
+	w.Must(call(ctx))
+	_, err = run.NewRepository(s, w.Config.Clock).Resume(w.Ctx, "run-1") // by another host
+	w.Must(err)
+	w.Refused(call(ctx), sdk.Conflict, "run_taken_over")
 }
