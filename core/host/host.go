@@ -210,6 +210,7 @@ func (h *Host) build() (err error) {
 	} else {
 		rooter := h.startRooter(h.Store)
 		h.onClose(func() error { return rooter.Close(context.Background()) })
+		h.Store = store.Fenceable(h.Store)
 	}
 	h.Feed = journal.NewFeed(h.Store, 0)
 	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Feed.Wake)

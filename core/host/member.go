@@ -3,9 +3,12 @@ package host
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
@@ -84,6 +87,10 @@ func (h *Host) record() store.HostRecord {
 	return r
 }
 
+// drainTime is how long a host that was asked to take on nothing more waits for its jobs:
+// their grace of 10 s, and some time to end.
+const drainTime = 15 * time.Second
+
 // drained ends the work on jobs: those that run go on for their grace, and the others go back
 // to the queue.
 func (h *Host) drained(ctx context.Context, pool *job.Pool) {
@@ -91,7 +98,9 @@ func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	if pool == nil {
 		return
 	}
-	if err := pool.Stop(ctx); err != nil && ctx.Err() == nil {
+	limited, cancel := context.WithTimeout(ctx, drainTime) // whoever stops the pool besides waits for this
+	defer cancel()
+	if err := pool.Stop(limited); err != nil && ctx.Err() == nil {
 		h.warn(sdk.Wrap("end the work on jobs", err))
 	}
 }
@@ -126,17 +135,50 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 	}
 }
 
+// RecordRoot has the journal's root record the heads that changed, unless another host does
+// that for all, and returns the root's head.
+func (h *Host) RecordRoot(ctx context.Context) (head journal.Head, err error) {
+	if !h.shared() {
+		return journal.Record(ctx, h.Journal)
+	}
+	recorded := false
+	command := h.member.Load() == nil && h.config.Store == nil
+	err = h.lead(h.Store)(ctx, command, func(s core.Store) (err error) {
+		fenced := *h.Journal
+		fenced.Store = s
+		head, err = journal.Record(ctx, &fenced)
+		recorded = err == nil
+		return err
+	})
+	if err != nil || recorded {
+		return head, err
+	}
+	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+		head, err = journal.ReadHead(r, journal.RootStream)
+		return err
+	})
+	return head, err
+}
+
 // commits reports whether this host changed a store, as far as the store counts that.
 func commits(s core.Store) bool {
 	counts, ok := s.(interface{ Commits() uint64 })
 	return !ok || counts.Commits() > 0
 }
 
-// awaitBeat waits before a call of a plugin while others may take this host for gone, and
-// may be about to make the same call.
-func (h *Host) awaitBeat(ctx context.Context) error {
-	if m := h.member.Load(); m != nil {
-		return m.Await(ctx)
+// beforeCall waits before a call of a plugin while others may take this host for gone, and
+// may be about to make the same call. A call for a run that another host took over meanwhile
+// is refused: a process that was stopped and goes on doesn't know of that yet.
+func (h *Host) beforeCall(ctx context.Context) error {
+	m := h.member.Load()
+	if m == nil {
+		return nil
+	}
+	if err := m.Await(ctx); err != nil {
+		return err
+	}
+	if id := plugin.ScopeOf(ctx).RunID; id != "" {
+		return h.Runs.Holds(ctx, id)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +27,7 @@ type orphans struct {
 
 	// ctx is of the work, and cancel ends it.
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 
 	mu sync.Mutex
 	// running are the ids of runs that this host took over, and waits those that it couldn't
@@ -35,7 +37,7 @@ type orphans struct {
 }
 
 func newOrphans(ctx context.Context, h *Host, takeOver func(context.Context, run.Held) error) *orphans {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	return &orphans{host: h, takeOver: takeOver, ctx: ctx, cancel: cancel, running: map[string]bool{}, waits: map[string]time.Time{}}
 }
 
@@ -53,14 +55,18 @@ func (o *orphans) look(ctx context.Context) {
 		}
 		return
 	}
+	o.forget(held)
 	left := map[string]bool{}
 	for _, run := range held {
+		if run.Job { // it goes on with its job, or is resumed by whoever wants it
+			continue
+		}
 		lost := run.Host == h.id && !h.Runs.Runs(run.RunID) // its end couldn't be written
 		if m.Lives(run.Host) && !lost {
 			continue
 		}
 		left[run.Host] = true
-		if o.takeOver != nil && !run.Job { // what is a job's goes on with it
+		if o.takeOver != nil {
 			o.begin(run)
 		}
 	}
@@ -72,6 +78,15 @@ func (o *orphans) look(ctx context.Context) {
 			h.warn(err)
 		}
 	}
+}
+
+// forget drops what is known of runs that no host has any more.
+func (o *orphans) forget(held []run.Held) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.waits, func(id string, _ time.Time) bool {
+		return !slices.ContainsFunc(held, func(h run.Held) bool { return h.RunID == id })
+	})
 }
 
 // begin goes on with a run, unless this host can't.
@@ -92,6 +107,7 @@ func (o *orphans) begin(held run.Held) {
 		defer o.mu.Unlock()
 		delete(o.running, held.RunID)
 		if err == nil || o.ctx.Err() != nil || sdk.ReasonOf(err) == run.Taken {
+			delete(o.waits, held.RunID)
 			return
 		}
 		o.waits[held.RunID] = time.Now().Add(takeOverAgain)
@@ -101,10 +117,11 @@ func (o *orphans) begin(held run.Held) {
 	})
 }
 
-// stop ends the runs that this host took over, and waits for them.
+// stop leaves the runs that this host took over to others, and waits until it does nothing
+// more of them.
 func (o *orphans) stop() {
 	o.mu.Lock()
-	o.cancel() // no more begin from here on
+	o.cancel(errLeft) // no more begin from here on
 	o.mu.Unlock()
 	o.work.Wait()
 }

@@ -59,16 +59,9 @@ func (h *Host) openPlugins() (*Plugins, error) {
 	if err != nil {
 		return nil, err
 	}
-	admit := h.Policies.admit(set)
 	p, err := NewPlugins(PluginOptions{
 		Settings: h.config.Settings, Set: set, Installed: Granted(h.config.Settings, set.Installed(), h.config.Getenv),
-		Admit: func(ctx context.Context, p plugin.Installed) error {
-			if err := h.awaitBeat(ctx); err != nil {
-				return err
-			}
-			return admit(ctx, p)
-		},
-		Log: h.config.PluginLogs, Notices: h.config.Notices,
+		Admit: h.Policies.admit(set), Before: h.beforeCall, Log: h.config.PluginLogs, Notices: h.config.Notices,
 		Observe: h.config.Observe,
 	})
 	if err != nil {
@@ -88,6 +81,8 @@ type PluginOptions struct {
 	Installed []plugin.Installed
 	// Admit is asked with each call's scope: see [plugin.Options].
 	Admit func(context.Context, plugin.Installed) error
+	// Before is called before each call: see [plugin.Options].
+	Before func(context.Context) error
 	// Log receives what plugins write, in addition to their files, and Notices what the
 	// operator should know.
 	Log     func(plugin.LogLine)
@@ -106,7 +101,7 @@ func NewPlugins(o PluginOptions) (*Plugins, error) {
 		return nil, errors.Join(err, p.services.Close(), p.logs.Close())
 	}
 	p.Supervisor = plugin.NewSupervisor(plugin.Options{
-		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, ConfigEvaluator: configPlugin,
+		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, Before: o.Before, ConfigEvaluator: configPlugin,
 		Observer: o.Observe.Work, Instances: o.Observe.Instance,
 	})
 	return p, nil

@@ -27,11 +27,11 @@ type sharedPolicies struct {
 	warn    func(error)
 
 	mu sync.Mutex
-	// compiled are sets by their digests, or why they can't be used: the newest, and a few
+	// compiled are sets by their pushes, or why they can't be used: the newest, and a few
 	// before it that transactions may still read.
-	compiled map[string]compiledSet
+	compiled map[policyset.Active]compiledSet
 	// seen says which is the newest set that was read. Before the first reading, known is
-	// false, and the set is the defaults: nothing in the store is decided on yet.
+	// false, and the set is the defaults, by which nothing is decided.
 	known  bool
 	seen   policyset.Active
 	newest compiledSet
@@ -53,6 +53,14 @@ func (s *sharedPolicies) current(ctx context.Context) (*policy.Set, error) {
 		return set, err
 	}
 	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
+	if !known { // nothing may be decided by the defaults that a set in the store forbids
+		if err := s.refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newest.Set, s.newest.failure
 }
@@ -64,7 +72,7 @@ func (s *sharedPolicies) read(r core.Reader) (policyset.Active, *policy.Set, err
 		return active, s.points.Defaults(), err
 	}
 	s.mu.Lock()
-	done, ok := s.compiled[active.Digest]
+	done, ok := s.compiled[active]
 	s.mu.Unlock()
 	if ok {
 		return active, done.Set, done.failure
@@ -85,9 +93,9 @@ func (s *sharedPolicies) read(r core.Reader) (policyset.Active, *policy.Set, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.compiled) >= maxCompiled || s.compiled == nil {
-		s.compiled = map[string]compiledSet{}
+		s.compiled = map[policyset.Active]compiledSet{}
 	}
-	s.compiled[active.Digest] = compiledSet{set, err}
+	s.compiled[active] = compiledSet{set, err}
 	return active, set, err
 }
 

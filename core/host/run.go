@@ -132,7 +132,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	if recalls(plan) {
 		h.Memories.Warm(namespace)
 	}
-	runner := &workflow.Runner{Actions: ready, Recorder: h.Runs.Recorder(run), Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
+	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{h.Runs.Recorder(run), h.Runs, ctx}, Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
 	ctx, end := h.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
 	h.discoveries.ended.Add(1)

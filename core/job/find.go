@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -150,6 +151,9 @@ type ListFilter struct {
 	Status Status
 	// May selects by whose it is and where.
 	May func(userID, namespace string) bool
+	// MayDo selects by the type and by what it was asked to do, which is read for that. Nil
+	// selects all.
+	MayDo func(t Type, payload json.RawMessage) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
 	// After goes on after an earlier list: it is what that one returned as next.
@@ -186,6 +190,9 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 			if err != nil || !f.fits(rec) {
 				return err == nil, err
 			}
+			if may, err := f.mayDo(reader, rec); err != nil || !may {
+				return err == nil, err
+			}
 			if len(jobs) == f.Limit {
 				next = strconv.FormatUint(last, 10) + "/" + jobs[len(jobs)-1].ID
 				return false, nil
@@ -199,6 +206,14 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 
 func (f *ListFilter) fits(rec *record) bool {
 	return (f.Type == "" || f.Type == rec.Type) && (f.Status == "" || f.Status == rec.Status) && (f.May == nil || f.May(rec.UserID, rec.Namespace))
+}
+
+func (f *ListFilter) mayDo(r core.Reader, rec *record) (bool, error) {
+	if f.MayDo == nil {
+		return true, nil
+	}
+	asked, err := readContent(r, rec.ID)
+	return err == nil && f.MayDo(rec.Type, asked.Payload), err
 }
 
 // Count is how many jobs of a type wait and run.

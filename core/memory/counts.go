@@ -37,8 +37,8 @@ func (m *Memories) Counts(ctx context.Context, in func(namespace string) bool) (
 			all.Bytes += c.Bytes
 			if c.States == nil {
 				return true, core.JoinErrors(ctx.Err(),
-					record.CountValues(r, record.StatePrefix, namespace, all.States),
-					record.CountValues(r, record.KindPrefix, namespace, all.Kinds),
+					record.CountValues(ctx, r, record.StatePrefix, namespace, all.States),
+					record.CountValues(ctx, r, record.KindPrefix, namespace, all.Kinds),
 				)
 			}
 			for state, n := range c.States {

@@ -48,10 +48,19 @@ func (p *pool) ask(ctx context.Context) error {
 	p.mu.Unlock()
 	defer p.tasks.Done()
 
-	asking, cancel := context.WithCancel(ctx)
+	err := p.whileOpen(ctx, func(ctx context.Context) error { return p.options.Admit(ctx, p.plugin) })
+	if ctx.Err() == nil && p.open.Err() == nil {
+		err = sdk.Wrap("start plugin "+p.plugin.Name, err)
+	}
+	return err
+}
+
+// whileOpen calls fn with a context that ends with the pool.
+func (p *pool) whileOpen(ctx context.Context, fn func(context.Context) error) error {
+	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.open, cancel)()
-	err := p.options.Admit(asking, p.plugin)
+	err := fn(waiting)
 	switch {
 	case err == nil:
 		return nil
@@ -60,7 +69,7 @@ func (p *pool) ask(ctx context.Context) error {
 	case p.open.Err() != nil:
 		return errClosed()
 	}
-	return sdk.Wrap("start plugin "+p.plugin.Name, err)
+	return err
 }
 
 func (s *Scope) isAdmitted(a admission) bool {

@@ -130,3 +130,40 @@ func TestARefusalIsNoTrial(t *testing.T) {
 		}
 	})
 }
+
+// Each call may have to wait, also one of a scope that was admitted, on an instance that runs.
+// The wait ends with the call, and with the supervisor.
+func TestBefore_HoldsUpEachCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waits atomic.Bool
+		var calls atomic.Int64
+		d := &driver{callFn: func(context.Context, *instance) error { calls.Add(1); return nil }}
+		s := plugin.NewSupervisor(plugin.Options{
+			Installed: []plugin.Installed{{Name: "p"}}, Driver: d, Before: func(ctx context.Context) error {
+				if !waits.Load() {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		})
+		defer s.Close()
+		if err := evaluate(t.Context(), s); err != nil || calls.Load() != 1 {
+			t.Fatalf("%d calls, %v", calls.Load(), err)
+		}
+		waits.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := evaluate(ctx, s); sdk.CodeOf(err) != sdk.Timeout || calls.Load() != 1 {
+			t.Errorf("a call that has to wait: %d calls, %v", calls.Load(), err)
+		}
+		last := background(t.Context(), s)
+		synctest.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-last; sdk.ReasonOf(err) != "plugins_closed" || calls.Load() != 1 {
+			t.Errorf("a call that waits at the end: %d calls, %v", calls.Load(), err)
+		}
+	})
+}

@@ -53,6 +53,11 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 		return p.kindUnsupported(c, manifest)
 	}
 
+	if before := p.options.Before; before != nil {
+		if err := p.whileOpen(ctx, before); err != nil {
+			return err
+		}
+	}
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	err = p.guard(ctx, limited, m, c)

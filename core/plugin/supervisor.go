@@ -28,6 +28,10 @@ type Options struct {
 	// [Scope], and the plugin's Env has what the scope brings. Nil admits every plugin.
 	// It must be safe for concurrent use.
 	Admit func(ctx context.Context, p Installed) error
+	// Before is called before each call of a plugin, once an instance is free for it. It may
+	// wait; an error refuses the call. Its context has the call's, and ends with the plugin's
+	// instances. Nil calls at once. It must be safe for concurrent use.
+	Before func(ctx context.Context) error
 	// Environments is how many environments of one plugin may have instances at a time,
 	// in addition to calls without an environment. One more replaces the least recently
 	// used idle environment; if all are busy, the call fails with sdk.Exhausted, reason

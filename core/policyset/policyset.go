@@ -1,6 +1,7 @@
 package policyset
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
@@ -57,19 +58,46 @@ func ReadFiles(r core.Reader, digest string) (map[string]string, error) {
 	return s.Files, nil
 }
 
+// newestPush is the set that was pushed last, as the journal says.
+func newestPush(r core.Reader) (last Active, err error) {
+	err = journal.Read(r, journal.PolicyStream, func(e journal.Entry) error {
+		if !e.Is(journal.PoliciesPushed{}) {
+			return nil
+		}
+		var pushed journal.PoliciesPushed
+		err := json.Unmarshal(e.Data, &pushed)
+		last = Active{pushed.Epoch, pushed.Digest}
+		return err
+	})
+	return last, sdk.Wrap("read which set of policies was pushed last", err)
+}
+
+const damagedReason = "policy_set_damaged"
+
 func damaged(key string) error {
-	return sdk.Errorf(sdk.Internal, "policy_set_damaged", "the store's %s isn't what was pushed", key).
+	return sdk.Errorf(sdk.Internal, damagedReason, "the store's %s isn't what was pushed", key).
 		WithHint("check the store, and push the policies again")
 }
 
 // Put puts a set in force, unless it is. files are what Active.Digest is the digest of, which
 // the caller has checked; policies is how many policies are among them. It returns which set
-// decides now, and which one did before.
+// decides now, and which one did before. Values that the program didn't write are replaced.
 func Put(tx *journal.Tx, digest string, files map[string]string, policies int) (now, before Active, err error) {
-	if before, err = ReadActive(tx); err != nil || before.Digest == digest {
-		return before, before, err
-	}
 	value, err := core.EncodeJSON(stored{files})
+	if err != nil {
+		return now, before, err
+	}
+	held, _, err := tx.Get(setKey(digest))
+	if err != nil {
+		return now, before, err
+	}
+	before, err = ReadActive(tx)
+	if err == nil && before.Digest == digest && bytes.Equal(held, value) {
+		return before, before, nil
+	}
+	if sdk.ReasonOf(err) == damagedReason {
+		before, err = newestPush(tx)
+	}
 	if err != nil {
 		return now, before, err
 	}

@@ -115,3 +115,29 @@ func TestRead_RefusesWhatWasntPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What is damaged is put right by pushing again, with the next epoch.
+func TestPut_ReplacesWhatIsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(core.Tx) error{
+		"the set":           func(tx core.Tx) error { return tx.Put([]byte("policy-set/sha256:b"), []byte("x")) },
+		"the set is gone":   func(tx core.Tx) error { return tx.Delete([]byte("policy-set/sha256:b")) },
+		"which set decides": func(tx core.Tx) error { return tx.Put([]byte("policy/active"), []byte("x")) },
+		"nothing is as it was": func(tx core.Tx) error {
+			return core.JoinErrors(tx.Put([]byte("policy/active"), nil), tx.Delete([]byte("policy-set/sha256:b")))
+		},
+	} {
+		s := mem.Open()
+		put(t, s, "sha256:a", "a")
+		second, _ := put(t, s, "sha256:b", "b")
+		if err := s.Update(t.Context(), damage); err != nil {
+			t.Fatal(err)
+		}
+		now, before := put(t, s, "sha256:b", "b")
+		if before != second || now != (policyset.Active{Epoch: 3, Digest: "sha256:b"}) {
+			t.Errorf("%s: %+v after %+v", name, now, before)
+		}
+		if found := problems(t, s); len(found) > 0 {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+}

@@ -34,6 +34,23 @@ func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err err
 	return run, err
 }
 
+// NextEnd is the epoch of the end that a run comes to next: its own while it runs, else that
+// of whoever resumes it. One that grew says that the run has ended meanwhile, whatever the
+// clocks of hosts say.
+func (s *Repository) NextEnd(ctx context.Context, id string) (epoch int, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err != nil {
+			return err
+		}
+		if epoch = record.Epoch; record.Status != core.StatusRunning {
+			epoch++
+		}
+		return nil
+	})
+	return epoch, err
+}
+
 // shown reads a run with the status that is shown.
 func (s *Repository) shown(r core.Reader, id string) (*core.Run, error) {
 	run, err := readRun(r, id)

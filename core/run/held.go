@@ -107,12 +107,34 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	return list, sdk.Wrap("list the runs of hosts", err)
 }
 
+// Leave gives up a run without an end, so that another host takes it over: that this one ran
+// it stays noted, and it mustn't write anything more of it.
+func (s *Repository) Leave(id string) { s.release(id) }
+
 // Runs reports whether this process runs a run.
 func (s *Repository) Runs(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, held := s.held[id]
 	return held
+}
+
+// Holds refuses a run that this process runs, and that another has meanwhile: sdk.Conflict,
+// reason "run_taken_over".
+func (s *Repository) Holds(ctx context.Context, id string) error {
+	s.mu.Lock()
+	c := &recorder{id: id, epoch: s.held[id]}
+	s.mu.Unlock()
+	if c.epoch == 0 { // it isn't run here, or not yet
+		return nil
+	}
+	return s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err == nil {
+			err = c.holds(record)
+		}
+		return err
+	})
 }
 
 // Running are the ids of the runs that this process runs, sorted.

@@ -76,6 +76,9 @@ func (c *Counts) add(o *Counts, sign int64) {
 	for n := len(c.PassedBy); n > 0 && c.PassedBy[n-1] == 0; n-- {
 		c.PassedBy = c.PassedBy[:n-1]
 	}
+	if len(c.PassedBy) == 0 {
+		c.PassedBy = nil // as in counts that never had any, so that both are the same bytes
+	}
 }
 
 // HourCounts are the counts of the runs of a workflow in a namespace that began in an hour.

@@ -11,8 +11,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -190,4 +192,32 @@ func TestHours_CountRunsThatEndAtOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHours_AfterAPruning: the counts are those of the runs that are left.
+func TestHours_AfterAPruning(t *testing.T) {
+	s, clock := mem.Open(), &coretest.Clock{}
+	runs := run.NewRepository(s, clock)
+	first := clock.Now()
+	for i, status := range []core.Status{core.StatusPassed, core.StatusExhausted} {
+		clock.Advance(time.Minute)
+		for n := range 8 { // some of both are in the same part of the count
+			r := &core.Run{ID: fmt.Sprintf("run-%d-%d", i, n), Workflow: "w", StartedAt: clock.Now(), Iterations: 1, State: []byte("{}")}
+			ended(t, runs, r, status)
+		}
+	}
+	done, err := store.Prune(t.Context(), &journal.Writer{Store: s, Clock: clock}, store.PruneOptions{
+		Parts: []store.PrunePart{{Name: "runs", Pruner: &run.Pruner{Before: clock.Now()}}}, Dir: t.TempDir(),
+	})
+	if err != nil || done[0].Streams != 8 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for at, got := range hours(t, runs, first, clock.Now()) {
+		if got.Passed != 0 || got.Exhausted != 8 {
+			t.Errorf("%s: %+v", at, got)
+		}
+	}
+	if found := problems(t, s); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
 }

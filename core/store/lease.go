@@ -153,8 +153,8 @@ func (s *fenced) Scrub(ctx context.Context) (held string, err error) {
 
 type fenceKey struct{}
 
-// WithFence returns a context whose transactions on an [OnDemand] store are fenced, besides
-// those of their own store: so all that is done for a piece of work is, whatever part
+// WithFence returns a context whose transactions on an [OnDemand] or [Fenceable] store are
+// fenced, besides those of their own store: so all that is done for a piece of work is, whatever part
 // writes it.
 func WithFence(ctx context.Context, f Fence) context.Context {
 	if outer := fenceOf(ctx); outer != nil {

@@ -98,25 +98,34 @@ func TestWithLease_OnlyWhereItIsFree(t *testing.T) {
 // A context's fence holds for a store that is opened on demand, and fences add up.
 func TestWithFence_HoldsForAllOfItsWrites(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		opened := store.NewOnDemand(func(context.Context) (store.Closable, error) { return notClosed{s}, nil })
-		refused, open := errors.New("refused"), true
-		fence := func(core.Reader) error {
-			if open {
-				return nil
-			}
-			return refused
-		}
-		ctx := store.WithFence(store.WithFence(t.Context(), fence), func(core.Reader) error { return nil })
-		if err := opened.Update(ctx, write); err != nil {
-			t.Error(err)
-		}
-		if open = false; !errors.Is(opened.Update(ctx, write), refused) {
-			t.Error("it is written behind a fence")
-		}
-		if err := opened.Update(t.Context(), write); err != nil {
-			t.Error(err)
+		for _, s := range []core.Store{
+			store.NewOnDemand(func(context.Context) (store.Closable, error) { return notClosed{s}, nil }), store.Fenceable(s),
+		} {
+			holdsForAllOfItsWrites(t, s)
 		}
 	})
+}
+
+func holdsForAllOfItsWrites(t *testing.T, s core.Store) {
+	refused, open := errors.New("refused"), true
+	fence := func(core.Reader) error {
+		if open {
+			return nil
+		}
+		return refused
+	}
+	ctx := store.WithFence(store.WithFence(t.Context(), fence), func(core.Reader) error { return nil })
+	if err := s.Update(ctx, write); err != nil {
+		t.Error(err)
+	}
+	if open = false; !errors.Is(s.Update(ctx, write), refused) {
+		t.Error("it is written behind a fence")
+	}
+	for _, ctx := range []context.Context{t.Context(), store.WithoutFence(ctx)} {
+		if err := s.Update(ctx, write); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 type notClosed struct{ core.Store }

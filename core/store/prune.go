@@ -32,6 +32,9 @@ type PruneOptions struct {
 	Dir string
 	// DryRun counts what would be pruned, writes no file and removes nothing.
 	DryRun bool
+	// RecordHeads has the journal's root record the heads of what is pruned. Nil is
+	// [journal.Record], for a store that no other host has.
+	RecordHeads func(context.Context) error
 	// Progress, if set, is called now and then with what was pruned, or counted, of the
 	// part so far.
 	Progress func(PrunedPart)
@@ -75,7 +78,7 @@ func Prune(ctx context.Context, w *journal.Writer, o PruneOptions) (done []Prune
 		o.BatchKeys = pruneKeys
 	}
 	if !o.DryRun {
-		if _, err := journal.Record(ctx, w); err != nil { // the root keeps the heads of pruned entries
+		if err := o.recordHeads(ctx, w); err != nil { // the root keeps the heads of pruned entries
 			return nil, err
 		}
 	}
@@ -88,6 +91,14 @@ func Prune(ctx context.Context, w *journal.Writer, o PruneOptions) (done []Prune
 		}
 	}
 	return done, sdk.Wrap("free the space of pruned data", p.compact(ctx))
+}
+
+func (o *PruneOptions) recordHeads(ctx context.Context, w *journal.Writer) error {
+	if o.RecordHeads != nil {
+		return o.RecordHeads(ctx)
+	}
+	_, err := journal.Record(ctx, w)
+	return err
 }
 
 // pruning is a pruning in progress.

@@ -249,3 +249,37 @@ func TestAuditVerifySegment_ProvesWhatAPruningWrote(t *testing.T) {
 		t.Errorf("%+v", checked)
 	}
 }
+
+// Where another host appends to the journal's root, this one reads its head.
+func TestAuditHead_OfARootThatAnotherHostWrites(t *testing.T) {
+	db := mem.Open()
+	h := toolsHost(t, db)
+	err := db.Update(t.Context(), func(tx core.Tx) error {
+		return tx.Put([]byte("lease/"+store.LeaseRoot), core.MustJSON(store.LeaseRecord{Holder: "other", Epoch: 1, Beat: 1}))
+	})
+	if err == nil {
+		err = h.Join(operator(t), host.JoinOptions{})
+	}
+	if err == nil {
+		_, err = h.Memories.Observe(operator(t), &core.ObserveRequest{Namespace: here, Content: "the harbour closes at noon"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"store_prune", "audit_head"} {
+		in := map[string]any{"store_prune": &operation.StorePrune{}, "audit_head": &operation.AuditHead{}}[name]
+		if _, err := operation.Do(operator(t), operation.Call{Host: h}, name, in); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		err := db.View(t.Context(), func(r core.Reader) error {
+			head, err := journal.ReadHead(r, journal.RootStream)
+			if head.Seq != 0 {
+				t.Errorf("%s appended to the root", name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -20,7 +20,7 @@ import (
 // whose it isn't, it isn't there, with the same words as one that never was: see sees.
 
 // jobScopes are the scopes besides run that let a caller look at the jobs that it asked for: to
-// have outputs judged, or memories tidied.
+// have outputs judged, or memories tidied. Each reaches only its own kind: see mayDo.
 func jobScopes() []core.Scope { return []core.Scope{core.ScopeEvaluate, core.ScopeMemoryWrite} }
 
 // jobs are the operations on background work. Who may ask for it may look at it.
@@ -57,6 +57,26 @@ func (c *Call) sees(userID, namespace string) bool {
 		namespace == own || strings.HasPrefix(namespace, own+"/")
 }
 
+// mayDo reports whether the caller may ask for what a job does, so that a scope reaches jobs
+// of its own kind only. Who operates the host may look at all.
+func (c *Call) mayDo(t job.Type, payload json.RawMessage) bool {
+	if c.caller.Has(core.ScopeOperate) {
+		return true
+	}
+	var asked work
+	_ = json.Unmarshal(payload, &asked) // what it was asked for may be purged
+	if o, err := Find(asked.Operation); err == nil {
+		return o.May(c.caller)
+	}
+	switch t { // the host's own work
+	case job.Dream:
+		return c.caller.Has(core.ScopeMemoryWrite)
+	case job.Reflection:
+		return c.caller.Has(core.ScopeMemoryWrite) || c.caller.Has(core.ScopeRun)
+	}
+	return c.caller.Has(core.ScopeRun)
+}
+
 // userOf is whose the jobs of a caller are: the subject, or a digest of one that can't name
 // a user.
 func userOf(c core.Caller) string {
@@ -84,13 +104,13 @@ func ofJob[In any](id func(*In) (id *string, userID string)) func(context.Contex
 			}
 			*id = whole
 		}
-		j, err := c.Host.Jobs.Peek(ctx, *id)
+		j, err := c.Host.Jobs.Get(ctx, *id)
 		switch {
 		case sdk.ReasonOf(err) == job.NotFound:
 			return place{}, absent
 		case err != nil:
 			return place{}, err
-		case !c.sees(j.UserID, j.Namespace), userID != "" && userID != j.UserID:
+		case !c.sees(j.UserID, j.Namespace), !c.mayDo(j.Type, j.Payload), userID != "" && userID != j.UserID:
 			return place{}, absent
 		}
 		return place{namespaces: []string{j.Namespace}, absent: absent}, nil
@@ -143,11 +163,15 @@ func jobList(ctx context.Context, c *Call, in *JobList) (*JobPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := c.Host.Jobs.List(ctx, job.ListFilter{
+	f := job.ListFilter{
 		UserID: in.UserID, Type: in.Type, Status: in.Status, Limit: limit, After: after, May: func(userID, namespace string) bool {
 			return within(namespace, in.Namespace, in.Subtree) && c.sees(userID, namespace)
 		},
-	})
+	}
+	if !c.caller.Has(core.ScopeOperate) {
+		f.MayDo = c.mayDo
+	}
+	found, next, err := c.Host.Jobs.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -308,6 +332,9 @@ type work struct {
 	Request   json.RawMessage `json:"request,omitempty"`
 	// RunID is the run that the operation starts or goes on with.
 	RunID string `json:"run_id,omitempty"`
+	// NextEnd is the epoch of the end that a run which is resumed comes to next: see
+	// [run.Repository.NextEnd]. 0 is for one of which that isn't known.
+	NextEnd int `json:"next_end,omitempty"`
 }
 
 // queue makes a job of an operation.
@@ -331,6 +358,9 @@ func (c *Call) queue(ctx context.Context, o *Operation, in any) (any, error) {
 		asked.RunID = c.Host.NewID()
 	case *RunResume:
 		asked.RunID = in.ID
+		if asked.NextEnd, err = c.Host.Runs.NextEnd(ctx, in.ID); err != nil {
+			return nil, err
+		}
 	}
 	queued, err := c.enqueue(ctx, o.Job, namespace, asked)
 	if err != nil {

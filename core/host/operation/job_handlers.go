@@ -54,10 +54,22 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 	}}
 	if asked.RunID != "" {
 		c.Events = runProgress(c.nodes(ctx, in), j.Progress)
-		return runJob(ctx, c, &o, in, j)
+		if o.Name == "run_start" {
+			asked.NextEnd = 1
+		}
+		out, err := runJob(ctx, c, &o, in, asked.NextEnd)
+		return out, elsewhere(ctx, h, err)
 	}
 	out, err := o.Do(ctx, c, in)
-	return outcome(in, out, err)
+	return outcome(in, out, elsewhere(ctx, h, err))
+}
+
+// elsewhere puts a job off whose plugins this host lacks, and another may have.
+func elsewhere(ctx context.Context, h *host.Host, err error) error {
+	if h.PluginElsewhere(ctx, err) {
+		return &job.SnoozeError{Err: err}
+	}
+	return err
 }
 
 // nodes is how many nodes the workflow has that a request runs, or goes on with; 0 where that
@@ -123,19 +135,23 @@ type RunJob struct {
 
 // runJob starts a run or goes on with it. One that another process began, or this one
 // before the job went back to its queue, is gone on with; one that has ended since it was
-// asked for has ended.
-func runJob(ctx context.Context, c Call, o *Operation, in any, j *job.Running) (*job.Outcome, error) {
+// asked for, when nextEnd was the run's, has ended.
+func runJob(ctx context.Context, c Call, o *Operation, in any, nextEnd int) (*job.Outcome, error) {
 	resume, err := Find("run_resume")
 	if err != nil {
 		return nil, err
 	}
 	run, err := c.Host.Runs.Get(ctx, c.runID)
+	next := 0
+	if err == nil {
+		next, err = c.Host.Runs.NextEnd(ctx, c.runID)
+	}
 	switch {
 	case sdk.CodeOf(err) == sdk.NotFound && o.Name == "run_start":
 		run, err = endOf(o.Do(ctx, c, in))
 	case err != nil:
 		return nil, err
-	case !run.UpdatedAt.Before(j.QueuedAt) && (!run.Status.Resumable() || run.Status == core.StatusError):
+	case nextEnd > 0 && next > nextEnd && (!run.Status.Resumable() || run.Status == core.StatusError):
 		// It has ended.
 	default:
 		run, err = endOf(resume.Do(ctx, c, &RunResume{ID: c.runID}))

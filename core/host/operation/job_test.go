@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
@@ -449,5 +451,85 @@ func TestJob_RunSurvivesAProcessThatEndsAtAnyCommit(t *testing.T) {
 	}
 	if ends < 12 {
 		t.Errorf("a process ended at %d commits only", ends)
+	}
+}
+
+// TestJob_IsOfItsScope: who may have memories tidied reaches no run of the same subject.
+func TestJob_IsOfItsScope(t *testing.T) {
+	w := newWorld(t)
+	of := func(scopes ...core.Scope) core.Caller {
+		return core.Caller{Subject: "alice", Scopes: scopes, Namespaces: []string{here}}
+	}
+	ids := map[string]string{}
+	for name, in := range map[string]any{
+		"run_start":  &operation.RunStart{Workflow: notesYAML, Namespace: here},
+		"evaluate":   &operation.Evaluate{Evaluator: operationtest.JudgeYAML, Namespace: here, Output: []byte(`2`)},
+		"dream_plan": &operation.DreamPlan{DreamPass: operation.DreamPass{Namespace: here}},
+	} {
+		made, err := queued(w, of(core.Scopes()...), name, in)
+		w.Must(err)
+		ids[name] = made.JobID
+	}
+	pass, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{UserID: job.SystemUser, Namespace: here, Type: job.Dream})
+	w.Must(err)
+	ids["a pass"] = pass.ID
+	for scope, sees := range map[core.Scope][]string{
+		core.ScopeRun: {"run_start"}, core.ScopeEvaluate: {"evaluate"}, core.ScopeMemoryWrite: {"a pass", "dream_plan"},
+		core.ScopeOperate: {"a pass", "dream_plan", "evaluate", "run_start"},
+	} {
+		who := of(scope)
+		if scope == core.ScopeOperate {
+			who = of(scope, core.ScopeRun) // without which it may ask for no job
+		}
+		page, err := w.Do(who, "job_list", &operation.JobList{})
+		w.Must(err)
+		for name, id := range ids {
+			listed := slices.ContainsFunc(page.(*operation.JobPage).Items, func(j job.Job) bool { return j.ID == id })
+			_, err := w.Do(who, "job_get", &operation.JobGet{ID: id})
+			if want := slices.Contains(sees, name); listed != want || (err == nil) != want {
+				t.Errorf("%s, %s: listed %t, %v; want %t", scope, name, listed, err, want)
+			}
+		}
+	}
+	_, err = w.Do(of(core.ScopeMemoryWrite), "job_cancel", &operation.JobCancel{ID: ids["run_start"]})
+	w.Refused(err, sdk.NotFound, job.NotFound)
+}
+
+// TestJob_WaitsForAHostThatHasItsPlugin, and fails where none has.
+func TestJob_WaitsForAHostThatHasItsPlugin(t *testing.T) {
+	w := newWorld(t)
+	me := core.Operator(operationtest.Agent)
+	status := func() *job.Job {
+		made, err := queued(w, me, "run_start", &operation.RunStart{Workflow: operationtest.LoopYAML, Namespace: here})
+		w.Must(err)
+		work(w)
+		j, err := w.Host.Jobs.Get(w.Ctx, made.JobID)
+		w.Must(err)
+		return j
+	}
+	if j := status(); j.Status != job.StatusFailed || j.Reason != "plugin_not_found" {
+		t.Errorf("alone: %s, %s", j.Status, j.Reason)
+	}
+	w.OtherHost() // has it
+	if j := status(); j.Status != job.StatusQueued {
+		t.Errorf("beside another: %s, %s", j.Status, j.Reason)
+	}
+}
+
+// TestJob_ResumesWhateverTheClocksSay: the host on which the run failed had a clock that is
+// ahead of the one that resumes it.
+func TestJob_ResumesWhateverTheClocksSay(t *testing.T) {
+	w := newWorld(t)
+	id := w.Run(here)
+	w.Config.Clock.(*coretest.Clock).Advance(-time.Hour)
+	made, err := queued(w, core.Operator(operationtest.Agent), "run_resume", &operation.RunResume{ID: id})
+	w.Must(err)
+	before, err := w.Host.Runs.NextEnd(w.Ctx, id)
+	w.Must(err)
+	work(w)
+	after, err := w.Host.Runs.NextEnd(w.Ctx, id)
+	w.Must(err)
+	if after != before+1 {
+		t.Errorf("the job is %+v, and the run wasn't resumed", wantJob(w, made.JobID, job.StatusCompleted, job.Done))
 	}
 }

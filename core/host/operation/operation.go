@@ -216,7 +216,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	}
 	if !o.Long {
 		if !o.NoStore {
-			if err := c.Host.Ready(ctx); err != nil { // waiting for a lock doesn't count as the operation's time
+			if err := c.Host.Ready(ctx); err != nil && !c.replacesPolicies(o) { // waiting for a lock doesn't count as the operation's time
 				return nil, err
 			}
 		}

@@ -170,6 +170,10 @@ func storePrune(ctx context.Context, c *Call, in *StorePrune) (*Pruned, error) {
 	}
 	done, err := store.Prune(ctx, c.Host.Journal, store.PruneOptions{
 		Parts: c.Host.Prunable(), Dir: out.Folder, DryRun: in.DryRun,
+		RecordHeads: func(ctx context.Context) error {
+			_, err := c.Host.RecordRoot(ctx)
+			return err
+		},
 		Progress: func(p store.PrunedPart) { c.progress(Progress{Doing: p.Name, What: "entries", Done: int64(p.Entries)}) },
 	})
 	if err != nil {

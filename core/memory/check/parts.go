@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // counts checks each namespace's counter against its time index.
 func (c *checker) counts() error {
-	return eachCount(c.r, func(namespace string, counted, found record.Tally) error {
+	return eachCount(c.ctx, c.r, func(namespace string, counted, found record.Tally) error {
 		if counted.States == nil && counted.Memories >= 0 { // from before states were counted
 			found.States, found.Kinds = nil, nil
 		}
@@ -30,13 +31,13 @@ func (c *checker) counts() error {
 
 // eachCount calls fn for each namespace with its counter and the totals of its time
 // index.
-func eachCount(r core.Reader, fn func(namespace string, counted, found record.Tally) error) error {
+func eachCount(ctx context.Context, r core.Reader, fn func(namespace string, counted, found record.Tally) error) error {
 	for namespace := ""; ; {
 		var err error
 		if namespace, err = nextCounted(r, namespace); err != nil || namespace == "" {
 			return err
 		}
-		found, err := countIndex(r, namespace)
+		found, err := countIndex(ctx, r, namespace)
 		if err != nil {
 			return err
 		}
@@ -78,15 +79,15 @@ func nextCounted(r core.Reader, after string) (string, error) {
 }
 
 // countIndex adds up the entries of a namespace's indices by time, state and kind.
-func countIndex(r core.Reader, namespace string) (c record.Tally, err error) {
+func countIndex(ctx context.Context, r core.Reader, namespace string) (c record.Tally, err error) {
 	c = record.NewTally()
 	start := record.IndexStart(record.TimePrefix, namespace, "")
 	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
 		n, _ := strconv.ParseInt(string(value), 10, 64) // a value that isn't a number shows as a wrong sum
 		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
-		return true, nil
+		return true, ctx.Err()
 	})
-	return c, core.JoinErrors(err, record.CountValues(r, record.StatePrefix, namespace, c.States), record.CountValues(r, record.KindPrefix, namespace, c.Kinds))
+	return c, core.JoinErrors(err, record.CountValues(ctx, r, record.StatePrefix, namespace, c.States), record.CountValues(ctx, r, record.KindPrefix, namespace, c.Kinds))
 }
 
 // vectors checks the vectors against their memories.

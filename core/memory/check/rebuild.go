@@ -141,7 +141,7 @@ func restoreCounts(ctx context.Context, s core.Store) error {
 			if next, err = nextCounted(tx, namespace); err != nil || next == "" {
 				return err
 			}
-			found, err := countIndex(tx, next)
+			found, err := countIndex(ctx, tx, next)
 			if err != nil {
 				return err
 			}

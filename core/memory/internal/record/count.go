@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -195,11 +196,11 @@ func PutTally(tx core.Tx, namespace string, t *Tally) error {
 }
 
 // CountValues adds up the entries of a namespace's index by state or by kind.
-func CountValues[T ~string](r core.Reader, prefix, namespace string, counts map[T]int64) error {
+func CountValues[T ~string](ctx context.Context, r core.Reader, prefix, namespace string, counts map[T]int64) error {
 	start := append([]byte(prefix+namespace), 0)
 	return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		value, _, _ := strings.Cut(string(key[len(start):]), "\x00")
 		counts[T(value)]++
-		return true, nil
+		return true, ctx.Err()
 	})
 }

@@ -1,12 +1,15 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // TestTally_IsReadAsItIsWritten, by hand as by the general decoder, with what was counted
@@ -42,5 +45,30 @@ func TestTally_IsReadAsItIsWritten(t *testing.T) {
 		if got, ok := parseTally(other); ok {
 			t.Errorf("%s is %+v", other, got)
 		}
+	}
+}
+
+// TestCountValues_EndsWithItsContext: a namespace may have a million of them.
+func TestCountValues_EndsWithItsContext(t *testing.T) {
+	s := mem.Open()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.Update(ctx, func(tx core.Tx) error {
+		for _, id := range []string{"a", "b"} {
+			if err := tx.Put([]byte(StatePrefix+"n\x00open\x00"+id), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[core.MemoryState]int64{}
+	err = s.View(t.Context(), func(r core.Reader) error {
+		cancel()
+		return CountValues(ctx, r, StatePrefix, "n", counts)
+	})
+	if !errors.Is(err, context.Canceled) || counts["open"] != 1 {
+		t.Errorf("%v, %v", counts, err)
 	}
 }

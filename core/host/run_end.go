@@ -1,0 +1,33 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/run"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// errLeft is the cause with which a run ends on this host that another goes on with.
+var errLeft = sdk.Errorf(sdk.Cancelled, "run_left", "this host stops: another one goes on with the run")
+
+// runEnd records how a run ended, which only the run's own epoch may forbid. A run of a job
+// would otherwise stay running where the job was cancelled, or timed out, and its handler
+// took so long to end that the job's fence fell first.
+type runEnd struct {
+	core.RunRecorder
+	runs *run.Repository
+	// ctx is the run's.
+	ctx context.Context
+}
+
+// RecordEnd implements [core.RunRecorder]. A run that is left to another host has no end.
+func (e runEnd) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit) error {
+	if r.Status == core.StatusCancelled && errors.Is(context.Cause(e.ctx), errLeft) {
+		e.runs.Leave(r.ID)
+		return errLeft
+	}
+	return e.RunRecorder.RecordEnd(store.WithoutFence(ctx), r, open)
+}
