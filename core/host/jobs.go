@@ -45,6 +45,20 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	return job.NewPool(h.Jobs, o)
 }
 
+// JobsOfServers is the reason of a command that would work on jobs which are the servers'.
+const JobsOfServers = "jobs_of_servers"
+
+// CommandPool is [Host.NewPool] for a command that isn't a server. Where hosts share the store
+// only those that show that they live work on jobs, so that others see what became of them:
+// sdk.Incompatible, reason [JobsOfServers].
+func (h *Host) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
+	if h.shared() && h.joined.Load() == nil {
+		return nil, sdk.Errorf(sdk.Incompatible, JobsOfServers, "the servers that share this store work on its jobs, and a command doesn't").
+			WithHint("start a server on this store, or look at who works").WithAction("hosts list")
+	}
+	return h.NewPool(handlers)
+}
+
 // notify leaves a notification of a job's end in its namespace: what ended and how, with
 // no content. Its idempotency key has it once for a job.
 func (h *Host) notify(tx *journal.Tx, n job.Notification) error {

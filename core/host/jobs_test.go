@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -104,5 +105,23 @@ func TestJobs_ProgressIsFollowed(t *testing.T) {
 	case got := <-gone:
 		t.Errorf("who stopped hears %v", got)
 	default:
+	}
+}
+
+// Where hosts share the store, a command works on no jobs; one that joined them does.
+func TestCommandPool_OnASharedStore(t *testing.T) {
+	handlers := map[job.Type]job.Handler{}
+	shared := open(t, host.Config{Store: mem.Open()})
+	if _, err := shared.CommandPool(handlers); sdk.ReasonOf(err) != host.JobsOfServers {
+		t.Errorf("a command: %v", err)
+	}
+	if err := shared.Join(t.Context(), host.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.CommandPool(handlers); err != nil {
+		t.Errorf("one of the hosts: %v", err)
+	}
+	if _, err := open(t, host.Config{}).CommandPool(handlers); err != nil {
+		t.Errorf("on the data folder: %v", err)
 	}
 }
