@@ -37,7 +37,7 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
 	}
 	if h.shared() { // else nobody takes a job from a process that lives
-		o.BeatEvery, o.LostAfter, o.Poll = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/10
+		o.BeatEvery, o.LostAfter, o.Poll, o.Divide = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/5, true
 		o.Fence = func(ctx context.Context, holds func(core.Reader) error) context.Context {
 			return store.WithFence(ctx, holds)
 		}

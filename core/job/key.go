@@ -37,6 +37,16 @@ const (
 	endPrefix      = "job-end/"
 	tookPrefix     = "job-took/"
 	memoryPrefix   = "job-memory/"
+	shardPrefix    = "job-shard/"
+)
+
+// What follows a shard in its keys.
+const (
+	shardCount  = "count"
+	shardNumber = "number"
+	shardServed = "served"
+	shardReady  = "ready/"
+	shardWait   = "wait/"
 )
 
 // maxIDBytes is the longest id of a job: a UUID has 36 bytes.
@@ -48,15 +58,27 @@ func resultKey(id string) []byte  { return []byte(resultPrefix + id) }
 
 func stepKey(id, name string) []byte { return []byte(stepPrefix + id + "/" + name) }
 
-// numberKey counts the jobs that were ever queued, and servedCountKey the starts.
-func numberKey() []byte      { return []byte(sequencePrefix + "number") }
-func servedCountKey() []byte { return []byte(sequencePrefix + "served") }
+// dividedKey has the number of shards where jobs are divided.
+func dividedKey() []byte { return []byte(shardPrefix + "divided") }
+
+// key is a key of a shard, or whole where jobs aren't divided.
+func (s shard) key(whole, name string) []byte {
+	if s == "" {
+		return []byte(whole)
+	}
+	return []byte(shardPrefix + string(s) + "/" + name)
+}
+
+// numberKey counts the jobs that were ever queued, servedKey the starts, and countKey has how
+// many wait and run.
+func (s shard) numberKey() []byte { return s.key(sequencePrefix+"number", shardNumber) }
+func (s shard) servedKey() []byte { return s.key(sequencePrefix+"served", shardServed) }
+func (s shard) countKey() []byte  { return s.key(countPrefix+"all", shardCount) }
 
 func servedKey(queue string) []byte  { return []byte(servedPrefix + queue) }
 func forcedKey(user string) []byte   { return []byte(forcedPrefix + user) }
 func holderKey(holder string) []byte { return []byte(holderPrefix + holder) }
 func queueKey(queue string) []byte   { return []byte(queuePrefix + queue) }
-func countKey() []byte               { return []byte(countPrefix + "all") }
 func finishedKey(user string) []byte { return []byte(finishedPrefix + user) }
 
 // activeKey is of the one active job that a user has of a type in a namespace.
