@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
@@ -15,21 +18,31 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// openShared opens a host with a data folder of its own on a database.
+// offClock is a clock that is wrong by so much.
+type offClock time.Duration
+
+func (c offClock) Now() time.Time { return time.Now().Add(time.Duration(c)) }
+
+// openShared opens a host with a data folder of its own on a database. The clocks of two hosts
+// are an hour apart, which changes nothing.
 func openShared(ctx context.Context, t *testing.T, url string) *host.Host {
 	t.Helper()
+	off := offClock(time.Duration(opened.Add(1)%3) * time.Hour)
 	dir := t.TempDir()
 	settings, err := config.Load(config.Sources{Folder: dir, Flags: map[string]string{"data-dir": dir, "store": url}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.Open(ctx, host.Config{Settings: settings})
+	h, err := host.Open(ctx, host.Config{Settings: settings, Clock: off})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
 	return h
 }
+
+// opened counts hosts that were opened.
+var opened atomic.Int64
 
 // What one host observes, another recalls at once, and what one purges, another doesn't
 // find any more.
@@ -64,8 +77,12 @@ func TestShared_RecallOverHosts(t *testing.T) {
 		if !recall(b, word) {
 			missed++
 		}
-		if _, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"}); err != nil {
+		purged, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"})
+		if err != nil {
 			t.Fatal(err)
+		}
+		if keeps := strings.Join(purged.GivenTo.RetainedIn, " "); keeps != "wal standby backup" {
+			t.Errorf("what was purged is retained in %q", keeps)
 		}
 		if recall(a, word) {
 			stale++
@@ -73,6 +90,10 @@ func TestShared_RecallOverHosts(t *testing.T) {
 	}
 	if missed > 0 || stale > 0 {
 		t.Errorf("of %d memories of another host, %d weren't found, and %d were found after their purge", rounds, missed, stale)
+	}
+	s, err := hosts[0].DatabaseStats(ctx)
+	if err != nil || s == nil || s.Commits == 0 || s.Members < s.Commits || s.RoundTrips <= s.Commits || s.DeadRows < 0 {
+		t.Errorf("the database's figures are %+v, %v", s, err)
 	}
 }
 

@@ -201,6 +201,16 @@ func (s *Store) Stats() Stats {
 	return Stats{Commits: s.commits.Load(), Members: members, Conflicts: s.conflicts.Load(), RoundTrips: s.pool.trip.Load()}
 }
 
+// DeadRows is how many rows of the store's table PostgreSQL counts that nobody reads any more
+// and that aren't vacuumed yet. It doesn't wait for a database that is away.
+func (s *Store) DeadRows(ctx context.Context) (int64, error) {
+	rows, err := s.readOnce(ctx, statement{sql: `select coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'kv'::regclass), 0)`})
+	if err != nil {
+		return 0, translate(s.pool.name, err)
+	}
+	return toNumber(rows[0][0]), nil
+}
+
 // Commits counts the commits of this host since the store was opened.
 func (s *Store) Commits() uint64 { return s.commits.Load() }
 
