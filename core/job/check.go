@@ -219,7 +219,7 @@ func (c *checking) spots() error {
 		case string(key) == string(dividedKey()):
 		case !slices.Contains(c.shards, shard(s)):
 			c.problem(key, true, "the key is of no shard")
-		case rest != shardCount && rest != shardNumber && rest != shardServed:
+		case rest != shardCount:
 			stored++
 		}
 		return nil

@@ -64,6 +64,9 @@ func ShardFor(queue string) string { return string(shardFor(queue)) }
 // DividedKey says that jobs are divided.
 var DividedKey = dividedKey
 
+// ShardNumberKey counts the jobs of a shard.
+func ShardNumberKey(s string) []byte { return shard(s).numberKey() }
+
 // ShardReady are the ready jobs of a type in a shard.
 func ShardReady(s string, t Type) Ordered { return shard(s).ready(t) }
 

@@ -42,11 +42,9 @@ const (
 
 // What follows a shard in its keys.
 const (
-	shardCount  = "count"
-	shardNumber = "number"
-	shardServed = "served"
-	shardReady  = "ready/"
-	shardWait   = "wait/"
+	shardCount = "count"
+	shardReady = "ready/"
+	shardWait  = "wait/"
 )
 
 // maxIDBytes is the longest id of a job: a UUID has 36 bytes.
@@ -69,11 +67,21 @@ func (s shard) key(whole, name string) []byte {
 	return []byte(shardPrefix + string(s) + "/" + name)
 }
 
-// numberKey counts the jobs that were ever queued, servedKey the starts, and countKey has how
-// many wait and run.
-func (s shard) numberKey() []byte { return s.key(sequencePrefix+"number", shardNumber) }
-func (s shard) servedKey() []byte { return s.key(sequencePrefix+"served", shardServed) }
-func (s shard) countKey() []byte  { return s.key(countPrefix+"all", shardCount) }
+// countKey has how many jobs of a shard wait and run.
+func (s shard) countKey() []byte { return s.key(countPrefix+"all", shardCount) }
+
+// numberKey counts the jobs that were ever queued, and servedKey the starts. They aren't next
+// to the other keys of the shard, since they stay when a look at what is there needs nothing
+// of it.
+func (s shard) numberKey() []byte { return s.counter(sequencePrefix + "number") }
+func (s shard) servedKey() []byte { return s.counter(sequencePrefix + "served") }
+
+func (s shard) counter(whole string) []byte {
+	if s == "" {
+		return []byte(whole)
+	}
+	return []byte(whole + "/" + string(s))
+}
 
 func servedKey(queue string) []byte  { return []byte(servedPrefix + queue) }
 func forcedKey(user string) []byte   { return []byte(forcedPrefix + user) }

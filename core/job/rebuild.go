@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -34,17 +33,10 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return core.UpdateEach(ctx, s, jobPrefix, putIndices)
 }
 
-// dropSum deletes a key that is made again. Whether jobs are divided stays as it is, and so do
-// the counters of a shard.
+// dropSum deletes a key that is made again. Whether jobs are divided stays as it is.
 func dropSum(tx core.Tx, key string) error {
-	if rest, ok := strings.CutPrefix(key, shardPrefix); ok {
-		s, name, _ := strings.Cut(rest, "/")
-		known, err := allShards(tx)
-		if isCorrupt(err) {
-			return tx.Delete(dividedKey())
-		}
-		counter := name == shardNumber || name == shardServed
-		if err != nil || key == string(dividedKey()) || counter && slices.Contains(known, shard(s)) {
+	if key == string(dividedKey()) {
+		if _, err := divided(tx); !isCorrupt(err) {
 			return err
 		}
 	}
