@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -133,7 +132,7 @@ func TestCommandPool_OnASharedStore(t *testing.T) {
 // round trip.
 func TestShared_JobsOverHosts(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	url := postgrestest.Start(t).URL(t)
+	url := database.Cluster(t).URL(t)
 	const users = 20
 	var worked atomic.Int64
 	all := make(chan struct{})

@@ -15,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -151,7 +150,7 @@ func TestPolicyPush_DecidesWhatIsCommittedAfterIt(t *testing.T) {
 
 func TestShared_PolicyPushDecidesWhatIsCommittedAfterIt(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	url := postgrestest.Start(t).URL(t)
+	url := database.Cluster(t).URL(t)
 	var hosts []*learner
 	for i := range 4 {
 		hosts = append(hosts, &learner{Host: openShared(ctx, t, url), namespace: fmt.Sprintf("n%d", i)})

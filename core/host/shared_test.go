@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -48,7 +48,7 @@ var opened atomic.Int64
 // find any more.
 func TestShared_RecallOverHosts(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	url := postgrestest.Start(t).URL(t)
+	url := database.Cluster(t).URL(t)
 	hosts := []*host.Host{openShared(ctx, t, url), openShared(ctx, t, url), openShared(ctx, t, url)}
 	rounds := 20
 	if os.Getenv(storetest.StressEnv) == "1" {
@@ -100,11 +100,43 @@ func TestShared_RecallOverHosts(t *testing.T) {
 // An operation of the data folder's store is refused for a database.
 func TestShared_RefusesBackup(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	h := openShared(ctx, t, postgrestest.Start(t).URL(t))
+	h := openShared(ctx, t, database.Cluster(t).URL(t))
 	if _, err := h.Backup(ctx, t.TempDir(), false); sdk.ReasonOf(err) != "store_not_local" {
 		t.Errorf("Backup: %v", err)
 	}
 	if s := h.Status().Store; s.Database == nil || s.Database.Version == "" || s.Database.Warning == "" || s.Problem != nil {
 		t.Errorf("the store's status is %+v, %+v", s, s.Database)
+	}
+}
+
+// A limit of a namespace holds exactly, whichever hosts write at once.
+func TestShared_LimitsHoldExactly(t *testing.T) {
+	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+	url := database.Cluster(t).URL(t)
+	hosts := []*host.Host{openShared(ctx, t, url), openShared(ctx, t, url), openShared(ctx, t, url)}
+	const limit = 10
+	if _, err := hosts[0].Governance.Set(ctx, "team", fmt.Sprintf("limits.max_memories=%d", limit)); err != nil {
+		t.Fatal(err)
+	}
+	var stored, refused atomic.Int64
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() {
+			for n := range limit {
+				_, err := h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team", Content: fmt.Sprintf("fact %d of host %d", n, i)})
+				switch {
+				case err == nil:
+					stored.Add(1)
+				case sdk.ReasonOf(err) == "namespace_full":
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if stored.Load() != limit || refused.Load() != 2*limit {
+		t.Errorf("%d memories were stored and %d refused, of %d with a limit of %d", stored.Load(), refused.Load(), 3*limit, limit)
 	}
 }
