@@ -63,7 +63,13 @@ func TestPluginLock_OfAPackageThatIsLacking(t *testing.T) {
 		if again, err := h.PushPlugins(ctx); err != nil || !again.Unchanged || again.Epoch != 2 {
 			t.Errorf("again: %+v, %v", again, err)
 		}
+		if _, err := h.Policies.Push(ctx, moving(0.5)); err != nil {
+			t.Fatal(err)
+		}
 		lacks()
+		if list, err := h.Hosts(ctx); err != nil || list[0].PolicyEpoch != 1 {
+			t.Errorf("the host says %+v of its policies, %v", list, err)
+		}
 		if _, err := open(t, host.Config{Store: mem.Open()}).PushPlugins(ctx); sdk.ReasonOf(err) != "plugins_not_shared" {
 			t.Errorf("a host alone: %v", err)
 		}
