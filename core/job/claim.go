@@ -50,7 +50,9 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 		if err != nil {
 			r.forgetClock()
 			damage = append(damage, err)
-			break
+			if !isCorrupt(err) {
+				break
+			}
 		}
 		if got != nil {
 			claimed = got
@@ -104,9 +106,9 @@ func (r *Repository) forgetClock() {
 	r.latest = time.Time{}
 }
 
-// wakeDue makes waiting jobs of a shard ready whose time has come, or that wait for longer than they
-// were put off since the clock went back, and returns how many. Those are looked for among
-// all that wait, the others in the order of their times.
+// wakeDue makes waiting jobs of a shard ready whose time has come, or that wait for longer
+// than they were put off since the clock went back, and returns how many. Those are looked
+// for among all that wait, the others in the order of their times.
 func (c *change) wakeDue(s shard, all bool) (int, error) {
 	var items []string
 	var failed error

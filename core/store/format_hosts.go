@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -89,6 +90,8 @@ func (f *Formats) olderHosts(r core.Reader) (map[string]HostRecord, error) {
 }
 
 func (f *Formats) awaited(h *HostRecord) error {
-	return sdk.Errorf(sdk.Conflict, "store_format_awaited", "host %s works on the store, and its program (%s) can't write format %d", h.ID, h.Version, f.Newest).
-		WithHint("stop it, or start the new program in its place, before the store is migrated").WithAction("hosts list").WithDetail("host", h.ID)
+	// This program can't list the hosts: it doesn't open the store.
+	return sdk.Errorf(sdk.Conflict, "store_format_awaited", "host %s at %s works on the store, and its program (%s) can't write format %d",
+		h.ID, cmp.Or(h.Address, "no address"), h.Version, f.Newest).
+		WithHint("stop it, or start the new program in its place, before the store is migrated").WithDetail("host", h.ID).WithDetail("address", h.Address)
 }
