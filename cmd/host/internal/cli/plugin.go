@@ -55,7 +55,7 @@ func pluginPushCommand(a *App) *cobra.Command {
 packages that the lock here pins. A host that lacks one is shown by hosts list, and
 takes no runs that need it. Packages themselves aren't sent: add them on each host.
 Plugins that come with the program aren't named.`,
-		Example: "  reflectory plugin push --store postgres://app@db.example.org/reflectory",
+		Example: "  reflectory plugin push",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			pushed, err := do[host.PluginsPushed](c.Context(), a, "plugin_push", &operation.PluginPush{})
