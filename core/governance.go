@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // DefaultMaxReflectionDepth is the depth limit if no namespace sets one.
 const DefaultMaxReflectionDepth = 3
 
@@ -41,6 +43,9 @@ type Governance struct {
 	// Language is the language in which the words of memories are stemmed, one of
 	// [Languages].
 	Language string
+	// MaxStaleness is for how long a recall may go without looking at what other hosts
+	// committed since the last look; 0 has each recall look.
+	MaxStaleness time.Duration
 	// SetBy is the level that set each field, by the field's name, such as
 	// "limits.max_memories". It doesn't have fields with their built-in default.
 	SetBy map[string]string

@@ -272,6 +272,9 @@ type GivenTo struct {
 	// that reflect on it, both sorted. A plugin's own recalls aren't recorded.
 	Runs        []string `json:"runs"`
 	Reflections []string `json:"reflections"`
+	// RetainedIn names what keeps the memory's data outside of this program's reach until it is
+	// recycled there: "wal", "standby" and "backup" of a database. Empty for a data folder.
+	RetainedIn []string `json:"retained_in,omitempty"`
 }
 
 // Embedder makes vectors of texts, so that texts with similar meaning have similar

@@ -34,6 +34,14 @@ type Scrubber interface {
 	Scrub(ctx context.Context) (held string, err error)
 }
 
+// ScrubberWithCopies is a [Scrubber] of which others keep copies.
+type ScrubberWithCopies interface {
+	Scrubber
+	// RetainedIn names what keeps purged data after a Scrub until its keeper recycles it,
+	// such as "wal", "standby" and "backup". The caller doesn't change the list.
+	RetainedIn() []string
+}
+
 // Reader reads one snapshot. It is valid only inside its View or Update and is
 // not safe for concurrent use.
 type Reader interface {

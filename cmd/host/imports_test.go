@@ -83,7 +83,7 @@ var imports = map[string][]string{
 	"core/store/pebble":   {"core", "core/store", "sdk"},
 	"core/store/postgres": {"core", "core/store", "sdk"},
 	// Tests alone import it.
-	"core/store/postgres/postgrestest": {},
+	"core/store/postgres/postgrestest": {"core/store/postgres"},
 	"core/store/storetest":             {"core", "core/store", "sdk"},
 	"core/workflow":                    {"core", "core/document", "core/loop", "core/workflow/action", "core/workflow/state", "core/workflow/template", "sdk"},
 	"core/workflow/action":             {"core", "core/loop", "sdk"},
@@ -96,9 +96,9 @@ var imports = map[string][]string{
 		"core/idempotency", "core/inject", "core/inject/policytext", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal",
 		"core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text",
 		"core/memory/vector", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
-		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/policyset", "core/reflection", "core/run",
-		"core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action", "core/workflow/state", "policy",
-		"policy/format", "sdk",
+		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/pluginlock", "core/policyset", "core/reflection",
+		"core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action",
+		"core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/dream", "core/memory/embed", "core/memory/embed/openai", "core/memory/search",
@@ -181,6 +181,7 @@ var imports = map[string][]string{
 	"examples/agent-turns":    {},
 	"core/inject/policytext":  {"core", "core/document", "core/inject", "sdk"},
 	"core/policyset":          {"core", "core/journal", "sdk"},
+	"core/pluginlock":         {"core", "core/journal", "sdk"},
 }
 
 // holders are the packages that may import a third party. Each has one holder,

@@ -542,6 +542,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"plugin_logs": on(func(_ *operationtest.World, in *operation.PluginLogs) args {
 		return args{"plugin", "logs", in.Name}.num("lines", in.Lines)
 	}),
+	"plugin_push": on(func(*operationtest.World, *operation.PluginPush) args { return args{"plugin", "push"} }),
 	"policy_list": on(func(*operationtest.World, *operation.PolicyList) args { return args{"policy", "list"} }),
 	"policy_push": on(func(w *operationtest.World, in *operation.PolicyPush) args {
 		for name, text := range in.Files {

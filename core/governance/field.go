@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -41,6 +42,8 @@ const (
 	maxWeight = 100
 	// maxHours is a hundred years.
 	maxHours = 876_600
+	// maxStaleness is an hour: what is right is right by then.
+	maxStaleness = 3600
 )
 
 // Fields lists what can be set, except the list of locked fields, in display order.
@@ -80,6 +83,9 @@ func Fields() []Field {
 		numbers("reflection.hours", "hours until a reflection is due; 0 is never", false, 0, maxHours, &due.Hours,
 			func(r *Record) **float64 { return &r.Reflection.Hours }, func(g *core.Governance, v float64) { g.Reflection.Hours = v }),
 		languageField(),
+		numbers("max_staleness", "seconds that a recall may miss what other hosts commit; 0 misses nothing", false, 0, maxStaleness, number(0),
+			func(r *Record) **float64 { return &r.MaxStaleness },
+			func(g *core.Governance, v float64) { g.MaxStaleness = time.Duration(v * float64(time.Second)) }),
 	}
 }
 

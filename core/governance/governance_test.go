@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -93,14 +94,14 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 		"retention.w_hit=0.1", "retention.w_utility=0.2", "retention.w_miss=0.3", "retention.w_stale=0.4",
 		"retention.active_threshold=0.6", "retention.revalidate_threshold=0.5", "retention.hysteresis=0.7",
 		"gate.min_confidence=0.9", "limits.max_memories=10", "limits.max_bytes=20", "limits.max_links_per_memory=30",
-		"reflection.importance=40.5", "reflection.observations=0", "reflection.hours=12", "language=french",
+		"reflection.importance=40.5", "reflection.observations=0", "reflection.hours=12", "language=french", "max_staleness=1.5",
 		"locked=max_reflection_depth")
 	one := 1
 	want := &core.Governance{
 		Namespace: "a/b", MaxReflectionDepth: 2, DecidedBy: "a", DepthLocked: true, RequireApprovalAbove: &one,
 		Retention:         core.RetentionWeights{Hit: 0.1, Utility: 0.2, Miss: 0.3, Stale: 0.4, Active: 0.6, Revalidate: 0.5, Hysteresis: 0.7},
 		MinGateConfidence: 0.9, Limits: core.NamespaceLimits{MaxMemories: 10, MaxBytes: 20, MaxLinksPerMemory: 30},
-		Reflection: core.ReflectionThresholds{Importance: 40.5, Hours: 12}, Language: "french",
+		Reflection: core.ReflectionThresholds{Importance: 40.5, Hours: 12}, Language: "french", MaxStaleness: 1500 * time.Millisecond,
 		SetBy: map[string]string{},
 	}
 	for _, f := range governance.Fields() {

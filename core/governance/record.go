@@ -26,6 +26,9 @@ type Record struct {
 	Limits               Limits     `json:"limits,omitzero"`
 	Reflection           Reflection `json:"reflection,omitzero"`
 	Language             *string    `json:"language,omitempty"`
+	// MaxStaleness is for how many seconds a recall may miss what other hosts commit; 0 misses
+	// nothing.
+	MaxStaleness *float64 `json:"max_staleness,omitempty"`
 	// Locked are fields, or groups such as "retention", that no level below may set.
 	Locked []string `json:"locked,omitempty"`
 }

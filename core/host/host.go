@@ -167,6 +167,8 @@ type Host struct {
 	member   atomic.Pointer[store.Member]
 	draining atomic.Bool
 	pools    atomic.Int64 // that were made
+	// lockEpoch is of the newest pushed lock of plugins that this host has seen.
+	lockEpoch atomic.Uint64
 
 	progress    progress
 	discoveries discoveries

@@ -14,10 +14,19 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// database is what tests of several hosts share.
+var database postgrestest.Shared
+
+// withDatabase ends the database with the tests.
+type withDatabase struct{ *testing.M }
+
+func (m withDatabase) Run() int { return database.Main(m.M) }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withDatabase{m}) }
 
 // settings are the defaults, with a data folder of the test's own.
 func settings(t *testing.T) *config.Config {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/pluginlock"
 	"github.com/reflectory/reflectory/core/store"
 )
 
@@ -34,6 +35,9 @@ type Held struct {
 	Runs []string `json:"runs"`
 	// Jobs are the ids of the jobs that it works on, sorted.
 	Jobs []string `json:"jobs"`
+	// Lacking are the plugins whose packages all hosts should have and this one doesn't, sorted:
+	// it takes no runs that need them.
+	Lacking []string `json:"lacking,omitempty"`
 }
 
 // Hosts are the servers that work on the store, by id. Where no other host can open the store,
@@ -69,10 +73,15 @@ func orNone(list []string) []string {
 func (h *Host) others(ctx context.Context) (list []Held, err error) {
 	var hosts []store.HostRecord
 	var leases map[string]store.LeaseRecord
+	var lock pluginlock.Active
 	err = h.Store.View(ctx, func(r core.Reader) (err error) {
-		if hosts, err = store.Hosts(r); err == nil {
-			leases, err = store.Leases(r)
+		if hosts, err = store.Hosts(r); err != nil {
+			return err
 		}
+		if leases, err = store.Leases(r); err != nil {
+			return err
+		}
+		lock, err = pluginlock.Read(r)
 		return err
 	})
 	if err != nil {
@@ -85,7 +94,9 @@ func (h *Host) others(ctx context.Context) (list []Held, err error) {
 	m := h.member.Load()
 	list = []Held{}
 	for _, record := range hosts {
-		one := Held{HostRecord: record, State: HostUnknown, Self: record.ID == h.id, Leases: map[string]uint64{}}
+		one := Held{
+			HostRecord: record, State: HostUnknown, Self: record.ID == h.id, Leases: map[string]uint64{}, Lacking: lacking(lock, record.Plugins),
+		}
 		switch {
 		case m != nil && slices.Contains(m.Gone(), record.ID):
 			one.State = HostGone

@@ -37,12 +37,26 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
 	}
 	if h.shared() { // else nobody takes a job from a process that lives
-		o.BeatEvery, o.LostAfter, o.Poll = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/10
+		o.BeatEvery, o.LostAfter, o.Poll, o.Divide = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/5, true
 		o.Fence = func(ctx context.Context, holds func(core.Reader) error) context.Context {
 			return store.WithFence(ctx, holds)
 		}
 	}
 	return job.NewPool(h.Jobs, o)
+}
+
+// JobsOfServers is the reason of a command that would work on jobs which are the servers'.
+const JobsOfServers = "jobs_of_servers"
+
+// CommandPool is [Host.NewPool] for a command that isn't a server. Where hosts share the store
+// only those that show that they live work on jobs, so that others see what became of them:
+// sdk.Incompatible, reason [JobsOfServers].
+func (h *Host) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
+	if h.shared() && h.joined.Load() == nil {
+		return nil, sdk.Errorf(sdk.Incompatible, JobsOfServers, "the servers that share this store work on its jobs, and a command doesn't").
+			WithHint("start a server on this store, or look at who works").WithAction("hosts list")
+	}
+	return h.NewPool(handlers)
 }
 
 // notify leaves a notification of a job's end in its namespace: what ended and how, with

@@ -3,6 +3,8 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -10,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -104,5 +107,97 @@ func TestJobs_ProgressIsFollowed(t *testing.T) {
 	case got := <-gone:
 		t.Errorf("who stopped hears %v", got)
 	default:
+	}
+}
+
+// Where hosts share the store, a command works on no jobs; one that joined them does.
+func TestCommandPool_OnASharedStore(t *testing.T) {
+	handlers := map[job.Type]job.Handler{}
+	shared := open(t, host.Config{Store: mem.Open()})
+	if _, err := shared.CommandPool(handlers); sdk.ReasonOf(err) != host.JobsOfServers {
+		t.Errorf("a command: %v", err)
+	}
+	if err := shared.Join(t.Context(), host.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.CommandPool(handlers); err != nil {
+		t.Errorf("one of the hosts: %v", err)
+	}
+	if _, err := open(t, host.Config{}).CommandPool(handlers); err != nil {
+		t.Errorf("on the data folder: %v", err)
+	}
+}
+
+// Hosts that share a database work off what waits, each job once, and an idle one looks in one
+// round trip.
+func TestShared_JobsOverHosts(t *testing.T) {
+	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+	url := database.Cluster(t).URL(t)
+	const users = 20
+	var worked atomic.Int64
+	all := make(chan struct{})
+	handler := job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) {
+		if worked.Add(1) == users*2 {
+			close(all)
+		}
+		return nil, nil
+	})
+	var hosts []*host.Host
+	var pools []*job.Pool
+	for range 3 {
+		h := openShared(ctx, t, url)
+		pool, err := h.NewPool(map[job.Type]job.Handler{job.Compact: handler, job.Dream: handler})
+		if err == nil {
+			err = pool.Start(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, pools = append(hosts, h), append(pools, pool)
+	}
+	for i := range users {
+		for _, of := range []job.Type{job.Compact, job.Dream} {
+			_, err := hosts[i%3].Jobs.Enqueue(ctx, &job.Request{UserID: fmt.Sprintf("u%d", i), Namespace: "n", Type: of})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	<-all
+	for _, p := range pools {
+		if err := p.Stop(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, _, err := hosts[0].Jobs.List(ctx, job.ListFilter{Limit: 3 * users})
+	if err != nil || len(list) != 2*users || worked.Load() != 2*users {
+		t.Errorf("%d jobs, worked on %d times: %v", len(list), worked.Load(), err)
+	}
+	for _, j := range list {
+		if j.Status != job.StatusCompleted || j.Attempts != 1 {
+			t.Errorf("job %s is %s after %d attempts: %s", j.ID, j.Status, j.Attempts, j.Reason)
+		}
+	}
+	_, err = store.Check(ctx, hosts[0].Store, []core.Checker{job.Checker{}}, func(p core.Problem) { t.Errorf("%s: %s", p.Key, p.Message) })
+	if err != nil {
+		t.Error(err)
+	}
+	least := ^uint64(0) // what the host does besides now and then counts too
+	for range 5 {
+		before, err := hosts[0].DatabaseStats(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claimed, err := hosts[0].Jobs.Claim(ctx, "idle", job.Types()); err != nil || claimed != nil {
+			t.Errorf("claimed %+v, %v", claimed, err)
+		}
+		after, err := hosts[0].DatabaseStats(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, after.RoundTrips-before.RoundTrips-1) // without the one that counts
+	}
+	if least != 1 {
+		t.Errorf("an idle look takes %d round trips", least)
 	}
 }

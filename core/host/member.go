@@ -53,6 +53,10 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	orphans := newOrphans(ctx, h, o.TakeOver)
 	m, err := store.NewMember(store.MemberOptions{
 		Store: h.Store, Host: h.record(), Leases: []string{store.LeaseRoot}, GoneAfter: h.config.GoneAfter,
+		Describe: func(r *store.HostRecord) {
+			policies, _ := h.Policies.Active() // readiness says why they can't be used
+			r.PolicyEpoch = policies.Epoch
+		},
 		Looked: orphans.look, Drained: func(ctx context.Context) { h.drained(ctx, o.Pool) },
 		Report: func(err error) { h.warn(sdk.Wrap("work with the other hosts", err)) },
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
 // Observe are functions that are told what a Host does, for metrics and traces. Each must
@@ -44,4 +45,23 @@ func (h *Host) Commits() uint64 {
 		return counts.Commits()
 	}
 	return 0
+}
+
+// DatabaseStats are what this host did with the database that is its store since it was
+// opened, and how the database is.
+type DatabaseStats struct {
+	postgres.Stats
+	// DeadRows is how many rows of the store's table wait for a vacuum, as PostgreSQL counts.
+	DeadRows int64
+}
+
+// DatabaseStats looks at the database that is the host's store; nil where that is none, or
+// isn't open, which this doesn't change.
+func (h *Host) DatabaseStats(ctx context.Context) (*DatabaseStats, error) {
+	db := h.sharedNow()
+	if db == nil {
+		return nil, nil
+	}
+	dead, err := db.DeadRows(ctx)
+	return &DatabaseStats{db.Stats(), dead}, err
 }

@@ -48,6 +48,9 @@ func (o *orphans) look(ctx context.Context) {
 	if m == nil || m.Draining() {
 		return
 	}
+	if err := h.warnOfLacking(ctx); err != nil && ctx.Err() == nil {
+		h.warn(sdk.Wrap("read which packages hosts should have", err))
+	}
 	held, err := h.Runs.Held(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -213,10 +213,14 @@ type Need struct {
 
 // Scope travels with every call of plugins that is made for one purpose, such as a run.
 // An endpoint that the operator doesn't allow, a variable that isn't set, and a plugin that
-// isn't the caller's ([WithPins]) are refused before anything starts.
+// isn't the caller's ([WithPins]), or isn't the one that all hosts of the store should have, are
+// refused before anything starts.
 func (h *Host) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	uses := append(slices.Clip(need.Uses), modelUse(need.LLM))
 	if err := h.checkPins(ctx, need.Uses); err != nil {
+		return nil, err
+	}
+	if err := h.checkLock(ctx, need.Uses); err != nil {
 		return nil, err
 	}
 	if err := h.checkEnv(need.Uses); err != nil {

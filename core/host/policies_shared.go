@@ -117,7 +117,7 @@ func (s *sharedPolicies) refresh(ctx context.Context) error {
 	var failure error
 	err := s.store.View(ctx, func(r core.Reader) (err error) {
 		active, set, err = s.read(r)
-		if reason := sdk.ReasonOf(err); reason == "policies_unusable" || reason == "policy_set_damaged" {
+		if isUnusable(err) {
 			failure, err = err, nil
 		}
 		return err
@@ -135,6 +135,12 @@ func (s *sharedPolicies) refresh(ctx context.Context) error {
 		s.replace(set)
 	}
 	return failure
+}
+
+// isUnusable reports whether an error is of the set, and not of the store.
+func isUnusable(err error) bool {
+	reason := sdk.ReasonOf(err)
+	return reason == "policies_unusable" || reason == "policy_set_damaged"
 }
 
 // active is the newest set that this host has seen, and why it can't be used.
@@ -176,19 +182,27 @@ func (s *sharedPolicies) followPushes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.reread(ctx)
+	if err := s.reread(ctx); err != nil {
+		return err
+	}
 	return s.feed.Follow(ctx, journal.PolicyStream, head.Seq, func(e journal.Entry) error {
 		if e.Is(journal.PoliciesPushed{}) {
-			s.reread(ctx)
+			return s.reread(ctx)
 		}
 		return nil
 	})
 }
 
-// reread is refresh for the newest push, of which the operator learns if it can't be used.
-func (s *sharedPolicies) reread(ctx context.Context) {
+// reread reads the newest set, and warns the operator of one that can't be used. An error is
+// the store's.
+func (s *sharedPolicies) reread(ctx context.Context) error {
 	_, before := s.active()
-	if err := s.refresh(ctx); err != nil && before == nil && ctx.Err() == nil {
+	err := s.refresh(ctx)
+	if !isUnusable(err) {
+		return err
+	}
+	if before == nil {
 		s.warn(err)
 	}
+	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -117,6 +116,9 @@ func pushesBesideFeedback(t *testing.T, hosts []*learner, pushes int) {
 				if err := json.Unmarshal(e.Data, &moved); err != nil {
 					return err
 				}
+				if moved.DecisionID != "" {
+					return nil // of the gate, whose policies nobody pushed
+				}
 				pushed := 0 // how many pushes were committed before
 				for pushed < len(heads) && heads[pushed][l.namespace] < e.Seq {
 					pushed++
@@ -151,7 +153,7 @@ func TestPolicyPush_DecidesWhatIsCommittedAfterIt(t *testing.T) {
 
 func TestShared_PolicyPushDecidesWhatIsCommittedAfterIt(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	url := postgrestest.Start(t).URL(t)
+	url := database.Cluster(t).URL(t)
 	var hosts []*learner
 	for i := range 4 {
 		hosts = append(hosts, &learner{Host: openShared(ctx, t, url), namespace: fmt.Sprintf("n%d", i)})
@@ -190,6 +192,58 @@ func reachesEveryHost(t *testing.T) {
 	if err != nil || next.Epoch != 2 || next.Previous != pushed.Digest {
 		t.Errorf("the next: %+v, %v", next, err)
 	}
+}
+
+// unsteady is a store that can't be read for a while.
+type unsteady struct {
+	core.Store
+	away atomic.Bool
+}
+
+func (s *unsteady) View(ctx context.Context, fn func(core.Reader) error) error {
+	return s.Store.View(ctx, func(r core.Reader) error { return fn(unsteadyReader{r, s}) })
+}
+
+type unsteadyReader struct {
+	core.Reader
+	of *unsteady
+}
+
+func (r unsteadyReader) Get(key []byte) ([]byte, bool, error) {
+	if r.of.away.Load() && string(key) == "policy/active" {
+		return nil, false, sdk.Errorf(sdk.Unavailable, "store_unreachable", "the store is away")
+	}
+	return r.Reader.Get(key)
+}
+
+// A host whose store fails just when it learns of a push still learns what was pushed.
+func TestPolicyPush_ReachesHostsWhoseStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+		s := mem.Open()
+		shaky := &unsteady{Store: s}
+		one, other := open(t, host.Config{Store: s, Shared: true}), open(t, host.Config{Store: shaky, Shared: true})
+		if err := other.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		shaky.away.Store(true)
+		pushed, err := one.Policies.Push(ctx, moving(0.5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * journal.DefaultPoll) // the host reads the push, and can't read what it says
+		synctest.Wait()
+		if active, err := other.Policies.Active(); err != nil || active.Epoch != 0 {
+			t.Errorf("while the store is away, the host decides with %+v: %v", active, err)
+		}
+		shaky.away.Store(false)
+		time.Sleep(2 * journal.DefaultPoll)
+		synctest.Wait()
+		if active, err := other.Policies.Active(); err != nil || active.Digest != pushed.Digest {
+			t.Errorf("the host decides with %+v: %v", active, err)
+		}
+	})
 }
 
 func TestPolicyPush_Refuses(t *testing.T) {

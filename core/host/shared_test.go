@@ -4,26 +4,36 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// openShared opens a host with a data folder of its own on a database.
+// offClock is a clock that is wrong by so much.
+type offClock time.Duration
+
+func (c offClock) Now() time.Time { return time.Now().Add(time.Duration(c)) }
+
+// openShared opens a host with a data folder of its own on a database. The clocks of two hosts
+// are an hour apart, which changes nothing.
 func openShared(ctx context.Context, t *testing.T, url string) *host.Host {
 	t.Helper()
+	off := offClock(time.Duration(opened.Add(1)%3) * time.Hour)
 	dir := t.TempDir()
 	settings, err := config.Load(config.Sources{Folder: dir, Flags: map[string]string{"data-dir": dir, "store": url}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.Open(ctx, host.Config{Settings: settings})
+	h, err := host.Open(ctx, host.Config{Settings: settings, Clock: off})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +41,14 @@ func openShared(ctx context.Context, t *testing.T, url string) *host.Host {
 	return h
 }
 
+// opened counts hosts that were opened.
+var opened atomic.Int64
+
 // What one host observes, another recalls at once, and what one purges, another doesn't
 // find any more.
 func TestShared_RecallOverHosts(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	url := postgrestest.Start(t).URL(t)
+	url := database.Cluster(t).URL(t)
 	hosts := []*host.Host{openShared(ctx, t, url), openShared(ctx, t, url), openShared(ctx, t, url)}
 	rounds := 20
 	if os.Getenv(storetest.StressEnv) == "1" {
@@ -64,8 +77,12 @@ func TestShared_RecallOverHosts(t *testing.T) {
 		if !recall(b, word) {
 			missed++
 		}
-		if _, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"}); err != nil {
+		purged, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"})
+		if err != nil {
 			t.Fatal(err)
+		}
+		if keeps := strings.Join(purged.GivenTo.RetainedIn, " "); keeps != "wal standby backup" {
+			t.Errorf("what was purged is retained in %q", keeps)
 		}
 		if recall(a, word) {
 			stale++
@@ -74,16 +91,52 @@ func TestShared_RecallOverHosts(t *testing.T) {
 	if missed > 0 || stale > 0 {
 		t.Errorf("of %d memories of another host, %d weren't found, and %d were found after their purge", rounds, missed, stale)
 	}
+	s, err := hosts[0].DatabaseStats(ctx)
+	if err != nil || s == nil || s.Commits == 0 || s.Members < s.Commits || s.RoundTrips <= s.Commits || s.DeadRows < 0 {
+		t.Errorf("the database's figures are %+v, %v", s, err)
+	}
 }
 
 // An operation of the data folder's store is refused for a database.
 func TestShared_RefusesBackup(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-	h := openShared(ctx, t, postgrestest.Start(t).URL(t))
+	h := openShared(ctx, t, database.Cluster(t).URL(t))
 	if _, err := h.Backup(ctx, t.TempDir(), false); sdk.ReasonOf(err) != "store_not_local" {
 		t.Errorf("Backup: %v", err)
 	}
 	if s := h.Status().Store; s.Database == nil || s.Database.Version == "" || s.Database.Warning == "" || s.Problem != nil {
 		t.Errorf("the store's status is %+v, %+v", s, s.Database)
+	}
+}
+
+// A limit of a namespace holds exactly, whichever hosts write at once.
+func TestShared_LimitsHoldExactly(t *testing.T) {
+	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+	url := database.Cluster(t).URL(t)
+	hosts := []*host.Host{openShared(ctx, t, url), openShared(ctx, t, url), openShared(ctx, t, url)}
+	const limit = 10
+	if _, err := hosts[0].Governance.Set(ctx, "team", fmt.Sprintf("limits.max_memories=%d", limit)); err != nil {
+		t.Fatal(err)
+	}
+	var stored, refused atomic.Int64
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() {
+			for n := range limit {
+				_, err := h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team", Content: fmt.Sprintf("fact %d of host %d", n, i)})
+				switch {
+				case err == nil:
+					stored.Add(1)
+				case sdk.ReasonOf(err) == "namespace_full":
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if stored.Load() != limit || refused.Load() != 2*limit {
+		t.Errorf("%d memories were stored and %d refused, of %d with a limit of %d", stored.Load(), refused.Load(), 3*limit, limit)
 	}
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -23,6 +24,8 @@ type change struct {
 	now     time.Time
 	// notifier sends notifications about jobs that end; nil where none is due.
 	notifier *notifier
+	// elsewhere is how many jobs wait in other shards, about; nil is none.
+	elsewhere func(shard) int
 	// damage is what is wrong with jobs that were set aside.
 	damage []error
 }
@@ -72,15 +75,43 @@ type counts struct {
 	Running map[Type]int `json:"running"`
 }
 
-func readCounts(r core.Reader) (n counts, err error) {
-	_, err = get(r, countKey(), &n)
-	if n.Queued == nil {
-		n.Queued = map[Type]int{}
+func newCounts() counts { return counts{map[Type]int{}, map[Type]int{}} }
+
+// readCounts reads the counts of a shard.
+func readCounts(r core.Reader, s shard) (counts, error) {
+	value, found, err := r.Get(s.countKey())
+	if err != nil || !found {
+		return newCounts(), err
 	}
-	if n.Running == nil {
-		n.Running = map[Type]int{}
+	return decodeCounts(s.countKey(), value)
+}
+
+func decodeCounts(key, value []byte) (counts, error) {
+	n := newCounts()
+	if err := json.Unmarshal(value, &n); err != nil || n.Queued == nil || n.Running == nil {
+		return newCounts(), corrupt(key, "it isn't how many jobs wait and run")
 	}
-	return n, err
+	return n, nil
+}
+
+// readAllCounts reads the counts of all shards together.
+func readAllCounts(r core.Reader) (counts, error) {
+	if yes, err := divided(r); err != nil || !yes {
+		n, unread := readCounts(r, "")
+		return n, core.JoinErrors(err, unread)
+	}
+	seen, err := lookAt(r, nil)
+	return seen.counts, err
+}
+
+// sum adds other counts.
+func (n *counts) sum(other *counts) {
+	for t, queued := range other.Queued {
+		addTo(n.Queued, t, queued)
+	}
+	for t, running := range other.Running {
+		addTo(n.Running, t, running)
+	}
 }
 
 // add counts a job in its status, or with -1 out of it.
@@ -107,11 +138,11 @@ func (n *counts) total() (sum int) {
 	return sum
 }
 
-func putCounts(tx core.Tx, n *counts) error {
+func putCounts(tx core.Tx, s shard, n *counts) error {
 	if len(n.Queued) == 0 && len(n.Running) == 0 {
-		return tx.Delete(countKey())
+		return tx.Delete(s.countKey())
 	}
-	return put(tx, countKey(), n)
+	return put(tx, s.countKey(), n)
 }
 
 // entry is a key of an index and its value.
@@ -250,14 +281,15 @@ func (c *change) served(name string, old, rec *record) error {
 	if rec.Status != StatusRunning || old == nil || old.Status != StatusQueued {
 		return nil
 	}
-	n, err := readNumber(c, servedCountKey())
+	s, err := shardIn(c, name)
 	if err != nil {
 		return err
 	}
-	if err := putNumber(c, servedCountKey(), n+1); err != nil {
+	n, err := c.countOn(shard.servedKey, s, 0)
+	if err != nil {
 		return err
 	}
-	return putNumber(c, servedKey(name), n+1)
+	return putNumber(c, servedKey(name), n)
 }
 
 // change takes in that a job of the queue changed its status, and reports whether that
@@ -307,7 +339,11 @@ func (c *change) count(old, rec *record) error {
 	if old != nil && old.Status == rec.Status {
 		return nil
 	}
-	n, err := readCounts(c)
+	s, err := shardOf(c, &rec.Job)
+	if err != nil {
+		return err
+	}
+	n, err := readCounts(c, s)
 	if err != nil {
 		return err
 	}
@@ -315,7 +351,7 @@ func (c *change) count(old, rec *record) error {
 		n.add(old, -1)
 	}
 	n.add(rec, 1)
-	if err := putCounts(c, &n); err != nil || !rec.Status.Terminal() {
+	if err := putCounts(c, s, &n); err != nil || !rec.Status.Terminal() {
 		return err
 	}
 	ended, err := readNumber(c, finishedKey(rec.UserID))

@@ -25,12 +25,23 @@ func derived() []string {
 
 // summed are the prefixes of the keys that follow from the records of several jobs.
 func summed() []string {
-	return []string{queuePrefix, countPrefix, finishedPrefix, readyPrefix, waitPrefix}
+	return []string{queuePrefix, countPrefix, finishedPrefix, readyPrefix, waitPrefix, shardPrefix}
 }
 
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	c := &checking{ctx: ctx, r: r, report: report, counts: counts{map[Type]int{}, map[Type]int{}}}
+	c := &checking{ctx: ctx, r: r, report: report, counts: map[shard]*counts{}, numbers: map[shard]uint64{}}
+	shards, err := allShards(r)
+	if isCorrupt(err) {
+		return c.corrupt(err) // nothing else can be held to it
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range shards {
+		n := newCounts()
+		c.shards, c.counts[s] = append(c.shards, s), &n
+	}
 	for _, check := range []func() error{c.jobs, c.strays, c.queues, c.spots, c.sums, c.leftovers, c.streams} {
 		if err := check(); err != nil {
 			return err
@@ -44,9 +55,11 @@ type checking struct {
 	ctx    context.Context
 	r      core.Reader
 	report func(core.Problem)
-	// counts are of the jobs that were seen, number is their highest.
-	counts counts
-	number uint64
+	// shards are those of the store; counts are of the jobs that were seen in each, numbers
+	// are their highest.
+	shards  []shard
+	counts  map[shard]*counts
+	numbers map[shard]uint64
 }
 
 func (c *checking) problem(key []byte, rebuildable bool, message string) {
@@ -88,8 +101,12 @@ func (c *checking) jobs() error {
 			c.problem(key, false, "its key isn't a job's")
 			return nil
 		}
-		c.counts.add(rec, 1)
-		c.number = max(c.number, rec.Number)
+		s, err := shardOf(c.r, &rec.Job)
+		if err != nil {
+			return err
+		}
+		c.counts[s].add(rec, 1)
+		c.numbers[s] = max(c.numbers[s], rec.Number)
 		if _, err := readContent(c.r, id); err != nil {
 			return err
 		}
@@ -114,11 +131,7 @@ func (c *checking) jobs() error {
 	if err != nil {
 		return err
 	}
-	highest, err := readNumber(c.r, numberKey())
-	if err == nil && highest < c.number {
-		c.problem(numberKey(), false, "a job has a higher number")
-	}
-	return c.corrupt(err)
+	return c.highest()
 }
 
 // expected are all keys that follow from one job's records.
@@ -154,9 +167,12 @@ func (c *checking) atSpot(rec *record) error {
 // spots checks that what is ready or waits are jobs that go next, in pages as they are
 // written.
 func (c *checking) spots() error {
-	sets := []ordered{waitingJobs}
-	for _, t := range Types() {
-		sets = append(sets, readyJobs(t))
+	var sets []ordered
+	for _, s := range c.shards {
+		sets = append(sets, s.waiting())
+		for _, t := range Types() {
+			sets = append(sets, s.ready(t))
+		}
 	}
 	pages := 0
 	for _, s := range sets {
@@ -196,6 +212,20 @@ func (c *checking) spots() error {
 		if err := c.each(prefix, func(_, _ []byte) error { stored++; return nil }); err != nil {
 			return err
 		}
+	}
+	err := c.each(shardPrefix, func(key, _ []byte) error {
+		s, rest, _ := strings.Cut(string(key[len(shardPrefix):]), "/")
+		switch {
+		case string(key) == string(dividedKey()):
+		case !slices.Contains(c.shards, shard(s)):
+			c.problem(key, true, "the key is of no shard")
+		case rest != shardCount:
+			stored++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if stored != pages {
 		c.problem([]byte(readyPrefix), true, "there are pages of what is ready or waits that aren't in their directory")
@@ -333,14 +363,34 @@ func (c *checking) queues() error {
 	})
 }
 
+// highest checks that no job has a higher number than the next one gets.
+func (c *checking) highest() error {
+	whole, err := readNumber(c.r, shard("").numberKey())
+	if err != nil {
+		return c.corrupt(err)
+	}
+	for _, s := range c.shards {
+		highest, err := readNumber(c.r, s.numberKey())
+		if err == nil && max(highest, whole) < c.numbers[s] {
+			c.problem(s.numberKey(), true, "a job has a higher number")
+		}
+		if err := c.corrupt(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sums checks the counts.
 func (c *checking) sums() error {
-	stored, err := readCounts(c.r)
-	if err := c.corrupt(err); err != nil {
-		return err
-	}
-	if err == nil && string(core.MustJSON(stored)) != string(core.MustJSON(c.counts)) {
-		c.problem(countKey(), true, "the counts of what waits and runs don't match the jobs")
+	for _, s := range c.shards {
+		stored, err := readCounts(c.r, s)
+		if err == nil && string(core.MustJSON(stored)) != string(core.MustJSON(c.counts[s])) {
+			c.problem(s.countKey(), true, "the counts of what waits and runs don't match the jobs")
+		}
+		if err := c.corrupt(err); err != nil {
+			return err
+		}
 	}
 	user, ended := "", uint64(0)
 	done := func() error {
@@ -353,7 +403,7 @@ func (c *checking) sums() error {
 		}
 		return c.corrupt(err)
 	}
-	err = c.each(userPrefix, func(key, _ []byte) error {
+	err := c.each(userPrefix, func(key, _ []byte) error {
 		of, _, _ := strings.Cut(string(key[len(userPrefix):]), "/")
 		if of != user {
 			if err := done(); err != nil {

@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,8 @@ func TestCheck_FindsWhatDoesNotHold(t *testing.T) {
 		"ready too early":    {func(tx core.Tx) error { return job.ReadyItem(tx, job.Reflection, 0, waiting) }, "job-ready/reflection/page/~", "fits no job"},
 		"nothing waits":      {drop([]byte("job-wait/pages")), "job-wait/pages", "isn't found there"},
 		"a stray page":       {func(tx core.Tx) error { return tx.Put([]byte("job-wait/page/0"), []byte("x")) }, "job-ready/", "aren't in their directory"},
+		"other shards":       {func(tx core.Tx) error { return tx.Put(job.DividedKey(), []byte("2")) }, "job-shard/divided", "2 shards"},
+		"a stray shard":      {func(tx core.Tx) error { return tx.Put([]byte("job-shard/00/count"), nil) }, "job-shard/00/count", "of no shard"},
 		"no last page":       {func(tx core.Tx) error { return tx.Put([]byte("job-wait/pages"), []byte("0")) }, "job-wait/pages", "no last page"},
 		"another duration":   {func(tx core.Tx) error { return touch(tx, "job-took/", "9") }, "job-took/", "fits no job"},
 		"an end of nothing":  {func(tx core.Tx) error { return tx.Put(job.EndKey(time.Unix(1, 0), queued), nil) }, "job-end/1000000000/" + queued, "fits no job"},
@@ -138,16 +141,28 @@ func touch(tx core.Tx, prefix, value string) error {
 // was.
 func TestRebuild_MakesWhatFollows(t *testing.T) {
 	b, ids := manyStates(t)
+	rebuilt(t, b, ids, []string{"job-shard/"})
+	must(t, b.Divide(t.Context()))
+	b.sound()
+	rebuilt(t, b, ids, []string{"job-count/", "job-ready/", "job-wait/"})
+}
+
+// rebuilt drops the derived keys, of which there are none of some prefixes.
+func rebuilt(t *testing.T, b *board, ids []string, none []string) {
+	t.Helper()
 	before := dump(t, b.store)
 	for round := range 2 {
 		dropped := 0
 		must(t, b.store.Update(t.Context(), func(tx core.Tx) error {
 			for _, prefix := range (job.Checker{}).Derived() {
 				keys, err := core.Suffixes(tx, []byte(prefix), 1000)
-				if err != nil || len(keys) == 0 {
-					return fmt.Errorf("%s has no keys: %v", prefix, err)
+				if err != nil || (len(keys) == 0) != slices.Contains(none, prefix) {
+					return fmt.Errorf("%s has %d keys: %v", prefix, len(keys), err)
 				}
 				for _, key := range keys {
+					if key == "divided" { // what no job says
+						continue
+					}
 					dropped++
 					if err := tx.Delete([]byte(prefix + key)); err != nil {
 						return err

@@ -19,8 +19,9 @@ const clockSlack = time.Second
 
 // Claim gives a holder the next job of these types, or nil where none may run. Of the users'
 // first jobs it is the one whose user was served longest ago; workflow jobs come after
-// jobs of the other types, in the order in which they were queued. A holder claims once it
-// is registered, which a [Pool] is while it works.
+// jobs of the other types, in the order in which they were queued. Where jobs are divided
+// ([Repository.Divide]) that holds within a shard. A holder claims once it is registered,
+// which a [Pool] is while it works.
 //
 // A job whose record is damaged is set aside, so that it holds up no other user, and is
 // reported by an error that may come with a job. A check finds it, and a rebuild puts it
@@ -30,25 +31,59 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
 	}
 	all := r.clockWentBack()
+	seen, err := r.look(ctx)
+	if err != nil {
+		r.forgetClock()
+		return nil, sdk.Wrap("claim a job", err)
+	}
 	var damage []error
+	for _, s := range seen.worth(r.beginAt(holder), types, all, r.clock.Now()) {
+		want := types
+		if claimed != nil {
+			if !all {
+				break
+			}
+			want = nil // in the other shards, only what waits for a time that was never meant
+		}
+		got, met, err := r.claimIn(ctx, s, holder, want, all)
+		damage = append(damage, met...)
+		if err != nil {
+			r.forgetClock()
+			damage = append(damage, err)
+			if !isCorrupt(err) {
+				break
+			}
+		}
+		if got != nil {
+			claimed = got
+			r.noteClaim(holder, s)
+		}
+	}
+	return claimed, sdk.Wrap("claim a job", core.JoinErrors(damage...))
+}
+
+// claimIn is Claim in a shard. Damage is what is wrong with jobs that were set aside.
+func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types []Type, all bool) (claimed *Claimed, damage []error, err error) {
 	for again := true; again; {
 		var met []error
 		err = r.update(ctx, func(c *change, _ *journal.Tx) error {
-			claimed, c.damage = nil, nil
-			due, err := c.wakeDue(all)
+			claimed, again = nil, false
+			if yes, err := divided(c); err != nil || yes != (s != "") {
+				return err // another host divided them: the next look shows it
+			}
+			due, err := c.wakeDue(s, all)
 			if again = due == dueBatch; err == nil && !again {
-				claimed, err = c.claim(holder, types)
+				claimed, err = c.claim(s, holder, types)
 			}
 			met = c.damage
 			return err
 		})
 		if err != nil {
-			r.forgetClock()
-			return nil, sdk.Wrap("claim a job", err)
+			return nil, damage, err
 		}
 		damage = append(damage, met...)
 	}
-	return claimed, sdk.Wrap("claim a job", core.JoinErrors(damage...))
+	return claimed, damage, nil
 }
 
 // clockWentBack reports whether the clock shows less than it did, or hasn't been looked at
@@ -71,17 +106,17 @@ func (r *Repository) forgetClock() {
 	r.latest = time.Time{}
 }
 
-// wakeDue makes waiting jobs ready whose time has come, or that wait for longer than they
-// were put off since the clock went back, and returns how many. Those are looked for among
-// all that wait, the others in the order of their times.
-func (c *change) wakeDue(all bool) (int, error) {
+// wakeDue makes waiting jobs of a shard ready whose time has come, or that wait for longer
+// than they were put off since the clock went back, and returns how many. Those are looked
+// for among all that wait, the others in the order of their times.
+func (c *change) wakeDue(s shard, all bool) (int, error) {
 	var items []string
 	var failed error
-	err := waitingJobs.each(c, func(item string) bool {
+	err := s.waiting().each(c, func(item string) bool {
 		order, id := parts(item)
 		at := orderTime(order)
 		if all {
-			rec, err := named(c, waitingJobs.directoryKey(), id)
+			rec, err := named(c, s.waiting().directoryKey(), id)
 			if err != nil && !isCorrupt(err) {
 				failed = err
 				return false
@@ -103,7 +138,7 @@ func (c *change) wakeDue(all bool) (int, error) {
 	for _, item := range items {
 		err := c.wakeOne(item)
 		if isCorrupt(err) {
-			err = c.setAside(spot{waitingJobs, item}, err)
+			err = c.setAside(spot{s.waiting(), item}, err)
 		}
 		if err != nil {
 			return 0, err
@@ -132,10 +167,10 @@ func (c *change) setAside(from spot, damage error) error {
 	return from.set.remove(c, from.item)
 }
 
-// claim starts the next job; nil for none.
-func (c *change) claim(holder string, types []Type) (*Claimed, error) {
+// claim starts the next job of a shard; nil for none.
+func (c *change) claim(s shard, holder string, types []Type) (*Claimed, error) {
 	for {
-		at, err := nextReady(c, types)
+		at, err := nextReady(c, s, types)
 		if err != nil || at.item == "" {
 			return nil, err
 		}
@@ -185,24 +220,24 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }
 
-// nextReady finds the spot of the job that goes next; nowhere for none. It looks at the
-// first item of each type.
-func nextReady(r core.Reader, types []Type) (best spot, err error) {
+// nextReady finds the spot of the job of a shard that goes next; nowhere for none. It looks at
+// the first item of each type.
+func nextReady(r core.Reader, s shard, types []Type) (best spot, err error) {
 	for _, t := range types {
 		if !t.Queued() {
 			continue
 		}
-		first, err := readyJobs(t).first(r)
+		first, err := s.ready(t).first(r)
 		if err != nil {
 			return spot{}, err
 		}
 		if first != "" && (best.item == "" || first < best.item) {
-			best = spot{readyJobs(t), first}
+			best = spot{s.ready(t), first}
 		}
 	}
 	if best.item == "" && slices.Contains(types, Workflow) {
-		first, err := readyJobs(Workflow).first(r)
-		return spot{readyJobs(Workflow), first}, err
+		first, err := s.ready(Workflow).first(r)
+		return spot{s.ready(Workflow), first}, err
 	}
 	return best, nil
 }
@@ -211,7 +246,12 @@ func nextReady(r core.Reader, types []Type) (best spot, err error) {
 func (r *Repository) NextDue(ctx context.Context) (due time.Time, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		due = time.Time{}
-		first, err := waitingJobs.first(reader)
+		if yes, err := divided(reader); err != nil || yes {
+			seen, unseen := lookAt(reader, nil)
+			due = seen.due
+			return core.JoinErrors(err, unseen)
+		}
+		first, err := shard("").waiting().first(reader)
 		if first != "" {
 			order, _ := parts(first)
 			due = orderTime(order)

@@ -13,7 +13,9 @@
 // ago. Jobs of [SystemUser] have a queue for each namespace, and a job of type workflow is
 // a queue by itself. The first job of a queue that nothing of runs is in one of two ordered
 // sets: ready, by when its queue was served, or waiting, by when it may run. So the next job
-// is found by looking at the first of each type, however many wait.
+// is found by looking at the first of each type, however many wait. Where hosts share a
+// store, jobs are divided by their users into shards ([Repository.Divide]), each of which
+// keeps that order.
 //
 // [Checker] proves that records, indices and events agree, and [Memories] takes a purged
 // memory out of what jobs hold. The layout of the keys is in core/store/FORMAT.md.

@@ -96,6 +96,9 @@ func validWord(s string) bool {
 
 // Enqueue makes a job, in a transaction of its own.
 func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, err error) {
+	if err := r.lookAgain(ctx); err != nil {
+		return nil, sdk.Wrap("enqueue", err)
+	}
 	err = r.journal.Update(ctx, func(tx *journal.Tx) error {
 		made, err = r.enqueue(r.change(ctx, tx, tx.Now()), q)
 		return err
@@ -129,8 +132,12 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 		return earlier, err
 	}
 	rec.ID = r.ids.NewID()
+	s, err := shardOf(c, &rec.Job)
+	if err != nil {
+		return nil, err
+	}
 	// What is refused has written nothing: the caller's transaction may go on without a job.
-	if err := c.room(rec); err != nil {
+	if err := c.room(rec, s); err != nil {
 		return nil, err
 	}
 	if q.Forced {
@@ -141,12 +148,7 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 	if wait := q.NotBefore.Sub(c.now); !q.NotBefore.IsZero() && wait > 0 {
 		rec.putOff(c, wait)
 	}
-	number, err := readNumber(c, numberKey())
-	if err != nil {
-		return nil, err
-	}
-	rec.Number = number + 1
-	if err := putNumber(c, numberKey(), rec.Number); err != nil {
+	if rec.Number, err = c.nextNumber(s); err != nil {
 		return nil, err
 	}
 	start := content{Payload: q.Payload, Caller: storedCaller(core.CallerOf(c.ctx))}
@@ -190,13 +192,13 @@ func (c *change) earlier(rec *record) (*Enqueued, error) {
 }
 
 // room refuses a job that there is no room for.
-func (c *change) room(rec *record) error {
+func (c *change) room(rec *record, s shard) error {
 	waiting, limit, code, whose := 0, c.options.QueuePerUser, sdk.Exhausted, "the user's"
-	n, err := readCounts(c)
+	n, err := readCounts(c, s)
 	if err != nil {
 		return err
 	}
-	total := n.total()
+	total := n.total() + c.elsewhere(s)
 	if name := queueOf(&rec.Job); name != "" {
 		q, err := readQueue(c, name)
 		if err != nil {

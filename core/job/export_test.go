@@ -8,13 +8,13 @@ var (
 	ContentKey   = contentKey
 	ResultKey    = resultKey
 	StepKey      = stepKey
-	NumberKey    = numberKey
-	ServedAllKey = servedCountKey
+	NumberKey    = shard("").numberKey
+	ServedAllKey = shard("").servedKey
 	ServedKey    = servedKey
 	ForcedKey    = forcedKey
 	HolderKey    = holderKey
 	QueueKey     = queueKey
-	CountKey     = countKey
+	CountKey     = shard("").countKey
 	FinishedKey  = finishedKey
 	ActiveKey    = activeKey
 	RequestKey   = requestKey
@@ -31,14 +31,14 @@ var DerivedPrefixes = derived
 
 // NextReady finds the job that goes next.
 func NextReady(r core.Reader, types []Type) (string, error) {
-	at, err := nextReady(r, types)
+	at, err := nextReady(r, "", types)
 	_, id := parts(at.item)
 	return id, err
 }
 
 // ReadyItem adds a job to what is ready, behind the queue's back.
 func ReadyItem(tx core.Tx, t Type, served uint64, id string) error {
-	return readyJobs(t).add(tx, item(served, id))
+	return shard("").ready(t).add(tx, item(served, id))
 }
 
 // Ordered is a set of jobs, for tests of its own.
@@ -56,7 +56,19 @@ func (s ordered) All(r core.Reader) (items []string, err error) {
 }
 
 // ReadyJobs are the ready jobs of a type.
-var ReadyJobs = readyJobs
+var ReadyJobs = shard("").ready
+
+// ShardFor is the shard of a queue, where jobs are divided.
+func ShardFor(queue string) string { return string(shardFor(queue)) }
+
+// DividedKey says that jobs are divided.
+var DividedKey = dividedKey
+
+// ShardNumberKey counts the jobs of a shard.
+func ShardNumberKey(s string) []byte { return shard(s).numberKey() }
+
+// ShardReady are the ready jobs of a type in a shard.
+func ShardReady(s string, t Type) Ordered { return shard(s).ready(t) }
 
 // Item is what a set has of a job.
 var Item = item

@@ -226,7 +226,7 @@ type Count struct {
 // Counts returns how many jobs wait and run, by type in the order of [Types].
 func (r *Repository) Counts(ctx context.Context) (list []Count, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
-		n, err := readCounts(reader)
+		n, err := readAllCounts(reader)
 		list = nil
 		for _, t := range Types() {
 			list = append(list, Count{t, n.Queued[t], n.Running[t]})
@@ -246,17 +246,28 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 	now := r.clock.Now()
 	err = r.view(ctx, func(reader core.Reader) error {
 		waits = map[Type]time.Duration{}
-		for _, t := range Types() {
-			looked := 0
-			err := readyJobs(t).each(reader, func(item string) bool {
-				_, id := parts(item)
-				if rec, err := read(reader, id); err == nil { // a damaged one is the check's business
-					waits[t] = max(waits[t], now.Sub(rec.QueuedAt))
+		looked := map[Type]int{}
+		look := func(t Type, item string) bool {
+			_, id := parts(item)
+			if rec, err := read(reader, id); err == nil { // a damaged one is the check's business
+				waits[t] = max(waits[t], now.Sub(rec.QueuedAt))
+			}
+			looked[t]++
+			return looked[t] < maxOldest && ctx.Err() == nil
+		}
+		if yes, err := divided(reader); err != nil || yes {
+			_, unseen := lookAt(reader, func(t Type, items []string) error {
+				for _, item := range items {
+					if looked[t] >= maxOldest || !look(t, item) {
+						break
+					}
 				}
-				looked++
-				return looked < maxOldest && ctx.Err() == nil
+				return ctx.Err()
 			})
-			if err != nil {
+			return core.JoinErrors(err, unseen)
+		}
+		for _, t := range Types() {
+			if err := shard("").ready(t).each(reader, func(item string) bool { return look(t, item) }); err != nil {
 				return err
 			}
 		}

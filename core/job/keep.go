@@ -20,7 +20,7 @@ func (o *PoolOptions) maxSilence() time.Duration { return o.LostAfter * 6 / 10 }
 
 // keep keeps the leases until its context ends.
 func (p *Pool) keep(ctx context.Context) {
-	tick := time.NewTicker(p.options.Poll)
+	tick := time.NewTicker(min(p.options.Poll, p.options.BeatEvery/2)) // no beat comes much too late
 	defer tick.Stop()
 	changed, unlisten := p.jobs.listen()
 	defer unlisten()

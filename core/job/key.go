@@ -37,6 +37,14 @@ const (
 	endPrefix      = "job-end/"
 	tookPrefix     = "job-took/"
 	memoryPrefix   = "job-memory/"
+	shardPrefix    = "job-shard/"
+)
+
+// What follows a shard in its keys.
+const (
+	shardCount = "count"
+	shardReady = "ready/"
+	shardWait  = "wait/"
 )
 
 // maxIDBytes is the longest id of a job: a UUID has 36 bytes.
@@ -48,15 +56,37 @@ func resultKey(id string) []byte  { return []byte(resultPrefix + id) }
 
 func stepKey(id, name string) []byte { return []byte(stepPrefix + id + "/" + name) }
 
-// numberKey counts the jobs that were ever queued, and servedCountKey the starts.
-func numberKey() []byte      { return []byte(sequencePrefix + "number") }
-func servedCountKey() []byte { return []byte(sequencePrefix + "served") }
+// dividedKey has the number of shards where jobs are divided.
+func dividedKey() []byte { return []byte(shardPrefix + "divided") }
+
+// key is a key of a shard, or whole where jobs aren't divided.
+func (s shard) key(whole, name string) []byte {
+	if s == "" {
+		return []byte(whole)
+	}
+	return []byte(shardPrefix + string(s) + "/" + name)
+}
+
+// countKey has how many jobs of a shard wait and run.
+func (s shard) countKey() []byte { return s.key(countPrefix+"all", shardCount) }
+
+// numberKey counts the jobs that were ever queued, and servedKey the starts. They aren't next
+// to the other keys of the shard, since they stay when a look at what is there needs nothing
+// of it.
+func (s shard) numberKey() []byte { return s.counter(sequencePrefix + "number") }
+func (s shard) servedKey() []byte { return s.counter(sequencePrefix + "served") }
+
+func (s shard) counter(whole string) []byte {
+	if s == "" {
+		return []byte(whole)
+	}
+	return []byte(whole + "/" + string(s))
+}
 
 func servedKey(queue string) []byte  { return []byte(servedPrefix + queue) }
 func forcedKey(user string) []byte   { return []byte(forcedPrefix + user) }
 func holderKey(holder string) []byte { return []byte(holderPrefix + holder) }
 func queueKey(queue string) []byte   { return []byte(queuePrefix + queue) }
-func countKey() []byte               { return []byte(countPrefix + "all") }
 func finishedKey(user string) []byte { return []byte(finishedPrefix + user) }
 
 // activeKey is of the one active job that a user has of a type in a namespace.

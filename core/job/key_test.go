@@ -39,6 +39,9 @@ func TestKeys_Layout(t *testing.T) {
 		{job.UserKey("u", 258, "id"), "job-user/u/" + not258 + "id", "job-user/u/258/id"},
 		{job.EndKey(at, "id"), "job-end/" + n258 + "id", "job-end/258/id"},
 		{job.TookKey(job.Dream, at, "id"), "job-took/dream/" + not258 + "id", "job-took/dream/258/id"},
+		{job.ShardNumberKey("2a"), "job-sequence/number/2a", "job-sequence/number/2a"},
+		{job.DividedKey(), "job-shard/divided", "job-shard/divided"},
+		{[]byte(job.ShardReady("2a", job.Dream)), "job-shard/2a/ready/dream/", "job-shard/2a/ready/dream/"},
 		{job.MemoryKey("m", "id"), "job-memory/m/id", "job-memory/m/id"},
 	}
 	for _, c := range cases {

@@ -19,6 +19,7 @@ import (
 // modelJob is what the model knows of a job.
 type modelJob struct {
 	id, user, queue, key string
+	shard                string // "" where jobs aren't divided
 	typ                  job.Type
 	status               job.Status
 	attempts, snoozes    int
@@ -40,6 +41,8 @@ type model struct {
 	jobs []*modelJob // in the order of queueing
 	// starts are the queues that were served, in order.
 	starts []string
+	// divided is whether jobs are in shards. Then the order holds within each.
+	divided bool
 }
 
 var (
@@ -53,7 +56,13 @@ var modelOptions = job.Options{QueuePerUser: 3, QueueTotal: 9, WorkflowsPerUser:
 
 func TestJobs_KeepTheRules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{board: newBoard(t, modelOptions), t: rt}
+		m := &model{board: newBoard(t, modelOptions), t: rt, divided: rapid.Bool().Draw(rt, "divided")}
+		if m.divided {
+			o := modelOptions
+			o.QueueTotal = 0 // of other shards it is known about only
+			m.restart(o)
+			must(t, m.Divide(t.Context()))
+		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"enqueue":  m.enqueue,
 			"claim":    m.claimNext,
@@ -120,6 +129,13 @@ func (m *model) enqueue(t *rapid.T) {
 	case user == job.SystemUser:
 		j.queue = user + " " + namespace
 	}
+	if m.divided {
+		name := user
+		if typ != job.Workflow && user == job.SystemUser {
+			name += "/" + namespace
+		}
+		j.shard = job.ShardFor(name)
+	}
 	if rapid.IntRange(0, 4).Draw(t, "later") == 0 {
 		j.wait = 7 * time.Second
 		j.notBefore = m.clock.Now().Add(j.wait)
@@ -128,7 +144,7 @@ func (m *model) enqueue(t *rapid.T) {
 	made, err := m.Enqueue(m.board.t.Context(), &q)
 	same := slices.IndexFunc(m.jobs, func(o *modelJob) bool { return o.key == j.key && (typ == job.Workflow || !o.ended()) })
 	waits := func(o *modelJob) bool { return o.status == job.StatusQueued }
-	full := m.count(waits) >= 9
+	full := !m.divided && m.count(waits) >= 9
 	if typ == job.Workflow {
 		full = full || m.count(func(o *modelJob) bool { return waits(o) && o.typ == typ && o.user == user }) >= 2
 	} else {
@@ -189,9 +205,9 @@ func (m *model) claimNext(t *rapid.T) {
 	m.due()
 	holder := rapid.SampledFrom(modelHolders).Draw(t, "holder")
 	may := m.mayRun(false)
-	if len(may) == 0 {
-		if flows := m.mayRun(true); len(flows) > 0 {
-			may = flows[:1] // in the order of queueing
+	for _, flow := range m.mayRun(true) { // in the order of queueing, after the others of the shard
+		if !slices.ContainsFunc(may, func(j *modelJob) bool { return j.shard == flow.shard }) {
+			may = append(may, flow)
 		}
 	}
 	c, err := m.Claim(m.board.t.Context(), holder, job.Types())
@@ -208,7 +224,7 @@ func (m *model) claimNext(t *rapid.T) {
 	}
 	j := may[at]
 	if j.typ != job.Workflow {
-		m.fair(t, j.queue, may)
+		m.fair(t, j, may)
 		m.starts = append(m.starts, j.queue)
 	}
 	j.status, j.holder, j.progress = job.StatusRunning, holder, 0
@@ -220,8 +236,8 @@ func (m *model) claimNext(t *rapid.T) {
 }
 
 // fair holds that between two starts for one queue every other that may run starts one.
-func (m *model) fair(t *rapid.T, queue string, may []*modelJob) {
-	last := -1
+func (m *model) fair(t *rapid.T, started *modelJob, may []*modelJob) {
+	last, queue := -1, started.queue
 	for i, served := range m.starts {
 		if served == queue {
 			last = i
@@ -231,7 +247,7 @@ func (m *model) fair(t *rapid.T, queue string, may []*modelJob) {
 		return
 	}
 	for _, other := range may {
-		if other.queue != queue && !slices.Contains(m.starts[last+1:], other.queue) {
+		if other.queue != queue && other.shard == started.shard && other.typ != job.Workflow && !slices.Contains(m.starts[last+1:], other.queue) {
 			t.Fatalf("%s starts again, before %s", queue, other.queue)
 		}
 	}

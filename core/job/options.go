@@ -17,7 +17,8 @@ type Options struct {
 	// and types make at once. Default 20, at most 200, since they are in one record.
 	QueuePerUser int
 	// QueueTotal is how many jobs wait at most. Default 10,000: what two workers do in a
-	// day if each takes 15 s.
+	// day if each takes 15 s. Where hosts share the store, what others queue within the same
+	// 2 s may come on top.
 	QueueTotal int
 	// WorkflowsPerUser is how many workflow jobs of a user wait at most, so that one user
 	// doesn't fill the queue. Default 1,000.

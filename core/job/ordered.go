@@ -24,15 +24,19 @@ const (
 	pageItems = 100
 	// lastPage is the name of the page that has no upper bound: it sorts after all items.
 	lastPage = "~"
+	// pageName is how the keys of pages begin behind the set's own prefix.
+	pageName = "page/"
 	// orderDigits is how long the order is in an item.
 	orderDigits = 16
 )
 
-// readyJobs are the first jobs of queues, of a type, by when their queue was served; workflow
-// jobs by their numbers. waitingJobs are those that wait for a time, by that.
-func readyJobs(t Type) ordered { return ordered(readyPrefix + string(t) + "/") }
+// ready are the first jobs of a shard's queues, of a type, by when their queue was served;
+// workflow jobs by their numbers. waiting are those that wait for a time, by that.
+func (s shard) ready(t Type) ordered {
+	return ordered(s.key(readyPrefix+string(t)+"/", shardReady+string(t)+"/"))
+}
 
-const waitingJobs = ordered(waitPrefix)
+func (s shard) waiting() ordered { return ordered(s.key(waitPrefix, shardWait)) }
 
 // item is what the set has of a job: the order in hexadecimal, so that its text sorts as it
 // does, and the id.
@@ -58,7 +62,7 @@ func orderTime(order uint64) time.Time { return time.Unix(0, int64(order)).UTC()
 
 // directoryKey has the upper bounds of the pages, in order, and pageKey a page's items.
 func (s ordered) directoryKey() []byte        { return []byte(string(s) + "pages") }
-func (s ordered) pageKey(upper string) []byte { return []byte(string(s) + "page/" + upper) }
+func (s ordered) pageKey(upper string) []byte { return []byte(string(s) + pageName + upper) }
 
 // lines reads a list of texts.
 func lines(r core.Reader, key []byte) ([]string, error) {
@@ -162,6 +166,20 @@ func (s ordered) remove(tx core.Tx, item string) error {
 	return putLines(tx, s.directoryKey(), slices.Delete(directory, at, at+1))
 }
 
+// clear removes all items.
+func (s ordered) clear(tx core.Tx) error {
+	directory, err := lines(tx, s.directoryKey())
+	if err != nil || len(directory) == 0 {
+		return err
+	}
+	for _, upper := range directory {
+		if err := tx.Delete(s.pageKey(upper)); err != nil {
+			return err
+		}
+	}
+	return tx.Delete(s.directoryKey())
+}
+
 // first is the first item; "" for none.
 func (s ordered) first(r core.Reader) (string, error) {
 	_, _, items, err := s.page(r, "")
@@ -199,15 +217,19 @@ type spot struct {
 
 // next is the spot of a job that goes next in its queue.
 func next(r core.Reader, rec *record) (spot, error) {
+	s, err := shardOf(r, &rec.Job)
+	if err != nil {
+		return spot{}, err
+	}
 	if rec.NotBefore != nil {
-		return spot{waitingJobs, item(uint64(rec.NotBefore.UnixNano()), rec.ID)}, nil
+		return spot{s.waiting(), item(uint64(rec.NotBefore.UnixNano()), rec.ID)}, nil
 	}
 	name := queueOf(&rec.Job)
 	if name == "" {
-		return spot{readyJobs(rec.Type), item(rec.Number, rec.ID)}, nil
+		return spot{s.ready(rec.Type), item(rec.Number, rec.ID)}, nil
 	}
 	served, err := readNumber(r, servedKey(name))
-	return spot{readyJobs(rec.Type), item(served, rec.ID)}, err
+	return spot{s.ready(rec.Type), item(served, rec.ID)}, err
 }
 
 // move takes what was at a spot to another.

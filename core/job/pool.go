@@ -33,6 +33,8 @@ type PoolOptions struct {
 	// Poll is how often the pool looks for what nobody told it of, such as jobs that another
 	// process queued or cancelled. Default 1 s.
 	Poll time.Duration
+	// Divide has the jobs of the store divided by their users: see [Repository.Divide].
+	Divide bool
 	// RetainEvery is how often jobs are removed that aren't kept. Default 1 h.
 	RetainEvery time.Duration
 	// Holder names the pool in leases; no two pools have one name, also after a restart.
@@ -193,6 +195,11 @@ func (p *Pool) Start(ctx context.Context) error {
 
 // begin writes the first beat and takes over what is free.
 func (p *Pool) begin(ctx context.Context) error {
+	if p.options.Divide {
+		if err := p.jobs.Divide(ctx); err != nil {
+			return err
+		}
+	}
 	if !p.jobs.options.Exclusive {
 		if err := p.jobs.Beat(ctx, p.options.Holder); err != nil {
 			return err
@@ -275,7 +282,11 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 // pause is how long the pool sleeps where nobody wakes it: until a waiting job's time, and
 // at most so long that it sees soon what others queued.
 func (p *Pool) pause(ctx context.Context) time.Duration {
-	due, err := p.jobs.NextDue(ctx)
+	due, known := p.jobs.dueSoon()
+	var err error
+	if !known {
+		due, err = p.jobs.NextDue(ctx)
+	}
 	if err != nil || due.IsZero() || len(p.free()) == 0 {
 		return p.options.Poll
 	}

@@ -14,7 +14,7 @@ func (Checker) Derived() []string { return append(summed(), derived()...) }
 // which job of a queue goes next follows from the queue. A job that can't be read is left out.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	for _, prefix := range summed() {
-		if err := core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error { return tx.Delete([]byte(key)) }); err != nil {
+		if err := core.UpdateEach(ctx, s, prefix, dropSum); err != nil {
 			return err
 		}
 	}
@@ -27,7 +27,46 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 			return err
 		}
 	}
+	if err := core.UpdateEach(ctx, s, servedPrefix, raiseServed); err != nil {
+		return err
+	}
 	return core.UpdateEach(ctx, s, jobPrefix, putIndices)
+}
+
+// dropSum deletes a key that is made again. Whether jobs are divided stays as it is.
+func dropSum(tx core.Tx, key string) error {
+	if key == string(dividedKey()) {
+		if _, err := divided(tx); !isCorrupt(err) {
+			return err
+		}
+	}
+	return tx.Delete([]byte(key))
+}
+
+// raise sees to it that a counter of a shard isn't below a number. It counts on from that of
+// the time before jobs were divided.
+func raise(tx core.Tx, counter func(shard) []byte, s shard, to uint64) error {
+	for _, of := range []shard{"", s} {
+		n, err := readNumber(tx, counter(of))
+		if err != nil || n >= to {
+			return err
+		}
+	}
+	return putNumber(tx, counter(s), to)
+}
+
+// raiseServed sees to it that no queue was served later than the next one will be, which an
+// import from a store that was divided otherwise may bring.
+func raiseServed(tx core.Tx, key string) error {
+	served, err := readNumber(tx, []byte(key))
+	if err != nil {
+		return err
+	}
+	s, err := shardIn(tx, key[len(servedPrefix):])
+	if err != nil {
+		return err
+	}
+	return raise(tx, shard.servedKey, s, served)
 }
 
 // readable is the job of a key of jobs; nil for one that can't be read.
@@ -47,6 +86,13 @@ func addToSums(tx core.Tx, key string) error {
 	}
 	c := &change{Tx: tx}
 	if err := c.count(nil, rec); err != nil {
+		return err
+	}
+	s, err := shardOf(tx, &rec.Job)
+	if err != nil {
+		return err
+	}
+	if err := raise(tx, shard.numberKey, s, rec.Number); err != nil {
 		return err
 	}
 	name := queueOf(&rec.Job)

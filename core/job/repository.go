@@ -26,6 +26,11 @@ type Repository struct {
 	listening map[chan struct{}]bool
 	// latest is the latest time that a claim saw: an earlier one is a clock that went back.
 	latest time.Time
+	// seen is the last look at all shards, and seenAt when that was; nil before the first.
+	seen   *glance
+	seenAt time.Time
+	// claimedIn is where the last claim of a holder was, where jobs are divided.
+	claimedIn map[string]shard
 }
 
 // New returns the repository on the writer's store. The writer's subscribers hear of the
@@ -38,7 +43,7 @@ func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
-	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listening: map[chan struct{}]bool{}}
+	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listening: map[chan struct{}]bool{}, claimedIn: map[string]shard{}}
 	r.journal = &journal.Writer{Store: w.Store, Clock: clock, Subscribers: append(w.Subscribers[:len(w.Subscribers):len(w.Subscribers)], r.Wake)}
 	return r, nil
 }
@@ -82,7 +87,7 @@ func (r *Repository) update(ctx context.Context, fn func(c *change, tx *journal.
 }
 
 func (r *Repository) change(ctx context.Context, tx core.Tx, now time.Time) *change {
-	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0)}
+	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0), elsewhere: r.elsewhere}
 }
 
 // view runs fn on a snapshot.

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +13,22 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+// database is what tests run on in make scale, besides the other engines.
+var database postgrestest.Shared
+
+func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
 
 // onEngines runs a test on an empty store of each engine.
 func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
 	t.Run("mem", func(t *testing.T) { test(t, mem.Open()) })
 	t.Run("pebble", func(t *testing.T) { test(t, openPebble(t)) })
+	if postgrestest.Wanted() {
+		t.Run("postgres", func(t *testing.T) { test(t, database.Open(t)) })
+	}
 }
 
 func openPebble(t testing.TB) core.Store {

@@ -134,19 +134,23 @@ func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
 type residue struct {
 	// given has an entry for each purge, with the memories derived from it.
 	given []core.GivenTo
+	// told are the same in the decisions that are the results of the purges.
+	told []*core.GivenTo
 }
 
 // add notes what a committed decision purged.
 func (r *residue) add(v *verdict) {
 	if v.decision != nil && v.decision.GivenTo != nil {
 		r.given = append(r.given, *v.decision.GivenTo)
+		r.told = append(r.told, v.decision.GivenTo)
 	}
 	for _, with := range v.with {
 		r.add(with)
 	}
 }
 
-// finish removes the residue, if the store keeps files. At this point the purges are
+// finish removes the residue, if the store keeps files, and adds to the results where copies
+// of it stay. At this point the purges are
 // done; its errors are sdk.Conflict, reason "purge_held", if a reader that began earlier
 // holds the purged data for too long, and "purge_unfinished", with the class of its
 // cause, if the files can't be cleaned. The store then continues by itself.
@@ -154,6 +158,12 @@ func (r *residue) finish(ctx context.Context, s core.Store) error {
 	scrubber, ok := s.(core.Scrubber)
 	if !ok || len(r.given) == 0 {
 		return nil
+	}
+	if copied, ok := s.(core.ScrubberWithCopies); ok {
+		for i, told := range r.told {
+			told.RetainedIn = copied.RetainedIn()
+			r.given[i].RetainedIn = told.RetainedIn
+		}
 	}
 	held, err := scrubber.Scrub(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -10,8 +11,14 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+// database is what tests run on in make scale, besides the other engines.
+var database postgrestest.Shared
+
+func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
 
 // onEngines runs a test on an empty store of each engine.
 func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
@@ -28,6 +35,9 @@ func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
 		})
 		test(t, s)
 	})
+	if postgrestest.Wanted() {
+		t.Run("postgres", func(t *testing.T) { test(t, database.Open(t)) })
+	}
 }
 
 // recordRun records a run of one loop from its creation to its end.

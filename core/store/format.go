@@ -54,6 +54,14 @@ func Prepare(ctx context.Context, s core.Store) error { return Known().Prepare(c
 // once, or one after the other has crashed: a step is taken once, since its transaction
 // checks what was done before.
 func (f *Formats) Prepare(ctx context.Context, s core.Store) error {
+	return f.prepare(ctx, s, func(context.Context) (func(core.Tx) (bool, error), error) {
+		return func(core.Tx) (bool, error) { return true, nil }, nil
+	})
+}
+
+// prepare is Prepare that begins a migration once allow returns, and if what that returned
+// says so in the migration's first transaction.
+func (f *Formats) prepare(ctx context.Context, s core.Store, allow func(context.Context) (func(core.Tx) (bool, error), error)) error {
 	for {
 		var at int
 		var under *migration
@@ -72,8 +80,13 @@ func (f *Formats) Prepare(ctx context.Context, s core.Store) error {
 			err = f.migratePart(ctx, s, *under)
 		case at == f.Newest:
 			return nil
+		case at == 0:
+			err = f.migrate(ctx, s, at, nil)
 		default:
-			err = f.migrate(ctx, s, at)
+			var allowed func(core.Tx) (bool, error)
+			if allowed, err = allow(ctx); err == nil {
+				err = f.migrate(ctx, s, at, allowed)
+			}
 		}
 		if err != nil {
 			return sdk.Wrap("migrate the store from format "+strconv.Itoa(at), err)
@@ -104,7 +117,7 @@ func (f *Formats) newer(at int) error {
 
 // migrate begins the step from the format at; 0 is an empty store. From its commit on, no
 // host of an older program writes.
-func (f *Formats) migrate(ctx context.Context, s core.Store, at int) error {
+func (f *Formats) migrate(ctx context.Context, s core.Store, at int, allowed func(core.Tx) (bool, error)) error {
 	next := at + 1
 	if at == 0 {
 		next = f.Newest
@@ -114,6 +127,9 @@ func (f *Formats) migrate(ctx context.Context, s core.Store, at int) error {
 			return err // another caller was faster
 		}
 		if at > 0 {
+			if yes, err := allowed(tx); err != nil || !yes {
+				return err
+			}
 			begin := func(tx core.Tx) error { return migration{To: next}.put(tx) }
 			if whole := f.Steps[at-1].Whole; whole != nil {
 				begin = whole

@@ -33,6 +33,8 @@ type HostRecord struct {
 	Version string `json:"version,omitempty"`
 	// Formats are the formats of the store that it can write, rising.
 	Formats []int `json:"formats,omitempty"`
+	// PolicyEpoch is of the newest pushed policies that it has seen; 0 is none.
+	PolicyEpoch uint64 `json:"policy_epoch,omitempty"`
 	// Plugins are the digests of its plugins by their names; of one in development, its folder.
 	Plugins map[string]string `json:"plugins,omitempty"`
 	// Draining is whether it was asked to take on nothing more.

@@ -151,6 +151,14 @@ func (s *fenced) Scrub(ctx context.Context) (held string, err error) {
 	return "", nil
 }
 
+// RetainedIn implements [core.ScrubberWithCopies]. A store of which nobody keeps copies has none.
+func (s *fenced) RetainedIn() []string {
+	if scrubber, ok := s.Store.(core.ScrubberWithCopies); ok {
+		return scrubber.RetainedIn()
+	}
+	return nil
+}
+
 type fenceKey struct{}
 
 // WithFence returns a context whose transactions on an [OnDemand] or [Fenceable] store are

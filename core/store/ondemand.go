@@ -29,9 +29,9 @@ type Closable interface {
 }
 
 var (
-	_ Closable      = (*OnDemand)(nil)
-	_ core.Scrubber = (*OnDemand)(nil)
-	_ Compacter     = (*OnDemand)(nil)
+	_ Closable                = (*OnDemand)(nil)
+	_ core.ScrubberWithCopies = (*OnDemand)(nil)
+	_ Compacter               = (*OnDemand)(nil)
 )
 
 // NewOnDemand returns a store that calls open when it is needed. If open fails, so does
@@ -126,6 +126,14 @@ func (o *OnDemand) Scrub(ctx context.Context) (held string, err error) {
 		return s.Scrub(ctx)
 	}
 	return "", nil
+}
+
+// RetainedIn implements [core.ScrubberWithCopies]. A store of which nobody keeps copies has none.
+func (o *OnDemand) RetainedIn() []string {
+	if s, ok := o.now().(core.ScrubberWithCopies); ok {
+		return s.RetainedIn()
+	}
+	return nil
 }
 
 // Compact implements [Compacter].

@@ -61,7 +61,7 @@ func (c *Call) givenTo(ctx context.Context, given *core.GivenTo) *core.GivenTo {
 	if given == nil || c.reaches("**") {
 		return given
 	}
-	own := &core.GivenTo{MemoryID: given.MemoryID, Runs: []string{}, Reflections: []string{}}
+	own := &core.GivenTo{MemoryID: given.MemoryID, Runs: []string{}, Reflections: []string{}, RetainedIn: given.RetainedIn}
 	for _, id := range given.Runs {
 		if namespace, err := c.Host.Runs.RunNamespace(ctx, id); err == nil && c.reaches(cmp.Or(namespace, config.DefaultNamespace)) {
 			own.Runs = append(own.Runs, id)

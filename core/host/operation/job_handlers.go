@@ -156,7 +156,7 @@ func runJob(ctx context.Context, c Call, o *Operation, in any, nextEnd int) (*jo
 	default:
 		run, err = endOf(resume.Do(ctx, c, &RunResume{ID: c.runID}))
 	}
-	if sdk.ReasonOf(err) == host.LockDiffers { // a host that has the plugins may take it meanwhile
+	if reason := sdk.ReasonOf(err); reason == host.LockDiffers || reason == host.PluginLacking { // a host that has the plugins may take it meanwhile
 		err = &job.SnoozeError{Err: err}
 	}
 	if run == nil {

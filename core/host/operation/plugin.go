@@ -29,6 +29,12 @@ func plugins() []Operation {
 			Name: "plugin_logs", Method: "GET", Path: "/v1/plugins/{name}/logs", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
 			Doc: "Show the newest lines that a plugin has logged, in runs of every namespace.",
 		}, inAll[PluginLogs], pluginLogs),
+		define(Operation{
+			Name: "plugin_push", Method: "PUT", Path: "/v1/plugins", Scope: core.ScopePlugin, Idempotent: true,
+			Doc: "Tell all hosts that share the store which packages they should have: those of this host's lock.",
+		}, everywhere[PluginPush], func(ctx context.Context, c *Call, _ *PluginPush) (*host.PluginsPushed, error) {
+			return c.Host.PushPlugins(ctx)
+		}),
 	}
 }
 
@@ -42,6 +48,9 @@ func (c *Call) withSet(do func(*install.Set) error) (err error) {
 	defer func() { err = core.JoinErrors(err, set.Close()) }()
 	return do(set)
 }
+
+// PluginPush asks to push the host's lock.
+type PluginPush struct{}
 
 // PluginList asks for all installed plugins.
 type PluginList struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Source is the store as an index reads it. The contents of a namespace always change
@@ -37,6 +38,8 @@ type Position struct {
 	Seq uint64
 	// Language is the language of its words, by a name that [text.LanguageOf] knows.
 	Language string
+	// MaxStaleness is for how long a search may take the position to be this one.
+	MaxStaleness time.Duration
 }
 
 // DefaultMaxBytes is how much memory an index takes before it drops namespaces: the size
@@ -66,7 +69,9 @@ type Index struct {
 	spaces map[string]*space
 	// searches numbers the searches, to know which space was used last.
 	searches int64
-	bytes    atomic.Int64
+	// seen are the positions that searches needn't look at again yet, by their scopes.
+	seen  map[scopeKey]sighting
+	bytes atomic.Int64
 
 	background sync.WaitGroup
 	cancel     context.CancelFunc
@@ -80,7 +85,51 @@ func New(source Source, o Options) *Index {
 	if o.DepthBoost == 0 {
 		o.DepthBoost = DefaultDepthBoost
 	}
-	return &Index{source: source, options: o, seed: maphash.MakeSeed(), spaces: map[string]*space{}}
+	return &Index{source: source, options: o, seed: maphash.MakeSeed(), spaces: map[string]*space{}, seen: map[scopeKey]sighting{}}
+}
+
+// scopeKey names a scope of searches.
+type scopeKey struct {
+	namespace string
+	subtree   bool
+}
+
+// sighting is a look at the positions of a scope: when it was, and for how long it holds.
+type sighting struct {
+	positions []Position
+	at        time.Time
+	holds     time.Duration
+}
+
+// maxSeen bounds the scopes that are noted. A full map is emptied.
+const maxSeen = 1000
+
+// positions are the positions of a scope: those that the store has now, or, where all of its
+// namespaces allow that, those that were seen before.
+func (x *Index) positions(ctx context.Context, namespace string, subtree bool) ([]Position, error) {
+	key := scopeKey{namespace, subtree}
+	x.mu.Lock()
+	last, known := x.seen[key]
+	x.mu.Unlock()
+	if known && time.Since(last.at) < last.holds {
+		return last.positions, nil
+	}
+	now := sighting{at: time.Now()} // before the look
+	var err error
+	if now.positions, err = x.source.Positions(ctx, namespace, subtree); err != nil || len(now.positions) == 0 {
+		return nil, err
+	}
+	now.holds = slices.MinFunc(now.positions, func(a, b Position) int { return cmp.Compare(a.MaxStaleness, b.MaxStaleness) }).MaxStaleness
+	if now.holds == 0 && !known {
+		return now.positions, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.seen) >= maxSeen {
+		clear(x.seen)
+	}
+	x.seen[key] = now
+	return now.positions, nil
 }
 
 // space returns the space of a namespace, a new empty one if there was none.
@@ -96,11 +145,12 @@ func (x *Index) space(namespace string) *space {
 }
 
 // scope returns the spaces of a namespace, with subtree also of those below it, in order,
-// with contents that include everything committed before the call. A namespace that was
+// with contents that include everything committed before the call, or before the look that
+// [Position.MaxStaleness] allows. A namespace that was
 // never written to has no space. Spaces that aren't loaded are loaded, and others are
 // dropped for them if memory runs out.
 func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, []*contents, error) {
-	positions, err := x.source.Positions(ctx, namespace, subtree)
+	positions, err := x.positions(ctx, namespace, subtree)
 	if err != nil {
 		return nil, nil, err
 	}

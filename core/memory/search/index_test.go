@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -39,14 +40,18 @@ type store struct {
 	onChange func() error
 	// language is of all namespaces; "" is English.
 	language string
+	// stale is of all namespaces, and looked counts the looks at positions.
+	stale  time.Duration
+	looked int
 }
 
 func (s *store) Positions(_ context.Context, namespace string, subtree bool) (list []search.Position, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looked++
 	for _, name := range slices.Sorted(maps.Keys(s.docs)) {
 		if name == namespace || subtree && (namespace == "" || strings.HasPrefix(name, namespace+"/")) {
-			list = append(list, search.Position{Namespace: name, Seq: uint64(len(s.changed[name])), Language: cmp.Or(s.language, "english")})
+			list = append(list, search.Position{Namespace: name, Seq: uint64(len(s.changed[name])), Language: cmp.Or(s.language, "english"), MaxStaleness: s.stale})
 		}
 	}
 	return list, nil
@@ -405,4 +410,40 @@ func TestWritersAndSearchers(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestIndex_SkipsTheLookForSoLong: a namespace may allow that a search doesn't look at what was
+// committed since the last look. Others look each time.
+func TestIndex_SkipsTheLookForSoLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		x := search.New(s, search.Options{})
+		finds := func(want string) {
+			t.Helper()
+			list := strings.Fields(ids(find(t, x, search.Query{Text: "word"})))
+			if slices.Sort(list); strings.Join(list, " ") != want {
+				t.Errorf("found %v, want %s", list, want)
+			}
+		}
+		s.commit("ns", "a", doc("a", "word"))
+		finds("a")
+		s.commit("ns", "b", doc("b", "word"))
+		finds("a b")
+		s.stale = 2 * time.Second
+		finds("a b")
+		s.commit("ns", "c", doc("c", "word"))
+		time.Sleep(time.Second)
+		looked := s.looked
+		finds("a b")
+		time.Sleep(time.Second)
+		finds("a b c")
+		if s.looked != looked+1 {
+			t.Errorf("it looked %d times", s.looked-looked)
+		}
+		s.stale = 0
+		time.Sleep(2 * time.Second)
+		finds("a b c")
+		s.commit("ns", "d", doc("d", "word"))
+		finds("a b c d")
+	})
 }

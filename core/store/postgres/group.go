@@ -76,7 +76,7 @@ type committer struct {
 	db database
 
 	mu      sync.Mutex
-	waiting []*member
+	waiting line
 	closed  bool
 	wake    chan struct{}
 	stopped chan struct{}
@@ -152,7 +152,7 @@ func (c *committer) join(m *member) result {
 		c.mu.Unlock()
 		return result{err: store.ErrClosed()}
 	}
-	c.waiting = append(c.waiting, m)
+	c.waiting.add(m)
 	select {
 	case c.wake <- struct{}{}:
 	default: // it is awake
@@ -179,13 +179,7 @@ func (c *committer) join(m *member) result {
 func (c *committer) withdraw(m *member) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.waiting {
-		if c.waiting[i] == m {
-			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-			return true
-		}
-	}
-	return false
+	return c.waiting.remove(m)
 }
 
 func (c *committer) work() {
@@ -236,12 +230,11 @@ func (c *committer) outdated(r *readSet) bool {
 func (c *committer) next(b *batch) *member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.waiting) == 0 || !b.hasRoom(c.waiting[0].tx) {
+	m := c.waiting.first()
+	if m == nil || !b.hasRoom(m.tx) {
 		return nil
 	}
-	m := c.waiting[0]
-	c.waiting[0] = nil
-	c.waiting = c.waiting[1:]
+	c.waiting.pop()
 	return m
 }
 

@@ -348,3 +348,58 @@ func TestGroup_Together(t *testing.T) {
 		}
 	})
 }
+
+// A thousand transactions of one tenant that wait delay another's by two groups at most.
+func TestGroup_TenantsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &modelDB{random: rand.New(rand.NewPCG(1, 1)), data: map[string]entry{}, known: map[string]entry{}}
+		c := startCommitter(db)
+		var all sync.WaitGroup
+		write := func(namespace string) {
+			all.Go(func() {
+				err := c.update(t.Context(), db, func(tx core.Tx) error { return tx.Put([]byte(namespaceHead+namespace), nil) })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for i := range 1000 {
+			write(fmt.Sprintf("busy/%d", i))
+		}
+		synctest.Wait() // the first is on its way, and the others wait
+		commits := func() int {
+			db.mu.Lock()
+			defer db.mu.Unlock()
+			return db.commits
+		}
+		for _, tenant := range []string{"users/ada/notes", "users/bob", "team"} {
+			before := commits()
+			err := c.update(t.Context(), db, func(tx core.Tx) error { return tx.Put([]byte(namespaceHead+tenant), nil) })
+			if groups := commits() - before; err != nil || groups > 2 {
+				t.Errorf("%s is committed after %d groups: %v", tenant, groups, err)
+			}
+		}
+		all.Wait()
+		c.close()
+		if len(db.data) != 1003 {
+			t.Errorf("%d keys were written", len(db.data))
+		}
+	})
+}
+
+func TestTenantOf(t *testing.T) {
+	for want, keys := range map[string][]string{
+		"":          {"run/x", "event-head/run/x"},
+		"team":      {"memory/a", "event-head/namespace/team/mail", "event-head/namespace/users/ada"},
+		"users/ada": {"event-head/namespace/users/ada/notes/old"},
+		"users":     {"event-head/namespace/users"},
+	} {
+		writes := map[string]write{}
+		for _, key := range keys {
+			writes[key] = write{}
+		}
+		if got := tenantOf(writes); got != want {
+			t.Errorf("%v are of %q, want %q", keys, got, want)
+		}
+	}
+}

@@ -14,7 +14,11 @@ import (
 // purgedPrefix is the prefix of the marks of purges that weren't followed by a vacuum yet.
 const purgedPrefix = "meta/purged/"
 
-var _ core.Scrubber = (*Store)(nil)
+var _ core.ScrubberWithCopies = (*Store)(nil)
+
+// RetainedIn implements [core.ScrubberWithCopies]: where the database's administrators have
+// what was purged until they recycle it.
+func (s *Store) RetainedIn() []string { return []string{"wal", "standby", "backup"} }
 
 // MarkPurged implements [core.Scrubber]. The mark names no keys: a vacuum needs none.
 func (s *Store) MarkPurged(tx core.Tx, name string, _ [][]byte) error {

@@ -72,7 +72,7 @@ type Store struct {
 var _ store.Closable = (*Store)(nil)
 
 // Open opens the store in a database. It creates the tables if they are missing, and
-// migrates the format. Besides the errors of the options, it fails with sdk.Incompatible if
+// migrates the format, once no host lives that can't go on then. Besides the errors of the options, it fails with sdk.Incompatible if
 // the database, or one of its settings, can't keep what it acknowledges, with sdk.Denied if
 // it refuses the login, and with sdk.Unavailable, reason "store_unreachable", if it can't be
 // reached for [Options.Wait].
@@ -101,7 +101,7 @@ func open(ctx context.Context, o Options, formats *store.Formats) (*Store, error
 	sweeping, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.users.Go(func() { s.sweep(sweeping) })
-	if err := formats.Prepare(ctx, unprepared{s}); err != nil {
+	if err := formats.PrepareShared(ctx, unprepared{s}, store.DefaultGone); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -199,6 +199,16 @@ func (s *Store) Stats() Stats {
 	members := s.committer.members
 	s.committer.mu.Unlock()
 	return Stats{Commits: s.commits.Load(), Members: members, Conflicts: s.conflicts.Load(), RoundTrips: s.pool.trip.Load()}
+}
+
+// DeadRows is how many rows of the store's table PostgreSQL counts that nobody reads any more
+// and that aren't vacuumed yet. It doesn't wait for a database that is away.
+func (s *Store) DeadRows(ctx context.Context) (int64, error) {
+	rows, err := s.readOnce(ctx, statement{sql: `select coalesce((select n_dead_tup from pg_stat_user_tables where relid = 'kv'::regclass), 0)`})
+	if err != nil {
+		return 0, translate(s.pool.name, err)
+	}
+	return toNumber(rows[0][0]), nil
 }
 
 // Commits counts the commits of this host since the store was opened.

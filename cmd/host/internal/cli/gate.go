@@ -106,6 +106,9 @@ func showGivenTo(out *output, given *core.GivenTo) {
 				len(to.ids), to.what, strings.Join(to.ids[:min(maxGiven, len(to.ids))], ", "), more)
 		}
 	}
+	if len(given.RetainedIn) > 0 {
+		out.term.Line("the database keeps what was purged until it recycles it: %s", strings.Join(given.RetainedIn, ", "))
+	}
 }
 
 func gateExplainCommand(a *App) *cobra.Command {

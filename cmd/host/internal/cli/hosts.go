@@ -26,9 +26,10 @@ func hostsListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the servers and what each has",
 		Long: `List the servers that work on the store: whether each lives, as the server that is asked
-sees it, the leases that it holds, and how many runs and jobs it works on. A server that
-is gone is listed while something of it is left that no other could go on with. A command
-that asks no server doesn't know which of them live.`,
+sees it, the packages that it lacks (plugin push), the leases that it holds, and how many
+runs and jobs it works on. A server that is gone is listed while something of it is left
+that no other could go on with. A command that asks no server doesn't know which of them
+live.`,
 		Example: "  reflectory hosts list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -56,6 +57,9 @@ func hostRow(h *operation.HostItem) []string {
 	state := string(h.State)
 	if h.Draining {
 		state += ", draining"
+	}
+	if len(h.Lacking) > 0 {
+		state += ", lacks " + strings.Join(h.Lacking, ", ")
 	}
 	leases := slices.Sorted(maps.Keys(h.Leases))
 	return []string{

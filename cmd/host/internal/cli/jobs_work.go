@@ -18,8 +18,11 @@ import (
 // need to return then.
 const poolTime = 15 * time.Second
 
-// stopPool ends the work on jobs. What hasn't ended goes back to the queue.
+// stopPool ends the work on jobs. What hasn't ended goes back to the queue. Nil works on none.
 func stopPool(p *job.Pool) error {
+	if p == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), poolTime) // the command's own has ended
 	defer cancel()
 	return p.Stop(ctx)
@@ -40,7 +43,8 @@ func jobsWorkCommand(a *App) *cobra.Command {
 		Long: `Work on jobs in the foreground until the program is stopped, which gives what runs
 10 seconds to end; then it goes back to the queue. With --until-idle it ends once
 nothing may run any more: what waits for a time, to be tried again, stays.
-A server works on jobs by itself, so there is nothing to do here where one runs.`,
+A server works on jobs by itself, so there is nothing to do here where one runs. On a
+database that servers share (--store) only they do.`,
 		Example: "  reflectory jobs work --until-idle",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.workOnJobs(c.Context(), untilIdle) },
@@ -62,11 +66,11 @@ func (a *App) workOnJobs(ctx context.Context, untilIdle bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := h.Ready(ctx); err != nil {
+	pool, err := h.CommandPool(operation.Handlers(h))
+	if err != nil {
 		return err
 	}
-	pool, err := h.NewPool(operation.Handlers(h))
-	if err != nil {
+	if err := h.Ready(ctx); err != nil {
 		return err
 	}
 	if untilIdle {

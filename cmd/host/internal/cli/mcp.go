@@ -141,6 +141,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 }
 
 // take opens the store, works on its jobs and listens on the socket, as a server without TCP.
+// The jobs of a store that servers share are theirs.
 func (k *keeper) take(ctx context.Context) (err error) {
 	a := k.app
 	// Not the call's context: the host stays after it.
@@ -158,9 +159,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 		if server != nil {
 			err = errors.Join(err, server.Stop())
 		}
-		if pool != nil {
-			err = errors.Join(err, stopPool(pool))
-		}
+		err = errors.Join(err, stopPool(pool))
 		a.serving = nil
 		err = errors.Join(err, a.closeHost())
 	}()
@@ -171,11 +170,16 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	if err := api.Ready(ctx); err != nil {
 		return err
 	}
-	if pool, err = h.NewPool(operation.Handlers(h)); err != nil {
+	if pool, err = h.CommandPool(operation.Handlers(h)); sdk.ReasonOf(err) == host.JobsOfServers {
+		pool, err = nil, nil
+	}
+	if err != nil {
 		return err
 	}
-	if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
+	if pool != nil {
+		if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 	}
 	server = httpapi.NewServer(context.Background(), api)
 	socket, err := httpapi.ListenSocket(a.config.DataDir.Value)

@@ -26,7 +26,7 @@ next to the program; if both pin a name, the first one is used.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
-		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginSignCommand(a.out),
+		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginPushCommand(a), pluginSignCommand(a.out),
 		pluginNewCommand(a.out), pluginTestCommand(a))
 	return c
 }
@@ -46,6 +46,30 @@ func pluginListCommand(a *App) *cobra.Command {
 	}
 	pagingFlags(c, &in.Paging)
 	return c
+}
+
+func pluginPushCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "push", Short: "Tell all hosts that share a database which packages they should have",
+		Long: `Tell all hosts that share a database (--store) which packages they should have: the
+packages that the lock here pins. A host that lacks one is shown by hosts list, and
+takes no runs that need it. Packages themselves aren't sent: add them on each host.
+Plugins that come with the program aren't named.`,
+		Example: "  reflectory plugin push",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			pushed, err := do[host.PluginsPushed](c.Context(), a, "plugin_push", &operation.PluginPush{})
+			if err != nil || a.out.json {
+				return a.jsonOr(pushed, err)
+			}
+			word := "all hosts should have %s: epoch %d, %s\n"
+			if pushed.Unchanged {
+				word = "all hosts should have %s already: epoch %d, %s\n"
+			}
+			fmt.Fprintf(a.out.Stdout, word, plural(len(pushed.Plugins), "package", "packages"), pushed.Epoch, pushed.Digest)
+			return nil
+		},
+	}
 }
 
 func listPlugins(out *output, page *operation.Page[host.PluginSummary]) error {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func reflectCommand(a *App) *cobra.Command {
@@ -78,7 +80,8 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 // reflectionPoll is how often a server is asked how far a reflection is.
 const reflectionPoll = 300 * time.Millisecond
 
-// awaitReflection waits for the end of a reflection. Where no server works on it, this does.
+// awaitReflection waits for the end of a reflection. Where no server works on it, this does;
+// where servers share the store, one of them has to.
 func (a *App) awaitReflection(ctx context.Context, id string) error {
 	a.out.term.Status("reflecting …")
 	defer a.out.term.Clear()
@@ -91,11 +94,7 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		pool, err := h.NewPool(operation.Handlers(h))
-		if err != nil {
-			return err
-		}
-		if _, err := pool.RunJob(ctx, id); err != nil {
+		if err := workOn(ctx, h, id); err != nil {
 			return err
 		}
 	}
@@ -115,6 +114,24 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// workOn works on a job to its end, unless that is up to the servers of a shared store, of
+// which one has to be there.
+func workOn(ctx context.Context, h *host.Host, id string) error {
+	pool, err := h.CommandPool(operation.Handlers(h))
+	if sdk.ReasonOf(err) == host.JobsOfServers {
+		working, unknown := h.Jobs.Working(ctx)
+		if unknown != nil || working {
+			return unknown
+		}
+		return sdk.Wrap("job "+id+" waits", err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = pool.RunJob(ctx, id)
+	return err
 }
 
 // printReflection prints what a reflection came to.

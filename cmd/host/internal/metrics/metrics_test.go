@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
@@ -358,5 +359,21 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestMetrics_OfADatabase are missing where there is none, and all but the dead rows are there
+// where it can't be asked.
+func TestMetrics_OfADatabase(t *testing.T) {
+	for _, c := range []struct {
+		stats *host.DatabaseStats
+		err   error
+		want  int
+	}{{nil, nil, 0}, {&host.DatabaseStats{}, nil, 4}, {&host.DatabaseStats{}, errors.New("away"), 3}} {
+		g := &databaseGauges{func(context.Context) (*host.DatabaseStats, error) { return c.stats, c.err }}
+		if n := gathered(g); n != c.want {
+			t.Errorf("%v, %v: %d metrics, want %d", c.stats, c.err, n, c.want)
+		}
+		names(g) // which are valid
 	}
 }

@@ -27,6 +27,7 @@ func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
 			Namespace: namespace, Name: "sse_subscribers", Help: "Streams of events that are followed.",
 		}, func() float64 { return float64(streams()) }),
 		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.Memories.States}, &jobGauges{h.Jobs.Counts, h.Jobs.OldestWait},
+		&databaseGauges{h.DatabaseStats},
 	)
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})
 }
@@ -114,6 +115,45 @@ func (g *jobGauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(jobsQueued, prometheus.GaugeValue, float64(c.Queued), string(c.Type))
 		out <- prometheus.MustNewConstMetric(jobsRunning, prometheus.GaugeValue, float64(c.Running), string(c.Type))
 		out <- prometheus.MustNewConstMetric(jobsOldest, prometheus.GaugeValue, oldest[c.Type].Seconds(), string(c.Type))
+	}
+}
+
+// databaseGauges are what the host did with a database that is its store.
+type databaseGauges struct {
+	stats func(context.Context) (*host.DatabaseStats, error)
+}
+
+var (
+	databaseTransactions = desc("database_transactions_total", "Transactions that were committed; over store_commits_total that is how many share a commit.")
+	databaseConflicts    = desc("database_conflicts_total", "Commits that found something changed, after which transactions run again.")
+	databaseRoundTrips   = desc("database_round_trips_total", "How often the host waited for an answer of the database.")
+	databaseDeadRows     = desc("database_dead_rows", "Rows of the store's table that wait for a vacuum.")
+)
+
+// Describe implements [prometheus.Collector].
+func (g *databaseGauges) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{databaseTransactions, databaseConflicts, databaseRoundTrips, databaseDeadRows} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]. Where no database is the store there is nothing,
+// and where it can't be asked the dead rows are missing.
+func (g *databaseGauges) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTime)
+	defer cancel()
+	s, err := g.stats(ctx)
+	if s == nil {
+		return
+	}
+	for _, c := range []struct {
+		desc  *prometheus.Desc
+		count uint64
+	}{{databaseTransactions, s.Members}, {databaseConflicts, s.Conflicts}, {databaseRoundTrips, s.RoundTrips}} {
+		out <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(c.count))
+	}
+	if err == nil {
+		out <- prometheus.MustNewConstMetric(databaseDeadRows, prometheus.GaugeValue, float64(s.DeadRows))
 	}
 }
 

@@ -167,6 +167,7 @@ func hostFixtures() fixtures {
 		"audit_verify_segment": func(*World) any { return &operation.AuditVerifySegment{} }, // an empty file isn't valid
 		"decision_get":         func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
 		"decision_list":        func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
+		"plugin_push":          func(*World) any { return &operation.PluginPush{} }, // no other host works on the store
 		"policy_list":          func(*World) any { return &operation.PolicyList{} },
 		// A host that shares no store has its policies from a folder.
 		"policy_push":   func(w *World) any { return &operation.PolicyPush{Files: w.Replay().Files} },

@@ -33,7 +33,7 @@ func (n namespaces) Positions(ctx context.Context, namespace string, subtree boo
 			}
 			g, err := n.Governance(r, name)
 			if err == nil {
-				list = append(list, search.Position{Namespace: name, Seq: h.Seq, Language: languageOf(g)})
+				list = append(list, search.Position{Namespace: name, Seq: h.Seq, Language: languageOf(g), MaxStaleness: g.MaxStaleness})
 			}
 			return true, core.JoinErrors(err, ctx.Err())
 		}

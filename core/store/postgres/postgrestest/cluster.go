@@ -17,10 +17,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
 // Missing is what a skipped test says.
 const Missing = "PostgreSQL isn't installed here: install Debian's postgresql, or put initdb, pg_ctl and psql on PATH, to run this test"
+
+// WantedEnv is the variable that has suites of other packages run on PostgreSQL too, where it
+// is "1": they run on other engines already, and take some minutes more.
+const WantedEnv = "REFLECTORY_TEST_DATABASE"
+
+// Wanted is whether suites of other packages are to run on PostgreSQL too.
+func Wanted() bool { return os.Getenv(WantedEnv) == "1" }
 
 // Cluster is a running PostgreSQL with one database, postgres, of the user postgres.
 type Cluster struct {
@@ -76,6 +85,21 @@ func (s *Shared) Cluster(t testing.TB) *Cluster {
 		t.Fatal(s.err)
 	}
 	return s.cluster
+}
+
+// Open opens an empty store on the shared cluster, which is closed with the test.
+func (s *Shared) Open(t testing.TB) *postgres.Store {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: s.Cluster(t).URL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
 }
 
 // find is the folder of the binaries: on PATH, or where Debian has them.

@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/pluginlock"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// PluginLacking is the reason of a refusal by a host that lacks a package which all hosts of
+// its store should have.
+const PluginLacking = "plugin_lacking"
+
+// PluginsPushed is the result of a push.
+type PluginsPushed struct {
+	// Epoch counts the locks that were pushed, from 1.
+	Epoch uint64 `json:"epoch"`
+	// Digest is the digest of Plugins, and Previous the digest of the list before.
+	Digest   string `json:"digest"`
+	Previous string `json:"previous,omitempty"`
+	// Plugins are the digests of the packages by the names of the plugins.
+	Plugins map[string]string `json:"plugins"`
+	// Unchanged is whether the same list was pushed before, so that nothing was written.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
+
+// PushPlugins tells all hosts of the store which packages they should have: the packages that
+// this host's lock pins. Plugins that come with the program aren't named. Without a shared
+// store the error is sdk.Incompatible, reason "plugins_not_shared".
+func (h *Host) PushPlugins(ctx context.Context) (*PluginsPushed, error) {
+	if h.Policies.shared == nil {
+		return nil, sdk.Errorf(sdk.Incompatible, "plugins_not_shared", "no other host works on this host's store").
+			WithHint("the lock alone decides; locks are pushed where hosts share a database")
+	}
+	plugins, err := h.lockedPlugins()
+	if err != nil {
+		return nil, err
+	}
+	var now, before pluginlock.Active
+	err = h.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
+		now, before, err = pluginlock.Put(tx, plugins)
+		return err
+	})
+	if err != nil {
+		return nil, sdk.Wrap("push the lock of plugins", err)
+	}
+	return &PluginsPushed{Epoch: now.Epoch, Digest: now.Digest, Previous: before.Digest, Plugins: now.Plugins, Unchanged: now.Epoch == before.Epoch}, nil
+}
+
+// lockedPlugins are the digests of the packages that this host's lock pins and that it has.
+func (h *Host) lockedPlugins() (list map[string]string, err error) {
+	set, err := OpenSet(h.config.Settings, func(Notice) {})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = core.JoinErrors(err, set.Close()) }()
+	list = map[string]string{}
+	for _, p := range set.Plugins() {
+		if p.Place.Label == ProjectLabel && !p.Dev() && p.Problem == nil {
+			list[p.Name] = p.Digest()
+		}
+	}
+	return list, nil
+}
+
+// checkLock refuses plugins of which this host has another package than all hosts of the store
+// should have, so that a run doesn't depend on which host took it.
+func (h *Host) checkLock(ctx context.Context, uses []workflow.PluginUse) error {
+	if h.Policies.shared == nil || len(uses) == 0 {
+		return nil
+	}
+	active, err := h.pluginLock(ctx)
+	if err != nil || len(active.Plugins) == 0 {
+		return err
+	}
+	plugins, err := h.Plugins()
+	if err != nil {
+		return err
+	}
+	for _, use := range uses {
+		if want, named := active.Plugins[use.Plugin]; named && !has(plugins.Set, use.Plugin, want) {
+			return sdk.Errorf(sdk.Unavailable, PluginLacking, "this host lacks the package of plugin %s that all hosts of its database should have", use.Plugin).
+				WithHint("add that package here, or push the lock of a host that has the right one").
+				WithAction("hosts list").WithDetail("plugin", use.Plugin).WithDetail("digest", want)
+		}
+	}
+	return nil
+}
+
+// has reports whether a plugin of a set is a package.
+func has(set *install.Set, name, digest string) bool {
+	p := set.Find(name)
+	return p != nil && p.Problem == nil && p.Digest() == digest
+}
+
+func (h *Host) pluginLock(ctx context.Context) (active pluginlock.Active, err error) {
+	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+		active, err = pluginlock.Read(r)
+		return err
+	})
+	return active, err
+}
+
+// lacking are the plugins of a lock of which a host has no package, or another one, sorted.
+func lacking(lock pluginlock.Active, has map[string]string) (names []string) {
+	for name, digest := range lock.Plugins {
+		if has[name] != digest {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// warnOfLacking says once for each lock that is pushed which of its packages this host lacks.
+func (h *Host) warnOfLacking(ctx context.Context) error {
+	lock, err := h.pluginLock(ctx)
+	if err != nil || lock.Epoch == h.lockEpoch.Swap(lock.Epoch) {
+		return err
+	}
+	plugins, err := h.Plugins()
+	if err != nil {
+		return err
+	}
+	if names := lacking(lock, PinsOf(plugins.Set)); len(names) > 0 {
+		h.warnf("this host lacks packages that all hosts of its database should have, and takes no runs that need them: %s", strings.Join(names, ", "))
+	}
+	return nil
+}

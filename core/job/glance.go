@@ -1,0 +1,179 @@
+package job
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// glance is what one look at all shards shows.
+type glance struct {
+	divided bool
+	// shards are those where something is ready or waits, in order.
+	shards []glimpse
+	// counts are of all shards together, and queued how many jobs wait in each.
+	counts counts
+	queued map[shard]int
+	// due is when the first job may run that waits for a time; zero for none.
+	due time.Time
+}
+
+// glimpse is what may be done in a shard.
+type glimpse struct {
+	shard
+	// ready are the types that have a job that may run, and due is when the first may that
+	// waits for a time; zero for none.
+	ready []Type
+	due   time.Time
+}
+
+// look looks at all shards, in one statement.
+func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
+	err = r.view(ctx, func(reader core.Reader) (err error) {
+		seen, err = lookAt(reader, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.seenAt = seen, time.Now()
+	return seen, nil
+}
+
+// lookAt scans the shards, and calls each, unless nil, for the pages of jobs that are ready.
+func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, error) {
+	seen := &glance{counts: newCounts(), queued: map[shard]int{}}
+	err := core.ScanPrefix(r, []byte(shardPrefix), func(key, value []byte) (bool, error) {
+		if string(key) == string(dividedKey()) {
+			seen.divided = true
+			return true, nil
+		}
+		name, rest, _ := strings.Cut(string(key[len(shardPrefix):]), "/")
+		s := shard(name)
+		if rest == shardCount {
+			n, err := decodeCounts(key, value)
+			seen.queued[s] = n.total()
+			seen.counts.sum(&n)
+			return err == nil, err
+		}
+		items := strings.Split(string(value), "\n")
+		if strings.HasPrefix(rest, shardWait+pageName) {
+			seen.waits(s, items[0])
+		}
+		ofType, page, _ := strings.Cut(strings.TrimPrefix(rest, shardReady), "/")
+		if !strings.HasPrefix(rest, shardReady) || !strings.HasPrefix(page, pageName) {
+			return true, nil
+		}
+		if at := seen.at(s); !slices.Contains(at.ready, Type(ofType)) {
+			at.ready = append(at.ready, Type(ofType))
+		}
+		if each == nil {
+			return true, nil
+		}
+		return true, each(Type(ofType), items)
+	})
+	return seen, err
+}
+
+// waits takes in a page of what waits in a shard for a time, by its first item. The first page
+// is met first.
+func (g *glance) waits(s shard, first string) {
+	order, _ := parts(first)
+	due := orderTime(order)
+	if at := g.at(s); at.due.IsZero() {
+		at.due = due
+	}
+	if g.due.IsZero() || due.Before(g.due) {
+		g.due = due
+	}
+}
+
+// at is the entry of a shard, which is the last one so far, or new.
+func (g *glance) at(s shard) *glimpse {
+	if n := len(g.shards); n == 0 || g.shards[n-1].shard != s {
+		g.shards = append(g.shards, glimpse{shard: s})
+	}
+	return &g.shards[len(g.shards)-1]
+}
+
+// worth are the shards in which a claim may find something, from the one on where this host
+// goes on.
+func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list []shard) {
+	if !g.divided {
+		return []shard{""}
+	}
+	for _, at := range g.shards {
+		due := !at.due.IsZero() && (all || !at.due.After(now))
+		if due || slices.ContainsFunc(at.ready, func(t Type) bool { return slices.Contains(types, t) }) {
+			list = append(list, at.shard)
+		}
+	}
+	first, _ := slices.BinarySearch(list, from)
+	return append(list[first:len(list):len(list)], list[:first]...)
+}
+
+// beginAt is the shard where a holder's next claim begins: its own at first, then the one after
+// that of its last claim, so that no shard waits for another to be empty.
+func (r *Repository) beginAt(holder string) shard {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if from, claimed := r.claimedIn[holder]; claimed {
+		return from + "~" // after it, before the next
+	}
+	return shardFor(holder)
+}
+
+// noteClaim notes where a holder's last claim was.
+func (r *Repository) noteClaim(holder string, s shard) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claimedIn[holder] = s
+}
+
+// lookEvery is how old what is known of other shards may be where a job is queued.
+const lookEvery = 2 * time.Second
+
+// lookAgain looks at all shards, unless that was done a moment ago, or the store is of one
+// process.
+func (r *Repository) lookAgain(ctx context.Context) error {
+	r.mu.Lock()
+	fresh := r.options.Exclusive || r.seen != nil && time.Since(r.seenAt) < lookEvery
+	r.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	_, err := r.look(ctx)
+	return err
+}
+
+// elsewhere is how many jobs wait in the other shards, as far as the last look shows: those
+// are other hosts', whose every write would conflict with an exact answer.
+func (r *Repository) elsewhere(s shard) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s == "" || r.seen == nil {
+		return 0
+	}
+	for other, queued := range r.seen.queued {
+		if other != s {
+			n += queued
+		}
+	}
+	return n
+}
+
+// dueSoon is when the first job may run that waits for a time, as the look of the last claim
+// shows it; known is false where jobs aren't divided.
+func (r *Repository) dueSoon() (due time.Time, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen == nil || !r.seen.divided {
+		return time.Time{}, false
+	}
+	return r.seen.due, true
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// From the first step of a migration on, hosts of an older program write nothing. So that none
+// of them is stopped in the middle of its work, the step begins once no such host lives. That
+// is only a courtesy: each commit of theirs reads the format, whoever lives.
+
+// PrepareShared is Prepare for a store that several hosts work on. A migration begins once
+// every live host lists the new format. A host whose beat stands still for goneAfter, usually
+// [DefaultGone], is gone; while one lives that can't write the new format, the error is
+// sdk.Conflict, reason "store_format_awaited".
+func (f *Formats) PrepareShared(ctx context.Context, s core.Store, goneAfter time.Duration) error {
+	return f.prepare(ctx, s, func(ctx context.Context) (func(core.Tx) (bool, error), error) {
+		gone, err := f.awaitHosts(ctx, s, goneAfter)
+		if err != nil {
+			return nil, err
+		}
+		return func(tx core.Tx) (bool, error) { // another may have come, or beat again
+			older, err := f.olderHosts(tx)
+			for id, h := range older {
+				if last, known := gone[id]; !known || last.Beat != h.Beat {
+					return false, err
+				}
+			}
+			return true, err
+		}, nil
+	})
+}
+
+// awaitHosts waits until all hosts are gone that can't write the newest format, and returns
+// their records. One that beats meanwhile lives, and is an error.
+func (f *Formats) awaitHosts(ctx context.Context, s core.Store, goneAfter time.Duration) (map[string]HostRecord, error) {
+	first := map[string]HostRecord{}
+	seen := sightings{goneAfter: goneAfter}
+	tick := time.NewTicker(goneAfter / 10)
+	defer tick.Stop()
+	for {
+		now := time.Now()
+		var older map[string]HostRecord
+		err := s.View(ctx, func(r core.Reader) (err error) {
+			older, err = f.olderHosts(r)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		beats, left := map[string]LeaseRecord{}, false
+		for id, h := range older {
+			if before, known := first[id]; !known {
+				first[id] = h
+			} else if before.Beat != h.Beat {
+				return nil, f.awaited(&h)
+			}
+			beats[id] = LeaseRecord{Beat: h.Beat}
+		}
+		seen.see(now, beats)
+		for id := range older {
+			left = left || !seen.gone(id)
+		}
+		if !left {
+			return older, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// olderHosts are the hosts that don't list the newest format, by id.
+func (f *Formats) olderHosts(r core.Reader) (map[string]HostRecord, error) {
+	hosts, err := Hosts(r)
+	older := map[string]HostRecord{}
+	for _, h := range hosts {
+		if !slices.Contains(h.Formats, f.Newest) {
+			older[h.ID] = h
+		}
+	}
+	return older, err
+}
+
+func (f *Formats) awaited(h *HostRecord) error {
+	// This program can't list the hosts: it doesn't open the store.
+	return sdk.Errorf(sdk.Conflict, "store_format_awaited", "host %s at %s works on the store, and its program (%s) can't write format %d",
+		h.ID, cmp.Or(h.Address, "no address"), h.Version, f.Newest).
+		WithHint("stop it, or start the new program in its place, before the store is migrated").WithDetail("host", h.ID).WithDetail("address", h.Address)
+}
