@@ -10,8 +10,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Where several hosts share a store, a run that is running says which host runs it, and what
-// another needs to go on with it. A run's epoch alone says who may write; this only says who
+// A run that a server runs says which server that is, and what
+// another needs to go on with it: one that shares the store, or the next one on a data folder.
+// A run's epoch alone says who may write; this only says who
 // should.
 
 // hostPrefix has a key for each run that a host runs which shows a beat.
