@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"regexp"
 	"strings"
 )
 
@@ -20,12 +19,12 @@ type Trace struct {
 }
 
 // traceparent is the header of a trace: version, trace, parent, flags.
-var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+var traceparent = Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
 
 // ParseTraceparent reads a traceparent header, of which this is the whole value. false is
 // for what isn't one, which is to be ignored.
 func ParseTraceparent(header string) (Trace, bool) {
-	parts := traceparent.FindStringSubmatch(header)
+	parts := traceparent().FindStringSubmatch(header)
 	if parts == nil || parts[1] == "ff" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {
 		return Trace{}, false
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // ContractVersion is the version of the contract that this package describes. It grows
@@ -43,13 +44,13 @@ type Manifest struct {
 	Parallel int `json:"parallel,omitempty"`
 }
 
-var pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+var pluginName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
 
 // Validate reports everything wrong with the manifest, as one [Invalid] error
 // of reason "manifest_invalid", or nil.
 func (m *Manifest) Validate() error {
 	var problems []string
-	if !pluginName.MatchString(m.Name) {
+	if !pluginName().MatchString(m.Name) {
 		problems = append(problems, fmt.Sprintf("name %q is not [a-z][a-z0-9-]* of at most 64 bytes", m.Name))
 	}
 	if m.Version == "" || len(m.Version) > 64 {

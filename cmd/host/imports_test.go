@@ -145,7 +145,7 @@ var imports = map[string][]string{
 		"cmd/host/internal/identity", "cmd/host/internal/mcpserver", "cmd/host/internal/metrics", "cmd/host/internal/scaffold",
 		"cmd/host/internal/term", "cmd/host/internal/trace", "cmd/host/internal/web", "core", "core/access", "core/discover", "core/dream",
 		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/inject", "core/job", "core/journal",
-		"core/loop", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
+		"core/loop", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/process",
 		"core/plugin/process/sandbox", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble", "core/workflow",
 		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},

@@ -390,6 +390,7 @@ var redacted = map[string]string{
 	"http memory_observe_all/item":      ofValue,
 	"http memory_pending/namespace":     ofValue,
 	"http memory_recall/filter":         ofValue,
+	"http plugin_logs/after":            ofValue,
 	"http plugin_logs/name":             ofValue,
 	"http run_list/namespace":           ofValue,
 	"http run_list/status":              ofValue,

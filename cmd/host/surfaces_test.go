@@ -540,7 +540,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return args{"plugin", "list"}.page(in.Paging)
 	}),
 	"plugin_logs": on(func(_ *operationtest.World, in *operation.PluginLogs) args {
-		return args{"plugin", "logs", in.Name}.num("lines", in.Lines)
+		return args{"plugin", "logs", in.Name}.num("lines", in.Lines).flag("after", in.After)
 	}),
 	"plugin_push": on(func(*operationtest.World, *operation.PluginPush) args { return args{"plugin", "push"} }),
 	"policy_list": on(func(*operationtest.World, *operation.PolicyList) args { return args{"policy", "list"} }),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -56,10 +55,10 @@ const shown = "[secret]"
 // Hide leaves credentials out of a text that may quote what a client has sent, such as a
 // problem or a line of a log: a token that was put in the place of an id, say. The beginning
 // of one is left out too.
-func Hide(text []byte) []byte { return credentials.ReplaceAll(text, []byte(shown)) }
+func Hide(text []byte) []byte { return credentials().ReplaceAll(text, []byte(shown)) }
 
 // credentials matches what is as long as hardly anything else that begins so.
-var credentials = regexp.MustCompile(`rf[los]_(` + OperatorID + `|[0-9a-f]{16})_[0-9a-f]+`)
+var credentials = core.Pattern(`rf[los]_(` + OperatorID + `|[0-9a-f]{16})_[0-9a-f]+`)
 
 // credential is the parts of a credential. Nobody has the zero value.
 type credential struct {

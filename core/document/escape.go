@@ -1,12 +1,13 @@
 package document
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // escapes handles escapes in double quotes that the library can't read, though YAML 1.2
@@ -20,13 +21,13 @@ type escapes struct {
 var (
 	// lacking finds them, together with the backslashes before them: of \\/ only the
 	// second backslash is an escape.
-	lacking = regexp.MustCompile(`\\(?:\\|/|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})`)
+	lacking = core.Pattern(`\\(?:\\|/|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})`)
 )
 
 // hide replaces the backslashes.
 func hide(text string) (string, escapes) {
 	found := false
-	for _, at := range lacking.FindAllStringIndex(text, -1) {
+	for _, at := range lacking().FindAllStringIndex(text, -1) {
 		found = found || text[at[0]+1] != '\\'
 	}
 	if !found {
@@ -43,7 +44,7 @@ func hide(text string) (string, escapes) {
 		}
 	}
 	e := escapes{string(mark)}
-	return lacking.ReplaceAllStringFunc(text, func(escape string) string {
+	return lacking().ReplaceAllStringFunc(text, func(escape string) string {
 		if escape == `\\` {
 			return escape
 		}

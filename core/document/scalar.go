@@ -2,9 +2,10 @@ package document
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Texts without quotes are resolved by the core schema of YAML 1.2, instead of the
@@ -19,10 +20,10 @@ import (
 // A text that other YAML readers would read as another value is refused, and so is a
 // number that JSON doesn't have. Everything else is text: yes, 1_000, 0b11, 2001-01-01.
 var (
-	decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	based   = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
-	special = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
-	zeros   = regexp.MustCompile(`^[-+]?0[0-9]+$`)
+	decimal = core.Pattern(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	based   = core.Pattern(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
+	special = core.Pattern(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	zeros   = core.Pattern(`^[-+]?0[0-9]+$`)
 )
 
 // resolve returns the kind of a text without quotes, and its JSON if it is a boolean or
@@ -38,13 +39,13 @@ func resolve(text string) (kind Kind, json, refused string) {
 		return Text, "", "" // most texts: no pattern needs to look at them
 	}
 	switch {
-	case special.MatchString(text):
+	case special().MatchString(text):
 		return "", "", "JSON has no such number"
-	case zeros.MatchString(text):
+	case zeros().MatchString(text):
 		return "", "", "a number that begins with 0 is ambiguous, octal for some readers and decimal for others"
-	case based.MatchString(text):
+	case based().MatchString(text):
 		return integer(text)
-	case decimal.MatchString(text):
+	case decimal().MatchString(text):
 		if f, _ := strconv.ParseFloat(text, 64); math.IsInf(f, 0) {
 			return "", "", "the number is out of range"
 		}

@@ -3,10 +3,11 @@ package document
 import (
 	"cmp"
 	"io"
-	"regexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // The library describes a syntax error in terms for its own authors, often with the wrong
@@ -47,12 +48,12 @@ const (
 )
 
 // bareTemplate is a template at the start of a value, without quotes.
-var bareTemplate = regexp.MustCompile(`(?:^|[:,\[-])\s*(\{[{%])`)
+var bareTemplate = core.Pattern(`(?:^|[:,\[-])\s*(\{[{%])`)
 
 // said matches the library's name and line in its message.
-var said = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
+var said = core.Pattern(`^yaml: (?:line \d+: )?`)
 
-func message(err error) string { return said.ReplaceAllString(err.Error(), "") }
+func message(err error) string { return said().ReplaceAllString(err.Error(), "") }
 
 func syntaxProblem(text string, err error, depth int, found *Problems) {
 	what := message(err)
@@ -71,7 +72,7 @@ func syntaxProblem(text string, err error, depth int, found *Problems) {
 	known := syntaxErrors[what]
 	at := placeOf(text, what)
 	line := newSource(text).from(Pos{at.Line, 1})
-	if m := bareTemplate.FindStringSubmatchIndex(line); m != nil {
+	if m := bareTemplate().FindStringSubmatchIndex(line); m != nil {
 		found.Add(Pos{at.Line, 1 + utf8.RuneCountInString(line[:m[2]])}, templateHint, templateInYAML)
 		return
 	}

@@ -1,10 +1,10 @@
 package dream
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
@@ -79,9 +79,9 @@ func numberFact(t *text.Token, before text.Token) string {
 }
 
 var (
-	versions = regexp.MustCompile(`^v?\d+(?:\.\d+)+(?:[-+.]?[0-9A-Za-z.-]*)$|^v\d+$`)
-	times    = regexp.MustCompile(`^\d{1,2}:\d{2}(?::\d{2})?(?:[ap]m)?$|^\d{1,2}[ap]m$|^\d{4}-\d{2}-\d{2}T|^\d{1,4}/\d{1,2}/\d{1,4}$|^\d{1,2}\.\d{1,2}\.\d{4}$|^\d{4}s$`)
-	ordinals = regexp.MustCompile(`^\d+(?:st|nd|rd|th)$`)
+	versions = core.Pattern(`^v?\d+(?:\.\d+)+(?:[-+.]?[0-9A-Za-z.-]*)$|^v\d+$`)
+	times    = core.Pattern(`^\d{1,2}:\d{2}(?::\d{2})?(?:[ap]m)?$|^\d{1,2}[ap]m$|^\d{4}-\d{2}-\d{2}T|^\d{1,4}/\d{1,2}/\d{1,4}$|^\d{1,2}\.\d{1,2}\.\d{4}$|^\d{4}s$`)
+	ordinals = core.Pattern(`^\d+(?:st|nd|rd|th)$`)
 )
 
 // exactFact is the class of a token that the normal form keeps as it is.
@@ -99,13 +99,13 @@ func exactFact(s string) string {
 		return ""
 	}
 	if first := s[0]; first >= '0' && first <= '9' || first == 'v' {
-		if _, err := time.Parse(time.DateOnly, s); err == nil || times.MatchString(s) {
+		if _, err := time.Parse(time.DateOnly, s); err == nil || times().MatchString(s) {
 			return Date
 		}
-		if ordinals.MatchString(s) {
+		if ordinals().MatchString(s) {
 			return Number
 		}
-		if versions.MatchString(s) {
+		if versions().MatchString(s) {
 			return Version
 		}
 	}

@@ -1,10 +1,11 @@
 package dream
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Relative dates are found by one expression and computed from its groups. The grammar is
@@ -21,7 +22,7 @@ const (
 )
 
 // phrases finds relative dates. A longer phrase comes before one that it begins with.
-var phrases = regexp.MustCompile(`(?i)` + strings.Join([]string{
+var phrases = core.Pattern(`(?i)` + strings.Join([]string{
 	`(?P<before>(?:the\s+)?day\s+before\s+yesterday)`,
 	`(?P<after>(?:the\s+)?day\s+after\s+tomorrow)`,
 	`(?P<day>yesterday|today|tomorrow)`,
@@ -41,12 +42,12 @@ type phrase struct {
 
 // nextPhrase finds the first phrase at or after a place in a text.
 func nextPhrase(text string, from int) (p phrase, found bool) {
-	at := phrases.FindStringSubmatchIndex(text[from:])
+	at := phrases().FindStringSubmatchIndex(text[from:])
 	if at == nil {
 		return p, false
 	}
 	p = phrase{start: from + at[0], end: from + at[1], groups: map[string]string{}}
-	for i, name := range phrases.SubexpNames() {
+	for i, name := range phrases().SubexpNames() {
 		if name != "" && at[2*i] >= 0 {
 			p.groups[name] = strings.ToLower(text[from+at[2*i] : from+at[2*i+1]])
 		}

@@ -1,8 +1,9 @@
 package dream
 
 import (
-	"regexp"
 	"strconv"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // OrganizationReport is what another program says that it did to memories.
@@ -16,21 +17,21 @@ type OrganizationReport struct {
 func (r *OrganizationReport) Organized() bool { return r.Consolidated+r.Removed+r.Reindexed > 0 }
 
 var (
-	reportHeader = regexp.MustCompile(`(?im)^[ \t]*##[ \t]+organization[ \t]+report\b`)
-	reportKey    = regexp.MustCompile(`(?i)\b(consolidated|removed|re[-_ ]?indexed)[*_]*[ \t]*[:=][*_]*[ \t]*(\d+)`)
+	reportHeader = core.Pattern(`(?im)^[ \t]*##[ \t]+organization[ \t]+report\b`)
+	reportKey    = core.Pattern(`(?i)\b(consolidated|removed|re[-_ ]?indexed)[*_]*[ \t]*[:=][*_]*[ \t]*(\d+)`)
 )
 
 // ParseOrganizationReport reads the report in a text: after a header "## Organization
 // Report", the first number of each of consolidated, removed and reindexed. A number that
 // is missing, or too large for an int64, is 0. It returns nil where there is no header.
 func ParseOrganizationReport(text string) *OrganizationReport {
-	header := reportHeader.FindStringIndex(text)
+	header := reportHeader().FindStringIndex(text)
 	if header == nil {
 		return nil
 	}
 	var r OrganizationReport
 	seen := map[*int64]bool{}
-	for _, found := range reportKey.FindAllStringSubmatch(text[header[1]:], -1) {
+	for _, found := range reportKey().FindAllStringSubmatch(text[header[1]:], -1) {
 		to := &r.Reindexed
 		switch found[1][0] | 0x20 {
 		case 'c':

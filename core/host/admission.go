@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,14 +62,14 @@ func admissionInput(set *install.Set, p plugin.Installed, namespace string) *cor
 	return in
 }
 
-var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var reasonForm = core.Pattern(`^[a-z][a-z0-9_]{0,63}$`)
 
 // Refusal is a policy's refusal as an error: with the policy's own code, if it is a valid
 // one, else with the given code, and with a message that says what is refused and why.
 func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Error {
 	d := &answer.Decision
 	why := answer.Reason
-	if reasonForm.MatchString(answer.Code) {
+	if reasonForm().MatchString(answer.Code) {
 		code = answer.Code
 	}
 	if d.Failure != nil {

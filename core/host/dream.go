@@ -29,7 +29,7 @@ func (h *Host) DreamRequest(q memory.DreamRequest, judge string) (memory.DreamRe
 
 // dreamJudge is an evaluator as the judge of passes over a namespace.
 func (h *Host) dreamJudge(namespace, name string) (dream.Judge, error) {
-	call, err := h.reflectionCall(namespace, core.Target{Plugin: name, Timeout: reflectionTime})
+	call, err := h.reflectionCall(namespace, core.Target{Plugin: name, Timeout: h.config.ReflectionTime})
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,9 @@ type Config struct {
 	// that is promoted, or the oldest turns of a session, including the start of its plugin.
 	// The promotion, or the turn's prompt, waits with the store open. Default 30 s.
 	SummaryTime time.Duration
+	// ReflectionTime is how long a generator or a judge may take for one answer of a
+	// reflection or a dream pass. Default 5 min.
+	ReflectionTime time.Duration
 }
 
 // check reports what is missing, and sets the defaults.
@@ -122,6 +125,9 @@ func (c *Config) check() error {
 	}
 	if c.GoneAfter <= 0 {
 		c.GoneAfter = store.DefaultGone
+	}
+	if c.ReflectionTime <= 0 {
+		c.ReflectionTime = 5 * time.Minute
 	}
 	if c.SummaryTime <= 0 {
 		c.SummaryTime = 30 * time.Second
@@ -228,9 +234,7 @@ func (h *Host) build() (err error) {
 	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.Purged}
 	h.Runs = run.NewRepository(h.Store, h.config.Clock)
 	h.Runs.Purged = memory.Purged
-	if h.shared() {
-		h.Runs.Lives, h.Runs.Holder = h.lives, h.holder
-	}
+	h.Runs.Lives, h.Runs.Holder = h.lives, h.holder
 	sole := h.config.Store == nil && !h.config.Settings.Shared() || h.config.Sole // one process at a time has the data folder's store
 	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
 	if h.Jobs, err = h.newJobs(sole); err != nil {

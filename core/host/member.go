@@ -16,8 +16,9 @@ import (
 
 // Servers that share a database see who of them lives, and take over what those had that
 // are gone. A command on the same database shows no beat: it works on what it was called
-// for and takes over nothing. Neither does a server on the store of a data folder, which no
-// other host can open while it lives.
+// for and takes over nothing. A server on the store of a data folder shows no beat either,
+// since no other host can open that while it lives: the servers before it are gone, and it
+// goes on with their runs.
 
 // JoinOptions say what a server does for the others. The zero value only shows that it lives.
 type JoinOptions struct {
@@ -42,12 +43,13 @@ func (h *Host) shared() bool {
 
 // Join makes the host one of those that share its store, until it is closed: it shows that
 // it lives, and takes over what others had that are gone. On a store that no other host can
-// open it writes nothing. A host joins once.
+// open it only takes over. A host joins once.
 func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	if !h.joined.CompareAndSwap(nil, &o) {
 		return sdk.Errorf(sdk.Conflict, "host_started", "the host has joined before")
 	}
 	if !h.shared() {
+		h.adopt(ctx, o.TakeOver)
 		return nil
 	}
 	orphans := newOrphans(ctx, h, o.TakeOver)
@@ -189,14 +191,23 @@ func (h *Host) beforeCall(ctx context.Context) error {
 
 // holder names this host in runs, so that others take them over; "" where nobody would.
 func (h *Host) holder() string {
-	if h.member.Load() == nil {
+	if h.member.Load() == nil && !h.adopts() {
 		return ""
 	}
 	return h.id
 }
 
+// adopts is whether the host is a server that has its store alone.
+func (h *Host) adopts() bool {
+	o := h.joined.Load()
+	return o != nil && o.TakeOver != nil && !h.shared()
+}
+
 // lives reports whether a host lives. A program without a beat knows only who has a record.
 func (h *Host) lives(r core.Reader, id string) (bool, error) {
+	if !h.shared() {
+		return id == h.id, nil
+	}
 	if m := h.member.Load(); m != nil {
 		return m.Lives(id), nil
 	}

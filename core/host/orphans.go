@@ -59,20 +59,7 @@ func (o *orphans) look(ctx context.Context) {
 		return
 	}
 	o.forget(held)
-	left := map[string]bool{}
-	for _, run := range held {
-		if run.Job { // it goes on with its job, or is resumed by whoever wants it
-			continue
-		}
-		lost := run.Host == h.id && !h.Runs.Runs(run.RunID) // its end couldn't be written
-		if m.Lives(run.Host) && !lost {
-			continue
-		}
-		left[run.Host] = true
-		if o.takeOver != nil {
-			o.begin(run)
-		}
-	}
+	left := o.beginAll(held, m.Lives)
 	for _, id := range m.Gone() {
 		if left[id] {
 			continue
@@ -89,6 +76,60 @@ func (o *orphans) forget(held []run.Held) {
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.waits, func(id string, _ time.Time) bool {
 		return !slices.ContainsFunc(held, func(h run.Held) bool { return h.RunID == id })
+	})
+}
+
+// beginAll goes on with the runs whose hosts don't live, and returns those hosts.
+func (o *orphans) beginAll(held []run.Held, lives func(id string) bool) (left map[string]bool) {
+	left = map[string]bool{}
+	for _, run := range held {
+		if run.Job { // it goes on with its job, or is resumed by whoever wants it
+			continue
+		}
+		lost := run.Host == o.host.id && !o.host.Runs.Runs(run.RunID) // its end couldn't be written
+		if lives(run.Host) && !lost {
+			continue
+		}
+		left[run.Host] = true
+		if o.takeOver != nil {
+			o.begin(run)
+		}
+	}
+	return left
+}
+
+// adoptPause is how long a server waits until it looks again which runs of the servers
+// before it are left.
+const adoptPause = time.Second
+
+// adopt goes on with the runs of servers that had the host's store before it, until none is
+// left. Jobs go on by themselves.
+func (h *Host) adopt(ctx context.Context, takeOver func(context.Context, run.Held) error) {
+	if takeOver == nil {
+		return
+	}
+	o := newOrphans(ctx, h, takeOver)
+	h.onClose(func() error {
+		o.stop()
+		return nil
+	})
+	o.work.Go(func() {
+		for o.ctx.Err() == nil {
+			held, err := h.Runs.Held(o.ctx)
+			held = slices.DeleteFunc(held, func(run run.Held) bool { return run.Job || run.Host == h.id })
+			switch {
+			case err == nil && len(held) == 0:
+				return
+			case err == nil:
+				o.beginAll(held, func(id string) bool { return id == h.id })
+			case o.ctx.Err() == nil:
+				h.warn(sdk.Wrap("look for runs of the servers before this one", err))
+			}
+			select {
+			case <-o.ctx.Done():
+			case <-time.After(adoptPause):
+			}
+		}
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 // generator is what makes insights; nil where the settings name nothing.
 func (h *Host) generator(namespace string) (reflection.Generator, error) {
 	s := h.config.Settings
-	target := core.Target{Plugin: s.ReflectionGenerator.Value, Timeout: reflectionTime}
+	target := core.Target{Plugin: s.ReflectionGenerator.Value, Timeout: h.config.ReflectionTime}
 	switch {
 	case target.Plugin != "":
 		target.Config = json.RawMessage(s.ReflectionConfig.Value)
@@ -34,7 +34,7 @@ func (h *Host) generator(namespace string) (reflection.Generator, error) {
 		}
 		target.Plugin, target.Config = workflow.LuaPlugin, core.MustJSON(map[string]string{"code": string(code)})
 	case s.LLM() != nil:
-		call, err := h.reflectionCall(namespace, core.Target{Plugin: workflow.LLMPlugin, Timeout: reflectionTime})
+		call, err := h.reflectionCall(namespace, core.Target{Plugin: workflow.LLMPlugin, Timeout: h.config.ReflectionTime})
 		return modelGenerator{call, s.LLM()}, err
 	default:
 		return nil, nil

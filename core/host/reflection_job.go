@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
@@ -55,9 +54,6 @@ func snoozed(err error) error {
 	return err
 }
 
-// reflectionTime is how long a generator may take for one answer.
-const reflectionTime = 5 * time.Minute
-
 // reflectors are what makes and judges insights, by the settings; nil where none does.
 func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Judge, error) {
 	s := h.config.Settings
@@ -65,7 +61,7 @@ func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Ju
 	if err != nil || s.ReflectionJudge.Value == "" {
 		return generator, nil, err
 	}
-	call, err := h.reflectionCall(namespace, core.Target{Plugin: s.ReflectionJudge.Value, Timeout: reflectionTime})
+	call, err := h.reflectionCall(namespace, core.Target{Plugin: s.ReflectionJudge.Value, Timeout: h.config.ReflectionTime})
 	return generator, judge{call}, err
 }
 

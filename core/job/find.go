@@ -72,7 +72,7 @@ func readJob(r core.Reader, id string) (*Job, error) {
 			return nil, err
 		}
 	}
-	j.Payload, j.Result, j.Message = start.Payload, end.Result, end.Message
+	j.Payload, j.Result, j.Message, j.Failure = start.Payload, end.Result, end.Message, end.Failure
 	if j.Lease != nil {
 		var h holder
 		if _, err := get(r, holderKey(rec.Holder), &h); err != nil {

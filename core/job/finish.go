@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core/journal"
@@ -21,6 +20,8 @@ type Outcome struct {
 	// Message is a failure's, and is shortened. Once a memory is purged that the job held
 	// content of, nobody can tell what the message quotes, and it goes.
 	Message string
+	// Failure is the error of one that failed. It goes with the message.
+	Failure *Failure
 	// Progress is how far a job came that doesn't complete, from 0 to 1. Less than what was
 	// written changes nothing.
 	Progress float64
@@ -170,7 +171,7 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 // keepResult writes what a job ended with, in the place of what it saved meanwhile.
 func (c *change) keepResult(rec *record, o *Outcome) error {
 	var quoted []string
-	if o.Message != "" { // it may quote whatever the job was given or saved
+	if o.Message != "" || o.Failure != nil { // they may quote whatever the job was given or saved
 		var err error
 		if quoted, err = memoriesOf(c, rec.ID); err != nil {
 			return err
@@ -179,16 +180,16 @@ func (c *change) keepResult(rec *record, o *Outcome) error {
 	if err := c.dropSteps(rec); err != nil {
 		return err
 	}
-	if len(o.Result) == 0 && o.Message == "" {
+	if len(o.Result) == 0 && o.Message == "" && o.Failure == nil {
 		return nil
 	}
 	data, memories, gone, err := c.keep(rec.ID, o.Result, o.Memories)
 	if err != nil {
 		return err
 	}
-	end := result{Result: data, Message: shorten(o.Message, maxMessageBytes), Memories: memories, Quoted: without(quoted, memories...)}
-	if end.Message != "" && (gone || rec.Forgot) {
-		end.Message = purgedText
+	end := result{Result: data, Message: shorten(o.Message, maxMessageBytes), Failure: o.Failure, Memories: memories, Quoted: without(quoted, memories...)}
+	if gone || rec.Forgot {
+		end.purgeWords()
 	}
 	for _, memory := range end.Quoted { // which the steps' end took out of the index
 		if err := c.Put(memoryKey(memory, rec.ID), nil); err != nil {
@@ -313,12 +314,4 @@ func (c *change) backAfter(rec *record, attempt int, reason string, wait time.Du
 		return err
 	}
 	return c.tell(rec.UserID, journal.JobRetried{JobRef: how, Reason: rec.Reason})
-}
-
-// shorten cuts a text to so many bytes of UTF-8.
-func shorten(s string, most int) string {
-	if len(s) > most {
-		s = s[:most]
-	}
-	return strings.ToValidUTF8(s, "")
 }

@@ -169,9 +169,7 @@ func forget(tx core.Tx, memory, id string) error {
 			end.Result = withoutMemory(end.Result, memory)
 		}
 		end.Memories, end.Quoted = without(end.Memories, memory), without(end.Quoted, memory)
-		if end.Message != "" {
-			end.Message = purgedText
-		}
+		end.purgeWords()
 		if err := put(tx, resultKey(id), end); err != nil {
 			return err
 		}

@@ -208,7 +208,7 @@ func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure er
 // fail writes that a job's attempt failed.
 func (j *Running) fail(ctx context.Context, o *Outcome, failure error) (err error) {
 	end := *o
-	end.Effects, end.Message = nil, failure.Error()
+	end.Effects, end.Message, end.Failure = nil, failure.Error(), NewFailure(failure)
 	if end.Reason == "" {
 		end.Reason = sdk.ReasonOf(failure)
 	}

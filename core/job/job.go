@@ -92,6 +92,9 @@ type Job struct {
 	// why it went back. Message is the failure's, shortened to 500 bytes.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Failure is the whole error of one that failed by its work; nil for another end. Lists
+	// leave it out.
+	Failure *Failure `json:"failure,omitempty"`
 	// Attempts counts its starts, except starts that ended in a snooze or a shutdown.
 	Attempts int `json:"attempts"`
 	// Snoozes counts the times that it was put off without an attempt.

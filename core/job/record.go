@@ -10,7 +10,7 @@ import (
 )
 
 // record is a job without its content. It is small, since each change rewrites it. What the
-// embedded job has of payload, result, message and lease is kept elsewhere, and empty here.
+// embedded job has of payload, result, message, failure and lease is kept elsewhere, and empty here.
 type record struct {
 	Job
 	// Number counts the jobs as they were queued, whatever the clock says: a queue's jobs
@@ -48,9 +48,21 @@ type content struct {
 type result struct {
 	Result   json.RawMessage `json:"result,omitempty"`
 	Message  string          `json:"message,omitempty"`
+	Failure  *Failure        `json:"failure,omitempty"`
 	Memories []string        `json:"memories,omitempty"`
-	// Quoted are other memories, which the message alone may quote.
+	// Quoted are other memories, which the message and the failure alone may quote.
 	Quoted []string `json:"quoted,omitempty"`
+}
+
+// purgeWords takes a memory out of what is said of the job's end, of which nobody can tell
+// what it quotes.
+func (r *result) purgeWords() {
+	if r.Message != "" {
+		r.Message = purgedText
+	}
+	if r.Failure != nil {
+		r.Failure = r.Failure.purged()
+	}
 }
 
 // step is something that a job paid for.

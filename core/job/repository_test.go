@@ -793,17 +793,22 @@ func TestForget_TakesAMemoryOutOfMessages(t *testing.T) {
 			}
 			must(t, b.Fail(t.Context(), c.Held, &job.Outcome{
 				Reason: "r", Message: "can't make sense of: secret", Result: []byte(`{"done":1}`), Memories: []string{"told"},
+				Failure: job.NewFailure(sdk.Errorf(sdk.Invalid, "r", "can't make sense of: secret").WithHint("leave out secret").WithDetail("said", "secret")),
 			}))
 			b.sound()
 			if !before {
-				if got := b.get(made.ID).Message; got != "can't make sense of: secret" {
-					t.Errorf("%s: message %q", memory, got)
+				got := b.get(made.ID)
+				if e := sdk.AsError(got.Failure.Err()); got.Message != "can't make sense of: secret" || e.Message != got.Message || e.Hint != "leave out secret" || e.Details["said"] != "secret" {
+					t.Errorf("%s: message %q, %+v", memory, got.Message, e)
 				}
 				forget()
 			}
 			j := b.get(made.ID)
 			if j.Message != "[purged]" {
 				t.Errorf("%s, purged before the end %t: message %q", memory, before, j.Message)
+			}
+			if e := sdk.AsError(j.Failure.Err()); e.Code != sdk.Invalid || e.Reason != "r" || strings.Contains(string(core.MustJSON(j.Failure)), "secret") {
+				t.Errorf("%s, purged before the end %t: %+v", memory, before, e)
 			}
 			if want := memory != "told"; (string(j.Result) == `{"done":1}`) != want {
 				t.Errorf("%s, purged before the end %t: result %s", memory, before, j.Result)

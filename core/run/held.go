@@ -10,11 +10,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Where several hosts share a store, a run that is running says which host runs it, and what
-// another needs to go on with it. A run's epoch alone says who may write; this only says who
-// should.
+// A run that a server runs says which server that is, and what another needs to go on with
+// it: one that shares the store, or the next one on a data folder. A run's epoch alone says
+// who may write; this only says who should.
 
-// hostPrefix has a key for each run that a host runs which shows a beat.
+// hostPrefix has a key for each run that a server runs.
 const hostPrefix = "run-host/"
 
 func hostKey(id string) []byte { return []byte(hostPrefix + id) }
@@ -91,8 +91,7 @@ func (s *Repository) dropHeld(tx core.Tx, id string) error {
 	return tx.Delete(hostKey(id))
 }
 
-// Held returns the runs that hosts run which show a beat, by id, also those whose hosts are
-// gone.
+// Held returns the runs that servers run, by id, also those whose servers are gone.
 func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		list = nil

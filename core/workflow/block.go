@@ -30,7 +30,7 @@ func (l *loader) block(n *document.Node, what string, names ...string) *block {
 // has adds the keys of blocks to those that the mapping may have.
 func (b *block) has(names ...string) {
 	for _, name := range names {
-		b.keys = append(b.keys, blocks[name].Keys...)
+		b.keys = append(b.keys, blocks()[name].Keys...)
 	}
 }
 
@@ -82,7 +82,7 @@ func (b *block) name(key, hint string) string {
 	if n == nil {
 		return ""
 	}
-	if !b.key(key).Form.MatchString(n.Text) {
+	if !b.key(key).Form().MatchString(n.Text) {
 		b.Add(n.At, hint, "%q can't be the %s of %s", core.Cut(n.Text), key, b.What)
 	}
 	return n.Text

@@ -25,7 +25,7 @@ func Schema() json.RawMessage {
 		definitions[b.Name] = objectOf(b.Doc, b.Name)
 	}
 	for _, name := range []string{blockMessage, formCall, formLua, formPlugin} {
-		definitions[name] = objectOf(blocks[name].Doc, name)
+		definitions[name] = objectOf(blocks()[name].Doc, name)
 	}
 	definitions[blockNode] = nodeSchema()
 	return core.MustJSON(jsonSchema{
@@ -42,7 +42,7 @@ func ref(block string) jsonSchema {
 func objectOf(doc string, names ...string) jsonSchema {
 	properties, required := jsonSchema{}, []string{}
 	for _, name := range names {
-		for _, k := range blocks[name].Keys {
+		for _, k := range blocks()[name].Keys {
 			properties[k.Name] = k.schema()
 			if k.Required {
 				required = append(required, k.Name)
@@ -55,7 +55,7 @@ func objectOf(doc string, names ...string) jsonSchema {
 
 // nodeSchema is a node's: what is under with depends on its action.
 func nodeSchema() jsonSchema {
-	s := objectOf(blocks[blockNode].Doc, blockNode)
+	s := objectOf(blocks()[blockNode].Doc, blockNode)
 	var cases []jsonSchema
 	for _, action := range actionNames() {
 		cases = append(cases, jsonSchema{
@@ -84,7 +84,7 @@ func stepSchema(types []string, model string, every ...string) jsonSchema {
 // variant is a form that a key's word chooses or, without a key, that a key of its own
 // shows.
 func variant(key, word, form string, every []string) jsonSchema {
-	s := objectOf(blocks[form].Doc, append([]string{form}, every...)...)
+	s := objectOf(blocks()[form].Doc, append([]string{form}, every...)...)
 	required, properties := s["required"].([]string), s["properties"].(jsonSchema)
 	if key == "" {
 		s["required"] = slices.Compact(slices.Sorted(slices.Values(append(required, word))))
@@ -115,7 +115,7 @@ func (k Key) valueSchema() jsonSchema {
 	case TypeWord:
 		return jsonSchema{"enum": k.Values}
 	case TypeName:
-		return jsonSchema{"type": "string", "pattern": k.Form.String()}
+		return jsonSchema{"type": "string", "pattern": k.Form().String()}
 	case TypeFlag:
 		return jsonSchema{"type": "boolean"}
 	case TypeNumber:

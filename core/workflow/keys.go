@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
@@ -46,7 +47,7 @@ type Key struct {
 	// Least and Most bound a number; [math.MaxInt32] or [math.MaxFloat64] is no bound.
 	Least, Most float64
 	// Form is what a name must match.
-	Form *regexp.Regexp
+	Form func() *regexp.Regexp
 	// Point is where an expression is compiled.
 	Point core.Point
 	// Sees are the variables that templates in the value may read; none is that it holds
@@ -89,16 +90,15 @@ const (
 	formWeighted = "evaluator.weighted"
 )
 
-// blocks is the table of all blocks, by name.
-var blocks = indexed(Blocks())
-
-func indexed(list []Block) map[string]*Block {
+// blocks is the table of all blocks, by name, made when a file is first read.
+var blocks = sync.OnceValue(func() map[string]*Block {
+	list := Blocks()
 	all := make(map[string]*Block, len(list))
 	for i := range list {
 		all[list[i].Name] = &list[i]
 	}
 	return all
-}
+})
 
 // Blocks lists the blocks of a workflow file, in the order in which they are explained.
 func Blocks() []Block {

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ const (
 	maxGotos     = 100
 )
 
-var nodeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var nodeForm = core.Pattern(`^[a-z][a-z0-9_]{0,63}$`)
 
 // Options are what loading needs from its caller.
 type Options struct {

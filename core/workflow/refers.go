@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -40,7 +39,7 @@ func (n *notes) into(v *core.Visit, t *turns) {
 }
 
 // reads finds the names that a template or a script reads from the state.
-var reads = regexp.MustCompile(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"'\]]+)["']\s*\])`)
+var reads = core.Pattern(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"'\]]+)["']\s*\])`)
 
 // refers are the names that a step's block reads from the state, sorted. A plugin that
 // isn't built in and names nothing gets the state, and may read anything in it.
@@ -61,7 +60,7 @@ func gather(n *document.Node, names map[string]bool) {
 		return
 	}
 	if n.Kind == document.Text {
-		for _, m := range reads.FindAllStringSubmatch(n.Text, -1) {
+		for _, m := range reads().FindAllStringSubmatch(n.Text, -1) {
 			names[m[1]+m[2]] = true
 		}
 	}

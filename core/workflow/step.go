@@ -3,10 +3,10 @@ package workflow
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -30,12 +30,12 @@ const (
 )
 
 var (
-	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
-	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	pluginForm = core.Pattern(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
+	envForm    = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	// neverTemplated are the keys of a plugin's config that never have templates: nothing
 	// in the state becomes part of a program or a schema.
 	neverTemplated = []string{"code", "run", "schema"}
-	childForm      = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	childForm      = core.Pattern(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
 // step reads a generator, evaluator or corrector in any of its forms.

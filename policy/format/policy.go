@@ -1,7 +1,6 @@
 package format
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -82,11 +81,11 @@ type Match struct {
 }
 
 var (
-	variableName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	ruleID        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:/ -]{0,127}$`)
-	namespaceForm = regexp.MustCompile(`^(\*\*|[^/*\s\\]+(/[^/*\s\\]+){0,7}(/\*\*)?)$`)
-	maskForm      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
-	importForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
+	variableName  = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	ruleID        = core.Pattern(`^[A-Za-z0-9_][A-Za-z0-9_.:/ -]{0,127}$`)
+	namespaceForm = core.Pattern(`^(\*\*|[^/*\s\\]+(/[^/*\s\\]+){0,7}(/\*\*)?)$`)
+	maskForm      = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	importForm    = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
 )
 
 // Problems begins a list of problems of the policy's file, for the caller that checks it
@@ -128,7 +127,7 @@ func (r *reader) masks(m *mapping) []*Text {
 	var masks []*Text
 	for _, item := range m.list("mask", MaxList) {
 		text, ok := scalar(item, r.found.Lines)
-		if !ok || !maskForm.MatchString(text.Value) {
+		if !ok || !maskForm().MatchString(text.Value) {
 			r.found.Add(text.At, "write the name of an input, or a path into it: state.user.email", "a mask must be a path")
 			continue
 		}

@@ -45,7 +45,7 @@ func (m *mapping) text(key string) string {
 }
 
 // form is a text that must match a form, or nil.
-func (m *mapping) form(key string, form *regexp.Regexp, hint string) *Text {
+func (m *mapping) form(key string, form func() *regexp.Regexp, hint string) *Text {
 	n := m.Get(key)
 	if n == nil {
 		return nil
@@ -55,7 +55,7 @@ func (m *mapping) form(key string, form *regexp.Regexp, hint string) *Text {
 		m.Add(text.At, hint, "%s must be text, not %s", key, kindOf(n))
 		return nil
 	}
-	if !form.MatchString(text.Value) {
+	if !form().MatchString(text.Value) {
 		m.Add(text.At, hint, "%q can't be the %s of %s", core.Cut(text.Value), key, m.What)
 		return nil
 	}

@@ -13,18 +13,18 @@ func Schema() map[string]any {
 		"definitions": map[string]any{
 			"policy": object([]string{"rule"}, map[string]any{
 				"name": text, "description": text,
-				"namespace": map[string]any{"type": "string", "pattern": namespaceForm.String(), "description": "where it holds: a/b, a/** or **", "default": "**"},
+				"namespace": map[string]any{"type": "string", "pattern": namespaceForm().String(), "description": "where it holds: a/b, a/** or **", "default": "**"},
 				"shadow":    map[string]any{"type": "boolean", "description": "only log what it would decide", "default": false},
-				"mask":      map[string]any{"type": "array", "maxItems": MaxList, "items": map[string]any{"type": "string", "pattern": maskForm.String()}, "description": "inputs that decision logs leave out"},
+				"mask":      map[string]any{"type": "array", "maxItems": MaxList, "items": map[string]any{"type": "string", "pattern": maskForm().String()}, "description": "inputs that decision logs leave out"},
 				"imports": map[string]any{"type": "array", "maxItems": MaxList, "items": object([]string{"name"}, map[string]any{
-					"name": map[string]any{"type": "string", "pattern": importForm.String()},
+					"name": map[string]any{"type": "string", "pattern": importForm().String()},
 				})},
 				"rule": map[string]any{"$ref": "#/definitions/rule"},
 			}),
 			"rule": object([]string{"match"}, map[string]any{
-				"id": map[string]any{"type": "string", "pattern": ruleID.String()}, "description": text,
+				"id": map[string]any{"type": "string", "pattern": ruleID().String()}, "description": text,
 				"variables": map[string]any{"type": "array", "maxItems": MaxNested, "items": object([]string{"name", "expression"}, map[string]any{
-					"name": map[string]any{"type": "string", "pattern": variableName.String()}, "expression": expression,
+					"name": map[string]any{"type": "string", "pattern": variableName().String()}, "expression": expression,
 				})},
 				"match": map[string]any{"type": "array", "minItems": 1, "maxItems": MaxMatches, "items": map[string]any{"$ref": "#/definitions/match"}},
 			}),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -17,7 +18,7 @@ const MaxDetails = 64 << 10
 
 // reasonForm is the form of a reason. Programs compare reasons and people see them, so
 // no other form is accepted.
-var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var reasonForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`) })
 
 // Error brings a plugin's error into the contract's form, whatever was sent. An unknown
 // code counts as a defect of the other side, a bad reason or usage is dropped, and each
@@ -26,7 +27,7 @@ func Error(e *sdk.Error) *sdk.Error {
 	if !slices.Contains(sdk.Codes(), e.Code) {
 		e.Code = sdk.Internal
 	}
-	if !reasonForm.MatchString(e.Reason) {
+	if !reasonForm().MatchString(e.Reason) {
 		e.Reason = ""
 	}
 	if extras(sdk.UsageOf(e), nil) != nil {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -118,7 +119,7 @@ func (s *suite) checkRefusals(ctx context.Context) error {
 	return nil
 }
 
-var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var reasonForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`) })
 
 // checkRefusal checks a refusal against the contract: its class, a stable reason and a
 // message.
@@ -127,7 +128,7 @@ func checkRefusal(err error) error {
 	switch {
 	case e.Code != sdk.Invalid:
 		return fmt.Errorf("refused as %q instead of invalid: %w", e.Code, err)
-	case !reasonForm.MatchString(e.Reason):
+	case !reasonForm().MatchString(e.Reason):
 		return fmt.Errorf("its reason %q is not a snake_case name of at most 64 bytes: %w", e.Reason, err)
 	case e.Message == "":
 		return errors.New("refused without a message")

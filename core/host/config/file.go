@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,12 +32,14 @@ func findFile(folder string) (path string, data []byte, err error) {
 	}
 	for {
 		path = filepath.Join(dir, FileName)
-		data, err := core.ReadFile(path, int64(limits().Bytes))
-		if err == nil {
-			return path, data, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", nil, err
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // else an error would look for similar names
+			data, err := core.ReadFile(path, int64(limits().Bytes))
+			if err == nil {
+				return path, data, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return "", nil, err
+			}
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

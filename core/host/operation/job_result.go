@@ -48,6 +48,8 @@ type JobResult struct {
 	// Reason says how it ended, and Message why it failed.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Failure is the whole error of one that failed by its work.
+	Failure *job.Failure `json:"failure,omitempty"`
 	// Result is the operation's, once the job has completed.
 	Result json.RawMessage `json:"result,omitempty"`
 }
@@ -61,7 +63,7 @@ func jobResult(ctx context.Context, c *Call, in *JobResultGet) (*JobResult, erro
 	_ = json.Unmarshal(j.Payload, &asked) // what it was asked for may be purged
 	r := &JobResult{
 		Status: j.Status, JobID: j.ID, Operation: asked.Operation, RunID: asked.RunID, QueuedAt: j.QueuedAt, StartedAt: j.StartedAt,
-		Progress: j.Progress, CompletedAt: j.CompletedAt, Message: j.Message, Result: j.Result,
+		Progress: j.Progress, CompletedAt: j.CompletedAt, Message: j.Message, Failure: j.Failure, Result: j.Result,
 	}
 	if j.Status.Terminal() {
 		r.Reason = cmp.Or(j.Reason, string(j.Status))

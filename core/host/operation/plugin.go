@@ -27,7 +27,7 @@ func plugins() []Operation {
 		}, onHost[PluginGet], pluginGet),
 		define(Operation{
 			Name: "plugin_logs", Method: "GET", Path: "/v1/plugins/{name}/logs", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
-			Doc: "Show the newest lines that a plugin has logged, in runs of every namespace.",
+			Doc: "Show the newest lines that a plugin has logged, in runs of every namespace, or those after a place.",
 		}, inAll[PluginLogs], pluginLogs),
 		define(Operation{
 			Name: "plugin_push", Method: "PUT", Path: "/v1/plugins", Scope: core.ScopePlugin, Idempotent: true,
@@ -108,12 +108,17 @@ type PluginLogs struct {
 	// Lines is how many lines at most, from 1 to [logfile.MaxLines]; 0 means
 	// [DefaultLogLines].
 	Lines int `json:"lines,omitempty"`
+	// After is the Next of an earlier answer: the lines are then the first ones that came
+	// after it, from the oldest that is kept where the log has moved on. So a log is followed.
+	After string `json:"after,omitempty"`
 }
 
-// PluginLog is the end of a plugin's log, the newest line last.
+// PluginLog is the end of a plugin's log, or what follows a place in it, the newest line last.
 type PluginLog struct {
 	Plugin string           `json:"plugin"`
 	Lines  []plugin.LogLine `json:"lines"`
+	// Next is the place behind the lines.
+	Next string `json:"next"`
 }
 
 func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) {
@@ -124,7 +129,19 @@ func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) 
 	if lines < 1 || lines > logfile.MaxLines {
 		return nil, sdk.Errorf(sdk.Invalid, "lines_invalid", "lines is %d, not from 1 to %d", in.Lines, logfile.MaxLines).WithDetail("field", "lines")
 	}
-	tail, err := logfile.Tail(host.PluginLogDir(c.Host.Settings()), in.Name, lines)
+	dir := host.PluginLogDir(c.Host.Settings())
+	if in.After != "" {
+		from, err := logfile.ParsePlace(in.After)
+		if err != nil {
+			return nil, err
+		}
+		list, next, err := logfile.After(dir, in.Name, from, lines)
+		if err != nil {
+			return nil, err
+		}
+		return &PluginLog{in.Name, orEmpty(list), next.String()}, nil
+	}
+	tail, next, err := logfile.Tail(dir, in.Name, lines)
 	if sdk.ReasonOf(err) == "log_not_found" {
 		// If the set can't be opened, nothing is known about the name.
 		missing := c.withSet(func(set *install.Set) error {
@@ -140,5 +157,5 @@ func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &PluginLog{in.Name, orEmpty(tail)}, nil
+	return &PluginLog{in.Name, orEmpty(tail), next.String()}, nil
 }

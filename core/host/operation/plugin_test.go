@@ -92,6 +92,17 @@ func TestPluginLogs_AreOfEveryNamespace(t *testing.T) {
 			t.Errorf("asked for %d: %d lines", lines, len(log.Lines))
 		}
 	}
+	end := called[operation.PluginLog](t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a"}).Next
+	files = logfile.New(logfile.Options{Dir: host.PluginLogDir(c.Host.Settings())})
+	defer files.Close()
+	if err := files.Write(plugin.LogLine{Plugin: "acme/a", Level: "info", Message: "later"}); err != nil {
+		t.Fatal(err)
+	}
+	more := called[operation.PluginLog](t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a", After: end})
+	if len(more.Lines) != 1 || more.Lines[0].Message != "later" || more.Next == end {
+		t.Errorf("%+v", more)
+	}
+	refused(t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a", After: "nowhere"}, "after_invalid")
 	for _, lines := range []int{-1, logfile.MaxLines + 1} {
 		refused(t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a", Lines: lines}, "lines_invalid")
 	}

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +22,8 @@ const maxCapabilities = 64
 const FSSystem = "system"
 
 var (
-	hostForm = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
-	envForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	hostForm = core.Pattern(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+	envForm  = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 func services() []string {
@@ -109,7 +108,7 @@ func CheckEndpoint(text string) error {
 	if err == nil && address.Zone() == "" && address.String() == host {
 		return nil
 	}
-	if err == nil || len(host) > 253 || !hostForm.MatchString(host) {
+	if err == nil || len(host) > 253 || !hostForm().MatchString(host) {
 		return refused("wildcards aren't supported; "+hint, "%q names no host in lower case", core.Cut(text))
 	}
 	return nil
@@ -130,7 +129,7 @@ func checkPath(text string) error {
 }
 
 func checkVariable(text string) error {
-	if !envForm.MatchString(text) {
+	if !envForm().MatchString(text) {
 		return refused("write the variable's name, not its value", "%q is no name of an environment variable", core.Cut(text))
 	}
 	return nil

@@ -42,7 +42,7 @@ func (r *reader) entries(n *document.Node, runtime plugin.Runtime) map[string]En
 	}
 	entries := map[string]Entry{}
 	for _, e := range n.Entries {
-		if !platformForm.MatchString(e.Key) {
+		if !platformForm().MatchString(e.Key) {
 			r.Add(e.At, "write OS/arch as Go does, such as linux/amd64", "%q is no platform", core.Cut(e.Key))
 		}
 		entries[e.Key] = r.entry(e.Value, runtime)

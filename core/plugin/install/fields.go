@@ -85,9 +85,9 @@ func (r *reader) text(n *document.Node, what string) string {
 }
 
 // form is text that must have a form.
-func (r *reader) form(n *document.Node, what string, form *regexp.Regexp, hint string) string {
+func (r *reader) form(n *document.Node, what string, form func() *regexp.Regexp, hint string) string {
 	text := r.text(n, what)
-	if text != "" && !form.MatchString(text) {
+	if text != "" && !form().MatchString(text) {
 		r.Add(n.At, hint, "%q can't be the %s", core.Cut(text), what)
 	}
 	return text
@@ -180,7 +180,7 @@ func (r *reader) duration(n *document.Node, what string) time.Duration {
 	return v
 }
 
-var sizeForm = regexp.MustCompile(`^(\d{1,15})(|KiB|MiB|GiB)$`)
+var sizeForm = core.Pattern(`^(\d{1,15})(|KiB|MiB|GiB)$`)
 
 // size is a number of bytes. 0 means that it is absent.
 func (r *reader) size(n *document.Node, what string, least, most int64) int64 {
@@ -188,7 +188,7 @@ func (r *reader) size(n *document.Node, what string, least, most int64) int64 {
 	if text == "" {
 		return 0
 	}
-	m := sizeForm.FindStringSubmatch(text)
+	m := sizeForm().FindStringSubmatch(text)
 	if m == nil {
 		r.Add(n.At, "write a number and a unit, such as 512KiB, 64MiB or 1GiB", "%q is no size for %s", core.Cut(text), what)
 		return 0

@@ -46,8 +46,8 @@ func PackageKeys() []Key {
 	flag := schema{"enum": []any{true, false, "true", "false"}}
 	entry := schema{"anyOf": []any{schema{"type": "string"}, schema{"type": "array", "minItems": 1}}}
 	return []Key{
-		{Name: "name", Required: true, Doc: "publisher/name, each of a-z, 0-9 and -", schema: scalar(schema{"pattern": nameForm.String()})},
-		{Name: "version", Required: true, Doc: "a semantic version, as in the plugin's manifest", schema: scalar(schema{"pattern": versionForm.String(), "maxLength": maxVersion})},
+		{Name: "name", Required: true, Doc: "publisher/name, each of a-z, 0-9 and -", schema: scalar(schema{"pattern": nameForm().String()})},
+		{Name: "version", Required: true, Doc: "a semantic version, as in the plugin's manifest", schema: scalar(schema{"pattern": versionForm().String(), "maxLength": maxVersion})},
 		{
 			Name: "kinds", Required: true, Doc: "what it does, as in the plugin's manifest",
 			schema: schema{"type": "array", "minItems": 1, "maxItems": 3, "uniqueItems": true, "items": words(sdk.KindEvaluator, sdk.KindGenerator, sdk.KindCorrector)},
@@ -58,7 +58,7 @@ func PackageKeys() []Key {
 		{
 			Name: "entry", Required: true, Doc: "the program, a file of the folder; a list of it and its arguments; or a mapping of OS/arch to either",
 			schema: schema{"anyOf": append(entry["anyOf"].([]any), schema{
-				"type": "object", "minProperties": 1, "propertyNames": schema{"pattern": platformForm.String()}, "additionalProperties": entry,
+				"type": "object", "minProperties": 1, "propertyNames": schema{"pattern": platformForm().String()}, "additionalProperties": entry,
 			})},
 		},
 		{Name: "capabilities", Doc: "what it needs beyond computing", schema: objectOf(CapabilityKeys())},
@@ -75,7 +75,7 @@ func CapabilityKeys() []Key {
 	return []Key{
 		{Name: "network", Doc: "endpoints that it may reach through the host, as host:port", schema: list(scalar(schema{}), maxCapabilities)},
 		{Name: "fs", Doc: "absolute paths that it may read, or system for the system's own folders", schema: list(scalar(schema{}), maxCapabilities)},
-		{Name: "env", Doc: "variables of the host's environment that it may see", schema: list(scalar(schema{"pattern": envForm.String()}), maxCapabilities)},
+		{Name: "env", Doc: "variables of the host's environment that it may see", schema: list(scalar(schema{"pattern": envForm().String()}), maxCapabilities)},
 		{Name: "host", Doc: "services of the host that it may call", schema: list(words(services()...), maxCapabilities)},
 	}
 }
@@ -83,7 +83,7 @@ func CapabilityKeys() []Key {
 // LimitKeys lists the keys below limits.
 func LimitKeys() []Key {
 	count := func(most int64) schema { return scalar(schema{"minimum": 1, "maximum": most}) }
-	size := func() schema { return scalar(schema{"pattern": sizeForm.String()}) }
+	size := func() schema { return scalar(schema{"pattern": sizeForm().String()}) }
 	return []Key{
 		{Name: "memory", Default: "256MiB, of a module 64MiB", Doc: "how much memory an instance may take", schema: size()},
 		{Name: "fuel", Default: "1e9", Runtime: plugin.RuntimeWASM, Doc: "how much a call may compute", schema: count(maxFuel)},

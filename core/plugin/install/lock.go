@@ -107,9 +107,9 @@ func lockInvalid(file, format string, args ...any) error {
 // check reports what no lock that was written by this package would hold.
 func (p *Locked) check() error {
 	switch {
-	case !nameForm.MatchString(p.Name):
+	case !nameForm().MatchString(p.Name):
 		return fmt.Errorf("%q is no plugin's name", core.Cut(p.Name))
-	case !versionForm.MatchString(p.Version) || len(p.Version) > 64:
+	case !versionForm().MatchString(p.Version) || len(p.Version) > 64:
 		return fmt.Errorf("%s: %q is no version", p.Name, core.Cut(p.Version))
 	case p.Path != "" && !isFileName(p.Path):
 		return fmt.Errorf("%s: its path %q doesn't stay below the lock's folder", p.Name, core.Cut(p.Path))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,10 +28,10 @@ const (
 const maxExamples = 20
 
 var (
-	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
+	nameForm = core.Pattern(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
 	// versionForm is a semantic version, which is also a safe name of a folder.
-	versionForm  = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
-	platformForm = regexp.MustCompile(`^[a-z0-9]{1,32}/[a-z0-9]{1,32}$`)
+	versionForm  = core.Pattern(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+	platformForm = core.Pattern(`^[a-z0-9]{1,32}/[a-z0-9]{1,32}$`)
 )
 
 // Package is what a plugin.yaml says.

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -34,7 +33,7 @@ const (
 	maxKeys           = 16
 )
 
-var publisherForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+var publisherForm = core.Pattern(`^[a-z][a-z0-9-]{0,63}$`)
 
 // Trust says which keys publishers sign with. The packages of a publisher that it names
 // must be signed with one of that publisher's keys; others needn't be signed.
@@ -77,7 +76,7 @@ func (r *reader) readTrust(n *document.Node, t *Trust) {
 		return
 	}
 	for _, publisher := range publishers.Entries {
-		if !publisherForm.MatchString(publisher.Key) {
+		if !publisherForm().MatchString(publisher.Key) {
 			r.Add(publisher.At, "", "%q is no publisher", core.Cut(publisher.Key))
 		}
 		t.keys[publisher.Key] = []ed25519.PublicKey{} // named, even if no key can be read

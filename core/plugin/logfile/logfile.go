@@ -12,7 +12,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -138,12 +137,12 @@ func (f *Files) Close() error {
 }
 
 // pluginName is a plugin's name, with or without its publisher.
-var pluginName = regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`)
+var pluginName = core.Pattern(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`)
 
 // pathOf returns the path of a plugin's log. Two names that differ only in the position
 // of the "/" share a file; each line has its plugin's name.
 func pathOf(dir, name string) (string, error) {
-	if !pluginName.MatchString(name) {
+	if !pluginName().MatchString(name) {
 		return "", sdk.Errorf(sdk.Invalid, "plugin_name_invalid", "%.80q is not a plugin's name", name).
 			WithHint("a name is [a-z][a-z0-9-]*, at most 64 bytes, perhaps after a publisher's and a slash")
 	}

@@ -1,15 +1,14 @@
 package logfile_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +37,7 @@ func write(t *testing.T, f *logfile.Files, lines ...plugin.LogLine) {
 // messages are the messages of the last n lines, one after the other.
 func messages(t *testing.T, dir, name string, n int) string {
 	t.Helper()
-	lines, err := logfile.Tail(dir, name, n)
+	lines, _, err := logfile.Tail(dir, name, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestLinesAreKeptAsTheyAre(t *testing.T) {
 	want := line("acme/judge", "<b> & \x1b[2J\n")
 	want.Fields, want.Dropped = map[string]any{"left": 3.0}, 7
 	write(t, f, want)
-	got, err := logfile.Tail(dir, "acme/judge", 10)
+	got, _, err := logfile.Tail(dir, "acme/judge", 10)
 	if err != nil || len(got) != 1 {
 		t.Fatal(err, got)
 	}
@@ -94,10 +93,10 @@ func TestTailIsOfOnePlugin(t *testing.T) {
 			t.Errorf("the last %d are %q, want %q", n, got, want)
 		}
 	}
-	_, err := logfile.Tail(dir, "nobody", 1)
+	_, _, err := logfile.Tail(dir, "nobody", 1)
 	wantReason(t, err, sdk.NotFound, "log_not_found")
 	for _, name := range []string{"../etc", "a/b/c", "", "A", "a/../b"} {
-		_, err := logfile.Tail(dir, name, 1)
+		_, _, err := logfile.Tail(dir, name, 1)
 		wantReason(t, err, sdk.Invalid, "plugin_name_invalid")
 		wantReason(t, f.Write(line(name, "m")), sdk.Invalid, "plugin_name_invalid")
 	}
@@ -148,7 +147,7 @@ func TestWritersShareAFile(t *testing.T) {
 		})
 	}
 	all.Wait()
-	lines, err := logfile.Tail(dir, "p", 10*each)
+	lines, _, err := logfile.Tail(dir, "p", 10*each)
 	if err != nil || len(lines) != 2*each {
 		t.Errorf("%v, %d of %d lines are there", err, len(lines), 2*each)
 	}
@@ -181,60 +180,89 @@ func TestALockOfADeadHostIsTakenAway(t *testing.T) {
 	}
 }
 
-func TestFollowShowsWhatIsAdded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		f := logfile.New(logfile.Options{Dir: dir, MaxBytes: 300})
-		defer f.Close()
-		write(t, f, line("p", "before"))
-		ctx, cancel := context.WithCancel(t.Context())
-		var got []string
-		ended := make(chan error, 1)
-		go func() {
-			ended <- logfile.Follow(ctx, dir, "p", func(l plugin.LogLine) error { got = append(got, l.Message); return nil })
-		}()
-		synctest.Wait()
-		want := []string{}
-		for i := range 10 {
-			message := fmt.Sprintf("%02d", i)
-			want = append(want, message)
-			write(t, f, line("p", message), line("q", "another's"))
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
-		cancel()
-		if err := <-ended; err != nil || !cmp.Equal(want, got) {
-			t.Errorf("%v, %s", err, cmp.Diff(want, got))
-		}
-	})
+// after are the messages after a place, and the place behind them.
+func after(t *testing.T, dir, name string, from logfile.Place, n int) (string, logfile.Place) {
+	t.Helper()
+	same, err := logfile.ParsePlace(from.String())
+	if err != nil || same != from {
+		t.Fatalf("%v is %v as a text: %v", from, same, err)
+	}
+	lines, end, err := logfile.After(dir, name, from, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, l := range lines {
+		all = append(all, l.Message)
+	}
+	return strings.Join(all, " "), end
 }
 
-func TestFollowWaitsForALogAndForWholeLines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "p.log")
-		full := errors.New("full")
-		var got []string
-		ended := make(chan error, 1)
-		go func() {
-			ended <- logfile.Follow(t.Context(), dir, "p", func(l plugin.LogLine) error {
-				if got = append(got, l.Message); len(got) == 2 {
-					return full
+// TestAfter_MissesNoLine over files that are moved away, however few lines are asked for at a
+// time; a place whose file is gone is before the oldest line.
+func TestAfter_MissesNoLine(t *testing.T) {
+	dir := t.TempDir()
+	f := logfile.New(logfile.Options{Dir: dir, MaxBytes: 300}) // three lines each
+	defer f.Close()
+	got, begin := after(t, dir, "p", logfile.Place{}, 9)
+	if got != "" || begin != (logfile.Place{}) {
+		t.Fatalf("a log that isn't there has %q", got)
+	}
+	write(t, f, line("p", "before"))
+	_, place, err := logfile.Tail(dir, "p", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, few, slow := []string{}, place, place
+	for i := range 20 {
+		write(t, f, line("p", fmt.Sprintf("%02d", i)), line("q", "another's"))
+		got, place = after(t, dir, "p", place, 9)
+		all = append(all, got)
+		if i%3 == 2 { // what came since is asked for by one line
+			for range 3 {
+				got, few = after(t, dir, "p", few, 1)
+				if want := all[len(all)-3:]; !slices.Contains(want, got) {
+					t.Errorf("%q is none of %v", got, want)
 				}
-				return nil
-			})
-		}()
-		synctest.Wait()
-		if err := os.WriteFile(path, []byte(strings.Repeat("x", 1<<20)+"\n{\"plugin\":\"p\",\"mess"), 0o600); err != nil {
+			}
+		}
+	}
+	if got, want := strings.Join(all, " "), "00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19"; got != want {
+		t.Errorf("followed are %q", got)
+	}
+	for _, from := range []logfile.Place{begin, slow} {
+		if got, end := after(t, dir, "p", from, 99); got != messages(t, dir, "p", 99) || end != place {
+			t.Errorf("after %v there are %q", from, got)
+		}
+	}
+	for _, text := range []string{"", "0", "x-1", place.String() + "0000000000000000000", "-1", strings.ToUpper(place.String()) + "G"} {
+		_, err := logfile.ParsePlace(text)
+		wantReason(t, err, sdk.Invalid, "after_invalid")
+	}
+}
+
+// TestAfter_WaitsForWholeLines: a line counts once its end is written.
+func TestAfter_WaitsForWholeLines(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "p.log")
+	var place logfile.Place
+	for _, step := range []struct{ add, want string }{
+		{strings.Repeat("x", 1<<20), ""},
+		{"\n{\"plugin\":\"p\",\"mess", ""},
+		{"age\":\"1\"}\n{\"plugin\":\"p\",\"message\":\"2\"}\n", "1 2"},
+		{"", ""},
+	} {
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = file.WriteString(step.add)
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if err := appendTo(path, "age\":\"1\"}\n{\"plugin\":\"p\",\"message\":\"2\"}\n"); err != nil {
-			t.Fatal(err)
+		got := ""
+		if got, place = after(t, dir, "p", place, 9); got != step.want {
+			t.Errorf("after %.20q there are %q, want %q", step.add, got, step.want)
 		}
-		if err := <-ended; !errors.Is(err, full) || !cmp.Equal(got, []string{"1", "2"}) {
-			t.Errorf("%v, %v", err, got)
-		}
-	})
+	}
 }

@@ -1,16 +1,9 @@
 package logfile
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
-	"time"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -22,61 +15,72 @@ const (
 	MaxLines = 100_000
 	// maxRead bounds what is read of one file. No file grows larger.
 	maxRead = 16 << 20
-	// maxLine bounds a line: a message and its fields, each escaped.
-	maxLine = 8 * plugin.MaxLogLine
-	// followEvery is how often a file is checked for new lines.
-	followEvery = 200 * time.Millisecond
 )
 
-// Tail returns the last n lines of a plugin's log, the newest last. Lines that
-// can't be read are left out. A plugin without a log is sdk.NotFound, reason
-// "log_not_found".
-func Tail(dir, name string, n int) ([]plugin.LogLine, error) {
-	path, err := pathOf(dir, name)
+// Tail returns the last n lines of a plugin's log, the newest last, and the place behind
+// them, for [After]. Lines that can't be read are left out. A plugin without a log is
+// sdk.NotFound, reason "log_not_found".
+func Tail(dir, name string, n int) (lines []plugin.LogLine, end Place, err error) {
+	files, err := openAll(dir, name)
 	if err != nil {
-		return nil, err
+		return nil, end, err
 	}
+	defer files.close()
 	n = min(n, MaxLines)
-	var lines []plugin.LogLine
-	found := false
-	for i := 0; i <= keptFiles && len(lines) < n; i++ {
-		text, err := readEnd(older(path, i))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for i, file := range slices.Backward(files) {
+		text, from, err := file.readEnd()
 		if err != nil {
-			return nil, unreadable(name, err)
+			return nil, end, unreadable(name, err)
 		}
-		found = true
-		lines = append(decodeAll(name, text), lines...)
+		if i == len(files)-1 {
+			end = Place{file.id, from + int64(len(text))}
+		}
+		if lines = append(decodeAll(name, text), lines...); len(lines) >= n {
+			break
+		}
 	}
-	if !found {
-		return nil, sdk.Errorf(sdk.NotFound, "log_not_found", "plugin %s has logged nothing: there is no %s", name, path).
+	if len(files) == 0 {
+		return nil, end, sdk.Errorf(sdk.NotFound, "log_not_found", "plugin %s has logged nothing: there is no log of it in %s", name, dir).
 			WithHint("a log begins with the first line that the plugin writes in a run")
 	}
-	return slices.Clone(lines[max(0, len(lines)-n):]), nil
+	return slices.Clone(lines[max(0, len(lines)-n):]), end, nil
+}
+
+// After returns up to n lines that a plugin logged after a place, the oldest first, and the
+// place behind them. Where the place's file is gone, they begin with the oldest that is kept;
+// so they do at the zero Place. A log that isn't there yet has none.
+func After(dir, name string, from Place, n int) (lines []plugin.LogLine, end Place, err error) {
+	files, err := openAll(dir, name)
+	if err != nil {
+		return nil, from, err
+	}
+	defer files.close()
+	at := max(slices.IndexFunc(files, func(f *logFile) bool { return f.id == from.File }), 0)
+	end = from
+	for _, file := range files[at:] {
+		if file.id != end.File {
+			end = Place{File: file.id}
+		}
+		text, err := file.read(end.Offset)
+		if err != nil {
+			return nil, from, unreadable(name, err)
+		}
+		for part := range bytes.Lines(text) {
+			if len(lines) == n {
+				return lines, end, nil
+			}
+			end.Offset += int64(len(part))
+			if line, ok := decode(name, part); ok {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines, end, nil
 }
 
 func unreadable(name string, err error) error {
 	return sdk.Errorf(sdk.Unavailable, "log_io", "the log of plugin %s: %w", name, err).
 		WithHint("check that it can be read")
-}
-
-// readEnd reads a file, or its last maxRead bytes.
-func readEnd(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(max(0, info.Size()-maxRead), io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(file, maxRead))
 }
 
 func decodeAll(name string, text []byte) []plugin.LogLine {
@@ -93,117 +97,4 @@ func decodeAll(name string, text []byte) []plugin.LogLine {
 func decode(name string, text []byte) (line plugin.LogLine, ok bool) {
 	err := json.Unmarshal(text, &line)
 	return line, err == nil && line.Plugin == name
-}
-
-// Follow passes on each line that is added to a plugin's log from now on, until ctx ends,
-// which isn't an error. The log needn't exist yet.
-func Follow(ctx context.Context, dir, name string, emit func(plugin.LogLine) error) error {
-	path, err := pathOf(dir, name)
-	if err != nil {
-		return err
-	}
-	f := &follower{path: path, name: name, emit: emit}
-	defer f.close()
-	if err := f.reopen(io.SeekEnd); err != nil {
-		return unreadable(name, err)
-	}
-	ticker := time.NewTicker(followEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if err := f.poll(); err != nil {
-			return err
-		}
-	}
-}
-
-// follower reads a file as it grows, and the next one when this one is moved away.
-type follower struct {
-	path, name string
-	emit       func(plugin.LogLine) error
-	file       *os.File
-	in         *bufio.Reader
-	part       []byte // of a line whose end hasn't been written yet
-}
-
-func (f *follower) close() {
-	if f.file != nil {
-		_ = f.file.Close() // it was only read
-	}
-	f.file, f.part = nil, nil
-}
-
-// reopen opens the file at the path, if there is one, at its start or its end.
-func (f *follower) reopen(whence int) error {
-	f.close()
-	file, err := os.Open(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f.file, f.in = file, bufio.NewReader(file)
-	_, err = file.Seek(0, whence)
-	return err
-}
-
-func (f *follower) poll() error {
-	moved, err := f.moved()
-	if err != nil {
-		return unreadable(f.name, err)
-	}
-	if err := f.drain(); err != nil || !moved {
-		return err
-	}
-	if err := f.reopen(io.SeekStart); err != nil {
-		return unreadable(f.name, err)
-	}
-	return f.drain()
-}
-
-// moved reports whether another file is at the path.
-func (f *follower) moved() (bool, error) {
-	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil // the next one is about to come
-	}
-	if f.file == nil {
-		return true, nil
-	}
-	mine, err := f.file.Stat()
-	if err != nil {
-		return false, err
-	}
-	return isMoved(f.path, mine)
-}
-
-// drain passes on what the file has.
-func (f *follower) drain() error {
-	for f.file != nil {
-		text, err := f.in.ReadSlice('\n')
-		if len(f.part)+len(text) <= maxLine { // else it can't be one of ours
-			f.part = append(f.part, text...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return unreadable(f.name, err)
-		}
-		line, ok := decode(f.name, f.part)
-		f.part = f.part[:0]
-		if !ok {
-			continue
-		}
-		if err := f.emit(line); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
@@ -74,6 +77,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	a.input = inputs{ctx, a.Stdin}
 	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // no other command asks what is offered
+		a.completes(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)

@@ -197,6 +197,7 @@ var flagOffers = map[string]offer{
 	"type":                     freeText,
 	"tag":                      freeText,
 	"title":                    freeText,
+	"plugin logs --after":      freeCursor,
 	"page-token":               freeCursor,
 	"head":                     freeCursor,
 	"occurred-at":              freeTime,

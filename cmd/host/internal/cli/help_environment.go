@@ -23,7 +23,12 @@ func surroundings() [][2]string {
 
 // environmentTopic is the help on environment variables: no command, but a page.
 func environmentTopic() *cobra.Command {
-	return &cobra.Command{Use: "environment", Short: "The environment variables, all of them", Long: environmentHelp()}
+	c := &cobra.Command{Use: "environment", Short: "The environment variables, all of them"}
+	c.SetHelpFunc(func(c *cobra.Command, args []string) { // no other command makes the page
+		c.Long = environmentHelp()
+		help(c, args)
+	})
+	return c
 }
 
 // environmentHelp lists every variable, from the table of settings.

@@ -124,7 +124,12 @@ func printJob(out *output, j *job.Job) error {
 	if j.CompletedAt != nil {
 		rows = append(rows, [2]string{"ended", term.Time(*j.CompletedAt)})
 	}
-	if j.Message != "" {
+	if j.Failure != nil {
+		rows = append(rows, [2]string{"message", j.Failure.Message})
+		if hint := hintLine(out.commands, j.Failure.Hint, j.Failure.Try); hint != "" {
+			rows = append(rows, [2]string{"hint", hint})
+		}
+	} else if j.Message != "" {
 		rows = append(rows, [2]string{"message", j.Message})
 	}
 	for _, row := range rows {

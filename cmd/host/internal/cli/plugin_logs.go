@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/plugin/logfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -40,14 +39,12 @@ variables that the plugin was granted are replaced by ***.`,
 		},
 	}
 	c.Flags().IntVar(&in.Lines, "lines", 0, fmt.Sprintf("how many lines at most (default %d)", operation.DefaultLogLines))
+	c.Flags().StringVar(&in.After, "after", "", "the first lines after a `place`, which is next in an earlier answer with --json")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue with lines as they are written, until interrupted")
 	return c
 }
 
 func pluginLogs(ctx context.Context, a *App, in *operation.PluginLogs, follow bool) error {
-	if follow && a.remote() {
-		return a.localOnly("--follow")
-	}
 	asked := ctx
 	if follow {
 		asked = context.WithoutCancel(ctx) // an interrupt ends only the waiting for new lines
@@ -70,8 +67,42 @@ func pluginLogs(ctx context.Context, a *App, in *operation.PluginLogs, follow bo
 	if !follow {
 		return nil
 	}
-	return logfile.Follow(ctx, host.PluginLogDir(a.config), in.Name, func(l plugin.LogLine) error { return printLogLine(a.out, l) })
+	return a.followLog(ctx, in.Name, tail.Next)
 }
+
+// followPause is how long to wait before a log is looked at again.
+const followPause = 200 * time.Millisecond
+
+// followLog prints the lines that come after a place, until ctx ends.
+func (a *App) followLog(ctx context.Context, name, place string) error {
+	tick := time.NewTicker(followPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		for full := true; full; {
+			more, err := do[operation.PluginLog](ctx, a, "plugin_logs", &operation.PluginLogs{Name: name, After: place, Lines: followLines})
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, l := range more.Lines {
+				if err := printLogLine(a.out, l); err != nil {
+					return err
+				}
+			}
+			place, full = more.Next, len(more.Lines) == followLines
+		}
+	}
+}
+
+// followLines is how many lines are asked for at a time.
+const followLines = 1000
 
 // printLogLine prints a line as "time level run message name=value …".
 func printLogLine(out *output, l plugin.LogLine) error {

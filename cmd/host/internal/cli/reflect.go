@@ -85,9 +85,12 @@ const reflectionPoll = 300 * time.Millisecond
 func (a *App) awaitReflection(ctx context.Context, id string) error {
 	a.out.term.Status("reflecting …")
 	defer a.out.term.Clear()
-	there, err := client.Serves(ctx, a.config.DataDir.Value)
-	if err != nil {
-		return err
+	there := a.remote()
+	if !there {
+		var err error
+		if there, err = client.Serves(ctx, a.config.DataDir.Value); err != nil {
+			return err
+		}
 	}
 	if a.host != nil || !there {
 		h, err := a.openHost(ctx)
@@ -148,11 +151,17 @@ func (a *App) printReflection(ctx context.Context, p *operation.ReflectionProgre
 		return failed
 	}
 	if failed != nil {
-		why := p.Reason
-		if j, err := do[job.Job](ctx, a, "job_get", &operation.JobGet{ID: p.JobID}); err == nil && j.Message != "" {
+		why, hint := p.Reason, ""
+		if j, err := do[job.Job](ctx, a, "job_get", &operation.JobGet{ID: p.JobID}); err == nil && j.Failure != nil {
+			why += ": " + j.Failure.Message
+			hint = hintLine(a.out.commands, j.Failure.Hint, j.Failure.Try)
+		} else if err == nil && j.Message != "" {
 			why += ": " + j.Message
 		}
 		a.out.term.Line("reflection %s %s: %s", p.JobID, p.Status, term.Clean(why))
+		if hint != "" {
+			a.out.term.Line("hint: %s", term.Clean(hint))
+		}
 		return failed
 	}
 	if p.Skipped != "" {

@@ -2,20 +2,32 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // reflectingModel is a world whose insights a scripted model says.
 func reflectingModel(t *testing.T, replies ...llmtest.Reply) (*world, *llmtest.Server) {
 	t.Helper()
+	return reflectingModelAt(t, host.Config{}, replies...)
+}
+
+func reflectingModelAt(t *testing.T, base host.Config, replies ...llmtest.Reply) (*world, *llmtest.Server) {
+	t.Helper()
 	server := llmtest.New(t, replies...)
 	w := newWorld(t)
+	w.base = base
 	w.allow(server)
 	w.env["REFLECTORY_LLM_MODEL"], w.env["REFLECTORY_LLM_URL"] = "small", server.URL+"/v1"
 	w.anna()
@@ -98,5 +110,82 @@ func TestReflect_ModelsThatMisbehave(t *testing.T) {
 				t.Errorf("%+v\nbefore %+v", after, before)
 			}
 		})
+	}
+}
+
+// onward is a reflection of a world whose clock a test moves: it is queued, and worked on when
+// it is due.
+type onward struct {
+	*world
+	server *llmtest.Server
+	clock  *coretest.Clock
+	id     string
+}
+
+func reflectOnward(t *testing.T, limit time.Duration, replies ...llmtest.Reply) *onward {
+	t.Helper()
+	clock := &coretest.Clock{}
+	w, server := reflectingModelAt(t, host.Config{Clock: clock, ReflectionTime: limit}, replies...)
+	queued := decoded[operation.ReflectionEnqueued](w, 0, "reflect", "--user", "anna", "--force")
+	return &onward{w, server, clock, queued.JobID}
+}
+
+// after moves the clock, works, and wants the job in a state.
+func (o *onward) after(d time.Duration, want string) *job.Job {
+	o.t.Helper()
+	o.clock.Advance(d)
+	o.ok("jobs", "work", "--until-idle")
+	j := decoded[job.Job](o.world, 0, "jobs", "show", o.id)
+	if got := fmt.Sprintf("%s (%s): %d attempts, %d snoozes", j.Status, j.Reason, j.Attempts, j.Snoozes); got != want {
+		o.t.Fatalf("after %s it is %s; want %s", d, got, want)
+	}
+	return &j
+}
+
+// TestReflect_AModelThatIsSlow is given up at its deadline, and asked again later, three times in
+// all: then the reflection has failed with what went wrong, and what was counted stays.
+func TestReflect_AModelThatIsSlow(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	o := reflectOnward(t, 500*time.Millisecond, llmtest.Text("too late").After(never).Always())
+	defer close(never)
+	o.after(0, "queued (plugin_timeout): 1 attempts, 0 snoozes")
+	o.after(3*time.Second, "queued (plugin_timeout): 1 attempts, 0 snoozes") // 5 s ± 20 %
+	o.after(3*time.Second, "queued (plugin_timeout): 2 attempts, 0 snoozes")
+	j := o.after(24*time.Second, "failed (plugin_timeout): 3 attempts, 0 snoozes")
+	if f := j.Failure; f == nil || f.Class != sdk.Timeout || f.Code != "plugin_timeout" || f.Hint == "" {
+		t.Errorf("%+v", f)
+	}
+	if counted := decoded[operation.Stats](o.world, 0, "stats", "--namespace", "users/anna").Reflection.Triggers; counted.Observations != 3 {
+		t.Errorf("%+v", counted)
+	}
+	notes := decoded[operation.Page[core.Memory]](o.world, 0, "memory", "list", "--namespace", "users/anna", "--kind", "notification")
+	if len(notes.Items) != 1 || notes.Items[0].Title != "reflection failed: plugin_timeout" {
+		t.Errorf("%+v", notes.Items)
+	}
+}
+
+// TestReflect_AModelThatAsksToWait: the job is put off for as long as the model says, which is
+// no attempt, and then goes on with what it has: the question that was answered isn't asked
+// again.
+func TestReflect_AModelThatAsksToWait(t *testing.T) {
+	t.Parallel()
+	o := reflectOnward(t, time.Minute,
+		llmtest.Text(`{"questions": ["What breaks builds?"]}`),
+		llmtest.Status(429).RetryAfter("600"), llmtest.Status(429).RetryAfter("1200"),
+		llmtest.Text(`{"insights": [{"content": "Stale caches break builds.", "importance": 9, "sources": ["m2", "m3"]}]}`))
+	j := o.after(0, "queued (llm_unavailable): 0 attempts, 1 snoozes")
+	if wait := j.NotBefore.Sub(o.clock.Now()); wait != 10*time.Minute {
+		t.Errorf("it waits for %s", wait)
+	}
+	o.after(599*time.Second, "queued (llm_unavailable): 0 attempts, 1 snoozes")
+	o.after(time.Second, "queued (llm_unavailable): 0 attempts, 2 snoozes")
+	o.after(20*time.Minute, "completed (done): 1 attempts, 2 snoozes")
+	if asked := len(o.server.Requests()); asked != 4 {
+		t.Errorf("asked %d times", asked)
+	}
+	made := decoded[operation.Page[core.Memory]](o.world, 0, "memory", "list", "--namespace", "users/anna", "--kind", "semantic")
+	if len(made.Items) != 1 || made.Items[0].Content != "Stale caches break builds." {
+		t.Errorf("%+v", made.Items)
 	}
 }

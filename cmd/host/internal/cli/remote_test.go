@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
 // TestServer_IsAsked by a client elsewhere, over TLS with a token: it prints what a command on
@@ -111,4 +113,39 @@ func TestServer_RefusalsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %s %s: %s%s", name, code, message, out, errs)
 		}
 	}
+}
+
+// TestServer_AFailedJobIsTheError that the command has without a server: with its code, message,
+// hint and details, here, over the server's socket and from elsewhere, where it was a job.
+func TestServer_AFailedJobIsTheError(t *testing.T) {
+	w := newWorld(t)
+	model := llmtest.New(t, llmtest.Status(401).Always())
+	w.allow(model)
+	line := "evaluate --evaluator " + w.file("judge.yaml", "type: llm\nllm: {provider: openai, base_url: "+model.URL+"/v1, model: small}\n") + " " + w.file("out.json", "{}")
+	refusal := func(w *world) string {
+		t.Helper()
+		_, _, errs := w.run(t.Context(), strings.Fields(line)...)
+		return errs + string(core.MustJSON(w.parsed(exitFailure, line)))
+	}
+	want := refusal(w)
+	wantIn(t, want, "llm_key_rejected", "hint")
+	s := w.serve()
+	operator, err := os.ReadFile(s.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := &world{t: t, dir: w.dir, env: map[string]string{
+		"REFLECTORY_SERVER": s.URL, "REFLECTORY_TOKEN": string(operator), "REFLECTORY_DATA_DIR": filepath.Join(w.dir, "none"),
+	}}
+	for name, from := range map[string]*world{"the socket": w, "elsewhere": there} {
+		if got := refusal(from); got != want {
+			t.Errorf("from %s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	jobs := decoded[operation.JobPage](w, 0, "jobs", "list")
+	if len(jobs.Items) != 2 || jobs.Items[0].Failure != nil {
+		t.Fatalf("%+v", jobs.Items)
+	}
+	shown, _ := w.ok("jobs", "show", jobs.Items[0].ID)
+	wantIn(t, shown, "failed (llm_key_rejected)", "hint ")
 }

@@ -79,7 +79,6 @@ func (a *App) root() *cobra.Command {
 	for _, c := range root.Commands() {
 		a.marksStart(c)
 	}
-	a.completes(root)
 	// Otherwise the library doesn't know them while it looks for the command, and takes
 	// the next word as their value.
 	root.InitDefaultHelpFlag()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -123,7 +122,7 @@ func printRun(out *output, run *operation.RunEnded) error {
 }
 
 // readsInput matches a template or a script that reads what --input gives.
-var readsInput = regexp.MustCompile(`\bstate(\.input\b|\[["']input["']\])`)
+var readsInput = core.Pattern(`\bstate(\.input\b|\[["']input["']\])`)
 
 // inputHint says that a failed run lacks the input that its workflow reads; "" if it
 // doesn't.
@@ -131,7 +130,7 @@ func inputHint(run *core.Run) string {
 	var state struct {
 		Input json.RawMessage `json:"input"`
 	}
-	if run.Error == nil || json.Unmarshal(run.State, &state) != nil || state.Input != nil || !readsInput.MatchString(run.Source.Text) {
+	if run.Error == nil || json.Unmarshal(run.State, &state) != nil || state.Input != nil || !readsInput().MatchString(run.Source.Text) {
 		return ""
 	}
 	return "the workflow reads state.input, but the run was given none: reflectory run " + run.Source.File + " --input FILE"

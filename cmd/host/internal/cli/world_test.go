@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/host"
 )
 
 // world is a folder with a data folder, in which the program runs within the test.
@@ -16,6 +18,8 @@ type world struct {
 	t   *testing.T
 	dir string
 	env map[string]string
+	// base has the settings of the host that a test changes.
+	base host.Config
 }
 
 // newWorld makes a world with plugins. It works in the folder of the tests, with the
@@ -41,7 +45,7 @@ func emptyWorld(t *testing.T) *world {
 }
 
 // in is the world for a test within the test.
-func (w *world) in(t *testing.T) *world { return &world{t: t, dir: w.dir, env: w.env} }
+func (w *world) in(t *testing.T) *world { return &world{t: t, dir: w.dir, env: w.env, base: w.base} }
 
 // unconfined turns the sandbox off, which would deny tally its file.
 func (w *world) unconfined() *world {
@@ -81,7 +85,8 @@ func (w *world) run(ctx context.Context, args ...string) (code int, stdout, stde
 func (w *world) fed(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, errs bytes.Buffer
-	code = runProgram(ctx, args, strings.NewReader(stdin), &out, &errs, func(k string) string { return w.env[k] })
+	app := &App{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return w.env[k] }, Base: w.base}
+	code = app.Run(ctx, args)
 	return code, out.String(), errs.String()
 }
 

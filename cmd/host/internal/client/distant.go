@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -151,7 +150,7 @@ func (d *Distant) refused(o *operation.Operation, answer *http.Response) (any, e
 }
 
 // route is what a problem's hint ends with: how a program does what it says to do.
-var route = regexp.MustCompile(`(: )?(GET|POST|PUT|DELETE) /v1/\S+$`)
+var route = core.Pattern(`(: )?(GET|POST|PUT|DELETE) /v1/\S+$`)
 
 // refusal is the error that the problem of a server elsewhere says.
 func (p *Problem) refusal() error {
@@ -159,7 +158,7 @@ func (p *Problem) refusal() error {
 	for name, value := range p.Details {
 		e = e.WithDetail(name, value)
 	}
-	if hint := route.ReplaceAllString(p.Hint, ""); hint != "" {
+	if hint := route().ReplaceAllString(p.Hint, ""); hint != "" {
 		e = e.WithHint("%s", hint)
 	}
 	e.Try = p.Try

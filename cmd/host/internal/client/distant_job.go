@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/sdk"
@@ -86,11 +88,14 @@ func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job)
 		}
 	}
 	if j.Status != job.StatusCompleted && of.RunID == "" {
+		if j.Status == job.StatusFailed && j.Failure != nil {
+			return d.failed(o, j)
+		}
 		code := sdk.Internal
 		if j.Status == job.StatusCancelled {
 			code = sdk.Cancelled
 		}
-		return nil, sdk.Errorf(code, j.Reason, "job %s: %s", j.ID, j.Message).
+		return nil, sdk.Errorf(code, j.Reason, "job %s: %s", j.ID, cmp.Or(j.Message, j.Reason)).
 			WithHint("look at the job").WithAction("jobs show", "job", j.ID)
 	}
 	if !runs {
@@ -103,4 +108,14 @@ func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job)
 	run := out.(*operation.Run)
 	run.Run.ID = run.RunID
 	return &operation.RunEnded{Run: run.Run}, nil
+}
+
+// failed is the error that a job failed with, and the result that came with it, if any, as
+// the operation gives both.
+func (d *Distant) failed(o *operation.Operation, j *job.Job) (any, error) {
+	if len(j.Result) == 0 {
+		return nil, j.Failure.Err()
+	}
+	out, broken := d.result(o, j.Result)
+	return out, core.JoinErrors(j.Failure.Err(), broken)
 }

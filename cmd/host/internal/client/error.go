@@ -34,7 +34,7 @@ func (p *Problem) Err() error {
 	if p.Error != nil {
 		return p.Error.Err()
 	}
-	return &sdk.Error{Code: classOf(p.Status), Reason: p.Code, Message: p.Detail, Hint: route.ReplaceAllString(p.Hint, ""), Try: p.Try, Details: p.Details}
+	return &sdk.Error{Code: classOf(p.Status), Reason: p.Code, Message: p.Detail, Hint: route().ReplaceAllString(p.Hint, ""), Try: p.Try, Details: p.Details}
 }
 
 // classOf is the class of a refusal by its status.

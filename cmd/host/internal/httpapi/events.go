@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,13 +174,13 @@ func (a *API) mayFollow(r *request, name string, in any) error {
 }
 
 // lastEventID is what a Last-Event-ID looks like: the number of an entry for each stream.
-var lastEventID = regexp.MustCompile(`^[0-9]{1,19}(,[0-9]{1,19})*$`)
+var lastEventID = core.Pattern(`^[0-9]{1,19}(,[0-9]{1,19})*$`)
 
 // parseLastEventID reads the numbers of so many streams' entries; false is for an id that
 // no stream here gave.
 func parseLastEventID(id string, streams int) ([]uint64, bool) {
 	parts := strings.Split(id, ",")
-	if len(id) > 20*MaxStreamNamespaces || !lastEventID.MatchString(id) || len(parts) != streams {
+	if len(id) > 20*MaxStreamNamespaces || !lastEventID().MatchString(id) || len(parts) != streams {
 		return nil, false
 	}
 	after := make([]uint64, streams)

@@ -3,11 +3,11 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -49,11 +49,11 @@ func (l Line) String() string {
 }
 
 // plainWord is what a word of a log line may be without quotes.
-var plainWord = regexp.MustCompile(`^[\w.@:/+-]+$`)
+var plainWord = core.Pattern(`^[\w.@:/+-]+$`)
 
 // field is a value of a log line: in quotes where it could be taken for several.
 func field(text string) string {
-	if text = orDash(text); !plainWord.MatchString(text) {
+	if text = orDash(text); !plainWord().MatchString(text) {
 		return strconv.Quote(text)
 	}
 	return text

@@ -179,7 +179,7 @@ func describeEvents(paths object) {
 		"description": "Server-sent events: the journal's, without content, then bye, lagged or reset where that happens.",
 		"content":     content("text/event-stream", object{"type": "string"}),
 	}}
-	last := object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string", "pattern": lastEventID.String()}}
+	last := object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string", "pattern": lastEventID().String()}}
 	clone := func(o object) object { return object{"200": o["200"]} }
 	paths["/v1/events"] = problems(object{
 		"operationId": "events", "summary": "Follow the events of namespaces.", "description": "Scope: " + string(core.ScopeMemoryRead) + ".",

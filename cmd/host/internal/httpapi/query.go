@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -68,7 +67,7 @@ func (f *faults) set(v reflect.Value, texts []string, pointer string) {
 }
 
 // number is a number as JSON writes it.
-var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var number = core.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // setOne sets a value from a text, as JSON has it, except that texts need no quotes.
 func (f *faults) setOne(v reflect.Value, text, pointer string) {
@@ -92,7 +91,7 @@ func (f *faults) setOne(v reflect.Value, text, pointer string) {
 		v.SetBool(text == "true")
 	case want == "a number", want == "a whole number":
 		want += " in the range that it can have"
-		wrong = len(text) > 64 || !number.MatchString(text) || json.Unmarshal([]byte(text), v.Addr().Interface()) != nil
+		wrong = len(text) > 64 || !number().MatchString(text) || json.Unmarshal([]byte(text), v.Addr().Interface()) != nil
 	default:
 		wrong = true
 	}

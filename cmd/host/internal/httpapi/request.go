@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -101,7 +100,7 @@ func (r *request) accepts(mediaType string) bool {
 		if name != mediaType && name != "*/*" && name != group+"/*" {
 			continue
 		}
-		if q := strings.ReplaceAll(params, " ", ""); !refusing.MatchString(q) {
+		if q := strings.ReplaceAll(params, " ", ""); !refusing().MatchString(q) {
 			return true
 		}
 	}
@@ -109,7 +108,7 @@ func (r *request) accepts(mediaType string) bool {
 }
 
 // refusing is a weight of zero, which says that a type isn't taken.
-var refusing = regexp.MustCompile(`(^|;)q=0(\.0*)?(;|$)`)
+var refusing = core.Pattern(`(^|;)q=0(\.0*)?(;|$)`)
 
 // mustAccept refuses a request whose caller doesn't take what it would be given.
 func (r *request) mustAccept(mediaType string) error {

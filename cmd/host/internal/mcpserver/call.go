@@ -67,10 +67,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 		}
 	}
 	c := operation.Call{Queue: o.Job != ""}
-	if token := req.Params.GetProgressToken(); token != nil {
-		p := &progress{now: s.config.Now, send: func(done, total float64, message string) {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
-		}}
+	if p := s.progress(ctx, req); p != nil {
 		c.Events, c.Progress = p.event, p.step
 	}
 	out, failure := s.config.Client.Call(ctx, c, o.Name, in)
@@ -80,6 +77,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 	if q, is := out.(*operation.JobQueued); is {
 		if made := madeTask(ctx); made != nil {
 			*made = s.queued(q)
+			s.follow(ctx, req, q.JobID)
 		}
 	}
 	text, err := core.EncodeJSON(out)

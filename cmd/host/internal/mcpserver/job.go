@@ -22,10 +22,21 @@ import (
 // taskKept is how long a task's job is kept after its end, at least.
 const taskKept = 24 * time.Hour
 
+// waits says of a job that it hasn't begun.
+const waits = "it waits for its turn"
+
+// statusMessage says how far a job is that hasn't ended.
+func statusMessage(r *operation.JobResult) string {
+	if r.Status == job.StatusQueued {
+		return waits
+	}
+	return fmt.Sprintf("%.0f %% is done", 100*r.Progress)
+}
+
 // queued is the task of a job that was made just now.
 func (s *Server) queued(q *operation.JobQueued) *task {
 	return &task{
-		TaskID: q.JobID, Status: taskWorking, StatusMessage: "it waits for its turn", CreatedAt: q.QueuedAt, LastUpdatedAt: q.QueuedAt,
+		TaskID: q.JobID, Status: taskWorking, StatusMessage: waits, CreatedAt: q.QueuedAt, LastUpdatedAt: q.QueuedAt,
 		TTLMs: taskKept.Milliseconds(),
 	}
 }
@@ -47,14 +58,12 @@ func (s *Server) task(ctx context.Context, id string) (*task, error) {
 	}
 	t.TTLMs = (max(until.Sub(r.QueuedAt), 0) + taskKept).Milliseconds()
 	switch r.Status {
-	case job.StatusQueued:
-		t.Status, t.StatusMessage = taskWorking, "it waits for its turn"
-	case job.StatusRunning:
-		t.Status, t.StatusMessage = taskWorking, fmt.Sprintf("%.0f %% is done", 100*r.Progress)
+	case job.StatusQueued, job.StatusRunning:
+		t.Status, t.StatusMessage = taskWorking, statusMessage(r)
 	case job.StatusCancelled:
 		t.Status, t.StatusMessage = taskCancelled, r.Reason
 	case job.StatusFailed:
-		t.Status, t.StatusMessage, t.Result = taskCompleted, r.Reason, failed(r)
+		t.Status, t.StatusMessage, t.Result = taskCompleted, r.Reason, s.failed(ctx, r)
 	default:
 		text, err := of.cut(r.Result, arguments{}, 0)
 		if err != nil {
@@ -105,8 +114,12 @@ func (s *Server) taskError(ctx context.Context, id string, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
 }
 
-// failed is a tool's result where its job failed.
-func failed(r *operation.JobResult) *mcp.CallToolResult {
+// failed is a tool's result where its job failed: what the tool would have answered had it
+// done the work itself. A job that ended otherwise, such as with its process, has no error.
+func (s *Server) failed(ctx context.Context, r *operation.JobResult) *mcp.CallToolResult {
+	if r.Failure != nil {
+		return s.refused(ctx, set{}, nil, r.Failure.Err(), r.Result)
+	}
 	text := core.MustJSON(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}})
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }

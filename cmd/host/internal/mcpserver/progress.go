@@ -1,9 +1,12 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
@@ -20,6 +23,17 @@ type progress struct {
 	mu   sync.Mutex
 	last time.Time
 	done float64
+}
+
+// progress is where a call's progress goes; nil where its client asks for none.
+func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) *progress {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return &progress{now: s.config.Now, send: func(done, total float64, message string) {
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
+	}}
 }
 
 // tell sends a progress, unless one was sent just now. What is done may only grow.

@@ -177,7 +177,9 @@ func (s *Server) ServeStdio(ctx context.Context, profile Profile, in io.ReadClos
 	if err != nil {
 		return err
 	}
-	err = m.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	own, end := withFollowers(ctx)
+	defer end()
+	err = m.Run(own, &mcp.IOTransport{Reader: in, Writer: out})
 	if ctx.Err() != nil {
 		return nil // it was stopped
 	}

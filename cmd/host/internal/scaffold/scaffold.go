@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -33,7 +34,7 @@ const (
 	defaultPublisher = "local"
 )
 
-var nameForm = regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`) })
 
 // Options say what to begin.
 type Options struct {
@@ -74,7 +75,7 @@ type project struct {
 
 // Write writes a new plugin, and returns its folder and the files in it, sorted.
 func Write(o Options) (dir string, files []string, err error) {
-	if !nameForm.MatchString(o.Name) {
+	if !nameForm().MatchString(o.Name) {
 		return "", nil, sdk.Errorf(sdk.Invalid, "name_invalid", "%q can't be a plugin's name", o.Name).
 			WithHint("write publisher/name, each [a-z][a-z0-9-]* and at most 64 bytes, such as acme/word-limit")
 	}

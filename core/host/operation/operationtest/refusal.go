@@ -303,6 +303,7 @@ func hostRefusals() []Case {
 		request("plugin_list", "limit", operation.PluginList{Paging: limit}),
 		request("plugin_list", "page", operation.PluginList{Paging: token}),
 		request("plugin_logs", "lines", operation.PluginLogs{Name: "test/judge", Lines: -1}),
+		request("plugin_logs", "after", operation.PluginLogs{Name: "test/judge", After: "nowhere"}),
 		request("plugin_logs", "name", operation.PluginLogs{Name: "../judge"}),
 		request("policy_push", "candidate", operation.PolicyPush{Files: map[string]string{"retention/all.yaml": "rule: {match: [{output: '1 +'}]}"}}),
 		request("policy_replay", "candidate", operation.PolicyReplay{Files: map[string]string{"retention/all.yaml": "rule: {match: [{output: '1 +'}]}"}}),

@@ -42,6 +42,7 @@ func runSuccesses() []Case {
 		{"plugin_get", "installed", func(*World) any { return &operation.PluginGet{Name: "test/judge"} }, Judge},
 		{"plugin_list", "installed", func(*World) any { return &operation.PluginList{} }, Judge},
 		{"plugin_logs", "empty", func(*World) any { return &operation.PluginLogs{Name: "test/judge"} }, Judge},
+		{"plugin_logs", "from its start", func(*World) any { return &operation.PluginLogs{Name: "test/judge", After: "0000000000000000-0"} }, Judge},
 		{"policy_list", "one", func(w *World) any {
 			w.File("data/policies/retention/all.yaml", `rule: {match: [{output: '{"ttl_score": 0.1, "state": state}'}]}`)
 			return &operation.PolicyList{}

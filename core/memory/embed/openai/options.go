@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ type Options struct {
 }
 
 // envName is the form of a variable's name.
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var envName = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // Check reports everything that is wrong. It doesn't read the key.
 func (o *Options) Check() error {
@@ -73,7 +72,7 @@ func (o *Options) Check() error {
 	if o.Dims < 0 || o.Dims > vector.MaxDims {
 		add("the dimensions are %d, not 0 to %d", o.Dims, vector.MaxDims)
 	}
-	if o.KeyEnv != "" && (!envName.MatchString(o.KeyEnv) || o.Getenv == nil) {
+	if o.KeyEnv != "" && (!envName().MatchString(o.KeyEnv) || o.Getenv == nil) {
 		add("the key's variable isn't a variable's name (it isn't shown, in case it is a key), or can't be read")
 	}
 	if o.Timeout < 0 || o.Timeout > maxTimeout {

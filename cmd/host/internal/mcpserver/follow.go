@@ -1,0 +1,77 @@
+package mcpserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A call that became a task is answered long before its work is done, and its token for
+// progress holds until the task has ended. On standard input and output the connection
+// outlives the call, so that its client hears of the task's progress there. Over HTTP each
+// request stands alone, and a client that doesn't know tasks has its whole answer: both look
+// at the job when they like.
+
+// followers tell a connection's client how far the tasks of its calls are.
+type followers struct {
+	ctx context.Context // ends with the connection, and has its caller
+
+	mu    sync.Mutex
+	ended bool
+	all   sync.WaitGroup
+}
+
+type followersKey struct{}
+
+// withFollowers gives the calls of a connection its followers. end stops them and waits.
+func withFollowers(ctx context.Context) (_ context.Context, end func()) {
+	own, cancel := context.WithCancel(ctx)
+	f := &followers{ctx: own}
+	return context.WithValue(ctx, followersKey{}, f), func() {
+		f.mu.Lock()
+		f.ended = true
+		f.mu.Unlock()
+		cancel()
+		f.all.Wait()
+	}
+}
+
+// follow tells a call's client how far the call's job is, until that ends.
+func (s *Server) follow(ctx context.Context, req *mcp.CallToolRequest, jobID string) {
+	f, _ := ctx.Value(followersKey{}).(*followers)
+	if f == nil {
+		return
+	}
+	p := s.progress(f.ctx, req)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p != nil && !f.ended {
+		f.all.Go(func() { s.followJob(f.ctx, p, jobID) })
+	}
+}
+
+func (s *Server) followJob(ctx context.Context, p *progress, id string) {
+	tick := time.NewTicker(progressPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		r, err := client.Do[operation.JobResult](ctx, s.config.Client, operation.Call{}, "job_result", &operation.JobResultGet{ID: id})
+		switch {
+		case sdk.Transient(err): // its server starts again
+		case err != nil || r.Status.Terminal():
+			return
+		default:
+			p.tell(r.Progress, 1, statusMessage(r))
+		}
+	}
+}

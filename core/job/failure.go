@@ -1,0 +1,76 @@
+package job
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Who waits for a job gets the error that its work ended with, as if the work had been done
+// within the call: so a job keeps the error and not only its words.
+
+// Failure is the error that a job failed with.
+type Failure struct {
+	// Class is the error's class, by which programs branch.
+	Class sdk.Code `json:"class"`
+	core.ErrorInfo
+}
+
+// The bounds of what is kept of an error, in bytes. No error of the program's own is longer,
+// but one may quote a plugin.
+const (
+	maxFailureText    = 16 << 10
+	maxFailureDetails = 64 << 10
+)
+
+// NewFailure describes an error, of which it leaves out what is too long to be kept.
+func NewFailure(err error) *Failure {
+	f := &Failure{Class: sdk.CodeOf(err), ErrorInfo: *core.NewErrorInfo(err)}
+	f.Message, f.Hint = shorten(f.Message, maxFailureText), shorten(f.Hint, maxFailureText)
+	for _, part := range []any{f.Details, f.Try} {
+		if data, err := core.EncodeJSON(part); err != nil || len(data) > maxFailureDetails {
+			f.Details, f.Try = nil, nil
+		}
+	}
+	return f
+}
+
+// Err is the error that was described. It isn't the same error in Go.
+func (f *Failure) Err() error {
+	e := &sdk.Error{Code: f.Class, Message: f.Message, Hint: f.Hint, Try: f.Try, Details: f.Details}
+	if f.Code != string(f.Class) {
+		e.Reason = f.Code
+	}
+	return e
+}
+
+// purged is the failure without all that may quote a memory.
+func (f *Failure) purged() *Failure {
+	return &Failure{Class: f.Class, ErrorInfo: core.ErrorInfo{Code: f.Code, Message: purgedText}}
+}
+
+// UnmarshalJSON implements [json.Unmarshaler], with the details as [core.DecodeDetails] has
+// them.
+func (f *Failure) UnmarshalJSON(data []byte) error {
+	type plain Failure
+	read := struct {
+		*plain
+		Details map[string]json.RawMessage `json:"details"`
+	}{plain: (*plain)(f)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	var err error
+	f.Details, err = core.DecodeDetails(read.Details)
+	return err
+}
+
+// shorten cuts a text to so many bytes of UTF-8.
+func shorten(s string, most int) string {
+	if len(s) > most {
+		s = s[:most]
+	}
+	return strings.ToValidUTF8(s, "")
+}
