@@ -43,6 +43,7 @@ type pluginRow struct {
 	URL          string
 	State, Trust tag
 	Grants       []grant
+	Latency      *latencyView
 }
 
 // grant is something that a plugin may do.
@@ -58,10 +59,15 @@ func loadPlugins(v *visit) (*content, error) {
 		return nil, err
 	}
 	d := &pluginsData{Page: *found}
+	return &content{Title: "Plugins", Data: d.draw(v)}, nil
+}
+
+// draw adds what the page shows of the plugins.
+func (d *pluginsData) draw(v *visit) *pluginsData {
 	var bars []chart.Bar
 	for i := range d.Items {
 		p := &d.Items[i]
-		d.Rows = append(d.Rows, pluginRow{p, pluginURL(p.Name), pluginState(p), pluginTrust(p), grantsOf(p.Granted, nil)})
+		d.Rows = append(d.Rows, pluginRow{p, pluginURL(p.Name), pluginState(p), pluginTrust(p), grantsOf(p.Granted, nil), latencyOf(p.Health)})
 		if p.Problem == nil {
 			d.Ready++
 		}
@@ -78,7 +84,7 @@ func loadPlugins(v *visit) (*content, error) {
 	if d.NextPageToken != "" {
 		d.Next = v.with("page_token", d.NextPageToken)
 	}
-	return &content{Title: "Plugins", Data: d}, nil
+	return d
 }
 
 // pluginState says whether a plugin can be called.
@@ -127,6 +133,8 @@ type pluginData struct {
 	Confine []confined           `json:"-"`
 	Pinned  []value              `json:"-"`
 	Entries []value              `json:"-"`
+	Latency *latencyView         `json:"-"`
+	Heat    *chart.Chart         `json:"-"`
 }
 
 // confined is a part of what holds a plugin's process.
@@ -141,6 +149,15 @@ func loadPlugin(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := pluginDataOf(found)
+	if d.Log, err = optional[operation.PluginLog](v, "plugin_logs", &operation.PluginLogs{Name: name}); err != nil {
+		return nil, err
+	}
+	return &content{Title: found.Name, Crumbs: []crumb{{"Plugins", "/plugins"}}, Data: d}, nil
+}
+
+// pluginDataOf is what the page of a plugin shows of it.
+func pluginDataOf(found *host.Inspection) *pluginData {
 	d := &pluginData{Inspection: found, State: pluginState(&found.PluginSummary), Trust: pluginTrust(&found.PluginSummary), Grants: grantsOf(found.Granted, nil)}
 	if found.Package != nil {
 		d.Grants = grantsOf(found.Granted, found.Package.Capabilities.List())
@@ -148,15 +165,15 @@ func loadPlugin(v *visit) (*content, error) {
 			d.Entries = append(d.Entries, value{platform, line(strings.Join(found.Package.Entries[platform], " "), maxValue)})
 		}
 	}
+	if d.Latency = latencyOf(found.Health); d.Latency != nil {
+		d.Heat = d.Latency.heat()
+	}
 	d.limits()
 	d.confine()
 	for _, file := range slices.Sorted(maps.Keys(found.Files)) {
 		d.Pinned = append(d.Pinned, value{line(file, maxValue), found.Files[file]})
 	}
-	if d.Log, err = optional[operation.PluginLog](v, "plugin_logs", &operation.PluginLogs{Name: name}); err != nil {
-		return nil, err
-	}
-	return &content{Title: found.Name, Crumbs: []crumb{{"Plugins", "/plugins"}}, Data: d}, nil
+	return d
 }
 
 // limits adds the limits of each instance.
