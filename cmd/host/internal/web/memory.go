@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
@@ -224,9 +225,18 @@ func loadMemory(v *visit) (*content, error) {
 		d.MayGate = v.caller.Has(core.ScopeMemoryErase) && e.State == core.StateRevalidatePending
 	}
 	for _, t := range e.Terms {
-		d.Score = append(d.Score, scoreTerm{t, fmt.Sprintf("%+.3f", t.Weight*t.Value)})
+		d.Score = append(d.Score, scoreTerm{t, signed(t.Weight * t.Value)})
 	}
 	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
+}
+
+// signed is a number with its sign; nothing has none.
+func signed(n float64) string {
+	text := strings.Replace(fmt.Sprintf("%+.3f", n), "-", "−", 1)
+	if strings.Trim(text, "+−0.") == "" {
+		return "0"
+	}
+	return text
 }
 
 // lifeOf are the events of a memory's life: recalls and feedback of single turns are left
@@ -235,7 +245,10 @@ func lifeOf(history []journal.Entry) []lifeStep {
 	steps := []lifeStep{}
 	for i := range history {
 		entry := &history[i]
-		step := lifeStep{Entry: *entry, Text: entry.Type}
+		if entry.Type == "agent.memory.recalled" || entry.Type == "agent.memory.evolution.applied" {
+			continue
+		}
+		step := lifeStep{Entry: *entry, Text: strings.NewReplacer("agent.memory.", "", ".", " ", "_", " ").Replace(entry.Type)}
 		if moved, ok := journal.As[journal.MemoryTransitioned](entry); ok {
 			step.Text = fmt.Sprintf("%s → %s", moved.Before, moved.After)
 			step.Class = tags[string(moved.After)]

@@ -30,11 +30,10 @@ func pluginURL(name string) string {
 // pluginsData is a page of the list of plugins.
 type pluginsData struct {
 	operation.Page[host.PluginSummary]
-	Rows    []pluginRow  `json:"-"`
-	Ready   int          `json:"-"`
-	Running int          `json:"-"`
-	Health  *chart.Chart `json:"-"`
-	Next    string       `json:"-"`
+	Rows    []pluginRow `json:"-"`
+	Ready   int         `json:"-"`
+	Running int         `json:"-"`
+	Next    string      `json:"-"`
 }
 
 // pluginRow is a plugin in the list.
@@ -64,22 +63,15 @@ func loadPlugins(v *visit) (*content, error) {
 
 // draw adds what the page shows of the plugins.
 func (d *pluginsData) draw(v *visit) *pluginsData {
-	var bars []chart.Bar
 	for i := range d.Items {
 		p := &d.Items[i]
 		d.Rows = append(d.Rows, pluginRow{p, pluginURL(p.Name), pluginState(p), pluginTrust(p), grantsOf(p.Granted, nil), latencyOf(p.Health)})
 		if p.Problem == nil {
 			d.Ready++
 		}
-		if h := p.Health; h != nil {
-			d.Running += h.Instances
-			_, own, _ := strings.Cut(p.Name, "/")
-			bars = append(bars, chart.Bar{Name: p.Name, Label: own, Counts: []int64{int64(h.Starts), int64(h.Exits), int64(h.Kills)}})
+		if p.Health != nil {
+			d.Running += p.Health.Instances
 		}
-	}
-	if len(bars) > 0 {
-		c := chart.Bars("Instances since the host began", []chart.Series{{Name: "started", Class: chart.OK}, {Name: "exited by themselves", Class: chart.Bad}, {Name: "stopped by the host", Class: chart.Warn}}, bars)
-		d.Health = &c
 	}
 	if d.NextPageToken != "" {
 		d.Next = v.with("page_token", d.NextPageToken)
