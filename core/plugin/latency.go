@@ -24,30 +24,34 @@ const (
 
 // Latency is how long the calls of a plugin took in the last hour, in all environments.
 type Latency struct {
-	// Since is the beginning of the first of Columns, and StepSeconds how long each is.
-	Since       time.Time `json:"since"`
-	StepSeconds int       `json:"step_seconds"`
-	// Calls counts the calls that were answered, and Failed those that ended with an error,
-	// or without an answer in their time. Calls whose caller gave up are in neither.
-	Calls  int64 `json:"calls"`
+	// Since is the beginning of the first of Columns.
+	Since time.Time `json:"since"`
+	// StepSeconds is how long each of Columns is.
+	StepSeconds int `json:"step_seconds"`
+	// Calls counts the calls that were answered. Those whose caller gave up aren't counted.
+	Calls int64 `json:"calls"`
+	// Failed counts the calls that ended with an error, or without an answer in their time.
 	Failed int64 `json:"failed"`
-	// P50Micros and P99Micros are how many microseconds half and 99 of 100 of the answered
-	// calls took at most; 0 if there is none.
+	// P50Micros is how many microseconds half of the answered calls took at most; 0 if there
+	// is none.
 	P50Micros int64 `json:"p50_micros"`
+	// P99Micros is how many microseconds 99 of 100 of them took at most.
 	P99Micros int64 `json:"p99_micros"`
 	// BoundsMicros are the upper bounds of the rows of each column, in microseconds: each is
-	// twice the one before. The last row of all also has the calls that took longer.
+	// twice the one before. A row of 134 s also has the calls that took longer.
 	BoundsMicros []int64 `json:"bounds_micros"`
-	// Columns are the steps, the oldest first.
+	// Columns are the steps of the hour, the oldest first.
 	Columns []LatencyColumn `json:"columns"`
 }
 
 // LatencyColumn has the calls that ended in one step of a [Latency].
 type LatencyColumn struct {
 	// Calls counts the answered ones by row.
-	Calls  []int64 `json:"calls"`
-	Failed int64   `json:"failed"`
-	// P50Micros is how many microseconds half of them took at most; 0 if there is none.
+	Calls []int64 `json:"calls"`
+	// Failed counts the others.
+	Failed int64 `json:"failed"`
+	// P50Micros is how many microseconds half of the answered ones took at most; 0 if there
+	// is none.
 	P50Micros int64 `json:"p50_micros"`
 }
 

@@ -74,10 +74,10 @@ func TestPluginLatency_HasEveryCall(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	c := l.heat()
-	if len(c.Rows) != maxHeatRows+1 || c.Rows[0][0] != "failed" || !strings.HasPrefix(c.Rows[maxHeatRows][0], "≤ ") || c.Rows[maxHeatRows][1+3] != "5000" {
+	if len(c.Rows) != maxHeatRows+1 || c.Rows[0][0] != "failed" || !strings.HasPrefix(c.Rows[maxHeatRows][0], "≤ ") || c.Rows[maxHeatRows][1+3] != "5012" {
 		t.Errorf("%v", c.Rows)
 	}
-	if svg := string(c.SVG); !strings.Contains(svg, "heat-bad-") || !strings.Contains(svg, "heat-4") || !strings.Contains(svg, "<title>failed, 02:46: 2</title>") {
+	if svg := string(c.SVG); !strings.Contains(svg, "heat-bad-") || !strings.Contains(svg, "heat-4") || !strings.Contains(svg, "<title>failed, 02:44: 2</title>") {
 		t.Errorf("%s", svg)
 	}
 	site := newSite(t)
