@@ -192,7 +192,7 @@ func TestBrowser_PagesOfNothing(t *testing.T) {
 	b := browse(t)
 	var paths []string
 	for _, p := range pages() {
-		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") {
+		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") && path != "/audit/entries" { // which are those of a stream
 			paths = append(paths, path)
 		}
 	}
