@@ -39,6 +39,11 @@ type Run struct {
 	StartedAt  time.Time `json:"started_at"`
 	UpdatedAt  time.Time `json:"updated_at"`
 	Usage      RunUsage  `json:"usage"`
+	// Recalled is how many memories the run's turns recalled, and Used how many of them were
+	// used, both for the figures over many runs. They are 0 until the run has given its
+	// feedback.
+	Recalled int64 `json:"-"`
+	Used     int64 `json:"-"`
 	// Open is what the loop had consumed in which the run ended so that it can be
 	// resumed, including calls that led to no attempt, and the time since the last one.
 	Open RunUsage `json:"-"`

@@ -28,6 +28,8 @@ type PluginHealth struct {
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 	// LastCause is why an instance last went away by itself.
 	LastCause string `json:"last_cause,omitempty"`
+	// Latency is how long its calls took in the last hour; nil if there was none.
+	Latency *plugin.Latency `json:"latency,omitempty"`
 }
 
 // PluginHealth is how the instances of each plugin are doing, by the plugin's name. It is
@@ -35,7 +37,7 @@ type PluginHealth struct {
 func (h *Host) PluginHealth() map[string]*PluginHealth {
 	all := map[string]*PluginHealth{}
 	for _, s := range h.PluginInstances() {
-		if s.Starts+s.UnaskedExits == 0 {
+		if s.Starts+s.UnaskedExits == 0 && s.Latency == nil {
 			continue // it was only looked at
 		}
 		p := all[s.Plugin]
@@ -67,5 +69,8 @@ func (p *PluginHealth) add(s *plugin.Status) {
 	}
 	if s.LastCause != "" {
 		p.LastCause = s.LastCause
+	}
+	if s.Latency != nil {
+		p.Latency = s.Latency
 	}
 }

@@ -60,7 +60,12 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	began := time.Now()
 	err = p.guard(ctx, limited, m, c)
+	if c.kind != "" && (err == nil || ctx.Err() == nil) {
+		now := time.Now()
+		p.latency.note(now, now.Sub(began), err != nil)
+	}
 	switch {
 	case err == nil:
 		answered = c.kind != ""

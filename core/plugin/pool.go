@@ -48,6 +48,9 @@ type pool struct {
 	lastUsed time.Time // when the last call left; kept where idle is set
 
 	starts, exits, kills int
+
+	// latency counts the plugin's calls, in all of its pools together.
+	latency *latencies
 }
 
 // waiter is a call that waits for a slot. It is given one grant.
@@ -63,7 +66,7 @@ func newPool(p Installed, o *Options) *pool {
 	p.Limits = p.Limits.WithDefaults(p.Runtime)
 	p.Limits.Instances = max(1, p.Limits.Instances)
 	open, stop := context.WithCancel(context.Background())
-	return &pool{plugin: p, options: o, open: open, close: stop}
+	return &pool{plugin: p, options: o, open: open, close: stop, latency: &latencies{}}
 }
 
 // acquire waits for a slot, first come, first served. The caller must

@@ -94,7 +94,7 @@ func (s *Supervisor) enterNew(name string, e environment) (*pool, error) {
 		}
 		ps.made++
 		p = newPool(ps.base.plugin.with(e), &s.options)
-		p.env, p.number = e, ps.made
+		p.env, p.number, p.latency = e, ps.made, ps.base.latency
 		p.idle = time.AfterFunc(s.options.EnvironmentIdle, func() { s.closeIdle(ps, p) })
 		ps.byEnv[e.key] = p
 	}

@@ -41,6 +41,9 @@ type Status struct {
 	RetryAt time.Time    `json:"retry_at,omitzero"`
 	// LastCause says why an instance last went away by itself.
 	LastCause string `json:"last_cause,omitempty"`
+	// Latency is, if Environment is "", how long the calls of the plugin took in the last
+	// hour; nil without one.
+	Latency *Latency `json:"-"`
 }
 
 // Status describes every installed plugin, sorted by name, and after each the
@@ -82,6 +85,9 @@ func (p *pool) status(now time.Time) Status {
 	}
 	if p.breaker.cause != nil {
 		st.LastCause = p.breaker.cause.Error()
+	}
+	if p.number == 0 {
+		st.Latency = p.latency.read(now)
 	}
 	return st
 }

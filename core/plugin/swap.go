@@ -82,6 +82,7 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 		return nil, s.notFound(p.Name)
 	}
 	fresh := newPool(p, &s.options)
+	fresh.latency = s.pools[p.Name].base.latency
 	s.unlisted[fresh] = false
 	s.swaps.Add(1)
 	return fresh, nil

@@ -47,6 +47,10 @@ type Counts struct {
 	// dollar, so that sums don't depend on their order.
 	Tokens    int64 `json:"tokens"`
 	CostNanos int64 `json:"cost_nanos"`
+	// Recalled is how many memories their turns recalled, and Used how many of them were
+	// used.
+	Recalled int64 `json:"recalled,omitempty"`
+	Used     int64 `json:"used,omitempty"`
 }
 
 // Ended is how many runs were counted.
@@ -67,6 +71,7 @@ func (c *Counts) Add(o *Counts) { c.add(o, 1) }
 func (c *Counts) add(o *Counts, sign int64) {
 	c.Passed, c.Exhausted, c.Failed = c.Passed+sign*o.Passed, c.Exhausted+sign*o.Exhausted, c.Failed+sign*o.Failed
 	c.Attempts, c.Tokens, c.CostNanos = c.Attempts+sign*o.Attempts, c.Tokens+sign*o.Tokens, c.CostNanos+sign*o.CostNanos
+	c.Recalled, c.Used = c.Recalled+sign*o.Recalled, c.Used+sign*o.Used
 	for len(c.PassedBy) < len(o.PassedBy) {
 		c.PassedBy = append(c.PassedBy, 0)
 	}
@@ -171,6 +176,12 @@ func parseHour(text string, record *hourRecord) bool {
 		ok = literal(`]`) && ok
 	}
 	record.Attempts, record.Tokens, record.CostNanos = field(`,"attempts":`), field(`,"tokens":`), field(`,"cost_nanos":`)
+	if literal(`,"recalled":`) {
+		record.Recalled = number()
+	}
+	if literal(`,"used":`) {
+		record.Used = number()
+	}
 	return ok && rest == `}`
 }
 
@@ -210,7 +221,7 @@ func hourKey(r *runRecord) []byte {
 
 // countsOf is what a run that has ended counts for; nil if it isn't counted.
 func countsOf(r *runRecord) *Counts {
-	c := &Counts{Tokens: r.Usage.TokensIn + r.Usage.TokensOut, CostNanos: int64(r.Usage.CostUSD*1e9 + 0.5)}
+	c := &Counts{Tokens: r.Usage.TokensIn + r.Usage.TokensOut, CostNanos: int64(r.Usage.CostUSD*1e9 + 0.5), Recalled: r.Recalled, Used: r.Used}
 	switch r.Status {
 	case core.StatusPassed:
 		c.Passed, c.Attempts = 1, int64(max(r.Iterations, 1))

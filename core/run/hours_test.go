@@ -76,17 +76,21 @@ func TestHours_CountWhatEnded(t *testing.T) {
 		clock.Advance(time.Hour)
 		ended(t, runs, next("a", 200), core.StatusPassed)
 		h0, h1 := first.UTC().Format("02T15"), clock.Now().UTC().Format("02T15")
+		taught := next("c", 1)
+		taught.Recalled, taught.Used = 5, 2
+		ended(t, runs, taught, core.StatusPassed)
 		many := make([]int64, 64)
 		many[63] = 1
 		want := map[string]run.Counts{
 			h0 + " a w": {Passed: 2, Exhausted: 1, PassedBy: []int64{1, 0, 1}, Attempts: 4, Tokens: 15, CostNanos: 3e6},
 			h0 + " b w": {Failed: 1, Tokens: 5, CostNanos: 1e6},
 			h1 + " a w": {Passed: 1, PassedBy: many, Attempts: 200, Tokens: 5, CostNanos: 1e6},
+			h1 + " c w": {Passed: 1, PassedBy: []int64{1}, Attempts: 1, Tokens: 5, CostNanos: 1e6, Recalled: 5, Used: 2},
 		}
 		if diff := cmp.Diff(want, hours(t, runs, first, clock.Now())); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if got := hours(t, runs, clock.Now(), clock.Now()); len(got) != 1 {
+		if got := hours(t, runs, clock.Now(), clock.Now()); len(got) != 2 {
 			t.Errorf("the newest hour: %v", got)
 		}
 		if found := problems(t, s); len(found) > 0 {
@@ -95,7 +99,7 @@ func TestHours_CountWhatEnded(t *testing.T) {
 		if _, err := runs.Resume(t.Context(), failed.ID); err != nil {
 			t.Fatal(err)
 		}
-		if got := hours(t, runs, first, clock.Now()); len(got) != 2 {
+		if got := hours(t, runs, first, clock.Now()); len(got) != 3 {
 			t.Errorf("a run that goes on is counted: %v", got)
 		}
 		end(t, runs, failed, core.StatusPassed)

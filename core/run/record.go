@@ -23,6 +23,9 @@ type runRecord struct {
 	StartedAt  time.Time       `json:"started_at"`
 	UpdatedAt  time.Time       `json:"updated_at"`
 	Usage      core.RunUsage   `json:"usage"`
+	// Recalled and Used are those of core.Run.
+	Recalled int64 `json:"recalled,omitempty"`
+	Used     int64 `json:"used,omitempty"`
 	// Counted is whether the run is in the counts by hour.
 	Counted bool `json:"counted,omitempty"`
 	// Epoch counts the run's holders, from 1. Only the recorder of the newest epoch may
@@ -72,7 +75,7 @@ func (r *runRecord) run() core.Run {
 	return core.Run{
 		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Source: core.Source{File: r.File},
 		Status: r.Status, StopReason: r.StopReason, Score: r.Score, Iterations: r.Iterations,
-		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Open: r.Open,
+		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Recalled: r.Recalled, Used: r.Used, Open: r.Open,
 	}
 }
 

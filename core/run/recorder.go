@@ -95,6 +95,7 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 		}
 		record.Status, record.StopReason = r.Status, r.StopReason
 		record.Score, record.Iterations, record.Usage, record.Open = r.Score, r.Iterations, r.Usage, r.Open
+		record.Recalled, record.Used = r.Recalled, r.Used
 		if err := countEnd(tx, record); err != nil {
 			return nil, err
 		}

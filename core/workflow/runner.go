@@ -72,6 +72,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 	}
 	if w != nil {
 		w.teach(ctx)
+		w.tally()
 	}
 	run.UpdatedAt = r.clock().Now()
 	if recordErr := r.recordEnd(ctx, run, open); recordErr != nil {

@@ -27,6 +27,7 @@ type turn struct {
 	referred bool
 	named    []string
 	closed   bool // by memory.feedback
+	credited int  // how many memories that feedback was about and were used
 }
 
 // turns is what a run's visits say about its recalls.
@@ -96,9 +97,12 @@ func (t *turns) inject(v *core.Visit) {
 func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 	var r struct {
 		core.TurnRef
-		Outcome  core.Outcome `json:"outcome"`
-		Used     []string     `json:"used"`
-		ID       string       `json:"id"` // the memory of an observation or reflection
+		Outcome core.Outcome `json:"outcome"`
+		Used    []string     `json:"used"`
+		Items   []struct {
+			Used bool `json:"used"`
+		} `json:"items"`
+		ID       string `json:"id"` // the memory of an observation or reflection
 		Memories []struct {
 			ID     string
 			SameAs []string `json:"same_as"`
@@ -126,8 +130,15 @@ func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 			if at.TurnRef != r.TurnRef {
 				continue
 			}
-			if at.closed = at.closed || r.Outcome != ""; r.Outcome == "" {
+			if r.Outcome == "" {
 				at.name(r.Used)
+				continue
+			}
+			at.closed, at.credited = true, 0
+			for _, item := range r.Items {
+				if item.Used {
+					at.credited++
+				}
 			}
 		}
 	}
@@ -211,6 +222,32 @@ func (w *walk) teach(ctx context.Context) {
 	}
 }
 
+// tally counts what the run recalled, and what of that was used. A run that can be resumed
+// hasn't said that yet.
+func (w *walk) tally() {
+	w.run.Recalled, w.run.Used = 0, 0
+	if w.run.Status.Resumable() {
+		return
+	}
+	for _, at := range w.turns.list {
+		w.run.Recalled += int64(len(at.ids))
+		if at.closed {
+			w.run.Used += int64(at.credited)
+			continue
+		}
+		named, assumed := at.used()
+		w.run.Used += int64(len(named) + len(assumed))
+	}
+}
+
+// used are the memories of the turn that were named, or else the one that is assumed.
+func (t *turn) used() (named, assumed []string) {
+	if len(t.named) == 0 && t.referred && len(t.ids) > 0 {
+		return nil, t.ids[:1]
+	}
+	return t.named, nil
+}
+
 // feedbacks are the feedback requests for the turns that nothing closed, in the run's
 // order.
 func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
@@ -219,10 +256,8 @@ func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 		if at.closed {
 			continue
 		}
-		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(), Source: "tool", Used: at.named}
-		if len(at.named) == 0 && at.referred && len(at.ids) > 0 {
-			r.Assumed = at.ids[:1]
-		}
+		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(), Source: "tool"}
+		r.Used, r.Assumed = at.used()
 		if len(r.Used)+len(r.Assumed) > 0 {
 			r.ToolOutcomes = t.tools(at, run.ID)
 		}

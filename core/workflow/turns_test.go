@@ -54,7 +54,7 @@ func (p *pupils) Act(_ context.Context, req *action.Request) (any, error) {
 	switch s := req.Action.(type) {
 	case *action.MemorySpec:
 		if s.Verb == action.VerbFeedback && p.closes {
-			return &core.FeedbackResult{Session: req.Turn.Session, Turn: req.Turn.Turn, Outcome: core.OutcomeFailure}, nil
+			return &core.FeedbackResult{Session: req.Turn.Session, Turn: req.Turn.Turn, Outcome: core.OutcomeFailure, Items: []core.FeedbackItem{{Used: true}, {Used: true}}}, nil
 		}
 		if s.Verb == action.VerbFeedback {
 			return &action.UsesNamed{Session: req.Turn.Session, Turn: req.Turn.Turn, Used: []string{"tips-2", "stranger"}}, nil
@@ -154,7 +154,7 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 		"no recall":        {&pupils{loop: passed}, loopNode, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			class, _, _ := teach(t, c.pupils, c.nodes)
+			class, run, _ := teach(t, c.pupils, c.nodes)
 			var got []core.FeedbackRequest
 			for _, r := range class.feedbacks {
 				if r.Session != "run" || r.Source != "tool" {
@@ -168,6 +168,16 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 			}
 			if len(class.dags) != min(1, len(c.want)) {
 				t.Errorf("%d graphs", len(class.dags))
+			}
+			recalled, used := int64(2*len(c.want)), int64(0)
+			for _, r := range c.want {
+				used += int64(len(r.Used) + len(r.Assumed))
+			}
+			if strings.HasPrefix(name, "memory.feedback closed") { // which used both
+				recalled, used = recalled+2, used+2
+			}
+			if run.Recalled != recalled || run.Used != used {
+				t.Errorf("%d recalled, %d used; want %d and %d", run.Recalled, run.Used, recalled, used)
 			}
 		})
 	}

@@ -92,6 +92,7 @@ func (s *site) contact(r *core.Run, attempts int, passes bool) {
 		r.Usage.Usage = r.Usage.Add(a.Usage)
 		r.Usage.WallMillis = active
 	}
+	r.Recalled, r.Used = int64(4+len(r.ID)%3), int64(1+attempts%3)
 	r.StopReason = core.StopMaxIterations
 	if passes {
 		r.StopReason = core.StopValid

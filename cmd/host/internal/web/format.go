@@ -18,13 +18,21 @@ func short(id string) string {
 	return id[:13] + "…"
 }
 
-// timeOf is a time as an element: what was today by its clock, else by its day too.
-func timeOf(t time.Time) template.HTML {
+// timeOf is a time as an element, as it is read now: what was today by its clock, what was
+// this year by its day too, and else by its day.
+func timeOf(t, now time.Time) template.HTML {
 	if t.IsZero() {
 		return `<span class="dim">never</span>`
 	}
-	t = t.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), t.Format("2 Jan 15:04:05")))
+	t, now = t.UTC(), now.UTC()
+	layout := "2 Jan 2006"
+	switch {
+	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
+		layout = "15:04:05"
+	case t.Year() == now.Year():
+		layout = "2 Jan 15:04"
+	}
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), t.Format(layout)))
 }
 
 // ago is how long something took or is past, in one unit.

@@ -103,6 +103,8 @@ type jobData struct {
 	// Dream is the plan or pass of housekeeping that it made, "" for none.
 	Dream string `json:"dream_run_id,omitempty"`
 	Live  string `json:"-"`
+	// Replay is the result as a table, where policies were replayed.
+	Replay *policyReplayView `json:"-"`
 }
 
 func loadJob(v *visit) (*content, error) {
@@ -110,7 +112,7 @@ func loadJob(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &jobData{Job: j, Dream: dreamOf(j)}
+	d := &jobData{Job: j, Dream: dreamOf(j), Replay: policyReplayOf(j)}
 	var asked struct {
 		RunID string `json:"run_id"`
 	}

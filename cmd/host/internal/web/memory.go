@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
@@ -12,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // memoryPages are the pages of memories.
@@ -57,7 +60,9 @@ type memoriesData struct {
 	Filter operation.MemoryList `json:"filter"`
 	States []choice             `json:"-"`
 	Flow   chart.Chart          `json:"-"`
-	Next   string               `json:"-"`
+	// Moves says which moves the flow has; "" is none.
+	Moves string `json:"-"`
+	Next  string `json:"-"`
 }
 
 // flowing are the states of a memory's life in their order, with their colours.
@@ -90,6 +95,10 @@ func loadMemories(v *visit) (*content, error) {
 	if counted != nil {
 		d.Counts = counted.Memory
 	}
+	moved, err := d.moves(v)
+	if err != nil {
+		return nil, err
+	}
 	var states []chart.State
 	var names []core.MemoryState
 	for _, s := range flowing {
@@ -98,13 +107,41 @@ func loadMemories(v *visit) (*content, error) {
 			n = d.Counts.States[s.state]
 		}
 		names = append(names, s.state)
-		states = append(states, chart.State{Name: stateName(s.state), Count: n, Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", "")})
+		states = append(states, chart.State{Name: stateName(s.state), Count: n, Moved: moved[s.state], Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", "")})
 	}
 	d.States, d.Flow = choices(v, "state", "all", names), chart.Flow("Memories by state", states)
 	for i := range d.States {
 		d.States[i].Text = stateName(core.MemoryState(d.States[i].Text))
 	}
 	return &content{Title: "Memory", Data: d}, nil
+}
+
+// moves counts, for the page of one namespace, the memories that came to each state in the last
+// day, as far as the newest entries of its stream have them.
+func (d *memoriesData) moves(v *visit) (map[core.MemoryState]int64, error) {
+	if d.Filter.Namespace == "" || d.Filter.Subtree {
+		return nil, nil
+	}
+	found, err := optional[operation.StreamEntries](v, "audit_entries", &operation.AuditEntries{
+		Stream: "namespace/" + d.Filter.Namespace, Paging: operation.Paging{Limit: operation.MaxLimit},
+	})
+	switch {
+	case sdk.CodeOf(err) == sdk.NotFound:
+		return nil, nil // nothing has happened there
+	case err != nil || found == nil:
+		return nil, err
+	}
+	moved, since := map[core.MemoryState]int64{}, v.pages.config.Now().Add(-24*time.Hour)
+	for i := range found.Items {
+		if m, ok := journal.As[journal.MemoryTransitioned](&found.Items[i]); ok && found.Items[i].At.After(since) {
+			moved[m.After]++
+		}
+	}
+	d.Moves = "moves of the last 24 hours"
+	if n := len(found.Items); n == operation.MaxLimit && found.Items[0].At.After(since) {
+		d.Moves = fmt.Sprintf("moves of the newest %d events", n)
+	}
+	return moved, nil
 }
 
 // load lists, or searches where something is searched for. A search has no session, so that
@@ -188,9 +225,18 @@ func loadMemory(v *visit) (*content, error) {
 		d.MayGate = v.caller.Has(core.ScopeMemoryErase) && e.State == core.StateRevalidatePending
 	}
 	for _, t := range e.Terms {
-		d.Score = append(d.Score, scoreTerm{t, fmt.Sprintf("%+.3f", t.Weight*t.Value)})
+		d.Score = append(d.Score, scoreTerm{t, signed(t.Weight * t.Value)})
 	}
 	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
+}
+
+// signed is a number with its sign; nothing has none.
+func signed(n float64) string {
+	text := strings.Replace(fmt.Sprintf("%+.3f", n), "-", "−", 1)
+	if strings.Trim(text, "+−0.") == "" {
+		return "0"
+	}
+	return text
 }
 
 // lifeOf are the events of a memory's life: recalls and feedback of single turns are left
@@ -199,7 +245,10 @@ func lifeOf(history []journal.Entry) []lifeStep {
 	steps := []lifeStep{}
 	for i := range history {
 		entry := &history[i]
-		step := lifeStep{Entry: *entry, Text: entry.Type}
+		if entry.Type == "agent.memory.recalled" || entry.Type == "agent.memory.evolution.applied" {
+			continue
+		}
+		step := lifeStep{Entry: *entry, Text: strings.NewReplacer("agent.memory.", "", ".", " ", "_", " ").Replace(entry.Type)}
 		if moved, ok := journal.As[journal.MemoryTransitioned](entry); ok {
 			step.Text = fmt.Sprintf("%s → %s", moved.Before, moved.After)
 			step.Class = tags[string(moved.After)]

@@ -6,6 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin"
 )
 
 // navItem is an entry of the navigation.
@@ -37,30 +38,23 @@ var sections = []struct {
 	{"Settings", "/settings", "settings", core.ScopeOperate, false},
 }
 
-// navigation is the navigation as who asks sees it: what has pages, and what needs them.
+// navigation is the navigation as who asks sees it: what they may open, and what needs them.
 func (v *visit) navigation() []navItem {
 	var items []navItem
 	for _, s := range sections {
-		if !v.caller.Has(s.scope) || !offered(s.url) {
+		if !v.caller.Has(s.scope) {
 			continue
 		}
 		item := navItem{Text: s.name, URL: s.url, Icon: s.icon, Current: v.nav == s.url, Apart: s.apart}
 		if s.url == "/memory" && v.caller.Has(core.ScopeApprove) {
 			item.Count = v.waiting()
 		}
+		if s.url == "/plugins" {
+			item.Count = v.tripped()
+		}
 		items = append(items, item)
 	}
 	return items
-}
-
-// offered reports whether there is a page at a path.
-func offered(path string) bool {
-	for _, p := range pages() {
-		if p.path == path || path == "/" {
-			return true
-		}
-	}
-	return false
 }
 
 // waiting is how many reflections wait for an approval.
@@ -74,6 +68,20 @@ func (v *visit) waiting() string {
 		return fmt.Sprint(most, "+")
 	}
 	return fmt.Sprint(len(found.Items))
+}
+
+// tripped is how many plugins have a breaker that isn't closed.
+func (v *visit) tripped() string {
+	n := 0
+	for _, h := range v.pages.config.Host.PluginHealth() {
+		if h.Breaker != plugin.BreakerClosed {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 // hostLines say which host this is.

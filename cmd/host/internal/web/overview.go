@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -188,7 +189,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		}
 		d.Figures = append(d.Figures, f)
 	}
-	ended, passes := (*run.Counts).Ended, func(t *run.Counts) int64 { return t.Passed }
+	ended, passes, recalled := (*run.Counts).Ended, func(t *run.Counts) int64 { return t.Passed }, func(t *run.Counts) int64 { return t.Recalled }
 	usd := float64(all.CostNanos) / 1e9
 	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.Passed, all.Ended())), "%", fmt.Sprintf("%s of %s runs", count(all.Passed), count(all.Ended())),
 		func(t *run.Counts) float64 { return share(t.Passed, t.Ended()) }, ended)
@@ -196,9 +197,13 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		func(t *run.Counts) float64 { return share(t.Passed-t.First(), t.Ended()) }, ended)
 	add("Attempts per pass", fmt.Sprintf("%.2f", share(all.Attempts, all.Passed)), "", fmt.Sprintf("95 of 100 need %d or fewer", within95(all)),
 		func(t *run.Counts) float64 { return share(t.Attempts, t.Passed) }, passes)
-	add("Tokens a run", count(all.Tokens/max(all.Ended(), 1)), "", count(all.Tokens)+" in all",
-		func(t *run.Counts) float64 { return share(t.Tokens, t.Ended()) }, ended)
-	add("Model cost", cost(usd), "", cost(usd/float64(max(all.Ended(), 1)))+" a run", func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
+	add("Recalled and used", percent(share(all.Used, all.Recalled)), "%", "of "+count(all.Recalled)+" that were recalled",
+		func(t *run.Counts) float64 { return share(t.Used, t.Recalled) }, recalled)
+	if recalled(all) == 0 {
+		d.Figures[len(d.Figures)-1].Text = "no run recalled a memory"
+	}
+	add("Model cost", cost(usd), "", fmt.Sprintf("%s and %s tokens a run", cost(usd/float64(max(all.Ended(), 1))), count(all.Tokens/max(all.Ended(), 1))),
+		func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
 }
 
 // within95 is in how many attempts 95 of 100 passes came.
@@ -341,16 +346,25 @@ func (d *overviewData) failures(v *visit) error {
 	return nil
 }
 
-// plugins adds the plugins that can't run.
+// plugins adds the plugins that can't run, and those whose breakers are open or try again.
 func (d *overviewData) plugins(v *visit) error {
 	page, err := optional[operation.Page[host.PluginSummary]](v, "plugin_list", &operation.PluginList{})
 	if err != nil || page == nil {
 		return err
 	}
 	for _, p := range page.Items {
-		if p.Problem != nil && len(d.Needs) < 10 {
-			d.Needs = append(d.Needs, need{line(p.Name, 60) + " can’t run", line(p.Problem.Message, 160), "/plugins/" + url.PathEscape(p.Name), "Inspect"})
+		n := need{URL: pluginURL(p.Name), Button: "Inspect"}
+		switch {
+		case len(d.Needs) == 10:
+			return nil
+		case p.Problem != nil:
+			n.Text, n.Detail = line(p.Name, 60)+" can’t run", line(p.Problem.Message, 160)
+		case p.Health != nil && p.Health.Breaker != plugin.BreakerClosed:
+			n.Text, n.Detail = line(p.Name, 60)+": "+pluginState(&p).Text, line(p.Health.LastCause, 160)
+		default:
+			continue
 		}
+		d.Needs = append(d.Needs, n)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (v *visit) answerPart(load func(*visit) (*content, error), part string) err
 		if err != nil {
 			return nil, err
 		}
-		return v.pages.render(part, v.view(*c))
+		return v.pages.render(part, v.partView(*c))
 	})
 	if err != nil {
 		return err

@@ -78,6 +78,16 @@ func (s *site) wellMade(target string, a *answer, root *html.Node) {
 	}
 }
 
+// offered reports whether there is a page at a path.
+func offered(path string) bool {
+	for _, p := range pages() {
+		if p.path == path || path == "/" {
+			return true
+		}
+	}
+	return false
+}
+
 // walk visits the pages that can be reached by links from some addresses, up to 60, checks
 // each, and returns the addresses.
 func (s *site) walk(from ...string) []string {

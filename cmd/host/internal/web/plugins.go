@@ -30,11 +30,10 @@ func pluginURL(name string) string {
 // pluginsData is a page of the list of plugins.
 type pluginsData struct {
 	operation.Page[host.PluginSummary]
-	Rows    []pluginRow  `json:"-"`
-	Ready   int          `json:"-"`
-	Running int          `json:"-"`
-	Health  *chart.Chart `json:"-"`
-	Next    string       `json:"-"`
+	Rows    []pluginRow `json:"-"`
+	Ready   int         `json:"-"`
+	Running int         `json:"-"`
+	Next    string      `json:"-"`
 }
 
 // pluginRow is a plugin in the list.
@@ -43,6 +42,7 @@ type pluginRow struct {
 	URL          string
 	State, Trust tag
 	Grants       []grant
+	Latency      *latencyView
 }
 
 // grant is something that a plugin may do.
@@ -58,27 +58,25 @@ func loadPlugins(v *visit) (*content, error) {
 		return nil, err
 	}
 	d := &pluginsData{Page: *found}
-	var bars []chart.Bar
+	return &content{Title: "Plugins", Data: d.draw(v)}, nil
+}
+
+// draw adds what the page shows of the plugins.
+func (d *pluginsData) draw(v *visit) *pluginsData {
 	for i := range d.Items {
 		p := &d.Items[i]
-		d.Rows = append(d.Rows, pluginRow{p, pluginURL(p.Name), pluginState(p), pluginTrust(p), grantsOf(p.Granted, nil)})
+		d.Rows = append(d.Rows, pluginRow{p, pluginURL(p.Name), pluginState(p), pluginTrust(p), grantsOf(p.Granted, nil), latencyOf(p.Health)})
 		if p.Problem == nil {
 			d.Ready++
 		}
-		if h := p.Health; h != nil {
-			d.Running += h.Instances
-			_, own, _ := strings.Cut(p.Name, "/")
-			bars = append(bars, chart.Bar{Name: p.Name, Label: own, Counts: []int64{int64(h.Starts), int64(h.Exits), int64(h.Kills)}})
+		if p.Health != nil {
+			d.Running += p.Health.Instances
 		}
-	}
-	if len(bars) > 0 {
-		c := chart.Bars("Instances since the host began", []chart.Series{{Name: "started", Class: chart.OK}, {Name: "exited by themselves", Class: chart.Bad}, {Name: "stopped by the host", Class: chart.Warn}}, bars)
-		d.Health = &c
 	}
 	if d.NextPageToken != "" {
 		d.Next = v.with("page_token", d.NextPageToken)
 	}
-	return &content{Title: "Plugins", Data: d}, nil
+	return d
 }
 
 // pluginState says whether a plugin can be called.
@@ -127,6 +125,8 @@ type pluginData struct {
 	Confine []confined           `json:"-"`
 	Pinned  []value              `json:"-"`
 	Entries []value              `json:"-"`
+	Latency *latencyView         `json:"-"`
+	Heat    *chart.Chart         `json:"-"`
 }
 
 // confined is a part of what holds a plugin's process.
@@ -141,6 +141,15 @@ func loadPlugin(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := pluginDataOf(found)
+	if d.Log, err = optional[operation.PluginLog](v, "plugin_logs", &operation.PluginLogs{Name: name}); err != nil {
+		return nil, err
+	}
+	return &content{Title: found.Name, Crumbs: []crumb{{"Plugins", "/plugins"}}, Data: d}, nil
+}
+
+// pluginDataOf is what the page of a plugin shows of it.
+func pluginDataOf(found *host.Inspection) *pluginData {
 	d := &pluginData{Inspection: found, State: pluginState(&found.PluginSummary), Trust: pluginTrust(&found.PluginSummary), Grants: grantsOf(found.Granted, nil)}
 	if found.Package != nil {
 		d.Grants = grantsOf(found.Granted, found.Package.Capabilities.List())
@@ -148,15 +157,15 @@ func loadPlugin(v *visit) (*content, error) {
 			d.Entries = append(d.Entries, value{platform, line(strings.Join(found.Package.Entries[platform], " "), maxValue)})
 		}
 	}
+	if d.Latency = latencyOf(found.Health); d.Latency != nil {
+		d.Heat = d.Latency.heat()
+	}
 	d.limits()
 	d.confine()
 	for _, file := range slices.Sorted(maps.Keys(found.Files)) {
 		d.Pinned = append(d.Pinned, value{line(file, maxValue), found.Files[file]})
 	}
-	if d.Log, err = optional[operation.PluginLog](v, "plugin_logs", &operation.PluginLogs{Name: name}); err != nil {
-		return nil, err
-	}
-	return &content{Title: found.Name, Crumbs: []crumb{{"Plugins", "/plugins"}}, Data: d}, nil
+	return d
 }
 
 // limits adds the limits of each instance.

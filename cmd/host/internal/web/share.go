@@ -1,11 +1,19 @@
 package web
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // When something happens, every page that follows it fetches its part again, all at the same
-// moment. Pages of the same caller at the same address get the same part: those that ask while
-// one is being made wait for the next, which is made once for all of them. So nobody gets a
-// part that was begun before they asked, which could lack what they ask for.
+// moment. Pages of the same caller at the same address get the same part: it is begun a moment
+// after the first of them asks, for all that have asked until then, and those that ask while it
+// is being made wait for the next, which is made once for all of them. So nobody gets a part
+// that was begun before they asked, which could lack what they ask for.
+
+// gather is that moment: long enough for the requests that an event causes to come, and too
+// short to be noticed.
+const gather = 15 * time.Millisecond
 
 // parts makes parts of pages for those who ask at once. It is safe for concurrent use.
 type parts struct {
@@ -16,9 +24,11 @@ type parts struct {
 
 // making is a part that is being made.
 type making struct {
-	done chan struct{}
-	text []byte
-	err  error
+	// begun is whether it is too late to wait for it.
+	begun bool
+	done  chan struct{}
+	text  []byte
+	err   error
 	// next is for those who came since it was begun; nil where nobody did.
 	next *making
 }
@@ -35,7 +45,11 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 		}
 		p.making[key] = m
 		p.mu.Unlock()
+		time.Sleep(gather)
 		return p.run(key, m, render)
+	case !now.begun:
+		p.mu.Unlock()
+		return now.wait(render)
 	case now.next == nil:
 		m := &making{done: make(chan struct{})}
 		now.next = m
@@ -43,10 +57,16 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 		<-now.done
 		return p.run(key, m, render)
 	}
-	m := now.next
+	next := now.next
 	p.mu.Unlock()
+	return next.wait(render)
+}
+
+// wait waits for a part that somebody else makes. Where they couldn't, such as because they have
+// gone, it is made again.
+func (m *making) wait(render func() ([]byte, error)) ([]byte, error) {
 	<-m.done
-	if m.err != nil || m.text == nil { // such as that who made it has gone
+	if m.err != nil || m.text == nil {
 		return render()
 	}
 	return m.text, nil
@@ -62,6 +82,9 @@ func (p *parts) run(key string, m *making, render func() ([]byte, error)) ([]byt
 		}
 		close(m.done)
 	}()
+	p.mu.Lock()
+	m.begun = true
+	p.mu.Unlock()
 	m.text, m.err = render()
 	return m.text, m.err
 }

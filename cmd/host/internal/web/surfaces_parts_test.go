@@ -3,12 +3,8 @@
 package web
 
 import (
-	"cmp"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -53,7 +49,8 @@ func (p tended) paths() []string {
 // journal.
 func TestBrowser_PagesOfParts(t *testing.T) {
 	b := browse(t)
-	b.pass(b.tended().paths())
+	list, one := b.called()
+	b.pass(append(b.tended().paths(), list, one))
 }
 
 // TestBrowser_KeysOfParts: by keyboard alone, and without a script, somebody takes a step of a
@@ -62,7 +59,7 @@ func TestBrowser_KeysOfParts(t *testing.T) {
 	for _, script := range []bool{true, false} {
 		b := browse(t)
 		p := b.tended()
-		b.look(screen{1440, "light", script})
+		b.look(screen{1440, 0, "light", script})
 		b.open("/dream/" + p.pass)
 		b.tabTo("Take back step 2")
 		b.key(kb.Enter)
@@ -83,31 +80,5 @@ func TestBrowser_KeysOfParts(t *testing.T) {
 		b.key(kb.Enter)
 		b.wait(`document.body.innerText.includes("breaks the prefix")`)
 		b.quiet("the keys")
-	}
-}
-
-// TestScreenshotsOfParts writes pictures as TestScreenshots does.
-func TestScreenshotsOfParts(t *testing.T) {
-	folder := cmp.Or(os.Getenv("REFLECTORY_SCREENSHOTS"), t.TempDir())
-	b := browse(t)
-	p := b.tended()
-	for _, shot := range []struct {
-		name, path string
-		screen
-	}{
-		{"dreams-light", "/dream?namespace=" + operationtest.Here, screen{1440, "light", true}}, {"dream-plan-light", "/dream/" + p.plan, screen{1440, "light", true}},
-		{"dream-pass-390", "/dream/" + p.pass, screen{390, "dark", true}}, {"snapshots-light", "/snapshots?namespace=" + operationtest.Here + "&session=harbour", screen{1440, "light", true}},
-		{"snapshot-dark", "/snapshots/" + p.turns[1], screen{1440, "dark", true}}, {"snapshot-390", "/snapshots/" + p.turns[1], screen{390, "light", true}},
-		{"snapshot-diff-light", "/snapshots/" + p.turns[2] + "/diff", screen{1440, "light", true}}, {"plugins-light", "/plugins", screen{1440, "light", true}},
-		{"plugin-light", "/plugins/acme/house-style", screen{1440, "light", true}}, {"audit-light", "/audit", screen{1440, "light", true}},
-		{"audit-stream-dark", "/audit/entries?stream=namespace/" + operationtest.Here, screen{1440, "dark", true}}, {"audit-stream-390", "/audit/entries?stream=namespace/" + operationtest.Here, screen{390, "light", true}},
-	} {
-		b.look(shot.screen)
-		b.open(shot.path)
-		b.do(chromedp.Sleep(150 * time.Millisecond)) // for the fonts
-		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-		b.must(err)
-		b.Must(os.MkdirAll(folder, 0o755))
-		b.Must(os.WriteFile(filepath.Join(folder, shot.name+".png"), png, 0o644))
 	}
 }

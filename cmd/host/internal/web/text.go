@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -21,6 +22,7 @@ func visible(page []byte) []byte {
 		return page
 	}
 	var out bytes.Buffer
+	out.Grow(len(page) + len(page)/8)
 	for _, r := range string(page) {
 		if unseen(r) {
 			fmt.Fprintf(&out, `\u{%X}`, r)
@@ -34,8 +36,8 @@ func visible(page []byte) []byte {
 // unseen reports whether a character isn't seen, or changes how others are. Joiners belong to
 // words of some scripts, and to many an emoji.
 func unseen(r rune) bool {
-	switch r {
-	case '\n', '\t', '\u200c', '\u200d':
+	switch {
+	case r >= ' ' && r < 0x7f, r == '\n', r == '\t', r == '\u200c', r == '\u200d':
 		return false
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
@@ -145,10 +147,10 @@ func (p *Pages) text(one text) http.HandlerFunc {
 	})
 }
 
-// functions are what templates can call.
-func functions() template.FuncMap {
+// functions are what templates can call. now is the time, by which times are shown.
+func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
-		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "tagged": tagged, "time": timeOf, "ago": ago, "took": took,
+		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "tagged": tagged, "time": func(t time.Time) template.HTML { return timeOf(t, now()) }, "ago": ago, "took": took,
 		"cents": cost, "score": score, "count": count, "bytes": byteSize, "plural": plural, "percent": percent, "list": list, "join": func(all []string) string { return strings.Join(all, ", ") }, "scoreClass": scoreClass,
 	}
 }

@@ -130,10 +130,14 @@ func (v *visit) sendJSON(status int, data any) {
 
 // view is what the template of a page gets.
 func (v *visit) view(c content) view {
-	return view{
-		content: c, Version: v.pages.config.Version, NoAuth: v.pages.config.NoAuth, Caller: v.caller, Theme: themeOf(v.Request),
-		Path: v.with(), JSON: v.with("format", "json"), Nav: v.navigation(), Host: v.hostLines(),
-	}
+	all := v.partView(c)
+	all.Version, all.NoAuth, all.Theme, all.Nav, all.Host = v.pages.config.Version, v.pages.config.NoAuth, themeOf(v.Request), v.navigation(), v.hostLines()
+	return all
+}
+
+// partView is what the template of a part of a page gets, which has nothing around it.
+func (v *visit) partView(c content) view {
+	return view{content: c, Caller: v.caller, Path: v.with(), JSON: v.with("format", "json")}
 }
 
 // show answers with what a template makes of a view.

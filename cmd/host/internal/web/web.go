@@ -79,7 +79,7 @@ func New(c Config) (*Pages, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	all, err := template.New("").Funcs(functions()).ParseFS(templates, "templates/*.html")
+	all, err := template.New("").Funcs(functions(c.Now)).ParseFS(templates, "templates/*.html")
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 type site struct {
 	*operationtest.World
 	handler http.Handler
+	pages   *Pages
 	// session is the cookie of the operator's session.
 	session *http.Cookie
 }
@@ -39,7 +40,7 @@ func siteOf(w *operationtest.World) *site {
 		Pages:  func(w http.ResponseWriter, r *http.Request, v httpapi.Visit) { pages.Serve(w, r, Visit(v)) },
 	})
 	s.Must(err)
-	s.handler = api.Remote()
+	s.handler, s.pages = api.Remote(), pages
 	s.signIn()
 	return s
 }

@@ -76,5 +76,9 @@
     }
   });
 
+  // On a narrow screen the navigation is a row that may be wider than it.
+  const nav = document.querySelector(".nav"), here = nav?.querySelector("[aria-current]");
+  if (here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+
   document.querySelectorAll("[data-live]").forEach(follow);
 })();

@@ -46,13 +46,13 @@ func Bars(what string, series []Series, bars []Bar) Chart {
 	high, step := ceiling(float64(most))
 	step = max(step, 1)
 	var d drawing
-	d.begin("chart", 720, 168, c.Text) // the numbers of the grid are on the right of the bars
+	d.begin("chart fit", 720, 172, c.Text) // the numbers of the grid are on the right of the bars
 	for n := step; n <= high && most > 0; n += step {
 		y := bottom - (bottom-top)*n/high
 		d.add(`<line class="gridl" x1="0" x2="720" y1="%s" y2="%s"/><text x="720" y="%s" text-anchor="end">%s</text>`, at(y), at(y), at(y-4), number(n))
 	}
 	d.add(`<line class="base" x1="0" x2="720" y1="146" y2="146"/>`)
-	wide := width / float64(max(len(bars), 1))
+	wide := min(width/float64(max(len(bars), 1)), 104) // few bars are next to each other
 	for i, b := range bars {
 		x, y := wide*float64(i)+wide/6, bottom
 		d.add(`<g><title>%s: %s</title>`, b.Name, describe(series, b.Counts))
@@ -65,7 +65,7 @@ func Bars(what string, series []Series, bars []Bar) Chart {
 		}
 		d.WriteString("</g>")
 		if b.Label != "" {
-			d.add(`<text x="%s" y="163">%s</text>`, at(x), b.Label)
+			d.add(`<text x="%s" y="166">%s</text>`, at(x), b.Label)
 		}
 	}
 	c.SVG = d.end()
@@ -96,7 +96,7 @@ func Ranges(what, first, last string, ranges []Range) Chart {
 		Text: fmt.Sprintf("%s: %s and %s of %d", what, first, last, len(ranges)),
 	}
 	var d drawing
-	d.begin("chart", 524, float64(26+34*len(ranges)), c.Text)
+	d.begin("chart fit ranges", 524, float64(26+34*len(ranges)), c.Text)
 	for i := range 5 {
 		d.add(`<text x="%s" y="12" text-anchor="middle">%d %%</text>`, at(left+(right-left)*float64(i)/4), i*25)
 	}
@@ -108,42 +108,6 @@ func Ranges(what, first, last string, ranges []Range) Chart {
 		d.add(`<g><title>%s: %.0f %% %s, %.0f %% %s, of %d</title><text class="strong" x="0" y="%s">%s</text>`, r.Name, r.From*100, first, r.To*100, last, r.Of, at(y+4), cut(r.Name, 18))
 		d.add(`<line class="gridl" x1="140" x2="460" y1="%s" y2="%s"/><line class="ln s-accent" stroke-width="3" x1="%s" x2="%s" y1="%s" y2="%s"/>`, at(y), at(y), at(from), at(to), at(y), at(y))
 		d.add(`<circle class="f-panel s-ink3" stroke-width="2" cx="%s" cy="%s" r="5"/><circle class="f-accent" cx="%s" cy="%s" r="6"/><text class="strong" x="522" y="%s" text-anchor="end">%s</text></g>`, at(from), at(y), at(to), at(y), at(y+4), gain)
-	}
-	c.SVG = d.end()
-	return c
-}
-
-// Heat is a table of counts as squares that are darker the more there are: rows by columns.
-func Heat(what string, rows, columns []string, counts [][]int64) Chart {
-	const left, side = 120.0, 22.0
-	c := Chart{Head: append([]string{""}, columns...)}
-	var most, total int64
-	for i, row := range counts {
-		line := []string{rows[i]}
-		for _, n := range row {
-			most, total = max(most, n), total+n
-			line = append(line, fmt.Sprint(n))
-		}
-		c.Rows = append(c.Rows, line)
-	}
-	c.Text = fmt.Sprintf("%s: %d in all, %d at most", what, total, most)
-	var d drawing
-	d.begin("chart", left+side*float64(len(columns)), side*float64(len(rows))+20, c.Text)
-	for i, row := range counts {
-		y := side * float64(i)
-		d.add(`<text class="strong" x="0" y="%s">%s</text>`, at(y+15), cut(rows[i], 16))
-		for j, n := range row {
-			level := 0
-			if n > 0 {
-				level = 1 + int(3*n/max(most, 1))
-			}
-			d.add(`<rect class="heat-%d" x="%s" y="%s" width="19" height="19" rx="3"><title>%s, %s: %d</title></rect>`, level, at(left+side*float64(j)), at(y), rows[i], columns[j], n)
-		}
-	}
-	for j, name := range columns {
-		if j%max(len(columns)/6, 1) == 0 {
-			d.add(`<text x="%s" y="%s">%s</text>`, at(left+side*float64(j)), at(side*float64(len(rows))+14), name)
-		}
 	}
 	c.SVG = d.end()
 	return c

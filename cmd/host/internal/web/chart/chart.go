@@ -103,7 +103,7 @@ func ceiling(n float64) (top, step float64) {
 		return 1, 1
 	}
 	step = math.Pow(10, math.Floor(math.Log10(n)))
-	for _, part := range []float64{0.2, 0.5, 1} {
+	for _, part := range []float64{0.2, 0.5, 1, 2, 5} {
 		if n/(step*part) <= 4 {
 			step *= part
 			break

@@ -1,0 +1,39 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/job"
+)
+
+// TestPolicyReplay_IsAMatrix: a job that replayed policies shows how often what would have become
+// what, and the decisions.
+func TestPolicyReplay_IsAMatrix(t *testing.T) {
+	change := `{"point":"gate","subject":"memory-1","before":{"verdict":"promote"},"after":{"verdict":"retain"},"file_before":"a","file_after":"b when[0]"}`
+	access := `{"point":"access","subject":` + string(core.MustJSON(hostile[0])) + `,"before":{"allow":true},"after":{"allow":false},"file_before":"a","file_after":"c"}`
+	v := policyReplayOf(&job.Job{
+		Payload: []byte(`{"operation":"policy_replay"}`), Result: []byte(`{"decided":500,"changed":7,"changes":[` + change + `,` + change + `,` + access + `]}`),
+	})
+	if len(v.Matrices) != 2 || v.Others != 4 || len(v.Rows) != 3 {
+		t.Fatalf("%+v", v)
+	}
+	if m := v.Matrices[1]; m.Point != core.PointGate || len(m.After) != 1 || m.After[0] != "retain" || m.Rows[0].Before.Text != "promote" || m.Rows[0].Counts[0] != 2 {
+		t.Errorf("%+v", m)
+	}
+	if v.Rows[0].Memory != "memory-1" || v.Rows[2].Memory != "" || v.Rows[2].Would.Text != "deny" {
+		t.Errorf("%+v", v.Rows)
+	}
+	s := newSite(t)
+	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Now: s.Config.Clock.Now})
+	s.Must(err)
+	var b strings.Builder
+	s.Must(pages.templates.ExecuteTemplate(&b, "policy-replay", v))
+	if body := b.String(); !strings.Contains(body, "7 would differ") || !strings.Contains(body, "4 more would differ") || strings.Contains(body, hostile[0]) || !strings.Contains(body, "recorded as") {
+		t.Errorf("%s", body)
+	}
+	if policyReplayOf(&job.Job{Payload: []byte(`{"operation":"run_start"}`), Result: []byte(`{}`)}) != nil || policyReplayOf(&job.Job{}) != nil {
+		t.Error("another job has a replay")
+	}
+}
