@@ -44,7 +44,7 @@ type checking struct {
 	ctx    context.Context
 	r      core.Reader
 	report func(core.Problem)
-	// counts are of the jobs that were seen, number is their highest.
+	// counts are the counts of the jobs seen so far, number is their highest number.
 	counts counts
 	number uint64
 }
@@ -151,8 +151,8 @@ func (c *checking) atSpot(rec *record) error {
 	return err
 }
 
-// spots checks that what is ready or waits are jobs that go next, in pages as they are
-// written.
+// spots checks that the sets of ready and waiting jobs have only jobs that go next, in
+// pages of the form in which they are written.
 func (c *checking) spots() error {
 	sets := []ordered{waitingJobs}
 	for _, t := range Types() {
@@ -231,7 +231,7 @@ func goesNext(r core.Reader, rec *record) (bool, error) {
 	return q.first() == rec.ID, err
 }
 
-// inQueue checks that a job is in its queue, as what it is.
+// inQueue checks that a job is in its queue, as waiting or as running.
 func (c *checking) inQueue(rec *record) error {
 	name := queueOf(&rec.Job)
 	if name == "" || rec.Status.Terminal() {
@@ -292,7 +292,7 @@ func jobIn(prefix string, key, value []byte) string {
 	return afterNumber(key, prefix+word+"/")
 }
 
-// queues checks that queues have jobs that are theirs, in their order.
+// queues checks that each queue has only its own jobs, in order.
 func (c *checking) queues() error {
 	return c.each(queuePrefix, func(key, _ []byte) error {
 		name := string(key[len(queuePrefix):])

@@ -10,17 +10,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// dueBatch is how many waiting jobs a transaction takes over at once when their time has
-// come: few enough to hold up no other transaction.
+// dueBatch is how many waiting jobs one transaction makes ready when their time has come:
+// few enough to delay no other transaction.
 const dueBatch = 64
 
-// clockSlack is how far a clock may be off before it counts as one that went back.
+// clockSlack is how far a clock may go back before that counts.
 const clockSlack = time.Second
 
-// Claim gives a holder the next job of these types, or nil where none may run. Of the users'
-// first jobs it is the one whose user was served longest ago; workflow jobs come after
-// jobs of the other types, in the order in which they were queued. A holder claims once it
-// is registered, which a [Pool] is while it works.
+// Claim gives a holder the next job of these types, or nil if none may run. Of the users'
+// first jobs it is the one whose user was served longest ago; workflow jobs come after jobs
+// of the other types, in the order in which they were queued. Only a registered holder may
+// claim; a [Pool] is registered while it works.
 //
 // A job whose record is damaged is set aside, so that it holds up no other user, and is
 // reported by an error that may come with a job. A check finds it, and a rebuild puts it
@@ -51,8 +51,8 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 	return claimed, sdk.Wrap("claim a job", core.JoinErrors(damage...))
 }
 
-// clockWentBack reports whether the clock shows less than it did, or hasn't been looked at
-// yet: then any waiting job may be one that waits for a time that was never meant.
+// clockWentBack reports whether the clock shows an earlier time than before, or hasn't been
+// read yet: then any waiting job may be waiting for a wrong time.
 func (r *Repository) clockWentBack() bool {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -64,16 +64,17 @@ func (r *Repository) clockWentBack() bool {
 	return back
 }
 
-// forgetClock has the next claim look at all that wait, since this one didn't.
+// forgetClock makes the next claim look at all waiting jobs, since this one failed to.
 func (r *Repository) forgetClock() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.latest = time.Time{}
 }
 
-// wakeDue makes waiting jobs ready whose time has come, or that wait for longer than they
-// were put off since the clock went back, and returns how many. Those are looked for among
-// all that wait, the others in the order of their times.
+// wakeDue makes waiting jobs ready, and returns how many: jobs whose time has come, and, if
+// all is set, jobs that would wait for longer than they were postponed, because the clock
+// went back. For the second kind it looks at all waiting jobs, for the first in the order
+// of their times.
 func (c *change) wakeDue(all bool) (int, error) {
 	var items []string
 	var failed error
@@ -152,7 +153,7 @@ func (c *change) claim(holder string, types []Type) (*Claimed, error) {
 	}
 }
 
-// startable reads all that belongs to a job that goes next, before anything is written.
+// startable reads everything of the job that goes next, before anything is written.
 func (c *change) startable(at spot) (rec *record, start content, err error) {
 	_, id := parts(at.item)
 	if rec, err = named(c, []byte(readyPrefix), id); err != nil {
@@ -185,8 +186,8 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }
 
-// nextReady finds the spot of the job that goes next; nowhere for none. It looks at the
-// first item of each type.
+// nextReady finds the spot of the job that goes next; the zero spot if there is none. It
+// looks at the first item of each type.
 func nextReady(r core.Reader, types []Type) (best spot, err error) {
 	for _, t := range types {
 		if !t.Queued() {
@@ -207,7 +208,7 @@ func nextReady(r core.Reader, types []Type) (best spot, err error) {
 	return best, nil
 }
 
-// NextDue returns when the first waiting job may run; the zero time for none.
+// NextDue returns when the first waiting job may run; the zero time if none waits.
 func (r *Repository) NextDue(ctx context.Context) (due time.Time, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		due = time.Time{}

@@ -36,7 +36,7 @@ func (f HandlerFunc) Run(ctx context.Context, j *Running) (*Outcome, error) { re
 // SnoozeError says that a job can't work now through no fault of its own, such as for a
 // model's limit of requests or an open breaker.
 type SnoozeError struct {
-	// Wait is how long to put it off; 0 is the first backoff.
+	// Wait is how long to postpone the job; 0 is the first backoff.
 	Wait time.Duration
 	Err  error
 }
