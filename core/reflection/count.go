@@ -62,7 +62,7 @@ func Kinds() []core.MemoryKind {
 // from other memories, nor a notification.
 func Counts(m *core.Memory) bool { return m.ReflectionDepth == 0 && slices.Contains(Kinds(), m.Kind) }
 
-// State is what reflections have come to in a namespace.
+// State is the state of a namespace's reflections.
 type State struct {
 	// From is the entry of the namespace's stream from which observations count; 0 is the
 	// first. A namespace that is older than this counting has another.
@@ -104,7 +104,7 @@ func damaged(key string) error {
 		WithHint("check the store, and restore a backup").WithAction("store check").WithDetail("key", key)
 }
 
-// ReadState returns what reflections have come to in a namespace.
+// ReadState returns the state of a namespace's reflections.
 func ReadState(r core.Reader, namespace string) (s State, err error) {
 	_, err = read(r, stateKey(namespace), &s)
 	return s, err
