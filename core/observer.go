@@ -90,15 +90,15 @@ type Work struct {
 
 // WorkOutcome is what became of work. What it refers to must not be changed.
 type WorkOutcome struct {
-	// Err is why the work failed; nil where it didn't. A run that didn't pass hasn't failed.
+	// Err is why the work failed; nil if it didn't. A run that didn't pass hasn't failed.
 	Err error
 	// Run is a run as it ended.
 	Run *Run
-	// Attempt is an iteration's; nil where it ended before there was one. BestScore is the
+	// Attempt is an iteration's; nil if it ended before there was one. BestScore is the
 	// best of the loop so far.
 	Attempt   *Attempt
 	BestScore float64
-	// Results are a call's, one for each request; none where the call as a whole failed.
+	// Results are a call's, one for each request; none if the call as a whole failed.
 	Results []CallResult
 }
 

@@ -16,9 +16,9 @@ const GuardVersion = 1
 type Comparison struct {
 	// Merge is whether two memories of these texts would be merged.
 	Merge bool `json:"merge"`
-	// By is what made them candidates: [ByForm] or [ByVectors]; "" where nothing does.
+	// By is what made them candidates: [ByForm] or [ByVectors]; "" if nothing does.
 	By string `json:"by,omitempty"`
-	// Class is what differs, one of [Classes]; "" where the guard finds no difference.
+	// Class is what differs, one of [Classes]; "" if the guard finds no difference.
 	Class string `json:"class,omitempty"`
 	// Hard is whether the class is one that no judge may overrule.
 	Hard bool `json:"hard,omitempty"`

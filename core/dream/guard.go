@@ -109,7 +109,7 @@ func differentFacts(a, b []word) *difference {
 	return oppositeWords(a, b)
 }
 
-// shown is a word as a report has it; "" where there is none. A number has its unit.
+// shown is a word as a report has it; "" if there is none. A number has its unit.
 func shown(list []word, i int) string {
 	if i >= len(list) {
 		return ""

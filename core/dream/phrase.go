@@ -56,7 +56,7 @@ func nextPhrase(text string, from int) (p phrase, found bool) {
 
 // dates are the first and the last day that a phrase names, seen from a day. They differ for
 // last and next week, month and year alone, where whole is what is asked for: without it
-// these are the same day a week, month or year away. ok is false where the phrase names
+// these are the same day a week, month or year away. ok is false if the phrase names
 // no day of a year with four digits.
 func (p phrase) dates(anchor time.Time, whole bool) (first, last time.Time, ok bool) {
 	year, month, day := anchor.Date()

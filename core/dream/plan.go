@@ -24,7 +24,7 @@ type Input struct {
 	// Since is when the last pass began: only what was written or rewritten since then is
 	// compared with the others. Zero compares all.
 	Since time.Time
-	// Turned is whether the namespace ever had a turn. Where it had none, recalls count no
+	// Turned is whether the namespace ever had a turn. If it had none, recalls count no
 	// accesses, and nothing is stale.
 	Turned bool
 	// ArchivedLately is how many memories passes of the last 24 hours archived as stale, which

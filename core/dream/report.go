@@ -22,7 +22,7 @@ var (
 
 // ParseOrganizationReport reads the report in a text: after a header "## Organization
 // Report", the first number of each of consolidated, removed and reindexed. A number that
-// is missing, or too large for an int64, is 0. It returns nil where there is no header.
+// is missing, or too large for an int64, is 0. It returns nil if there is no header.
 func ParseOrganizationReport(text string) *OrganizationReport {
 	header := reportHeader.FindStringIndex(text)
 	if header == nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sweepEvery is how many turns of a namespace lie between two sweeps: what no feedback
-// touches is judged as often as a recalled memory can go from cooling back to active.
+// sweepEvery is how many turns of a namespace are between two sweeps. So a memory that no
+// feedback touches is judged as often as a recalled memory can go from cooling back to
+// active.
 const sweepEvery = 100
 
 // newJobs makes the queue.
@@ -24,19 +25,19 @@ func (h *Host) newJobs(sole bool) (*job.Repository, error) {
 	})
 }
 
-// NewPool makes what works on the host's jobs, with a handler for each type. It hasn't
-// started, and must be stopped before the host is closed. What fails in the background is
-// a notice.
+// NewPool makes a pool of workers for the host's jobs, with a handler for each type. The
+// pool isn't started, and must be stopped before the host is closed. Errors in the
+// background become notices.
 func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	holder := (&core.SystemIDs{}).NewID() // not the host's IDs, which tests count
 	if h.pools.Add(1) == 1 {
-		holder = h.id // so that a list of hosts shows which has a job
+		holder = h.id // so that a list of hosts shows which host has a job
 	}
 	o := job.PoolOptions{
 		Holder:   holder,
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
 	}
-	if h.shared() { // else nobody takes a job from a process that lives
+	if h.shared() { // otherwise nobody takes a job from a live process
 		o.BeatEvery, o.LostAfter, o.Poll = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/10
 		o.Fence = func(ctx context.Context, holds func(core.Reader) error) context.Context {
 			return store.WithFence(ctx, holds)
@@ -45,8 +46,8 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	return job.NewPool(h.Jobs, o)
 }
 
-// notify leaves a notification of a job's end in its namespace: what ended and how, with
-// no content. Its idempotency key has it once for a job.
+// notify writes a notification about a job's end to the job's namespace: what ended and
+// how, without content. Its idempotency key prevents a second one for the job.
 func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
 	none := 0.0
 	about := map[string]any{"job_id": n.ID, "type": n.Type, "status": n.Status}
@@ -61,22 +62,22 @@ func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
 	})
 }
 
-// turned queues, in a feedback's own transaction, what its turn makes due: the gate for
-// memories that came before it, and a sweep.
+// turned queues the jobs that a feedback makes due, in the feedback's own transaction: the
+// gate for memories that wait for it, and a sweep.
 func (h *Host) turned(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error {
 	if !waiting && turn%sweepEvery != 0 {
 		return nil
 	}
 	_, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Revalidate})
 	if sdk.ReasonOf(err) == job.QueueFull {
-		return nil // the memories wait on, and the next feedback or sweep comes to them
+		return nil // the memories keep waiting for the next feedback or sweep
 	}
 	return err
 }
 
-// Revalidate has the gate decide on all memories of a namespace that wait for it. Where the
-// last sweep that this host did is a hundred turns ago, it sweeps the namespace first. An
-// error comes with what was done until then.
+// Revalidate lets the gate decide on all memories of a namespace that wait for it. If this
+// host's last sweep of the namespace is a hundred turns ago, it sweeps first. With an
+// error, the result is what was done until then.
 func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
 	turn, err := h.Memories.Turn(ctx, namespace)
 	if err != nil {
@@ -92,8 +93,8 @@ func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepR
 	return result, err
 }
 
-// sweeps are the turns of namespaces that were swept last. A host that begins knows of none,
-// and sweeps a namespace once more.
+// sweeps are the turns at which namespaces were last swept. A new host knows none, and
+// sweeps a namespace once more.
 type sweeps struct {
 	mu   sync.Mutex
 	last map[string]int64
@@ -114,8 +115,8 @@ func (s *sweeps) done(namespace string, turn int64) {
 	s.last[namespace] = turn
 }
 
-// progress passes on how far jobs are. Nobody who follows holds up a job: one who is slow
-// hears of the newest only.
+// progress passes on the progress of jobs. A follower never delays a job: a slow follower
+// gets only the newest value.
 type progress struct {
 	mu        sync.Mutex
 	followers map[string]map[chan float64]bool // by the job
@@ -127,15 +128,15 @@ func (p *progress) tell(jobID string, to float64) {
 	defer p.mu.Unlock()
 	for follower := range p.followers[jobID] {
 		select {
-		case <-follower: // what it hasn't taken yet
+		case <-follower: // drop the value that it hasn't taken yet
 		default:
 		}
 		follower <- to
 	}
 }
 
-// FollowProgress returns what hears how far a job is that runs on this host, from 0 to 1, until stop
-// is called.
+// FollowProgress returns a channel with the progress, from 0 to 1, of a job that runs on
+// this host, until stop is called.
 func (h *Host) FollowProgress(jobID string) (heard <-chan float64, stop func()) {
 	p, follower := &h.progress, make(chan float64, 1)
 	p.mu.Lock()

@@ -11,22 +11,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Servers that share a database see who of them lives, and take over what those had that
-// are gone. A command on the same database shows no beat: it works on what it was called
-// for and takes over nothing. Neither does a server on the store of a data folder, which no
-// other host can open while it lives.
+// Servers that share a database see which of them are alive, and take over the work of
+// those that are gone. A command on the same database has no beat: it does what it was
+// called for and takes over nothing. A server on the store of a data folder has no beat
+// either, since no other host can open that store while it runs.
 
-// JoinOptions say what a server does for the others. The zero value only shows that it lives.
+// JoinOptions say what a server does for the others. With the zero value it only shows that
+// it is alive.
 type JoinOptions struct {
-	// Pool works on jobs, and is stopped when the host is asked to take on nothing more. It
-	// is started and stopped by the caller. Nil is none.
+	// Pool works on jobs, and is stopped when the host is drained. The caller starts and stops
+	// it otherwise. Nil is none.
 	Pool *job.Pool
-	// TakeOver goes on with a run whose host is gone, to its end, as its caller. Nil takes
-	// over no runs.
+	// TakeOver continues a run whose host is gone, to its end, as the run's caller. If it is
+	// nil, the host takes over no runs.
 	TakeOver func(context.Context, run.Held) error
 }
 
-// ID is of this start of the host: it names it among those that share a store.
+// ID identifies this start of the host among the hosts that share a store.
 func (h *Host) ID() string { return h.id }
 
 // shared is whether other hosts may work on the store at the same time.
@@ -37,9 +38,9 @@ func (h *Host) shared() bool {
 	return h.config.Settings.Shared()
 }
 
-// Join makes the host one of those that share its store, until it is closed: it shows that
-// it lives, and takes over what others had that are gone. On a store that no other host can
-// open it writes nothing. A host joins once.
+// Join makes the host one of the hosts that share its store, until it is closed: it shows
+// that it is alive, and takes over the work of hosts that are gone. On a store that no
+// other host can open it writes nothing. A host joins once.
 func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	if !h.joined.CompareAndSwap(nil, &o) {
 		return sdk.Errorf(sdk.Conflict, "host_started", "the host has joined before")
@@ -69,8 +70,8 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	return nil
 }
 
-// record is what the host says of itself. Where its plugins can't be read, it has none: that
-// is what each call of them says.
+// record is the host's own record. If its plugins can't be read, the record has none; each
+// call of a plugin reports the reason.
 func (h *Host) record() store.HostRecord {
 	r := store.HostRecord{ID: h.id, Version: h.config.Version, StartedAt: h.Now().UTC().Round(0)}
 	if h.config.Server != nil {
@@ -84,8 +85,8 @@ func (h *Host) record() store.HostRecord {
 	return r
 }
 
-// drained ends the work on jobs: those that run go on for their grace, and the others go back
-// to the queue.
+// drained ends the work on jobs: running jobs have some time to end, and then go back to
+// the queue.
 func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	h.info("this host was asked to take on nothing more: others go on with its jobs")
 	if pool == nil {
@@ -96,14 +97,14 @@ func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	}
 }
 
-// Draining reports whether the host was asked to take on nothing more.
+// Draining reports whether the host was asked to accept no more work.
 func (h *Host) Draining() bool {
 	m := h.member.Load()
 	return h.draining.Load() || m != nil && m.Draining()
 }
 
-// lead has one host append to the journal's root: see [journal.Lead]. A program without a
-// beat does it at its end, where nobody else does.
+// lead makes only one host append to the journal's root: see [journal.Lead]. A program
+// without a beat does it at its end, if no other host does.
 func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) error) error {
 	return func(ctx context.Context, last bool, record func(core.Store) error) error {
 		var err error
@@ -116,24 +117,24 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 			if epoch, held := m.Held()[store.LeaseRoot]; held {
 				err = record(store.Fenced(s, store.LeaseRoot, epoch))
 			}
-		case h.config.Store != nil: // of a program that embeds one host, or several that don't join
+		case h.config.Store != nil: // the program that embeds this host gave it the store, and its hosts don't join
 			err = record(s)
 		}
 		if sdk.ReasonOf(err) == store.LeaseLost {
-			return nil // the one who has it records the same
+			return nil // the holder of the lease records the same
 		}
 		return err
 	}
 }
 
-// commits reports whether this host changed a store, as far as the store counts that.
+// commits reports whether this host changed a store, as far as the store counts commits.
 func commits(s core.Store) bool {
 	counts, ok := s.(interface{ Commits() uint64 })
 	return !ok || counts.Commits() > 0
 }
 
-// awaitBeat waits before a call of a plugin while others may take this host for gone, and
-// may be about to make the same call.
+// awaitBeat waits before a call of a plugin while others may believe that this host is
+// gone, and may be about to make the same call.
 func (h *Host) awaitBeat(ctx context.Context) error {
 	if m := h.member.Load(); m != nil {
 		return m.Await(ctx)
@@ -141,7 +142,8 @@ func (h *Host) awaitBeat(ctx context.Context) error {
 	return nil
 }
 
-// holder names this host in runs, so that others take them over; "" where nobody would.
+// holder names this host in the records of runs, so that others can take them over; "" if
+// no other host would.
 func (h *Host) holder() string {
 	if h.member.Load() == nil {
 		return ""
@@ -149,7 +151,8 @@ func (h *Host) holder() string {
 	return h.id
 }
 
-// lives reports whether a host lives. A program without a beat knows only who has a record.
+// lives reports whether a host is alive. A program without a beat only knows which hosts
+// have a record.
 func (h *Host) lives(r core.Reader, id string) (bool, error) {
 	if m := h.member.Load(); m != nil {
 		return m.Lives(id), nil

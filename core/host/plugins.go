@@ -92,7 +92,7 @@ type PluginOptions struct {
 	// operator should know.
 	Log     func(plugin.LogLine)
 	Notices func(Notice)
-	// Observe is told of calls and instances.
+	// Observe is called with calls and instances.
 	Observe Observe
 }
 

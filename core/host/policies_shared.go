@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sharedPolicies are the policies of a store that several hosts share, which `policyset`
-// keeps. A decision within a transaction is made with the set that the transaction reads, so
-// that it can't be committed once another is in force. Other decisions are made with the
-// newest set that this host has seen: it follows the pushes.
+// sharedPolicies are the policies of a store that several hosts share, which `policyset` stores. A decision
+// within a transaction is made with the set that the transaction reads, so it can't be committed once another
+// set is in force. Other decisions are made with the newest set that this host has seen: it follows the
+// pushes.
 type sharedPolicies struct {
 	points *policy.Points
 	store  core.Store
@@ -30,8 +30,9 @@ type sharedPolicies struct {
 	// compiled are sets by their digests, or why they can't be used: the newest, and a few
 	// before it that transactions may still read.
 	compiled map[string]compiledSet
-	// seen says which is the newest set that was read. Before the first reading, known is
-	// false, and the set is the defaults: nothing in the store is decided on yet.
+	// seen has the epoch and digest of the newest set that was read, and newest the set.
+	// Before the first reading, known is false, and newest is the defaults: nothing in the
+	// store has been decided on yet.
 	known  bool
 	seen   policyset.Active
 	newest compiledSet
@@ -149,7 +150,7 @@ func (s *sharedPolicies) follow(ctx context.Context) {
 		}
 	}
 	for ctx.Err() == nil {
-		_ = s.followPushes(ctx) // the store says elsewhere that it is away
+		_ = s.followPushes(ctx) // an unreachable store is reported elsewhere
 		rest := time.NewTimer(followRest)
 		select {
 		case <-rest.C:
@@ -177,7 +178,7 @@ func (s *sharedPolicies) followPushes(ctx context.Context) error {
 	})
 }
 
-// reread is refresh for the newest push, of which the operator learns if it can't be used.
+// reread is refresh after a push. If the set can't be used, the operator gets a notice.
 func (s *sharedPolicies) reread(ctx context.Context) {
 	_, before := s.active()
 	if err := s.refresh(ctx); err != nil && before == nil && ctx.Err() == nil {

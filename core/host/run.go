@@ -28,7 +28,7 @@ type RunOptions struct {
 	Memories core.Memories
 	// Injector builds the snapshots of nodes. Nil means the Host's, without restrictions.
 	Injector action.Injector
-	// Job is whether the run is a job's, which goes on with it where this host is gone.
+	// Job is whether the run is a job's, which continues it where this host is gone.
 	Job bool
 	// From is how a run was held that is taken over from a host that is gone; nil for a run
 	// that somebody starts or resumes.

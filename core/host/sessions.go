@@ -15,11 +15,11 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// A turn's prompt has up to three blocks of its session: the hint of the turn before, the
-// summaries of the window's newest turns, and a sentence for each of its oldest. They are
-// XML, since models and users wrote their texts: whatever these say, it can't end its place.
+// A turn's prompt has up to three blocks of its session: the hint of the turn before, the summaries of the
+// window's newest turns, and a sentence for each of its oldest. They are XML, since models and users wrote
+// their texts: whatever a text says, it can't leave its element.
 
-// RoleMixDir is the folder in the data folder where operators put mixes of roles.
+// RoleMixDir is the folder in the data folder where operators put role mixes.
 const RoleMixDir = "role-mixes"
 
 // The priorities of a session's blocks.

@@ -10,7 +10,7 @@ import (
 type Turn struct {
 	Namespace, SessionID string
 	TurnID               int64
-	// Query is what the turn is about; "" where nothing is to be recalled.
+	// Query is what the turn is about; "" if nothing is to be recalled.
 	Query string
 	// Complexity and Risk are the caller's, from 0 to 1; .5 if it gave none.
 	Complexity, Risk float64

@@ -80,7 +80,7 @@ func (c *checking) stream(user string) (there int, err error) {
 }
 
 // tell applies an event: it returns the new state of its job according to the events, and
-// nil where the event doesn't follow from the events before.
+// nil if the event doesn't follow from the events before.
 func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
 	if event, is := journal.As[journal.JobQueued](e); is {
 		if open[event.JobID] != nil {

@@ -76,7 +76,7 @@ func (m *Memories) RecallAmong(ctx context.Context, r *core.RecallRequest, ids [
 }
 
 // Reflected returns what a request came to that was made before with the same idempotency
-// key, namespace and agent; nil where none was.
+// key, namespace and agent; nil if none was.
 func (m *Memories) Reflected(ctx context.Context, q *core.ReflectRequest) (result *core.ReflectResult, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		result, err = record.ReadOutcome(r, q)

@@ -97,7 +97,7 @@ func (q *DreamRequest) Check() error {
 	return p.Err()
 }
 
-// Dream makes a pass: it plans, and applies the plan. Where an earlier pass over the same
+// Dream makes a pass: it plans, and applies the plan. If an earlier pass over the same
 // memories was interrupted, it finishes that one instead. tell hears how many of the steps are
 // done; nil is nobody.
 func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
@@ -159,7 +159,7 @@ func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error)
 	return written >= dreamRecords, err
 }
 
-// planDream makes and stores a plan. Where modes count and the pass is skipped, it returns
+// planDream makes and stores a plan. If modes count and the pass is skipped, it returns
 // the report of that.
 func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
 	var in *snapshot

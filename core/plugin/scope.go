@@ -56,7 +56,7 @@ func WithScope(ctx context.Context, s *Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeOf returns the scope of a context. Where it has none, that is an empty one:
+// ScopeOf returns the scope of a context. If it has none, that is an empty one:
 // no namespace, model, memory or environment.
 func ScopeOf(ctx context.Context) *Scope {
 	if s := scopeIn(ctx); s != nil {

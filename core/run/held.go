@@ -10,9 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Where several hosts share a store, a run that is running says which host runs it, and what
-// another needs to go on with it. A run's epoch alone says who may write; this only says who
-// should.
+// If several hosts share a store, a run that is running says which host runs it, and what another host
+// needs to continue it. A run's epoch alone says who may write; this only says who should.
 
 // hostPrefix has a key for each run that a host runs which shows a beat.
 const hostPrefix = "run-host/"
@@ -23,11 +22,11 @@ func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 // has it.
 const Taken = "run_taken"
 
-// Needs are what a host must have to go on with a run.
+// Needs are what a host needs to continue a run.
 type Needs struct {
 	// Plugins are the digests of the plugins that it uses, by their names.
 	Plugins map[string]string `json:"plugins,omitempty"`
-	// Job is whether the run is a job's, and goes on with that.
+	// Job is whether a job runs it, so that the run continues with its job.
 	Job bool `json:"job,omitempty"`
 }
 
@@ -64,7 +63,7 @@ func (h *heldRecord) held(id string) Held {
 // same reports whether a run is held as it was seen.
 func (h *heldRecord) same(seen *Held) bool { return h.Host == seen.Host && h.Epoch == seen.Epoch }
 
-// putHeld notes that this host runs a run, or, where it shows no beat, that none does.
+// putHeld records that this host runs a run, or, if the host has no beat, that none does.
 func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch int, n Needs) error {
 	holder := ""
 	if s.Holder != nil {
@@ -79,7 +78,7 @@ func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch i
 	})
 }
 
-// dropHeld notes that no host runs a run. Where no other host could, nothing was noted.
+// dropHeld notes that no host runs a run. If no other host could, nothing was noted.
 func (s *Repository) dropHeld(tx core.Tx, id string) error {
 	if s.Lives == nil {
 		return nil
@@ -122,7 +121,7 @@ func (s *Repository) Running() []string {
 	return slices.Sorted(maps.Keys(s.held))
 }
 
-// HeldBy returns how a run is held, or nil where no host that shows a beat runs it.
+// HeldBy returns the host that runs a run; nil if no host with a beat does.
 func (s *Repository) HeldBy(ctx context.Context, id string) (held *Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		held = nil

@@ -43,7 +43,7 @@ func (c *Config) SummariesLLM() json.RawMessage {
 }
 
 // LLM is the model that reflects on what was observed, as the settings.llm of a workflow
-// names one; nil where none does.
+// names one; nil if none does.
 func (c *Config) LLM() json.RawMessage { return asked(c.LLMModel, c.LLMURL, c.LLMKeyEnv) }
 
 // asked names a model at an endpoint; nil is none.

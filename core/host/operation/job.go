@@ -288,7 +288,7 @@ func (o *Operation) AsJob() (Operation, bool) {
 	return q, true
 }
 
-// modelled is a request that takes long only where it asks a model.
+// modelled is a request that takes long only if it asks a model.
 type modelled interface{ asksModel(c *Call) bool }
 
 // mayTakeLong reports whether a job should do an operation, rather than its caller wait.
@@ -306,7 +306,7 @@ type checked interface{ check() error }
 type work struct {
 	Operation string          `json:"operation"`
 	Request   json.RawMessage `json:"request,omitempty"`
-	// RunID is the run that the operation starts or goes on with.
+	// RunID is the run that the operation starts or continues.
 	RunID string `json:"run_id,omitempty"`
 }
 

@@ -60,7 +60,7 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 	return outcome(in, out, err)
 }
 
-// nodes is how many nodes the workflow has that a request runs, or goes on with; 0 where that
+// nodes is how many nodes the workflow has that a request runs, or continues; 0 if that
 // isn't known, which then is what is wrong with the job.
 func (c *Call) nodes(ctx context.Context, in any) int {
 	var plan *workflow.Plan
@@ -121,7 +121,7 @@ type RunJob struct {
 	Status core.Status `json:"status"`
 }
 
-// runJob starts a run or goes on with it. One that another process began, or this one
+// runJob starts a run or continues it. One that another process began, or this one
 // before the job went back to its queue, is gone on with; one that has ended since it was
 // asked for has ended.
 func runJob(ctx context.Context, c Call, o *Operation, in any, j *job.Running) (*job.Outcome, error) {

@@ -29,7 +29,7 @@ type LoginNew struct{}
 type NewLogin struct {
 	// URL is what a browser is to open.
 	URL access.Secret `json:"url"`
-	// ExpiresAt is when the link holds no more; zero where none is needed, since the server
+	// ExpiresAt is when the link holds no more; zero if none is needed, since the server
 	// asks for no credentials.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }

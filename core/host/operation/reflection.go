@@ -153,7 +153,7 @@ type ReflectionStatus struct {
 	JobID string `json:"job_id"`
 	// UserID, where it is given, must be the job's, else there is no such job.
 	UserID string `json:"user_id,omitempty"`
-	// PageToken goes on with lists of more than 20: it is the answer's next_page_token.
+	// PageToken continues lists of more than 20: it is the answer's next_page_token.
 	PageToken string `json:"page_token,omitempty"`
 }
 
@@ -182,7 +182,7 @@ type ReflectionProgress struct {
 	Skipped       string `json:"skipped,omitempty"`
 	BudgetReached bool   `json:"budget_reached,omitempty"`
 	DryRun        bool   `json:"dry_run,omitempty"`
-	// NextPageToken goes on with the lists.
+	// NextPageToken continues the lists.
 	NextPageToken string `json:"next_page_token,omitempty"`
 }
 

@@ -21,7 +21,7 @@ type sessionRecord struct {
 	Next int64 `json:"next_turn,omitempty"`
 	// Feedbacks counts the turns of the current window that had their feedback.
 	Feedbacks int64 `json:"feedbacks,omitempty"`
-	// Owner is the subject that first used the session. It is "" where nobody was
+	// Owner is the subject that first used the session. It is "" if nobody was
 	// authorised, and in early stores.
 	Owner string `json:"owner,omitempty"`
 	// Namespace is where its recalls search that name no namespace: the namespace of its

@@ -117,7 +117,7 @@ func (f *Files) look() {
 	f.options.Report(err)
 }
 
-// read reads the pair. seen tells it from others, also where it can't be used, and field
+// read reads the pair. seen tells it from others, even if it can't be used, and field
 // says which file is wrong.
 func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, field string, err error) {
 	cert, err := core.ReadFile(f.options.Cert, maxFile)

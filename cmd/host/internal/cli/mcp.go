@@ -65,7 +65,7 @@ func (a *App) mcp(ctx context.Context, profile mcpserver.Profile) (err error) {
 	return server.ServeStdio(ctx, profile, inputOf(a.Stdin), outputOf{a.Stdout})
 }
 
-// inputOf is the program's input, which is closed only where it can be.
+// inputOf is the program's input, which is closed only if it can be.
 func inputOf(r io.Reader) io.ReadCloser {
 	if c, ok := r.(io.ReadCloser); ok {
 		return c
@@ -86,7 +86,7 @@ type keeper struct {
 	app *App
 
 	mu     sync.Mutex
-	server *httpapi.Server // nil where the store is another's
+	server *httpapi.Server // nil if the store is another's
 	pool   *job.Pool       // works on the jobs of a store that is this program's
 	remote *client.Remote
 }

@@ -21,7 +21,7 @@ import (
 type observed struct {
 	// metrics are a server's; nil otherwise.
 	metrics *metrics.Metrics
-	// tracer is nil where no collector is named.
+	// tracer is nil if no collector is named.
 	tracer *trace.Tracer
 	// content has traces hold what plugins and callers wrote.
 	content bool
@@ -75,7 +75,7 @@ func (a *App) scrapes(h *host.Host) func(streams func() int) http.Handler {
 	return func(streams func() int) http.Handler { return a.observed.metrics.Handler(h, streams) }
 }
 
-// traces makes what follows a server's requests; nil where no collector is named.
+// traces makes what follows a server's requests; nil if no collector is named.
 func (a *App) traces() func(context.Context, string) (context.Context, func(httpapi.Line)) {
 	tracer := a.observed.tracer
 	if tracer == nil {

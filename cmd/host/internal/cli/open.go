@@ -68,7 +68,7 @@ func (a *App) openBrowser(ctx context.Context, link string) {
 	}
 }
 
-// opener is the program that opens a file as the desktop does; nil where there is no desktop.
+// opener is the program that opens a file as the desktop does; nil if there is no desktop.
 func opener(getenv func(string) string) []string {
 	switch {
 	case runtime.GOOS == "darwin":

@@ -33,12 +33,12 @@ type reach struct {
 	hosts     []string
 	directory string // of the issuer that is asked for a certificate; "" is the default one
 
-	// certificate is what the server shows; nil where it does no TLS.
+	// certificate is what the server shows; nil if it does no TLS.
 	certificate certificate
 	exposure    *access.Exposure
 	// asked is the certificate where an issuer is asked for it, else nil.
 	asked *acme.Certificate
-	// identities knows those of an issuer; nil where there is none.
+	// identities knows those of an issuer; nil if there is none.
 	identities *identity.Verifier
 }
 

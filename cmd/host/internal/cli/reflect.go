@@ -78,7 +78,7 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 // reflectionPoll is how often a server is asked how far a reflection is.
 const reflectionPoll = 300 * time.Millisecond
 
-// awaitReflection waits for the end of a reflection. Where no server works on it, this does.
+// awaitReflection waits for the end of a reflection. If no server works on it, this does.
 func (a *App) awaitReflection(ctx context.Context, id string) error {
 	a.out.term.Status("reflecting …")
 	defer a.out.term.Clear()

@@ -17,9 +17,9 @@ func NewErrorData(err error) *ErrorData {
 	return &ErrorData{Class: e.Code, Reason: e.Reason, Message: err.Error(), Hint: e.Hint, Try: e.Try, Details: e.Details}
 }
 
-// Err is the error that was described, as it would be had it happened here: with its class
-// and reason, its words, and its facts in the types that the program looks for. It isn't
-// the same error in Go, so that nothing may depend on errors.Is.
+// Err is the described error as if it had happened in this program: with its class, reason,
+// message, and details in the types that the program expects. It isn't the same Go error,
+// so nothing may depend on errors.Is.
 func (d *ErrorData) Err() error {
 	if d == nil {
 		return nil

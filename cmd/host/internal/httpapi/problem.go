@@ -208,7 +208,7 @@ var verbs = map[string]string{
 	"plugin inspect": "plugin_get", "audit show": "audit_streams",
 }
 
-// routeOf spells an action as a method and a path; "" where no operation here does it.
+// routeOf spells an action as a method and a path; "" if no operation here does it.
 func (a *API) routeOf(try *sdk.Action) string {
 	name := verbs[try.Verb]
 	if name == "" {

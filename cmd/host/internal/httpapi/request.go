@@ -30,7 +30,7 @@ type request struct {
 	body []byte
 	// called is whether its operation was.
 	called bool
-	// code and status are how it was answered; code is "" where it worked. failure is what
+	// code and status are how it was answered; code is "" if it worked. failure is what
 	// went wrong inside.
 	code    string
 	status  int

@@ -42,7 +42,7 @@ func (a *API) isProxy(address netip.Addr) bool {
 	return slices.ContainsFunc(a.config.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// clientOf is the address that the proxies were asked from, as far as they say. Where two
+// clientOf is the address that the proxies were asked from, as far as they say. If two
 // headers say different things, a proxy has passed on one that it doesn't write, so that
 // neither is believed.
 func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
@@ -83,8 +83,8 @@ func addressIn(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// protocolOf is the protocol that the proxies say they were asked by; "" where they don't.
-// Where they disagree, it is what isn't https.
+// protocolOf is the protocol that the proxies say they were asked by; "" if they don't.
+// If they disagree, it is what isn't https.
 func protocolOf(h http.Header) string {
 	said := elements(h, "X-Forwarded-Proto")
 	for _, element := range elements(h, "Forwarded") {
@@ -121,7 +121,7 @@ func elements(h http.Header, name string) []string {
 	return list
 }
 
-// parameter is a parameter of an element of RFC 7239; "" where it has none. A text in quotes
+// parameter is a parameter of an element of RFC 7239; "" if it has none. A text in quotes
 // has no commas or semicolons in it in what is looked for here.
 func parameter(element, name string) string {
 	for pair := range strings.SplitSeq(element, ";") {

@@ -117,7 +117,7 @@ func (b Browser) refuse(w http.ResponseWriter, err error, failed func() time.Dur
 	}
 }
 
-// show answers with the page; with a problem, or none where somebody is signed in.
+// show answers with the page; with a problem, or none if somebody is signed in.
 func (b Browser) show(w http.ResponseWriter, status int, problem string) {
 	title := "Sign in"
 	if problem == "" {

@@ -85,7 +85,7 @@ func (s *sessions) end(cookie string) {
 	s.list = slices.DeleteFunc(s.list, func(one session) bool { return one.key == key })
 }
 
-// Session says whose a session's cookie is; false where it is none of these sessions.
+// Session says whose a session's cookie is; false if it is none of these sessions.
 func (v *Verifier) Session(cookie string) (core.Caller, bool) {
 	if !strings.HasPrefix(cookie, "rfs_") {
 		return core.Caller{}, false

@@ -106,7 +106,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// streamable handles the protocol over HTTP, each request by itself. Where a request comes
+// streamable handles the protocol over HTTP, each request by itself. If a request comes
 // from is checked by who mounts the handler.
 func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Handler {
 	return checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{

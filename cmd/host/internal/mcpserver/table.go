@@ -27,7 +27,7 @@ type row struct {
 	// repeats are the result's members that the request for the next page must have.
 	list    string
 	repeats []string
-	// text is the result's member that content_offset goes on with.
+	// text is the result's member that content_offset continues.
 	text string
 }
 

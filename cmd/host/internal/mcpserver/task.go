@@ -55,9 +55,9 @@ type task struct {
 
 // taskSource is where tasks are.
 type taskSource interface {
-	// task is one of the caller's as it is now; nil where there is none by the id.
+	// task is one of the caller's as it is now; nil if there is none by the id.
 	task(ctx context.Context, id string) (*task, error)
-	// cancelTask asks one of the caller's to stop; false where there is none by the id. One that
+	// cancelTask asks one of the caller's to stop; false if there is none by the id. One that
 	// has ended stays as it is.
 	cancelTask(ctx context.Context, id string) (bool, error)
 }
@@ -157,7 +157,7 @@ func answerWithTasks(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// madeTask takes the task that a tool has made; nil where the client doesn't know tasks, and
+// madeTask takes the task that a tool has made; nil if the client doesn't know tasks, and
 // gets the tool's own result. The task must be there already for who asks for it.
 func madeTask(ctx context.Context) **task {
 	made, _ := ctx.Value(madeKey{}).(**task)

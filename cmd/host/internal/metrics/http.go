@@ -10,7 +10,7 @@ type Request struct {
 	// Route is the path of the route as it is defined, such as /v1/memories/{id}; "" is none.
 	Route  string
 	Method string
-	// Status is the answer's; 0 where the connection was closed without one.
+	// Status is the answer's; 0 if the connection was closed without one.
 	Status   int
 	Duration time.Duration
 }

@@ -97,7 +97,7 @@ func (g *jobGauges) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector]. Where the queue can't be read, the gauges are
+// Collect implements [prometheus.Collector]. If the queue can't be read, the gauges are
 // missing, and the others aren't.
 func (g *jobGauges) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTime)
@@ -139,7 +139,7 @@ var memories = desc("memories", "Memories by their state, of all namespaces.", "
 // Describe implements [prometheus.Collector].
 func (g *memoryGauge) Describe(out chan<- *prometheus.Desc) { out <- memories }
 
-// Collect implements [prometheus.Collector]. Where they can't be counted, the gauge is
+// Collect implements [prometheus.Collector]. If they can't be counted, the gauge is
 // missing, which Prometheus can alert on, and the others aren't.
 func (g *memoryGauge) Collect(out chan<- prometheus.Metric) {
 	g.mu.Lock()

@@ -53,7 +53,7 @@ func (t *Tracer) run(ctx context.Context, w *core.Work) (context.Context, func(c
 	}
 }
 
-// failureOf is why a run failed, also where a loop ended it.
+// failureOf is why a run failed, even if a loop ended it.
 func failureOf(err error, run *core.Run) error {
 	if err == nil && run.Status == core.StatusError && run.Error != nil {
 		return sdk.Errorf(sdk.Internal, run.Error.Code, "%s", run.Error.Message)

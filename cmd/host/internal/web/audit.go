@@ -91,7 +91,7 @@ func loadStreams(v *visit) (*content, error) {
 	return &content{Title: "Audit", Data: d}, nil
 }
 
-// streamOf is what a stream is about, with its page; "" where it has none.
+// streamOf is what a stream is about, with its page; "" if it has none.
 func streamOf(stream string) (what, page string) {
 	kind, of, _ := strings.Cut(stream, "/")
 	switch kind {
@@ -145,7 +145,7 @@ type entriesData struct {
 	Types  []choice               `json:"-"`
 	Of     string                 `json:"-"`
 	About  string                 `json:"-"`
-	// Older and Newer are the pages next to this one; "" where there are none.
+	// Older and Newer are the pages next to this one; "" if there are none.
 	Older, Newer string `json:"-"`
 }
 

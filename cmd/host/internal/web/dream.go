@@ -112,7 +112,7 @@ func didText(r *memory.DreamReport) string {
 	return strings.Join(said, ", ")
 }
 
-// didChart draws what the passes of a page did, the oldest first; nil where fewer than two
+// didChart draws what the passes of a page did, the oldest first; nil if fewer than two
 // ended.
 func didChart(runs []*memory.DreamRun) *chart.Chart {
 	var series []chart.Series

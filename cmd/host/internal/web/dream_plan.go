@@ -44,7 +44,7 @@ type dreamData struct {
 	Live     string       `json:"-"`
 	MayApply bool         `json:"-"`
 	MayUndo  bool         `json:"-"`
-	// The addresses of other pages of steps and pairs; "" where there are none.
+	// The addresses of other pages of steps and pairs; "" if there are none.
 	Before, After, RefusedNext, OpenNext string `json:"-"`
 }
 

@@ -44,7 +44,7 @@ type searchData struct {
 type foundOfKind struct {
 	Name string `json:"name"`
 	Hits []hit  `json:"hits"`
-	// Looked is how many were looked at, 0 where an index has all, and Partial whether
+	// Looked is how many were looked at, 0 if an index has all, and Partial whether
 	// there are others. Of says which, where it isn't the newest.
 	Looked  int    `json:"looked_at,omitempty"`
 	Partial bool   `json:"partial,omitempty"`

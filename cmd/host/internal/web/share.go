@@ -19,7 +19,7 @@ type making struct {
 	done chan struct{}
 	text []byte
 	err  error
-	// next is for those who came since it was begun; nil where nobody did.
+	// next is for those who came since it was begun; nil if nobody did.
 	next *making
 }
 

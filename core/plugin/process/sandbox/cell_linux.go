@@ -227,7 +227,7 @@ func (c *Cell) release() {
 	c.groups.remove()
 }
 
-// filter is the seccomp program in the kernel's bytes, "" where there is none.
+// filter is the seccomp program in the kernel's bytes, "" if there is none.
 func (c *Cell) filter(pid int) (string, error) {
 	if !c.status.Seccomp {
 		return "", nil

@@ -87,7 +87,7 @@ type Cell struct {
 	spec   Spec
 	status Status
 	folder *folder
-	user   uint32 // 0 where it runs as the host's user
+	user   uint32 // 0 if it runs as the host's user
 	confinement
 }
 
