@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// A socket's path has hardly more than 100 bytes, and a data folder's may have more. Where
-// it has, the socket is named through the open folder.
+// The path of a socket can have little more than 100 bytes, and the path of a data folder
+// may be longer. Then the socket is named through the open folder.
 
 // maxSocketPath is the length in bytes that every system accepts as a socket's path.
 const maxSocketPath = 103

@@ -39,8 +39,8 @@ const (
 	LinesType   = "application/jsonl"
 )
 
-// CancelPath is where a call over the socket is cancelled. It is answered with 204, or 404
-// where there is no such call.
+// CancelPath is the path that cancels a call over the socket. The answer is 204, or 404 if
+// there is no such call.
 func CancelPath(call string) string { return "/calls/" + call + "/cancel" }
 
 // Problem is an error in the form of RFC 9457.

@@ -16,8 +16,8 @@ import (
 // anything, no query, and nothing of what was sent or answered.
 type Line struct {
 	At time.Time
-	// Level is info, also for a refusal, or error where something failed: inside, or in what
-	// the server depends on, such as a plugin or the disk.
+	// Level is info, also for a refusal, or error if something failed: inside the server, or
+	// something that it depends on, such as a plugin or the disk.
 	Level   string
 	TraceID string
 	// Subject is who was authorised; "" is nobody.
@@ -31,12 +31,12 @@ type Line struct {
 	Code     string
 	Status   int
 	Duration time.Duration
-	// Failure is what went wrong inside; nil is nothing. What failed elsewhere has only its
-	// code here, since its words may be somebody's content.
+	// Failure is an error inside the server; nil if there was none. For a failure elsewhere
+	// the line has only the code, since its message may quote content.
 	Failure error
 }
 
-// String is the line as a log has it.
+// String is the line's text in a log.
 func (l Line) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s [%s] http: trace_id=%s subject=%s op=%s code=%s status=%d duration_ms=%.1f",
@@ -82,8 +82,8 @@ func (r *request) line(took time.Duration) Line {
 	return l
 }
 
-// failed5xx reports whether the answer says that something failed on the server's side. What
-// is full for everybody was only refused.
+// failed5xx reports whether the answer says that something failed on the server's side. A
+// refusal because something is full for everybody doesn't count.
 func (r *request) failed5xx() bool {
 	return r.status >= http.StatusInternalServerError && transportStatuses[r.code] == 0
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What takes long is a job, whose id is a client's task where it knows tasks, and what
-// loop_status looks at where it doesn't.
+// Long work is a job. For a client that knows tasks, the job's id is a task; any other
+// client gives the id to loop_status.
 
-// taskKept is how long a task's job is kept after its end, at least.
+// taskKept is how long a task's job is at least kept after its end.
 const taskKept = 24 * time.Hour
 
-// queued is the task of a job that was made just now.
+// queued is the task of a new job.
 func (s *Server) queued(q *operation.JobQueued) *task {
 	return &task{
 		TaskID: q.JobID, Status: taskWorking, StatusMessage: "it waits for its turn", CreatedAt: q.QueuedAt, LastUpdatedAt: q.QueuedAt,
@@ -75,8 +75,8 @@ func (s *Server) cancelTask(ctx context.Context, id string) (bool, error) {
 	return true, s.taskError(ctx, id, err)
 }
 
-// findTask is a job that one of the tools made, with the tool; nil for none that the caller may
-// know of.
+// findTask is a job that one of the tools made, with the tool; nil if there is none that
+// the caller may see.
 func (s *Server) findTask(ctx context.Context, id string) (*operation.JobResult, *tool, error) {
 	r, err := client.Do[operation.JobResult](ctx, s.config.Client, operation.Call{}, "job_result", &operation.JobResultGet{ID: id})
 	switch sdk.CodeOf(err) {
@@ -105,7 +105,7 @@ func (s *Server) taskError(ctx context.Context, id string, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
 }
 
-// failed is a tool's result where its job failed.
+// failed is a tool's result if its job failed.
 func failed(r *operation.JobResult) *mcp.CallToolResult {
 	text := core.MustJSON(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}})
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}

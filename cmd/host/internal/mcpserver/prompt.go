@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A prompt is a text that a person puts into a conversation, to have the agent work with
-// the tools as they are meant.
+// A prompt is a text that a person puts into a conversation, so that the agent uses the
+// tools well.
 
 // prompts are the prompts, by name.
 var prompts = []struct {
