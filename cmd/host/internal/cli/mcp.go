@@ -79,15 +79,15 @@ type outputOf struct{ io.Writer }
 // Close implements [io.Closer].
 func (outputOf) Close() error { return nil }
 
-// keeper calls operations on the server that has the store and, once there is none, opens
-// the store and becomes that server. It looks at each call: a server may end at any time,
-// and finding out takes less than a tenth of a millisecond.
+// keeper calls operations on the server that has the store. If there is none, it opens the
+// store and becomes that server. It looks for a server at each call, since a server may end
+// at any time, and looking takes less than a tenth of a millisecond.
 type keeper struct {
 	app *App
 
 	mu     sync.Mutex
-	server *httpapi.Server // nil if the store is another's
-	pool   *job.Pool       // works on the jobs of a store that is this program's
+	server *httpapi.Server // nil if another program has the store
+	pool   *job.Pool       // works on the jobs of the store, if this program has it
 	remote *client.Remote
 }
 
@@ -113,7 +113,7 @@ func (k *keeper) Call(ctx context.Context, c operation.Call, name string, in any
 	return to.Call(ctx, c, name, in)
 }
 
-// client is what calls operations now.
+// client is the client for the next call.
 func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,7 +127,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 			return client.Local{Open: k.app.openHost}, nil
 		}
 		var serves error
-		if there, serves = client.Serves(ctx, dir); there { // it was quicker
+		if there, serves = client.Serves(ctx, dir); there { // it was faster
 			err = serves
 		}
 	}

@@ -47,7 +47,7 @@ where it comes too soon, the queue is full, or it fails while --wait waits.`,
 	return c
 }
 
-// reflect asks for a reflection, and waits for its end where that is asked for.
+// reflect queues a reflection, and waits for its end if wait is set.
 func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait bool) error {
 	answer, err := do[operation.ReflectionEnqueued](ctx, a, "reflection_enqueue", in)
 	if err != nil {
@@ -75,10 +75,11 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 	return nil
 }
 
-// reflectionPoll is how often a server is asked how far a reflection is.
+// reflectionPoll is how often a server is asked for a reflection's progress.
 const reflectionPoll = 300 * time.Millisecond
 
-// awaitReflection waits for the end of a reflection. If no server works on it, this does.
+// awaitReflection waits for the end of a reflection. If there is no server, it does the
+// work itself.
 func (a *App) awaitReflection(ctx context.Context, id string) error {
 	a.out.term.Status("reflecting …")
 	defer a.out.term.Clear()
@@ -117,7 +118,7 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 	}
 }
 
-// printReflection prints what a reflection came to.
+// printReflection prints the result of a reflection.
 func (a *App) printReflection(ctx context.Context, p *operation.ReflectionProgress) error {
 	a.out.term.Clear()
 	var failed error

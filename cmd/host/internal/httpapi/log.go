@@ -22,10 +22,10 @@ type Line struct {
 	TraceID string
 	// Subject is who was authorised; "" is nobody.
 	Subject string
-	// Op is the operation; "" if there is none for the path.
+	// Op is the operation; "" if the path has none.
 	Op string
-	// Method is the request's, and Route the path of its route as that is defined, such as
-	// /v1/memories/{id}; "" if there is none.
+	// Method is the request's method, and Route the path of its route as it is defined, such
+	// as /v1/memories/{id}; "" if there is none.
 	Method, Route string
 	// Code is the refusal's; "ok" is none.
 	Code     string

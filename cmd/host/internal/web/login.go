@@ -10,9 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// A login link is good once. So it is used by nothing but a visit: neither by who only asks
-// for the headers, as checkers of links do, nor by a browser that fetches what might be
-// visited next.
+// A login link works once. So only a visit uses it up: neither a request for the headers
+// only, as link checkers make, nor a browser that prefetches pages.
 
 // maxLogin is how many bytes the form has at most: a token with what is around it.
 const maxLogin = 4 << 10

@@ -12,14 +12,15 @@ import (
 type navItem struct {
 	Text, URL, Icon string
 	// Current is whether the page is below it. Count is how many things below it need
-	// somebody, "" for none.
+	// attention; "" if none do.
 	Current bool
 	Count   string
 	// Apart begins a new group.
 	Apart bool
 }
 
-// sections are the parts of the page. Each is shown to who has a scope that its pages need.
+// sections are the parts of the navigation. Each is shown to callers that have a scope that
+// its pages need.
 var sections = []struct {
 	name, url, icon string
 	scope           core.Scope
@@ -37,7 +38,8 @@ var sections = []struct {
 	{"Settings", "/settings", "settings", core.ScopeOperate, false},
 }
 
-// navigation is the navigation as who asks sees it: what has pages, and what needs them.
+// navigation is the navigation for the caller: the sections, and how many things need
+// attention.
 func (v *visit) navigation() []navItem {
 	var items []navItem
 	for _, s := range sections {

@@ -2,15 +2,16 @@ package web
 
 import "sync"
 
-// When something happens, every page that follows it fetches its part again, all at the same
-// moment. Pages of the same caller at the same address get the same part: those that ask while
-// one is being made wait for the next, which is made once for all of them. So nobody gets a
-// part that was begun before they asked, which could lack what they ask for.
+// When something happens, all pages that follow it fetch their part again at the same
+// moment. Pages of the same caller at the same address get the same part: requests that
+// arrive while a part is being made wait for the next one, which is made once for all of
+// them. So nobody gets a part that was begun before the request, which could lack the
+// newest change.
 
-// parts makes parts of pages for those who ask at once. It is safe for concurrent use.
+// parts makes parts of pages for simultaneous requests. It is safe for concurrent use.
 type parts struct {
 	mu sync.Mutex
-	// making are the parts that are being made, by what they are of.
+	// making are the parts that are being made, by caller and address.
 	making map[string]*making
 }
 
@@ -19,11 +20,11 @@ type making struct {
 	done chan struct{}
 	text []byte
 	err  error
-	// next is for those who came since it was begun; nil if nobody did.
+	// next is the part for requests that arrived since this one was begun; nil if none did.
 	next *making
 }
 
-// get returns what render gives, called after get was.
+// get returns the result of a call of render that began after the call of get.
 func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 	p.mu.Lock()
 	now := p.making[key]
@@ -46,13 +47,13 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 	m := now.next
 	p.mu.Unlock()
 	<-m.done
-	if m.err != nil || m.text == nil { // such as that who made it has gone
+	if m.err != nil || m.text == nil { // for example because the request that made it was cancelled
 		return render()
 	}
 	return m.text, nil
 }
 
-// run makes a part, and lets those go on who wait for it.
+// run makes a part, and wakes the requests that wait for it.
 func (p *parts) run(key string, m *making, render func() ([]byte, error)) ([]byte, error) {
 	defer func() {
 		p.mu.Lock()
