@@ -21,9 +21,9 @@ type Options struct {
 	// decides; for a decision in a transaction, after the transaction's end, see
 	// [core.AfterTx]. nil records nothing.
 	Log func(context.Context, *Record)
-	// Decided is called with the point and the outcome of each decision, recorded or not:
-	// the outcome's word, such as "allow", or "failed" where no policy could decide. It must
-	// be safe for concurrent use and return soon. nil hears nothing.
+	// Decided is called with the point and the outcome of each decision, recorded or not: the
+	// outcome's word, such as "allow", or "failed" where no policy could decide. It must be
+	// safe for concurrent use and return soon. It may be nil.
 	Decided func(point core.Point, word string)
 	// Clock gives the times of records. nil means the system clock.
 	Clock core.Clock

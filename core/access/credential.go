@@ -53,9 +53,9 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(shown) }
 // shown is what a text has instead of a credential.
 const shown = "[secret]"
 
-// Hide leaves credentials out of a text that may quote what a client has sent, such as a
-// problem or a line of a log: a token that was put in the place of an id, say. The beginning
-// of one is left out too.
+// Hide leaves credentials out of a text that may quote what a client has sent, such as a problem
+// or a line of a log: for example a token that was put where an id belongs. The beginning of one
+// is left out too.
 func Hide(text []byte) []byte { return credentials.ReplaceAll(text, []byte(shown)) }
 
 // credentials matches what is as long as hardly anything else that begins so.
@@ -132,7 +132,7 @@ func refusal() error {
 		WithHint("ask the operator for a token")
 }
 
-// Unauthenticated is the answer to a credential of another kind that doesn't hold.
+// Unauthenticated is the error for an invalid credential of another kind.
 func Unauthenticated() error { return refusal() }
 
 // IsUnauthenticated reports whether an error says that a credential isn't valid: it is

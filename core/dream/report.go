@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// OrganizationReport is what another program says that it did to memories.
+// OrganizationReport is another program's report of what it did to memories.
 type OrganizationReport struct {
 	Consolidated int64 `json:"consolidated"`
 	Removed      int64 `json:"removed"`

@@ -28,8 +28,9 @@ func (p *planner) notifications() {
 	}
 }
 
-// stale archives what nobody asked for and little is expected of, the least first, as far as
-// the bound allows: a tenth of the namespace, of a small one a single memory.
+// stale archives memories that nobody asked for and that are no longer important, the least
+// important first, up to a limit: a tenth of the namespace, or a single memory of a small
+// one.
 func (p *planner) stale() {
 	if !p.Turned {
 		return

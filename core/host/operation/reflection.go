@@ -17,8 +17,8 @@ import (
 )
 
 // reflections are the operations on reflections in the background. An agent calls them
-// between two steps of its own work, so that each answers at once, and what is in the way,
-// such as a job that runs already, is an answer and no error.
+// between two steps of its own work, so each answers at once, and an obstacle, such as a
+// job that already runs, is an answer and not an error.
 func reflections() []Operation {
 	return []Operation{
 		define(Operation{
@@ -46,8 +46,8 @@ func reflectedIn(userID, namespace string) string {
 
 // ReflectionEnqueue asks for a reflection.
 type ReflectionEnqueue struct {
-	// UserID is whose reflection it is: the namespace is then users/ and this id, unless
-	// Namespace says another. "" is the namespace's user, or nobody by name.
+	// UserID says whose reflection it is: the namespace is then users/ and this id, unless
+	// Namespace names another. "" means the user of the namespace, if it has one.
 	UserID string `json:"user_id,omitempty"`
 	// Namespace is what to reflect on; "" is the user's or, without one, the configured one.
 	Namespace string `json:"namespace,omitempty"`
@@ -56,7 +56,7 @@ type ReflectionEnqueue struct {
 	// MaxInsights is how many insights and procedures are written at most, from 1 to 50; 0
 	// is 5.
 	MaxInsights int `json:"max_insights,omitempty"`
-	// Force reflects though it isn't due; a user may do it 3 times in an hour.
+	// Force reflects even if it isn't due; a user may do it 3 times in an hour.
 	Force bool `json:"force,omitempty"`
 	// DryRun makes insights and writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`

@@ -65,7 +65,8 @@ func (a *App) mcp(ctx context.Context, profile mcpserver.Profile) (err error) {
 	return server.ServeStdio(ctx, profile, inputOf(a.Stdin), outputOf{a.Stdout})
 }
 
-// inputOf is the program's input, which is closed only if it can be.
+// inputOf is the program's input, with a Close that does nothing if the input can't be
+// closed.
 func inputOf(r io.Reader) io.ReadCloser {
 	if c, ok := r.(io.ReadCloser); ok {
 		return c

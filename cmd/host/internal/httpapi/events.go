@@ -142,8 +142,9 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 	a.follow(w, r, source{streams: []string{"run/" + in.ID}, whole: true})
 }
 
-// jobEvents follows the events of a job, from its first one or after Last-Event-ID, and how its progress. The
-// progress isn't recorded: it has no id, and a reader that connects again gets only newer values.
+// jobEvents follows the events of a job, from its first one or after Last-Event-ID, and its
+// progress. The progress isn't recorded: it has no id, and a reader that connects again gets only
+// newer values.
 func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	r.taken = []string{"id"}
 	in := &operation.JobGet{ID: r.http.PathValue("id")}

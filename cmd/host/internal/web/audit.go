@@ -91,7 +91,7 @@ func loadStreams(v *visit) (*content, error) {
 	return &content{Title: "Audit", Data: d}, nil
 }
 
-// streamOf is what a stream is about, with its page; "" if it has none.
+// streamOf is the subject of a stream, with its page; "" if it has none.
 func streamOf(stream string) (what, page string) {
 	kind, of, _ := strings.Cut(stream, "/")
 	switch kind {

@@ -27,8 +27,8 @@ type runsData struct {
 	// Filter is the list's filter, and Statuses are the choices of its status.
 	Filter   operation.RunList `json:"filter"`
 	Statuses []choice          `json:"-"`
-	// Search narrows the newest runs further. Looked is how many of them were looked at, 0
-	// where it doesn't, and Partial whether there are others.
+	// Search narrows the newest runs further. Looked is how many were read for that, 0 without
+	// a search, and Partial whether there are others.
 	Search  runSearch `json:"search,omitzero"`
 	Looked  int       `json:"looked_at,omitempty"`
 	Partial bool      `json:"partial,omitempty"`
