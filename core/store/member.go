@@ -22,32 +22,33 @@ type MemberOptions struct {
 	// Host is the host's record as it starts. ID is required, Formats are this program's if
 	// none are given, and the member sets Beat.
 	Host HostRecord
-	// GoneAfter is how long this host sees no beat of another until that counts as gone.
-	// Default [DefaultGone]. All other times follow from it, so that all hosts of a store must
+	// GoneAfter is how long this host sees no beat of another before that counts as gone.
+	// Default [DefaultGone]. All other times follow from it, so all hosts of a store must
 	// have the same: a beat comes every fifth of it, a look at the others every tenth, and a
 	// host that couldn't write its beat for six tenths starts nothing more.
 	GoneAfter time.Duration
-	// Describe sets, before each beat, what changes while the host lives. It must return
-	// soon. Nil changes nothing.
+	// Describe updates, before each beat, what changes while the host runs. It must return
+	// soon. It may be nil.
 	Describe func(*HostRecord)
-	// Leases are what the host does for all whenever nobody else does, such as [LeaseRoot].
+	// Leases are the leases that the host takes whenever no other host has them, such as
+	// [LeaseRoot].
 	Leases []string
-	// Looked is called after each look, in the member's goroutine: who lives is known from
-	// then on. Nil hears nothing.
+	// Looked is called after each look, in the member's goroutine: from then on it is known
+	// which hosts are alive. It may be nil.
 	Looked func(context.Context)
 	// Drained is called once, in a goroutine that Stop waits for, when the host was asked to
-	// take on nothing more. Nil hears nothing.
+	// accept no more work. It may be nil.
 	Drained func(context.Context)
-	// Report takes what fails in the background. It must be safe for concurrent use. Nil
-	// drops it.
+	// Report is called with errors of the background work. It must be safe for concurrent
+	// use. It may be nil.
 	Report func(error)
 }
 
-// Member is a host among those of a shared store. It raises the host's beat, sees which
-// others are gone, and takes and keeps leases. It is safe for concurrent use.
+// Member is a host among the hosts of a shared store. It raises the host's beat, finds out
+// which others are gone, and takes and keeps leases. It is safe for concurrent use.
 type Member struct {
 	options MemberOptions
-	// phase lets one Start or Stop go on at a time.
+	// phase lets only one Start or Stop run at a time.
 	phase sync.Mutex
 	stop  context.CancelFunc
 	work  sync.WaitGroup

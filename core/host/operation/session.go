@@ -13,8 +13,8 @@ import (
 // says how many turns it had and how they went, and a recall advances them, so for other
 // subjects there is no such session.
 //
-// The local operator is such another subject, with one exception: the caller that resumes a run
-// goes on in its session, and the operator may resume any run.
+// The local operator is such another subject, with one exception: a caller that resumes a
+// run continues in the run's session, and the operator may resume any run.
 
 // ownSession returns a session that the caller may use; nil for one that had no turn yet.
 // The error for a session of another subject is the one for a session that doesn't exist.
