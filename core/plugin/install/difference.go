@@ -21,6 +21,7 @@ type Difference struct {
 	Got  string `json:"got,omitempty"`
 }
 
+// String is the difference for messages.
 func (d Difference) String() string {
 	switch {
 	case d.Want == "":
