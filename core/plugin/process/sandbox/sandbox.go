@@ -59,7 +59,7 @@ type Sandbox struct {
 	users map[uint32]bool // taken by this host's instances
 }
 
-// New returns a sandbox. It looks at the system when that is first needed.
+// New returns a sandbox. It examines the system when it is first needed.
 func New(o Options) *Sandbox {
 	if o.Mode == "" {
 		o.Mode = Prefer
