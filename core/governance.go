@@ -52,8 +52,8 @@ type Governance struct {
 // ReflectionThresholds say how much has to be observed since the last reflection until the
 // next one is due. Each is enough, and 0 switches one off.
 type ReflectionThresholds struct {
-	// Importance is of the sum of ten times the importance of each memory, Observations of
-	// their number, and Hours of the time.
+	// Importance is the threshold for the sum of ten times the importance of each memory,
+	// Observations for their number, and Hours for the time.
 	Importance, Observations, Hours float64
 }
 

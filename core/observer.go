@@ -75,7 +75,7 @@ type Work struct {
 	// Name is a run's workflow, an iteration's node, the plugin that is called, or what is
 	// done with memories, such as "observe".
 	Name string
-	// RunID is the run that a run or an iteration is of; "" for none.
+	// RunID is the run of a run or an iteration; "" if there is none.
 	RunID string
 	// Iteration is its number, from 1.
 	Iteration int
@@ -88,7 +88,7 @@ type Work struct {
 	Query string
 }
 
-// WorkOutcome is what became of work. What it refers to must not be changed.
+// WorkOutcome is the outcome of work. What it refers to must not be changed.
 type WorkOutcome struct {
 	// Err is why the work failed; nil if it didn't. A run that didn't pass hasn't failed.
 	Err error
@@ -102,7 +102,7 @@ type WorkOutcome struct {
 	Results []CallResult
 }
 
-// CallResult is what became of one request of a plugin's call.
+// CallResult is the outcome of one request of a plugin's call.
 type CallResult struct {
 	Err      error
 	Usage    sdk.Usage

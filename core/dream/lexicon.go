@@ -96,7 +96,7 @@ type wordLists struct {
 	classes   map[string]string
 	opposites map[string][]string
 	// irregular are the inflected forms of irregular verbs, and same the words that are
-	// taken for another.
+	// replaced by another.
 	irregular                          map[string]inflected
 	same                               map[string]string
 	fillers, tenses, pronouns, grammar map[string]bool

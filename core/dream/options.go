@@ -22,7 +22,7 @@ type Options struct {
 	// KeepPhrase and Ranges say how dates are written: see [DateOptions].
 	KeepPhrase bool `json:"keep_phrase,omitempty"`
 	Ranges     bool `json:"ranges,omitempty"`
-	// Strategy says which of two memories that contradict each other is kept, if both are of
+	// Strategy says which of two memories that contradict each other is kept, if both have a
 	// low importance: one of [Strategies]; "" is keep_newest.
 	Strategy Strategy `json:"strategy,omitempty"`
 	// StaleAfterHours is how old a memory must be, in hours, to be stale; 0 is 168, a week.

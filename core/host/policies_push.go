@@ -76,9 +76,8 @@ func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 // PushOperation is the name of the operation that pushes policies.
 const PushOperation = "policy_push"
 
-// Active is the newest set of policies that this host has seen in a store that hosts share,
-// and why it can't be used. It is the zero value where none was pushed, or the policies are
-// those of a folder.
+// Active is the newest set of policies that this host has seen in a store that hosts share, and why
+// it can't be used. It is the zero value if none was pushed, or if the policies are in a folder.
 func (p *Policies) Active() (policyset.Active, error) {
 	if p.shared == nil {
 		return policyset.Active{}, nil

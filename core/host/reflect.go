@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReflectAnswer is what a request to reflect came to.
+// ReflectAnswer is the outcome of a request to reflect.
 type ReflectAnswer struct {
 	// Job is the job that was made, or Active the one that the user has already; nil both
 	// where nothing was due.

@@ -23,8 +23,8 @@ type RunOptions struct {
 	Events func(core.Event)
 	// Pieces includes the pieces of outputs in Events, while a model produces them.
 	Pieces bool
-	// Memories are the memories that nodes use. Nil means the Host's, without
-	// restrictions: then whoever starts the run decides which workflows may run.
+	// Memories are the memories that nodes use. Nil means the Host's, without restrictions:
+	// then the caller that starts the run decides which workflows may run.
 	Memories core.Memories
 	// Injector builds the snapshots of nodes. Nil means the Host's, without restrictions.
 	Injector action.Injector

@@ -318,7 +318,7 @@ func (c *change) backAfter(rec *record, attempt int, reason string, wait time.Du
 	return c.tell(rec.UserID, journal.JobRetried{JobRef: how, Reason: rec.Reason})
 }
 
-// shorten cuts a text to at most most bytes of UTF-8.
+// shorten cuts a text to a number of bytes of UTF-8.
 func shorten(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]

@@ -14,9 +14,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Scope belongs to the calls of one run, or of one other operation: it says for whom they are
-// made, and what they may reach. One [Supervisor] serves any number of scopes at a time, and
-// no call sees anything of another's scope.
+// Scope belongs to the calls of one run, or of one other operation: it says for which namespace and
+// run they are made, and what they may reach. One [Supervisor] serves any number of scopes at a
+// time, and no call sees anything of another's scope.
 //
 // The context carries it ([WithScope]), so it is known wherever a call goes: at admission, in
 // the pool, when the plugin asks the host for something, and in the plugins that are called

@@ -152,7 +152,7 @@ func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
 // free refuses a resume of a run that another host runs, and one of a takeover that came too
 // late. seen is how the run was held; nil for a resume that somebody asked for.
 func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) error {
-	if s.Lives == nil || n.Job || // whoever has the job has its run
+	if s.Lives == nil || n.Job || // the holder of the job has its run
 		record.Status != core.StatusRunning && seen == nil {
 		return nil
 	}

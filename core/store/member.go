@@ -62,7 +62,7 @@ type Member struct {
 	draining bool
 	// held are the epochs of the leases that this host holds.
 	held map[string]uint64
-	// hosts are the beats of other hosts, and leases those of leases, as they were seen.
+	// hosts are the beats of other hosts, and leases the beats of leases, as they were seen.
 	hosts, leases sightings
 	// failing is the last error that was reported, so that an outage is reported once.
 	failing string

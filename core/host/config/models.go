@@ -15,8 +15,8 @@ import (
 // of the content, and nobody reflects.
 const NoModel = "none"
 
-// knownEndpoints need no entry in settings.llm: those of OpenAI, and of Ollama on this
-// machine.
+// knownEndpoints need no entry in settings.llm: the endpoints of OpenAI, and of Ollama on
+// this machine.
 func knownEndpoints() []string {
 	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
 }

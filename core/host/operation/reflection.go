@@ -70,7 +70,7 @@ const (
 	ReflectionNotFound     = "not_found"
 )
 
-// ReflectionEnqueued is what a request to reflect came to.
+// ReflectionEnqueued is the outcome of a request to reflect.
 type ReflectionEnqueued struct {
 	// Status is queued, already_running, not_triggered or rate_limited.
 	Status string `json:"status"`
@@ -157,8 +157,8 @@ type ReflectionStatus struct {
 	PageToken string `json:"page_token,omitempty"`
 }
 
-// ReflectionProgress is how far a reflection is, or what it came to: which fields there are
-// depends on the status.
+// ReflectionProgress is the progress of a reflection, or its result. The status determines
+// which fields are set.
 type ReflectionProgress struct {
 	// Status is the job's, or not_found, which stands alone.
 	Status string `json:"status"`
@@ -168,11 +168,11 @@ type ReflectionProgress struct {
 	QueuedAt  *time.Time      `json:"queued_at,omitempty"`
 	StartedAt json.RawMessage `json:"started_at,omitempty"`
 	Progress  *float64        `json:"progress,omitempty"`
-	// CompletedAt is of one that completed or was cancelled, Reason of one that was
-	// cancelled or failed.
+	// CompletedAt is set if it completed or was cancelled, Reason if it was cancelled or
+	// failed.
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 	Reason      string     `json:"reason,omitempty"`
-	// The rest is of one that completed: what it made, each list up to 20 items long.
+	// The other fields are set if it completed: what it made. Each list has up to 20 items.
 	InsightsCreated   *int                   `json:"insights_created,omitempty"`
 	ProceduresCreated *int                   `json:"procedures_created,omitempty"`
 	Insights          []reflection.Insight   `json:"insights,omitzero"`
@@ -189,9 +189,9 @@ type ReflectionProgress struct {
 // reflectionPage is how many insights and procedures an answer has of each.
 const reflectionPage = 20
 
-// findReflection finds a reflection, without what it came to, that the caller may know of; nil for none. One of
-// another user, of a namespace that the caller doesn't reach or that isn't a reflection is
-// none, like one that never was.
+// findReflection finds a reflection that the caller may see, without its result; nil if there is
+// none. One of another user, of a namespace that the caller doesn't reach or that isn't a
+// reflection is none, like one that never was.
 func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.Job, error) {
 	if c.reaches("**") {
 		whole, _, err := c.Host.Jobs.Locate(ctx, jobID)
@@ -285,7 +285,7 @@ type ReflectionCancel struct {
 	UserID string `json:"user_id,omitempty"`
 }
 
-// ReflectionCancelled is what a request to cancel came to.
+// ReflectionCancelled is the outcome of a request to cancel.
 type ReflectionCancelled struct {
 	// Status is the job's as it is now: one that runs is still running, and stops soon.
 	// not_found is none.

@@ -168,9 +168,9 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 	return out, err
 }
 
-// ofTurn is the place of a turn: the namespace that it searched, and those of the
-// memories that it recalled, because feedback changes all of them. A turn of which the
-// caller doesn't reach everything doesn't exist for that caller.
+// ofTurn is the place of a turn: the namespace that it searched, and the namespaces of the memories
+// that it recalled, because feedback changes all of them. A turn of which the caller doesn't reach
+// everything doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
 	absent := memory.TurnNotFound(in.Session, in.Turn)
 	if err := memory.CheckFeedback(in); err != nil { // before the turn is read

@@ -153,9 +153,9 @@ func Plural(a, b string) bool {
 	return to(a) == to(b)
 }
 
-// Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that
-// embed and embedded are one. It expects lower case, and leaves alone what isn't of the
-// letters a to z.
+// Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that embed
+// and embedded are one. It expects lower case, and leaves words with letters other than a to z
+// unchanged.
 func Stem(s string) string {
 	for {
 		cut := stemOnce(s)

@@ -137,7 +137,7 @@ func (r *reader) only(n *document.Node, has plugin.Runtime, keys []Key) {
 	}
 }
 
-// line reads one line of at most most bytes.
+// line reads one line with a limited number of bytes.
 func (r *reader) line(n *document.Node, what string, most int) string {
 	text := r.text(n, what)
 	if len(text) > most || strings.ContainsFunc(text, unicode.IsControl) {

@@ -34,7 +34,7 @@ const (
 	FramesType = "application/vnd.reflectory.frames"
 	// ResultTrailer has the result of an answer that is a stream, as JSON.
 	ResultTrailer = "Reflectory-Result"
-	// ProblemType is the media type of a [Problem], and LinesType that of an export's file.
+	// ProblemType is the media type of a [Problem], and LinesType the media type of an export.
 	ProblemType = "application/problem+json"
 	LinesType   = "application/jsonl"
 )

@@ -18,7 +18,7 @@ import (
 // isn't the caller. Checking the host name in the request stops DNS names that were bound
 // to this machine's address, and checking the origin stops pages of other sites.
 
-// Authenticator says who asks.
+// Authenticator authenticates the callers of requests.
 type Authenticator interface {
 	// Authenticate returns the caller of a request. An error that [access.IsUnauthenticated]
 	// knows is answered with 401, and mustn't say which part of a credential is wrong; any

@@ -51,7 +51,7 @@ func (l Line) String() string {
 // plainWord is what a word of a log line may be without quotes.
 var plainWord = regexp.MustCompile(`^[\w.@:/+-]+$`)
 
-// field is a value of a log line: in quotes where it could be taken for several.
+// field is a value of a log line: in quotes if it could be mistaken for several.
 func field(text string) string {
 	if text = orDash(text); !plainWord.MatchString(text) {
 		return strconv.Quote(text)

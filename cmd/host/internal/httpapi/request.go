@@ -30,8 +30,8 @@ type request struct {
 	body []byte
 	// called is whether its operation was called.
 	called bool
-	// code and status are those of the answer; code is "" for a success. failure is an
-	// internal error.
+	// code and status are the answer's; code is "" for a success. failure is an internal
+	// error.
 	code    string
 	status  int
 	failure error

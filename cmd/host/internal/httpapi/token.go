@@ -13,12 +13,14 @@ import (
 // by a token of an OpenID Connect issuer, or by a browser's session.
 type Tokens struct {
 	Authority *access.Authority
-	// Identities knows the callers that have a token of an issuer, which has three parts with
-	// dots between them; nil knows none. Its errors are those of access.Authority.Authenticate.
+	// Identities authenticates callers by a token of an issuer, which has three parts
+	// separated by dots. It returns the errors of access.Authority.Authenticate. Nil knows no
+	// such callers.
 	Identities func(ctx context.Context, token string) (core.Caller, error)
-	// Sessions knows the browsers that logged in by that issuer, by their cookie; nil knows none.
+	// Sessions authenticates browsers that logged in at that issuer, by their cookie; nil
+	// knows none.
 	Sessions func(cookie string) (core.Caller, bool)
-	// Cookie is the name of the cookie that a session is in; "" knows no sessions.
+	// Cookie is the name of the cookie of a session; if it is "", there are no sessions.
 	Cookie string
 }
 

@@ -33,7 +33,8 @@ func (t *Tracer) begin(ctx context.Context, name string, kind oteltrace.SpanKind
 	return t.spans.Start(ctx, name, oteltrace.WithSpanKind(kind), oteltrace.WithAttributes(attributes...))
 }
 
-// end ends a span. An error is told by its class and reason: its text may quote content.
+// end ends a span. It has an error's class and reason, but not its text, which may quote
+// content.
 func end(span oteltrace.Span, err error) {
 	if err != nil {
 		reason := sdk.ReasonOf(err)
@@ -67,8 +68,8 @@ func setUsage(span oteltrace.Span, u sdk.Usage) {
 	}
 }
 
-// iterating is the iteration that a call belongs to. Its calls come one after the other, but
-// for those of evaluators, which don't change it.
+// iterating is the iteration that a call belongs to. Its calls come one after the other,
+// except calls of evaluators, which don't change it.
 type iterating struct {
 	// maker is the context of the call that made the attempt; nil before.
 	maker context.Context
@@ -133,7 +134,7 @@ func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(
 	}
 }
 
-// answered puts into a span what a plugin's call came to.
+// answered puts the outcome of a plugin's call into a span.
 func (t *Tracer) answered(span oteltrace.Span, isChat bool, out *core.WorkOutcome) {
 	used := sdk.UsageOf(out.Err)
 	for _, r := range out.Results {

@@ -31,7 +31,7 @@ const (
 // dreamData is a plan and its outcome.
 type dreamData struct {
 	*operation.DreamShown
-	// Steps are those of the page, and First is the number of the first.
+	// Steps are the steps of the page, and First is the number of the first.
 	Steps    []dreamStep  `json:"-"`
 	First    int          `json:"-"`
 	Refused  []dreamPair  `json:"-"`

@@ -105,7 +105,7 @@ func (p *Pages) signIn(r *http.Request, why string) view {
 	return v
 }
 
-// unavailable says that it can't be known who asks.
+// unavailable says that the caller can't be authenticated now.
 func (p *Pages) unavailable(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	p.show(w, http.StatusServiceUnavailable, "login.html", p.signIn(r, "The server can’t check who you are now. Try again."))

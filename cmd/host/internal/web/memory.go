@@ -142,7 +142,7 @@ type memoryData struct {
 	*memory.Explanation
 	Content *longText       `json:"content,omitempty"`
 	Lineage *memory.Lineage `json:"lineage,omitempty"`
-	// Life are the events that changed it, and Kept how many there are of them.
+	// Life are the events that changed it, and Kept is their number.
 	Life []lifeStep `json:"life"`
 	// Retention are the weights and thresholds of its namespace.
 	Governance string      `json:"governance"`

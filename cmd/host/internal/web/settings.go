@@ -124,7 +124,7 @@ type governanceData struct {
 	// Levels are the levels above, with their pages.
 	Levels []crumb         `json:"-"`
 	Rows   []governanceRow `json:"-"`
-	// MayChange is whether who asks may change something here.
+	// MayChange is whether the caller may change something here.
 	MayChange bool `json:"-"`
 }
 

@@ -55,7 +55,7 @@ type longText struct {
 	// Text is what is shown, and Cut whether that isn't all.
 	Text string `json:"text"`
 	Cut  bool   `json:"cut,omitempty"`
-	// Lines and Bytes are of the whole, which is at Whole.
+	// Lines and Bytes are the size of the whole text, whose address is Whole.
 	Lines int    `json:"lines"`
 	Bytes int    `json:"bytes"`
 	Whole string `json:"whole,omitempty"`
@@ -114,7 +114,7 @@ func escapedSize(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// line is a text on one line, of at most most characters.
+// line is a text on one line, cut to a number of characters.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	n := 0
