@@ -34,7 +34,7 @@ type NearPair struct {
 
 // Near finds the pairs of unit vectors of one length whose cosine, rounded to 1e-6, is at least a
 // threshold above 0, and of which at least one is new, sorted by A and then by B. It is exact. A
-// vector is paired with at most most vectors at smaller positions, the first of them. A vector that
+// vector is paired with no more than most vectors at smaller positions, the first ones. A vector that
 // isn't a unit vector, such as one of zeros, is near nothing.
 func Near(vectors [][]float32, isNew []bool, threshold float64, most int) []NearPair {
 	if len(vectors) == 0 || len(vectors[0]) == 0 || !(threshold > boundSlack) {
