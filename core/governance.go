@@ -57,7 +57,7 @@ type ReflectionThresholds struct {
 	Importance, Observations, Hours float64
 }
 
-// DefaultReflectionThresholds are those that hold where no namespace sets them.
+// DefaultReflectionThresholds are the thresholds if no namespace sets them.
 func DefaultReflectionThresholds() ReflectionThresholds {
 	return ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24}
 }

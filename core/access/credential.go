@@ -53,9 +53,9 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(shown) }
 // shown is what a text has instead of a credential.
 const shown = "[secret]"
 
-// Hide leaves credentials out of a text that may quote what a client has sent, such as a problem
-// or a line of a log: for example a token that was put where an id belongs. The beginning of one
-// is left out too.
+// Hide removes credentials from a text that may quote what a client has sent, such as a
+// problem or a line of a log: a client may have sent a token where an id belongs. It also
+// removes the beginning of one.
 func Hide(text []byte) []byte { return credentials.ReplaceAll(text, []byte(shown)) }
 
 // credentials matches what is as long as hardly anything else that begins so.

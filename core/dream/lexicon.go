@@ -61,7 +61,7 @@ vegetarian/carnivore sober/drunk awake/asleep inhale/exhale smile/frown laugh/cr
 arrived/cancelled delayed/punctual won/lost gained/lost admit/deny confirm/deny confirm/cancel accept/cancel continue/stop continue/cancel resume/pause
 run/stop launch/stop expose/hide reveal/hide wake/sleep sit/stand ahead/behind near/far close/far here/there`
 
-// irregularVerbs are verbs with their past tense and participle, where no ending tells them.
+// irregularVerbs are verbs with their past tense and participle, if no ending shows them.
 const irregularVerbs = `be/was/been have/had/had do/did/done go/went/gone say/said/said make/made/made get/got/gotten know/knew/known think/thought/thought
 take/took/taken see/saw/seen come/came/come give/gave/given find/found/found tell/told/told become/became/become leave/left/left feel/felt/felt
 bring/brought/brought begin/began/begun keep/kept/kept hold/held/held write/wrote/written stand/stood/stood hear/heard/heard mean/meant/meant

@@ -40,7 +40,7 @@ type Sessions interface {
 
 // RoleMixer makes the mix of roles that the injection policy chose.
 type RoleMixer interface {
-	// Mix returns the mix with its blocks; nil for no mix. The outcome names the profile,
-	// or none, where the mode hybrid has a default that depends on the state.
+	// Mix returns the mix with its blocks; nil for no mix. The outcome names the profile. If
+	// it names none, the mode hybrid has a default that depends on the state.
 	Mix(ctx context.Context, t *Turn, state SessionState, chosen *core.InjectionOutcome) (*RoleMix, []Draft, error)
 }

@@ -105,9 +105,8 @@ func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, e
 	return made, sdk.Wrap("enqueue", err)
 }
 
-// EnqueueTx is Enqueue within the caller's transaction, so that what leads to a job and the
-// job are one commit. The job's events are appended by the transaction, where that is one
-// of the journal's.
+// EnqueueTx is Enqueue within the caller's transaction, so that what leads to a job and the job are
+// one commit. The job's events are appended by the transaction, if that is one of the journal's.
 //
 // If the user has an active job of the type in the namespace, that job is returned. Too
 // many forced jobs of a user are sdk.Exhausted, reason [RateLimited]. A full queue has the

@@ -271,8 +271,8 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 	return true
 }
 
-// pause is how long the pool sleeps where nobody wakes it: until a waiting job's time, and
-// at most so long that it sees soon what others queued.
+// pause is how long the pool sleeps if nobody wakes it: until a waiting job's time, but
+// short enough to notice jobs that others queued.
 func (p *Pool) pause(ctx context.Context) time.Duration {
 	due, err := p.jobs.NextDue(ctx)
 	if err != nil || due.IsZero() || len(p.free()) == 0 {

@@ -87,7 +87,7 @@ type State struct {
 	QueuedAt *time.Time `json:"queued_at,omitempty"`
 }
 
-// read reads a key's JSON, where there is any.
+// read reads a key's JSON, if there is any.
 func read(r core.Reader, key []byte, into any) (found bool, err error) {
 	value, found, err := r.Get(key)
 	if err != nil || !found {
@@ -152,8 +152,8 @@ func countObserved(tx *journal.Tx, namespace string, memories []*core.Memory) (c
 	return c, true, tx.Put(countKey(namespace), core.MustJSON(c))
 }
 
-// beginAt notes from which event on a namespace counts, where it has older ones: it may have
-// been observed there before anybody counted.
+// beginAt records the event from which a namespace counts, if it has older ones: there may
+// be observations from before the counting.
 func beginAt(tx *journal.Tx, namespace string, memories []*core.Memory) error {
 	head, err := tx.Head(journal.NamespaceStream(namespace))
 	if err != nil {

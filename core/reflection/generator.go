@@ -30,7 +30,7 @@ type Ask struct {
 	Max int `json:"max"`
 	// Memories are what there is to go by, the best first.
 	Memories []Given `json:"memories"`
-	// Fault is what was wrong with the answer before, where this is asked once more.
+	// Fault is what was wrong with the first answer, if this is the second try.
 	Fault string `json:"fault,omitempty"`
 	// Key is the same whenever the same is asked again after a crash.
 	Key string `json:"-"`

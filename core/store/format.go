@@ -38,7 +38,7 @@ type Step struct {
 }
 
 // PartKeys is how many keys one transaction of a migration converts: few enough that it is
-// short, and fits where a database limits its locks.
+// short, and within a database's limit of locks.
 const PartKeys = 1000
 
 // Known are the formats that this program knows.

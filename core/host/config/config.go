@@ -109,8 +109,8 @@ func (c *Config) Keep() Keep { return c.typed.keep }
 // ReflectionDebounce.
 func (c *Config) Reflection() Reflection { return c.typed.reflection }
 
-// Dream is what passes of housekeeping do where nobody says otherwise, from the settings of
-// dream; the zero value where all of them have their defaults.
+// Dream has the defaults of housekeeping passes, from the settings of dream; the zero value
+// if none is set.
 func (c *Config) Dream() dream.Options { return c.typed.dream }
 
 // LockTime is how long to wait for a store that another program has open, from LockWait.

@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 )
 
-// NoModel is the model where none is asked: then a summary is the title and the beginning
-// of the content, and nobody reflects.
+// NoModel is the setting for no model: then a summary is the title and the beginning of the
+// content, and there are no reflections.
 const NoModel = "none"
 
 // knownEndpoints need no entry in settings.llm: the endpoints of OpenAI, and of Ollama on

@@ -120,7 +120,7 @@ func (x *Index) Remove(doc uint32) {
 	x.docs[doc] = document{}
 }
 
-// term returns the number of a word, a new one where it has none.
+// term returns the number of a word, a new one if it has none.
 func (x *Index) term(word string) uint32 {
 	if n, known := x.terms[word]; known {
 		return n

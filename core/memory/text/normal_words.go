@@ -204,7 +204,7 @@ func cutPlural(s string) string {
 	return s
 }
 
-// cutEnding cuts -ed and -ing where a word is left.
+// cutEnding cuts -ed and -ing if a word is left.
 func cutEnding(s string) string {
 	var word string
 	switch {

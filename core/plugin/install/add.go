@@ -56,9 +56,9 @@ func (r Request) New() []string {
 	return r.Package.Capabilities.Beyond(r.Before.Granted)
 }
 
-// Replaced says in words how it differs from what it replaces, the most important difference first: a
-// downgrade, another version, other files under the same version, capabilities that it no longer asks for. It
-// is empty where nothing is replaced or nothing differs.
+// Replaced says in words how it differs from what it replaces, the most important difference first:
+// a downgrade, another version, other files under the same version, capabilities that it no longer
+// asks for. It is empty if nothing is replaced or nothing differs.
 func (r Request) Replaced() []string {
 	if r.Before == nil {
 		return nil
@@ -119,8 +119,8 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 	return p, o.pin(l)
 }
 
-// pin puts a plugin into the lock, and deletes the copy that it replaces where that is
-// asked.
+// pin puts a plugin into the lock, and deletes the copy that it replaces if that was
+// requested.
 func (o AddOptions) pin(l *Locked) error {
 	replaced := ""
 	err := o.Place.update(func(lock *Lock) error {

@@ -142,7 +142,7 @@ func (a *API) Remote() http.Handler {
 // noAuthHeader is in each answer of a server that asks for no credentials.
 const noAuthHeader = "Reflectory-Auth"
 
-// sayNoAuth says in each answer that no credentials are asked for, where that is so.
+// sayNoAuth says in each answer that no credentials are needed, if that is the case.
 func (a *API) sayNoAuth(next http.Handler) http.Handler {
 	if !a.config.NoAuth {
 		return next

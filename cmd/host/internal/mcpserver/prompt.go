@@ -52,7 +52,7 @@ Then list in a few lines what you wrote, with the ids.`, in(arg))
 	},
 }
 
-// in names the namespace, where there is one.
+// in names the namespace, if there is one.
 func in(arg func(name, otherwise string) string) string {
 	if namespace := arg("namespace", ""); namespace != "" {
 		return " in the namespace " + namespace

@@ -104,8 +104,8 @@ type model struct {
 	} `json:"llm"`
 }
 
-// call is the span of a plugin's call: the convention's one for a model, where the plugin's
-// config names it.
+// call is the span of a plugin's call: the convention's span for a model, if the plugin's
+// config names the model.
 func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(core.WorkOutcome)) {
 	var asked model
 	_ = json.Unmarshal(w.Config, &asked) // what is no such config names no model
