@@ -81,8 +81,8 @@ type DreamPass struct {
 	// Judge is the name of an evaluator that may overrule soft differences between near
 	// texts; "" is the configured one, if there is one.
 	Judge string `json:"judge,omitempty"`
-	// Options are the pass's switches and thresholds; the settings of dream say what they
-	// leave out.
+	// Options are the pass's switches and thresholds; what they leave out has the value of
+	// the setting below dream.
 	Options dream.Options `json:"options,omitzero"`
 }
 

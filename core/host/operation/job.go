@@ -182,7 +182,7 @@ func within(namespace, in string, subtree bool) bool {
 // JobGet names a job.
 type JobGet struct {
 	ID string `json:"id"`
-	// UserID, if it is given, must be the job's user; otherwise there is no such job.
+	// UserID is the job's user, if it is given; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
@@ -258,7 +258,7 @@ func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked 
 // JobCancel names a job.
 type JobCancel struct {
 	ID string `json:"id"`
-	// UserID, if it is given, must be the job's user; otherwise there is no such job.
+	// UserID is the job's user, if it is given; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func jobResults() []Operation {
 // JobResultGet names a job.
 type JobResultGet struct {
 	ID string `json:"id"`
-	// UserID, if it is given, must be the job's user; otherwise there is no such job.
+	// UserID is the job's user, if it is given; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
