@@ -57,8 +57,8 @@ const (
 	MaxCallerNamespaces = 64
 )
 
-// Caller is who asks for an operation, and their rights. The zero value is nobody,
-// without rights: a Go program that embeds parts and checks no rights needs no caller. A
+// Caller is the user or program that asks for an operation, with its rights. The zero value is
+// nobody, without rights: a Go program that embeds parts and checks no rights needs no caller. A
 // caller isn't changed once it is in a context.
 type Caller struct {
 	// Subject is who was authorised, up to [MaxCallerName] bytes: a token's subject, or

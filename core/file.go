@@ -39,7 +39,7 @@ func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path
 }
 
 // ReadInput reads an input that the user named, of up to limit bytes, as [OpenInput]
-// opens it. Its errors are those of [ReadFile].
+// opens it. Its errors are [ReadFile]'s.
 func ReadInput(path string, limit int64) ([]byte, error) {
 	file, err := OpenInput(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func ReadInput(path string, limit int64) ([]byte, error) {
 
 // OpenInput opens an input that the user named: a file, or a stream such as a pipe from
 // the shell, for whose writer it waits. A folder is refused. The caller limits what it
-// reads. Its errors are those of [ReadFile].
+// reads. Its errors are [ReadFile]'s.
 func OpenInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

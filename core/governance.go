@@ -57,12 +57,12 @@ type Governance struct {
 // ReflectionThresholds say how much has to be observed since the last reflection until the
 // next one is due. Each is enough, and 0 switches one off.
 type ReflectionThresholds struct {
-	// Importance is of the sum of ten times the importance of each memory, Observations of
-	// their number, and Hours of the time.
+	// Importance is the threshold for the sum of ten times the importance of each memory,
+	// Observations for their number, and Hours for the time.
 	Importance, Observations, Hours float64
 }
 
-// DefaultReflectionThresholds are those that hold where no namespace sets them.
+// DefaultReflectionThresholds are the thresholds if no namespace sets them.
 func DefaultReflectionThresholds() ReflectionThresholds {
 	return ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24}
 }

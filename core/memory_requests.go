@@ -211,8 +211,8 @@ type FeedbackResult struct {
 	Outcome Outcome `json:"outcome"`
 	// Source is the source of the outcome.
 	Source string `json:"source,omitempty"`
-	// Duplicate is whether the turn already had its feedback, from a source that is as
-	// good: the other fields are then those of the first feedback.
+	// Duplicate is whether the turn already had its feedback, from a source that is as good:
+	// the other fields are then from the first feedback.
 	Duplicate bool `json:"duplicate,omitempty"`
 	// Bias is the session's bias, in [-1,1].
 	Bias  float64        `json:"bias"`

@@ -113,7 +113,7 @@ func NamespaceChain(namespace string) []string {
 }
 
 // CheckNamespacePattern reports what is wrong with a pattern of namespaces: a/b, a/** or
-// **. Its errors are those of [CheckNamespace].
+// **. Its errors are [CheckNamespace]'s.
 func CheckNamespacePattern(pattern string) error {
 	if pattern == "**" {
 		return nil

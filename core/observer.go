@@ -75,7 +75,7 @@ type Work struct {
 	// Name is a run's workflow, an iteration's node, the plugin that is called, or what is
 	// done with memories, such as "observe".
 	Name string
-	// RunID is the run that a run or an iteration is of; "" for none.
+	// RunID is the run of a run or an iteration; "" if there is none.
 	RunID string
 	// Iteration is its number, from 1.
 	Iteration int
@@ -88,21 +88,21 @@ type Work struct {
 	Query string
 }
 
-// WorkOutcome is what became of work. What it refers to must not be changed.
+// WorkOutcome is the outcome of work. What it refers to must not be changed.
 type WorkOutcome struct {
-	// Err is why the work failed; nil where it didn't. A run that didn't pass hasn't failed.
+	// Err is why the work failed; nil if it didn't. A run that didn't pass hasn't failed.
 	Err error
 	// Run is a run as it ended.
 	Run *Run
-	// Attempt is an iteration's; nil where it ended before there was one. BestScore is the
+	// Attempt is an iteration's; nil if it ended before there was one. BestScore is the
 	// best of the loop so far.
 	Attempt   *Attempt
 	BestScore float64
-	// Results are a call's, one for each request; none where the call as a whole failed.
+	// Results are a call's, one for each request; none if the call as a whole failed.
 	Results []CallResult
 }
 
-// CallResult is what became of one request of a plugin's call.
+// CallResult is the outcome of one request of a plugin's call.
 type CallResult struct {
 	Err      error
 	Usage    sdk.Usage

@@ -102,8 +102,8 @@ func ScanPrefix(r Reader, prefix []byte, fn func(key, value []byte) (more bool, 
 	return r.Scan(prefix, PrefixEnd(prefix), fn)
 }
 
-// Suffixes returns the rest of the keys that start with prefix, in the order of the keys,
-// at most most.
+// Suffixes returns the rest of the keys that start with prefix, in the order of the keys;
+// most limits their number.
 func Suffixes(r Reader, prefix []byte, most int) (list []string, err error) {
 	err = ScanPrefix(r, prefix, func(key, _ []byte) (bool, error) {
 		list = append(list, string(key[len(prefix):]))

@@ -11,7 +11,7 @@ import (
 type Trace struct {
 	// ID is 32 hexadecimal digits, not all 0.
 	ID string
-	// Parent is the caller's part of the trace, 16 hexadecimal digits; "" where the trace
+	// Parent is the caller's part of the trace, 16 hexadecimal digits; "" if the trace
 	// begins here.
 	Parent string
 	// Unsampled is whether the caller keeps nothing of the trace.

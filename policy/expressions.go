@@ -67,7 +67,7 @@ func pointVariables() map[core.Point][]program.Variable {
 	}
 }
 
-// ExpressionVariables are what the expressions of a point may name; none where policies
+// ExpressionVariables are what the expressions of a point may name; none if policies
 // decide.
 func ExpressionVariables(point core.Point) []program.Variable { return pointVariables()[point] }
 

@@ -21,9 +21,9 @@ type Options struct {
 	// decides; for a decision in a transaction, after the transaction's end, see
 	// [core.AfterTx]. nil records nothing.
 	Log func(context.Context, *Record)
-	// Decided is called with the point and the outcome of each decision, recorded or not:
-	// the outcome's word, such as "allow", or "failed" where no policy could decide. It must
-	// be safe for concurrent use and return soon. nil hears nothing.
+	// Decided is called with the point and the outcome of each decision, recorded or not: the
+	// outcome's word, such as "allow", or "failed" if no policy could decide. It must be safe for
+	// concurrent use and return soon. It may be nil.
 	Decided func(point core.Point, word string)
 	// Clock gives the times of records. nil means the system clock.
 	Clock core.Clock
@@ -158,7 +158,7 @@ func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], 
 	return out, made.Decision
 }
 
-// undecided is the decision where no set of policies can be had.
+// undecided is the decision if there is no usable set of policies.
 func (d *definition) undecided(namespace string, in named, err error) decided {
 	base := d.base()
 	return decided{policy: base, fields: d.safe(in), Decision: core.Decision{

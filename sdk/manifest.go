@@ -80,7 +80,7 @@ func (m *Manifest) Validate() error {
 		WithDetail("problems", problems)
 }
 
-// Has reports whether the plugin is of a kind.
+// Has reports whether the plugin has a kind.
 func (m *Manifest) Has(k Kind) bool { return slices.Contains(m.Kinds, k) }
 
 func joinProblems(problems []string) string {

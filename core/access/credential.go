@@ -131,7 +131,7 @@ func refusal() error {
 		WithHint("ask the operator for a token")
 }
 
-// Unauthenticated is the answer to a credential of another kind that doesn't hold.
+// Unauthenticated is the error for an invalid credential of another kind.
 func Unauthenticated() error { return refusal() }
 
 // IsUnauthenticated reports whether an error says that a credential isn't valid: it is

@@ -8,20 +8,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// An issuer of identities says who somebody is, not what they may do here. That is said by
-// grants, in the operator's settings, about the claims that the issuer makes. They aren't
-// added up: the first one that fits is all that somebody has, since a scope of one in the
-// namespaces of another is what nobody has granted.
+// An OpenID Connect issuer says who a person is, not what they may do here. Grants in the
+// operator's settings say that, by the claims in the person's token. Grants aren't added
+// up: only the first one that matches counts, since nobody has granted the scopes of one in
+// the namespaces of another.
 
-// SubjectPrefix begins the subject of everybody whom an issuer names, so that nobody there
-// is taken for a token's subject, or for the operator.
+// SubjectPrefix begins the subject of everybody whom an issuer identifies, so that nobody
+// is mistaken for a token's subject or for the operator.
 const SubjectPrefix = "oidc:"
 
-// DefaultSubjectClaim is the claim that names somebody: it alone never changes, and is never
-// given to another.
+// DefaultSubjectClaim is the claim that identifies a person: only this claim never changes,
+// and is never given to another person.
 const DefaultSubjectClaim = "sub"
 
-// Grant is what those may do for whom a claim has a value.
+// Grant is what everybody may do whose claim has a certain value.
 type Grant struct {
 	// Claim is the claim's name, and Value what it has to be, to have as an item of a list, or
 	// to have as a word of a text. "*" is any value.
@@ -60,7 +60,7 @@ func ParseGrant(text string) (Grant, error) {
 	return g, nil
 }
 
-// fits reports whether somebody's claims are those that the grant is for.
+// fits reports whether a person's claims match the grant.
 func (g *Grant) fits(claims map[string]any) bool {
 	var values []string
 	switch v := claims[g.Claim].(type) {
@@ -78,16 +78,16 @@ func (g *Grant) fits(claims map[string]any) bool {
 	return g.Value == "*" && len(values) > 0 || slices.Contains(values, g.Value)
 }
 
-// Mapping makes callers of claims.
+// Mapping makes callers from claims.
 type Mapping struct {
-	// Subject is the claim that names somebody; "" is [DefaultSubjectClaim].
+	// Subject is the claim that identifies a person; "" is [DefaultSubjectClaim].
 	Subject string
 	// Grants are tried in their order.
 	Grants []Grant
 }
 
-// Caller is who asks with claims that an issuer has signed. Whom no grant fits has no scopes.
-// Claims that name nobody have the answer of [IsUnauthenticated].
+// Caller returns the caller with claims that an issuer has signed. If no grant matches, the
+// caller has no scopes. Claims without a subject give an error of [IsUnauthenticated].
 func (m *Mapping) Caller(claims map[string]any) (core.Caller, error) {
 	claim := m.Subject
 	if claim == "" {

@@ -27,8 +27,8 @@ type Candidate struct {
 	Examples    []string
 	// Usage says how to use it.
 	Usage Usage
-	// Runs are its last runs that ended, at most [MaxRuns], and Successes those that
-	// passed.
+	// Runs counts its last runs that ended, at most [MaxRuns], and Successes the ones among
+	// them that passed.
 	Runs, Successes int
 }
 

@@ -26,11 +26,11 @@ type Answer struct {
 	Recommended *Ranked `json:"recommended,omitempty"`
 	// Candidates are the best ones, at most five; none if the confidence is low.
 	Candidates []Ranked `json:"candidates"`
-	// ClarificationRequired says that the caller is to answer Question before anything is
-	// done: the confidence is medium.
+	// ClarificationRequired says that the confidence is medium: the caller should answer
+	// Question before anything is done.
 	ClarificationRequired bool   `json:"clarification_required"`
 	Question              string `json:"question,omitempty"`
-	// ExecutionBlocked says that nothing is to be done: the confidence is low.
+	// ExecutionBlocked says that the confidence is low: nothing should be done.
 	ExecutionBlocked bool `json:"execution_blocked"`
 }
 
@@ -50,7 +50,8 @@ func RoutingInput(namespace string, best []Ranked) *core.RoutingInput {
 	return in
 }
 
-// NewAnswer is the answer for the best candidates with a confidence. Nothing found is low.
+// NewAnswer is the answer for the best candidates with a confidence, which is low if there
+// are none.
 func NewAnswer(intent, confidence string, best []Ranked) *Answer {
 	a := &Answer{Intent: intent, Confidence: confidence, Candidates: []Ranked{}}
 	if len(best) == 0 {

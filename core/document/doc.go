@@ -13,11 +13,11 @@
 //	m.Done()
 //	return greeting, found.Err("greeting_invalid")
 //
-// The syntax is that of YAML 1.2 as go.yaml.in/yaml/v3 reads it, and of JSON. The meaning
-// of text without quotes is resolved here, by the core schema of YAML 1.2, because the
-// library has the types of YAML 1.1. Keys are names, exactly as written. Anchors,
-// aliases, merge keys, tags and directives are refused, so that a file means what it
-// shows, and isn't larger than it looks.
+// The syntax is YAML 1.2 as go.yaml.in/yaml/v3 reads it, and JSON. The meaning of text
+// without quotes is resolved here, by the core schema of YAML 1.2, because the library has
+// the types of YAML 1.1. Keys are names, exactly as written. Anchors, aliases, merge keys,
+// tags and directives are refused, so that a file means what it shows, and isn't larger
+// than it looks.
 //
 // It is the only package that imports the YAML library, whose time grows with the size of
 // the text, and which recurses to at most 10,000 levels.

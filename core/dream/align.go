@@ -15,10 +15,10 @@ type alignment struct {
 	reordered bool
 }
 
-// gap is what each text has in a place where they differ; one of them may have nothing.
+// gap is the words of each text in a place where they differ; one of them may have none.
 type gap struct{ a, b []word }
 
-// maxTable bounds the table of an alignment, and with it the work: where more differs, the
+// maxTable limits the table of an alignment, and with it the work: if more differs, the
 // texts are one gap.
 const maxTable = 1 << 18
 
@@ -84,7 +84,7 @@ func (out *alignment) middle(a, b []word, match func(x, y *word)) {
 	}
 }
 
-// difference is what the alignment says that differs, or nil.
+// difference is the difference that the alignment shows, or nil.
 func (out *alignment) difference() *difference {
 	if d := out.otherTense(); d != nil {
 		return d
@@ -184,9 +184,9 @@ func tenseOf(l *wordLists, list []word) string {
 	return s
 }
 
-// otherBreak finds a comma or an end of a sentence that changes what is said: behind a
-// negation ("No, restart it"), or where each text has one that the other lacks ("Ship it. On
-// Friday rest" and "Ship it on Friday. Rest").
+// otherBreak finds a comma or an end of a sentence that changes the meaning: after a negation ("No,
+// restart it"), or where each text has one that the other lacks ("Ship it. On Friday rest" and
+// "Ship it on Friday. Rest").
 func (out *alignment) otherBreak() *difference {
 	var onlyA, onlyB *word
 	for _, p := range out.same {
@@ -207,7 +207,7 @@ func (out *alignment) otherBreak() *difference {
 	return nil
 }
 
-// personOf is [Person] where a gap has a pronoun in both texts, or nothing else in one.
+// personOf is [Person] if a gap has a pronoun in both texts, or only a pronoun in one.
 func personOf(g gap) string {
 	l := lexicon()
 	count := func(list []word) (pronouns, other int) {
@@ -229,7 +229,7 @@ func personOf(g gap) string {
 	return ""
 }
 
-// nameOf is [Name] where a gap has a name in both texts.
+// nameOf is [Name] if a gap has a name in both texts.
 func nameOf(g gap) string {
 	has := func(list []word) bool {
 		for i := range list {

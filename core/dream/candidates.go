@@ -8,13 +8,13 @@ import (
 	"github.com/reflectory/reflectory/core/memory/vector"
 )
 
-// Record is a memory as deduplication sees it. Records that are given together are of one
-// namespace and one agent.
+// Record is what deduplication reads of a memory. Records that are given together belong to
+// one namespace and one agent.
 type Record struct {
 	ID string
 	// Kind is the memory's kind: records of different kinds are never paired.
 	Kind string
-	// At is when it happened, or else when it was written: the newer of two is kept.
+	// At is when it happened, or otherwise when it was written: the newer of two is kept.
 	At time.Time
 	// Form is the normal form of its text, see [text.Normal]; "" is equal to nothing.
 	Form string
@@ -51,13 +51,13 @@ type Pair struct {
 	Cosine float64
 }
 
-// MaxPairs is with how many newer records a record is paired at most in each way, the
-// newest first: a thousand copies of one text need no half a million comparisons, since
-// each is compared with the newest of them.
+// MaxPairs is the largest number of newer records with which a record is paired in each
+// way, the newest first. So a thousand copies of one text don't need half a million
+// comparisons: each is compared with the newest of them.
 const MaxPairs = 32
 
-// Candidates finds the pairs of records that are worth comparing, sorted by the newer one,
-// the newest first, and then by the older one. It is exact: no pair is missed but beyond
+// Candidates finds the pairs of records that are worth comparing, sorted by the newer one, the
+// newest first, and then by the older one. It is exact: no pair is missed, except beyond
 // [MaxPairs].
 func Candidates(records []Record, o CandidateOptions) []Pair {
 	order := make([]int, len(records)) // the newest first

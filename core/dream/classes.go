@@ -1,7 +1,7 @@
 package dream
 
-// Classes of what differs between two texts. A hard class says that they surely say
-// something else; a soft one that they may.
+// The classes of differences between two texts. With a difference of a hard class they
+// surely say different things; with one of a soft class they may.
 const (
 	Number     = "number"
 	Unit       = "unit"

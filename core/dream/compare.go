@@ -8,17 +8,17 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// GuardVersion is the version of [Compare]: it grows with each change that lets it answer
-// otherwise for any two texts.
+// GuardVersion is the version of [Compare]: it is raised with each change after which any
+// two texts have another answer.
 const GuardVersion = 1
 
 // Comparison says whether two texts say the same, and if not, what differs.
 type Comparison struct {
 	// Merge is whether two memories of these texts would be merged.
 	Merge bool `json:"merge"`
-	// By is what made them candidates: [ByForm] or [ByVectors]; "" where nothing does.
+	// By is what made them candidates: [ByForm] or [ByVectors]; "" if nothing does.
 	By string `json:"by,omitempty"`
-	// Class is what differs, one of [Classes]; "" where the guard finds no difference.
+	// Class is what differs, one of [Classes]; "" if the guard finds no difference.
 	Class string `json:"class,omitempty"`
 	// Hard is whether the class is one that no judge may overrule.
 	Hard bool `json:"hard,omitempty"`
@@ -28,10 +28,10 @@ type Comparison struct {
 	Forms [2]string `json:"forms"`
 }
 
-// Compare compares two texts: they merge where their normal forms are equal and the guard
-// finds nothing that differs. The guard looks at texts with different forms too: a pair of
-// [ByVectors] needs its answer, see [Decide]. The answer is the same for (b, a) but for the
-// order of Words and Forms, and takes time in proportion to the texts.
+// Compare compares two texts: they merge if their normal forms are equal and the guard
+// finds no difference. The guard also compares texts with different forms: a pair of
+// [ByVectors] needs its answer, see [Decide]. The answer for (b, a) differs only in the
+// order of Words and Forms. The time is proportional to the length of the texts.
 func Compare(a, b string) Comparison {
 	ta, tb := text.Tokens(a), text.Tokens(b)
 	c := Comparison{Forms: [2]string{text.Form(ta), text.Form(tb)}}
@@ -52,8 +52,8 @@ func Compare(a, b string) Comparison {
 	return c
 }
 
-// Judge decides whether two texts say the same, where the guard finds only a soft
-// difference: an evaluator that gets both.
+// Judge decides whether two texts say the same if the guard finds only a soft difference.
+// It is an evaluator that gets both texts.
 type Judge interface {
 	Same(ctx context.Context, a, b string) (bool, error)
 }

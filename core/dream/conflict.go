@@ -39,7 +39,7 @@ func strategyNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Conflict is a pair that says different things of one subject.
+// Conflict is a pair that says different things about one subject.
 type Conflict struct {
 	// Newer and Older are ids.
 	Newer string `json:"newer"`
@@ -49,10 +49,10 @@ type Conflict struct {
 }
 
 const (
-	// conflictShare is the share of words that texts of one subject have in common, of the
-	// words of the longer one.
+	// conflictShare is the least share of the longer text's words that two texts about one
+	// subject have in common.
 	conflictShare = .6
-	// conflictCosine is the cosine from which on vectors of a calibrated model are of one
+	// conflictCosine is the cosine from which the vectors of a calibrated model count as one
 	// subject.
 	conflictCosine = .8
 	// lowImportance is the importance below which both must be to be decided without people.
@@ -101,9 +101,9 @@ func (p *planner) conflicts(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// ofOneSubject finds the pairs of memories that are of one subject, sorted, as places in a
-// list that has the newest first: they share most of their words, or their vectors of a model
-// that is calibrated are near. One of each is new.
+// ofOneSubject finds the pairs of memories about one subject, sorted, as positions in a
+// list that begins with the newest. They share most of their words, or their vectors, of a
+// calibrated model, are near. One of each pair is new.
 func (p *planner) ofOneSubject(free []*draft) [][2]int {
 	words, language := make([][]string, len(free)), text.LanguageOf(p.Language)
 	records, near := make([]Record, len(free)), map[string]float64{}
@@ -123,7 +123,7 @@ func (p *planner) ofOneSubject(free []*draft) [][2]int {
 	return slices.Compact(pairs)
 }
 
-// linked reports whether a link says already what two memories are to each other.
+// linked reports whether a link already says how two memories are related.
 func linked(a, b *draft) bool {
 	return slices.ContainsFunc(a.links, func(l LinkRef) bool {
 		return l.Other == b.ID && (l.Relation == core.RelationContradicts || l.Relation == core.RelationSupersedes || l.Relation == core.RelationReflectsOn)
@@ -156,7 +156,7 @@ func (p *planner) decide(newer, older *draft, class string) {
 	link(winner, core.RelationContradicts, loser)
 }
 
-// worth is the share of a memory's uses that went well, with doubt where there are few.
+// worth is the share of a memory's uses that went well, reduced if there are few.
 func worth(s *core.Signals) float64 {
 	return (float64(s.Successes) + float64(.5*float64(s.Partials)) + 1) / float64(s.Uses()+2)
 }

@@ -1,3 +1,3 @@
-// Package dream says what housekeeping would change in memories, and why. It plans and
-// writes nothing: the same input gives the same answer, whatever the time is.
+// Package dream plans housekeeping: what it would change in memories, and why. It writes
+// nothing, and the same input gives the same plan at any time.
 package dream

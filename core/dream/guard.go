@@ -8,12 +8,12 @@ import (
 )
 
 // The guard looks for a reason why two texts don't say the same, since any measure of
-// likeness, a cosine above all, finds "do retry" and "do not retry" alike. It reads both as
-// facts: their numbers, dates, negations, quantifiers and so on, each class a list in the
-// order of the text. Lists that differ are a hard difference, wherever in the text they
-// are: a fact that moved belongs to something else. What is left is aligned word by word,
-// and each place that differs is a tense, a person, a name, more that one of them says, or
-// another value. Nothing is let through that isn't understood.
+// similarity, especially a cosine, considers "do retry" and "do not retry" similar. It
+// reads the facts of both: numbers, dates, negations, quantifiers and so on, each class as
+// a list in the order of the text. Different lists are a hard difference, wherever the
+// facts are in the text: a fact in another place belongs to something else. The remaining
+// words are aligned one by one, and each difference is a tense, a person, a name, an
+// addition or another value. Words that the guard doesn't understand prevent a merge.
 
 // difference is what the guard finds: a class, and the words that differ.
 type difference struct {
@@ -21,7 +21,7 @@ type difference struct {
 	words [2]string
 }
 
-// guard returns what differs between two texts, or nil.
+// guard returns the difference between two texts, or nil.
 func guard(a, b []text.Token) *difference {
 	wordsA, wordsB := readWords(a), readWords(b)
 	if d := differentFacts(wordsA, wordsB); d != nil {
@@ -31,11 +31,11 @@ func guard(a, b []text.Token) *difference {
 	return aligned.difference()
 }
 
-// word is a token as the guard reads it.
+// word is a token with what the guard knows about it.
 type word struct {
 	text.Token
-	// base is the form that all ways to say the word share: went and goes are go, and
-	// children are kids.
+	// base is the form that all variants of the word share: went and goes are go, and children
+	// are kids.
 	base string
 	// tense is how the verb is inflected, if it is one.
 	tense inflection
@@ -44,7 +44,7 @@ type word struct {
 	class, fact string
 }
 
-// inflection is the tense that a word's ending says.
+// inflection is the tense that a word's ending shows.
 type inflection int
 
 const (
@@ -55,7 +55,7 @@ const (
 	infinitive
 )
 
-// readWords reads tokens, without words that say nothing.
+// readWords reads tokens, without words that have no meaning by themselves.
 func readWords(tokens []text.Token) []word {
 	lexicon := lexicon()
 	list := make([]word, 0, len(tokens))
@@ -109,7 +109,7 @@ func differentFacts(a, b []word) *difference {
 	return oppositeWords(a, b)
 }
 
-// shown is a word as a report has it; "" where there is none. A number has its unit.
+// shown is a word as a report has it; "" if there is none. A number has its unit.
 func shown(list []word, i int) string {
 	if i >= len(list) {
 		return ""
@@ -148,8 +148,8 @@ func contains(list []word, w word) bool {
 	return false
 }
 
-// negated are the words that negations belong to: the next one with content, or the last
-// before where none follows. At most maxNegated are looked at, which bounds the work.
+// negated are the words that negations belong to: the next word with content, or, if none
+// follows, the last one before. At most maxNegated are examined, which limits the work.
 func negated(list []word) []word {
 	const maxNegated = 32
 	lexicon := lexicon()
@@ -225,7 +225,7 @@ func negations(form string) (list []string) {
 // negativePrefixes make the opposite of a word.
 var negativePrefixes = []string{"un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti"}
 
-// onlyIn are the words of a list that are more often there than in another.
+// onlyIn are the words that are more frequent in a list than in another.
 func onlyIn(list, other []word) []word {
 	count := make(map[string]int, len(other))
 	for i := range other {

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Item is a memory as a pass reads it, with what is stored next to it.
+// Item is what a pass reads of a memory, with what is stored next to it.
 type Item struct {
 	// Memory isn't changed.
 	Memory *core.Memory
@@ -21,13 +21,13 @@ type Item struct {
 	Links []LinkRef
 	// Vector is the memory's vector; nil for none.
 	Vector []float32
-	// Named is whether a turn, a tool's outcome or a reflection names it: it isn't stale.
+	// Named is whether a turn, a tool's outcome or a reflection names it; then it isn't stale.
 	Named bool
 	// Mark is what was decided about it.
 	Mark Mark
 }
 
-// LinkRef is a link as one of its ends sees it.
+// LinkRef is a link from the point of view of one of its ends.
 type LinkRef struct {
 	Relation string `json:"relation"`
 	// Other is the memory at the other end, and In whether the link begins there.
@@ -49,10 +49,10 @@ type Mark struct {
 	Report *OrganizationReport `json:"report,omitempty"`
 }
 
-// Digest identifies what a step reads of a memory: title, content, tags, importance,
-// metadata, state and links. Access counts and signals aren't part of it, so that a recall
-// between a plan and its run changes nothing. It is keyed with the memory's salt, so that
-// it tells nothing once the memory is purged.
+// Digest identifies what a step reads of a memory: title, content, tags, importance, metadata,
+// state and links. Access counts and signals aren't part of it, so that a recall between a plan and
+// its run changes nothing. It is keyed with the memory's salt, so that it reveals nothing once the
+// memory is purged.
 func Digest(m *core.Memory, links []LinkRef) string {
 	links = slices.Clone(links)
 	slices.SortFunc(links, func(a, b LinkRef) int {
@@ -82,8 +82,9 @@ func keyed(salt, text string) string {
 	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Anchor is the time from which a memory's relative dates are seen, and by which the newer
-// of two is known: when what it describes happened, else when it was written.
+// Anchor is the time to which a memory's relative dates refer, and which says which of two
+// memories is newer: when the described event happened, otherwise when the memory was
+// written.
 func Anchor(m *core.Memory) time.Time {
 	if m.OccurredAt != nil {
 		return *m.OccurredAt
@@ -104,7 +105,8 @@ func Touched(m *core.Memory) bool {
 	return false
 }
 
-// draft is a memory while a plan is made: as it will be after the steps so far.
+// draft is a memory while a plan is made, in the form that it will have after the steps so
+// far.
 type draft struct {
 	core.Memory
 	links  []LinkRef

@@ -7,8 +7,9 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// The guard's words of English, written as people write them and held in normal form. A
-// list that lacks a word costs a merge at most: what isn't known is another value.
+// The guard's English words, written as people write them and kept in normal form. If a
+// list lacks a word, at most a merge is missed, since an unknown word counts as another
+// value.
 
 // classWords are words that are facts of a class wherever they are.
 var classWords = []struct{ class, words string }{
@@ -60,7 +61,7 @@ vegetarian/carnivore sober/drunk awake/asleep inhale/exhale smile/frown laugh/cr
 arrived/cancelled delayed/punctual won/lost gained/lost admit/deny confirm/deny confirm/cancel accept/cancel continue/stop continue/cancel resume/pause
 run/stop launch/stop expose/hide reveal/hide wake/sleep sit/stand ahead/behind near/far close/far here/there`
 
-// irregularVerbs are verbs with their past tense and participle, where no ending tells them.
+// irregularVerbs are verbs with their past tense and participle, if no ending shows them.
 const irregularVerbs = `be/was/been have/had/had do/did/done go/went/gone say/said/said make/made/made get/got/gotten know/knew/known think/thought/thought
 take/took/taken see/saw/seen come/came/come give/gave/given find/found/found tell/told/told become/became/become leave/left/left feel/felt/felt
 bring/brought/brought begin/began/begun keep/kept/kept hold/held/held write/wrote/written stand/stood/stood hear/heard/heard mean/meant/meant
@@ -75,13 +76,12 @@ slide/slid/slid spin/spun/spun stick/stuck/stuck strike/struck/struck sweep/swep
 bear/bore/born beat/beat/beaten withdraw/withdrew/withdrawn overcome/overcame/overcome show/showed/shown prove/proved/proven rebuild/rebuilt/rebuilt
 learn/learnt/learnt dream/dreamt/dreamt burn/burnt/burnt`
 
-// sameWords are words that mean the same in every text, the first of each instead of the
-// others.
+// sameWords are words that mean the same in every text; the first replaces the others.
 const sameWords = `start/begin/commence buy/purchase big/large help/assist child/kid use/utilize/utilise fast/quick/rapid car/automobile movie/film mother/mom/mum
 father/dad television/tv telephone/phone bicycle/bike photo/photograph sick/ill answer/reply gym/gymnasium refrigerator/fridge advertisement/ad`
 
-// Words that a text can do without, that make tenses, that stand for persons, and that
-// say little by themselves.
+// Words that can be left out, words that form tenses, pronouns, and words that say little
+// by themselves.
 const (
 	fillerWords  = `really very quite actually basically simply indeed truly also kindly`
 	tenseWords   = `be is was been being will have had do did get got gotten go already yet still now currently formerly previously anymore soon`
@@ -96,7 +96,7 @@ type wordLists struct {
 	classes   map[string]string
 	opposites map[string][]string
 	// irregular are the inflected forms of irregular verbs, and same the words that are
-	// taken for another.
+	// replaced by another.
 	irregular                          map[string]inflected
 	same                               map[string]string
 	fillers, tenses, pronouns, grammar map[string]bool
@@ -137,7 +137,8 @@ var lexicon = sync.OnceValue(func() *wordLists {
 	return l
 })
 
-// wordSet are words as they are: quite says nothing, but quit, which has its form, does.
+// wordSet are words in their written form: quite says nothing, but quit, which has the same
+// normal form, does.
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(words) {

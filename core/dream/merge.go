@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// merges merges what says the same, the newest first: it is the keeper of every older memory
-// that matches it. One that matches a victim, but not the keeper, stays.
+// merges merges memories that say the same, the newest first: the newest keeps every older
+// memory that matches it. A memory that matches only a victim, and not the keeper, stays.
 func (p *planner) merges(ctx context.Context) error {
 	for _, group := range p.byAgent() {
 		records := make([]Record, len(group))
@@ -78,7 +78,7 @@ func (p *planner) consider(ctx context.Context, keeper, victim *draft, pair *Pai
 	return nil
 }
 
-// TooManyTags is the class of a refusal of two memories that have more tags together than
+// TooManyTags is the class of a refusal because two memories together have more tags than
 // one may have.
 const TooManyTags = "tags"
 
@@ -98,8 +98,9 @@ func (p *planner) merge(keeper, victim *draft, reason string, evidence map[strin
 	link(keeper, core.RelationConsolidatedFrom, victim)
 }
 
-// Kept is a memory after another was merged into it, without what the other's uses showed:
-// the tags of both, in order, the higher importance and confidence, and all accesses.
+// Kept is a memory after another was merged into it: it has the tags of both, in order, the
+// higher importance and confidence, and all accesses. The signals of the other's uses
+// aren't included.
 func Kept(keeper, victim *core.Memory) *core.Memory {
 	after := *keeper
 	after.Tags = union(keeper.Tags, victim.Tags)

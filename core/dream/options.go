@@ -22,7 +22,7 @@ type Options struct {
 	// KeepPhrase and Ranges say how dates are written: see [DateOptions].
 	KeepPhrase bool `json:"keep_phrase,omitempty"`
 	Ranges     bool `json:"ranges,omitempty"`
-	// Strategy says which of two memories that contradict each other is kept, if both are of
+	// Strategy says which of two memories that contradict each other is kept, if both have a
 	// low importance: one of [Strategies]; "" is keep_newest.
 	Strategy Strategy `json:"strategy,omitempty"`
 	// StaleAfterHours is how old a memory must be, in hours, to be stale; 0 is 168, a week.
@@ -37,7 +37,8 @@ type Options struct {
 	Force bool `json:"force,omitempty"`
 }
 
-// Or fills what the options leave open from others. A phase is on only if both have it on.
+// Or fills in from others what the options leave out. A phase is on only if both have it
+// on.
 func (o Options) Or(other Options) Options {
 	return Options{
 		SkipDates: o.SkipDates || other.SkipDates, SkipMerges: o.SkipMerges || other.SkipMerges,
@@ -75,8 +76,8 @@ func (o *Options) staleImportance() float64 {
 	return o.StaleBelow
 }
 
-// Validate refuses options without a meaning: sdk.Invalid, reason "options_invalid", all at
-// once.
+// Validate reports every invalid option in one error: sdk.Invalid, reason
+// "options_invalid".
 func (o *Options) Validate() error {
 	var wrong []error
 	refuse := func(field, format string, args ...any) {
@@ -97,8 +98,8 @@ func (o *Options) Validate() error {
 	return core.JoinErrors(wrong...)
 }
 
-// Effective is how important a memory still is at an age: its importance, a little more for
-// its accesses, times what the decay leaves.
+// Effective is the importance of a memory at an age: its importance, raised a little by its
+// accesses, times the share that the decay leaves.
 func (o *Options) Effective(importance float64, accesses int64, hours float64) float64 {
 	left, ok := readDecay(o.Decay)
 	if !ok {

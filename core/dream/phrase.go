@@ -9,8 +9,8 @@ import (
 )
 
 // Relative dates are found by one expression and computed from its groups. The grammar is
-// closed on purpose: what it doesn't list stays as it was written, since a wrong date is
-// worse than a relative one.
+// closed on purpose: phrases that it doesn't list stay as they were written, since a wrong
+// date is worse than a relative one.
 
 const (
 	numberWords  = `one|two|three|four|five|six|seven|eight|nine`
@@ -57,7 +57,7 @@ func nextPhrase(text string, from int) (p phrase, found bool) {
 
 // dates are the first and the last day that a phrase names, seen from a day. They differ for
 // last and next week, month and year alone, where whole is what is asked for: without it
-// these are the same day a week, month or year away. ok is false where the phrase names
+// these are the same day a week, month or year away. ok is false if the phrase names
 // no day of a year with four digits.
 func (p phrase) dates(anchor time.Time, whole bool) (first, last time.Time, ok bool) {
 	year, month, day := anchor.Date()
@@ -94,7 +94,8 @@ func (p phrase) dates(anchor time.Time, whole bool) (first, last time.Time, ok b
 
 func inYears(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }
 
-// move is a day that is some units away. A month that is too short has its last day.
+// move is the day that is some units away. In a month that is too short, it is the last
+// day.
 func move(day time.Time, n int, unit string) time.Time {
 	switch unit {
 	case "week":
@@ -152,7 +153,7 @@ func weekday(day time.Time, which, name string) time.Time {
 // writes.
 const maxDigits = 5
 
-// parseNumber reads a number of the grammar.
+// parseNumber reads a number in the form of the grammar.
 func parseNumber(text string) (n int, ok bool) {
 	if text == "a" || text == "an" {
 		return 1, true

@@ -9,12 +9,12 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A pass plans before it writes, so that what it would do can be looked at, and so that what
-// it does is what was looked at: a step is carried out only on memories that are what the
-// plan read. A plan has no content of memories, only digests that are keyed with their
-// salts, so that a purge needn't find it.
+// A pass makes a plan before it writes, so that people can check what it will do, and so
+// that it does exactly that: a step is carried out only if its memories haven't changed
+// since the plan read them. A plan has no content of memories, only digests that are keyed
+// with their salts, so a purge needn't find it.
 
-// Input is what a plan is made of. The same input gives the same plan, byte by byte.
+// Input is what a plan is made from. The same input gives the same plan, byte for byte.
 type Input struct {
 	Namespace string
 	// Agent restricts the pass to one agent's memories; "" is all.
@@ -24,17 +24,17 @@ type Input struct {
 	// Since is when the last pass began: only what was written or rewritten since then is
 	// compared with the others. Zero compares all.
 	Since time.Time
-	// Turned is whether the namespace ever had a turn. Where it had none, recalls count no
+	// Turned is whether the namespace ever had a turn. If it had none, recalls count no
 	// accesses, and nothing is stale.
 	Turned bool
-	// ArchivedLately is how many memories passes of the last 24 hours archived as stale, which
-	// count against the bound of this one.
+	// ArchivedLately is how many memories the passes of the last 24 hours archived as stale.
+	// They count towards the limit of this pass.
 	ArchivedLately int
 	// Items are all memories of the namespace and agent that are in use, in any order.
 	Items   []Item
 	Options Options
-	// Near are the cosines from which on vectors are near, by the name of a model that is
-	// calibrated: see [CandidateOptions].
+	// Near are the cosines from which vectors count as near, by the names of calibrated
+	// models: see [CandidateOptions].
 	Near map[string]float64
 	// Language is the language of the texts, see [text.LanguageOf]; "" is English.
 	Language string
@@ -49,18 +49,19 @@ type Plan struct {
 	Namespace string    `json:"namespace"`
 	Agent     string    `json:"agent,omitempty"`
 	At        time.Time `json:"at"`
-	// Since is when the pass before began; what is older was compared then.
+	// Since is when the last pass began; older memories were compared then.
 	Since   time.Time `json:"since,omitzero"`
 	Options Options   `json:"options"`
 	// GuardVersion names the rules that compared texts.
 	GuardVersion int `json:"guard_version"`
-	// Scanned counts the memories that were looked at.
+	// Scanned counts the memories that were read.
 	Scanned int `json:"scanned"`
 	// Steps are never null, nor are Refusals and Conflicts.
 	Steps []Step `json:"steps"`
 	// Refusals are the pairs that look the same and weren't merged.
 	Refusals []Refusal `json:"refusals"`
-	// Conflicts are the pairs that say different things of one subject and are left to people.
+	// Conflicts are the pairs that say different things about one subject and are left to
+	// people.
 	Conflicts []Conflict `json:"conflicts"`
 }
 
@@ -88,18 +89,18 @@ type Step struct {
 	Changes []Change `json:"changes"`
 	// Reason is a stable name of why.
 	Reason string `json:"reason"`
-	// Evidence are the facts that it rests on, by name.
+	// Evidence are the facts on which it is based, by name.
 	Evidence map[string]string `json:"evidence,omitempty"`
 }
 
-// Read is a memory as a step must find it.
+// Read is the state in which a step must find a memory.
 type Read struct {
 	MemoryID string `json:"memory_id"`
 	Digest   string `json:"digest"`
 }
 
-// Change is a field of a memory before and after a step: its value, or of title, content and
-// tags a digest that is keyed with the memory's salt.
+// Change is a field of a memory before and after a step: its value, or, for title, content
+// and tags, a digest that is keyed with the memory's salt.
 type Change struct {
 	MemoryID string `json:"memory_id"`
 	Field    string `json:"field"`
@@ -182,14 +183,14 @@ func (p *planner) step(kind StepKind, reason string, evidence map[string]string,
 	return &p.plan.Steps[len(p.plan.Steps)-1]
 }
 
-// change notes a change of a field, if it is one.
+// change records the change of a field, if the value differs.
 func (s *Step) change(d *draft, field, before, after string) {
 	if before != after {
 		s.Changes = append(s.Changes, Change{d.ID, field, before, after})
 	}
 }
 
-// changeText notes a change of a field whose value a plan doesn't show.
+// changeText records the change of a field whose value a plan doesn't show.
 func (s *Step) changeText(d *draft, field, before, after string) {
 	if before != after {
 		s.change(d, field, keyed(d.Salt, before), keyed(d.Salt, after))
@@ -204,7 +205,7 @@ func (s *Step) move(d *draft, to core.MemoryState) {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// reports notes the organization reports that memories have and that weren't noted.
+// reports adds steps that record new organization reports.
 func (p *planner) reports() {
 	for _, d := range p.drafts {
 		if d.mark.Report != nil || d.Kind == core.KindNotification {

@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// OrganizationReport is what another program says that it did to memories.
+// OrganizationReport is another program's report of what it did to memories.
 type OrganizationReport struct {
 	Consolidated int64 `json:"consolidated"`
 	Removed      int64 `json:"removed"`
@@ -23,7 +23,7 @@ var (
 
 // ParseOrganizationReport reads the report in a text: after a header "## Organization
 // Report", the first number of each of consolidated, removed and reindexed. A number that
-// is missing, or too large for an int64, is 0. It returns nil where there is no header.
+// is missing, or too large for an int64, is 0. It returns nil if there is no header.
 func ParseOrganizationReport(text string) *OrganizationReport {
 	header := reportHeader().FindStringIndex(text)
 	if header == nil {

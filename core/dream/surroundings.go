@@ -10,11 +10,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// What is around a phrase decides whether it is a date. In doubt it isn't: a relative date
-// that stays is read as it was written, and a wrong one is never found again.
+// The text around a phrase decides whether the phrase is a date. In doubt it isn't: a
+// relative date that stays can still be understood, but nobody would notice a wrong date.
 
-// surroundings are a text and what of it is looked at for each phrase. They are found
-// once, so that a text of many phrases takes no longer than one of few.
+// surroundings are a text and the parts of it that matter for each phrase. They are found
+// once, so that many phrases take no longer than a few.
 type surroundings struct {
 	text string
 	// kept are the parts that stay as they are, sorted.
@@ -27,8 +27,8 @@ type part struct{ start, end int }
 
 type sentence struct {
 	part
-	// habit is whether it says what happens again and again, and future whether something
-	// is yet to come.
+	// habit is whether it describes something regular, and future whether it describes
+	// something yet to come.
 	habit, future bool
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Act has plugins do one action outside a run: the evaluation or correction of one
+// Act lets plugins do one action outside a run: the evaluation or correction of one
 // output. state is a JSON object that they see; nil is an empty one.
 func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.RawMessage) (any, error) {
 	plugins, err := h.Plugins()

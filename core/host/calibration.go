@@ -14,9 +14,9 @@ import (
 // calibrationPrefix and a model's name are the key of its calibration, in JSON.
 const calibrationPrefix = "dream-model/"
 
-// Calibrate measures the host's embedding model on labelled pairs, and stores the result,
-// which replaces an earlier one. nil are the project's own pairs. The local embeddings are
-// refused: they tell how alike texts are spelled, not whether they say the same.
+// Calibrate measures the host's embedding model on labelled pairs, and stores the result, which replaces an
+// earlier one. nil are the project's own pairs. The local embeddings are refused: they compare spelling, not
+// meaning.
 func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*dream.Calibration, error) {
 	embedder, err := h.embedder()
 	if err != nil {
@@ -55,8 +55,8 @@ func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*drea
 	})
 }
 
-// Calibrations are the models that may merge by their vectors, by their names. One that was
-// measured with another version of the guard counts no more.
+// Calibrations are the models whose vectors may lead to merges, by name. A calibration with
+// another version of the guard is no longer valid.
 func (h *Host) Calibrations(ctx context.Context) (models map[string]dream.Calibration, err error) {
 	err = h.Store.View(ctx, func(r core.Reader) error {
 		models, err = calibrations(r)

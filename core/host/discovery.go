@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxLookedRuns is how many of the newest runs tell which workflows there are, and how
-	// they and their plugins do.
+	// maxLookedRuns is how many of the newest runs are read to find workflows and the success
+	// rates of workflows and plugins.
 	maxLookedRuns = 1000
 	// maxKnownWorkflows is how many workflows are candidates: each is read and checked.
 	maxKnownWorkflows = 200
-	// maxDiscovered is how many rankings are kept, and rankingRuns after how many ended runs
-	// one is made again: what succeeds changes slowly.
+	// maxDiscovered is how many rankings are kept. rankingRuns is how many runs must end
+	// before rankings are made again: success rates change slowly.
 	maxDiscovered = 1000
 	rankingRuns   = 50
 	// maxUsageText is the longest workflow that an answer has whole, in bytes.
@@ -39,9 +39,9 @@ type discovered struct {
 	ended  int64
 }
 
-// Discover returns what fits an intent among candidates, at most limit. key is the digest of
-// everything that decides what the candidates are, but for how their runs went: the answer
-// for a key is kept until 50 runs have ended.
+// Discover returns what fits an intent among candidates, at most limit. key is the digest
+// of everything that the candidates depend on, except how their runs went. The answer for a
+// key is kept until 50 runs have ended.
 func (h *Host) Discover(ctx context.Context, key, intent string, limit int, candidates func(context.Context) ([]discover.Candidate, error)) ([]discover.Ranked, error) {
 	d := &h.discoveries
 	ended := d.ended.Load()
@@ -72,7 +72,7 @@ func (h *Host) Discover(ctx context.Context, key, intent string, limit int, cand
 	return ranked, nil
 }
 
-// Record says how the last runs of something went.
+// Record counts the last runs of something, and how many of them passed.
 type Record struct{ Runs, Successes int }
 
 // add counts an older run.
@@ -84,9 +84,9 @@ func (r *Record) add(s core.Status) {
 	}
 }
 
-// Known is what runs tell of workflows and plugins.
+// Known is what the newest runs show about workflows and plugins.
 type Known struct {
-	// Workflows are those that were run, as they last were.
+	// Workflows are the workflows that were run, in their last form.
 	Workflows []discover.Candidate
 	// Plugins are the records of plugins, by name.
 	Plugins map[string]*Record

@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// dreamTick is how often a server looks whether a pass of housekeeping is due somewhere.
+// dreamTick is how often a server checks whether a pass of housekeeping is due somewhere.
 const dreamTick = 10 * time.Minute
 
-// DreamRequest fills what a request leaves open from the settings. judge is the name of the
+// DreamRequest fills in from the settings what a request leaves out. judge is the name of the
 // evaluator that judges; "" is the settings' own, if there is one.
 func (h *Host) DreamRequest(q memory.DreamRequest, judge string) (memory.DreamRequest, error) {
 	q.Options = q.Options.Or(h.config.Settings.Dream())
@@ -36,8 +36,8 @@ func (h *Host) dreamJudge(namespace, name string) (dream.Judge, error) {
 	return judge{call}, nil
 }
 
-// StartDreams looks every ten minutes whether a pass is due in a namespace, and queues a job
-// for it, until stop is called. What fails is a notice.
+// StartDreams checks every ten minutes whether a pass is due in a namespace, and queues a
+// job for it, until stop is called. Errors become notices.
 func (h *Host) StartDreams() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -75,7 +75,7 @@ func (h *Host) QueueDreams(ctx context.Context) error {
 			_, err = h.Jobs.Enqueue(ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Dream})
 		}
 		if sdk.ReasonOf(err) == job.QueueFull {
-			return nil // the next look comes to it
+			return nil // the next check queues it
 		}
 		if err != nil {
 			return err
@@ -84,8 +84,8 @@ func (h *Host) QueueDreams(ctx context.Context) error {
 	return nil
 }
 
-// Dream does the work of a job of a pass that is due. What it writes holds only while the job
-// is its own.
+// Dream does the work of a job for a pass that is due. It can write only while it has the
+// job's lease.
 func (h *Host) Dream(ctx context.Context, j *job.Running) (*memory.DreamReport, error) {
 	q, err := h.DreamRequest(memory.DreamRequest{Namespace: j.Namespace}, "")
 	if err != nil {

@@ -75,7 +75,7 @@ type Config struct {
 	Subscribers []journal.Subscriber
 	// Server is how this Host is reached by others, where its program is a server. Nil is none.
 	Server *Server
-	// Observe is told what the Host does.
+	// Observe is called with what the Host does.
 	Observe Observe
 	// DeferGate leaves memories that are due for the gate waiting, for an operator to
 	// look at: see memory.Options.
@@ -168,7 +168,7 @@ type Host struct {
 	config Config
 	id     string
 	// joined is how this host works with the others of its store, and member its part in
-	// them; nil before [Host.Join], member also where there are no others.
+	// them; nil before [Host.Join], member even if there are no others.
 	joined   atomic.Pointer[JoinOptions]
 	member   atomic.Pointer[store.Member]
 	draining atomic.Bool
@@ -274,7 +274,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 // Settings returns the operator's settings.
 func (h *Host) Settings() *config.Config { return h.config.Settings }
 
-// Server is how this Host is reached by others; nil where its program is no server.
+// Server is how this Host is reached by others; nil if its program is no server.
 func (h *Host) Server() *Server { return h.config.Server }
 
 // NewID returns a new id.

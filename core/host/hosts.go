@@ -10,24 +10,25 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 )
 
-// HostState is how a host is doing, as far as the host that is asked knows.
+// HostState is the state of a host, as far as the answering host knows.
 type HostState string
 
 // The states of hosts.
 const (
 	HostLives HostState = "live"
-	// HostGone is a host whose beat stands still; others go on with what it had.
+	// HostGone is a host whose beat no longer rises; others continue its runs and jobs.
 	HostGone HostState = "gone"
-	// HostUnknown is for one that sees no beats: a command that isn't a server.
+	// HostUnknown is the answer of a command that isn't a server, and so watches no beats.
 	HostUnknown HostState = "unknown"
 )
 
-// Held is a host with what it has. As JSON it is the host's record, with the rest.
+// Held is a host with its leases, runs and jobs. Its JSON is the host's record with these
+// added.
 type Held struct {
 	store.HostRecord
-	// State is live, gone, or unknown where a command looks that sees no beats.
+	// State is live or gone; it is unknown if a command answers, which watches no beats.
 	State HostState `json:"state"`
-	// Self is whether it is the host that answers.
+	// Self is whether this is the answering host.
 	Self bool `json:"self,omitempty"`
 	// Leases are what it does for all hosts, with their epochs.
 	Leases map[string]uint64 `json:"leases"`
@@ -40,8 +41,8 @@ type Held struct {
 	Lacking []string `json:"lacking,omitempty"`
 }
 
-// Hosts are the servers that work on the store, by id. Where no other host can open the store,
-// that is this one, if it is a server; such a host shows no beat.
+// Hosts are the servers that work on the store, sorted by id. If no other host can open the
+// store, this is only the answering host, if it is a server; it has no beat then.
 func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 	if !h.shared() {
 		if h.joined.Load() == nil {
@@ -118,9 +119,9 @@ func (h *Host) others(ctx context.Context) (list []Held, err error) {
 	return list, nil
 }
 
-// Drain asks a host to take on nothing more: it gives up its leases, its jobs end or go back
-// to the queue, and it isn't ready any more. Its runs and requests go on to their end, and so
-// does it, until it is stopped. There is no way back but its next start.
+// Drain asks a host to accept no more work: it gives up its leases, its jobs end or go back
+// to the queue, and it is no longer ready. Its runs and requests continue to their end, and
+// the host stays up until it is stopped. Only a new start ends the draining.
 func (h *Host) Drain(ctx context.Context, id string) error {
 	if h.shared() {
 		_, err := store.DrainHost(ctx, h.Store, id)

@@ -13,8 +13,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sweepEvery is how many turns of a namespace lie between two sweeps: what no feedback
-// touches is judged as often as a recalled memory can go from cooling back to active.
+// sweepEvery is how many turns of a namespace are between two sweeps. So a memory that no
+// feedback touches is judged as often as a recalled memory can go from cooling back to
+// active.
 const sweepEvery = 100
 
 // newJobs makes the queue.
@@ -24,13 +25,13 @@ func (h *Host) newJobs(sole bool) (*job.Repository, error) {
 	})
 }
 
-// NewPool makes what works on the host's jobs, with a handler for each type. It hasn't
-// started, and must be stopped before the host is closed. What fails in the background is
-// a notice.
+// NewPool makes a pool of workers for the host's jobs, with a handler for each type. The
+// pool isn't started, and must be stopped before the host is closed. Errors in the
+// background become notices.
 func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	holder := (&core.SystemIDs{}).NewID() // not the host's IDs, which tests count
 	if h.pools.Add(1) == 1 {
-		holder = h.id // so that a list of hosts shows which has a job
+		holder = h.id // so that a list of hosts shows which host has a job
 	}
 	o := job.PoolOptions{
 		Holder:   holder,
@@ -75,22 +76,22 @@ func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
 	})
 }
 
-// turned queues, in a feedback's own transaction, what its turn makes due: the gate for
-// memories that came before it, and a sweep.
+// turned queues the jobs that a feedback makes due, in the feedback's own transaction: the
+// gate for memories that wait for it, and a sweep.
 func (h *Host) turned(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error {
 	if !waiting && turn%sweepEvery != 0 {
 		return nil
 	}
 	_, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Revalidate})
 	if sdk.ReasonOf(err) == job.QueueFull {
-		return nil // the memories wait on, and the next feedback or sweep comes to them
+		return nil // the memories keep waiting for the next feedback or sweep
 	}
 	return err
 }
 
-// Revalidate has the gate decide on all memories of a namespace that wait for it. Where the
-// last sweep that this host did is a hundred turns ago, it sweeps the namespace first. An
-// error comes with what was done until then.
+// Revalidate lets the gate decide on all memories of a namespace that wait for it. If this
+// host's last sweep of the namespace is a hundred turns ago, it sweeps first. With an
+// error, the result is what was done until then.
 func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
 	turn, err := h.Memories.Turn(ctx, namespace)
 	if err != nil {
@@ -106,8 +107,8 @@ func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepR
 	return result, err
 }
 
-// sweeps are the turns of namespaces that were swept last. A host that begins knows of none,
-// and sweeps a namespace once more.
+// sweeps are the turns at which namespaces were last swept. A new host knows none, and
+// sweeps a namespace once more.
 type sweeps struct {
 	mu   sync.Mutex
 	last map[string]int64
@@ -128,8 +129,8 @@ func (s *sweeps) done(namespace string, turn int64) {
 	s.last[namespace] = turn
 }
 
-// progress passes on how far jobs are. Nobody who follows holds up a job: one who is slow
-// hears of the newest only.
+// progress passes on the progress of jobs. A follower never delays a job: a slow follower
+// gets only the newest value.
 type progress struct {
 	mu        sync.Mutex
 	followers map[string]map[chan float64]bool // by the job
@@ -141,15 +142,15 @@ func (p *progress) tell(jobID string, to float64) {
 	defer p.mu.Unlock()
 	for follower := range p.followers[jobID] {
 		select {
-		case <-follower: // what it hasn't taken yet
+		case <-follower: // drop the value that it hasn't taken yet
 		default:
 		}
 		follower <- to
 	}
 }
 
-// FollowProgress returns what hears how far a job is that runs on this host, from 0 to 1, until stop
-// is called.
+// FollowProgress returns a channel with the progress, from 0 to 1, of a job that runs on
+// this host, until stop is called.
 func (h *Host) FollowProgress(jobID string) (heard <-chan float64, stop func()) {
 	p, follower := &h.progress, make(chan float64, 1)
 	p.mu.Lock()

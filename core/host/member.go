@@ -20,17 +20,18 @@ import (
 // since no other host can open that while it lives: the servers before it are gone, and it
 // goes on with their runs.
 
-// JoinOptions say what a server does for the others. The zero value only shows that it lives.
+// JoinOptions say what a server does for the others. With the zero value it only shows that
+// it is alive.
 type JoinOptions struct {
-	// Pool works on jobs, and is stopped when the host is asked to take on nothing more. It
-	// is started and stopped by the caller. Nil is none.
+	// Pool works on jobs, and is stopped when the host is drained. The caller starts and stops
+	// it otherwise. Nil is none.
 	Pool *job.Pool
-	// TakeOver goes on with a run whose host is gone, to its end, as its caller. Nil takes
-	// over no runs.
+	// TakeOver continues a run whose host is gone, to its end, as the run's caller. If it is
+	// nil, the host takes over no runs.
 	TakeOver func(context.Context, run.Held) error
 }
 
-// ID is of this start of the host: it names it among those that share a store.
+// ID identifies this start of the host among the hosts that share a store.
 func (h *Host) ID() string { return h.id }
 
 // shared is whether other hosts may work on the store at the same time.
@@ -78,8 +79,8 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	return nil
 }
 
-// record is what the host says of itself. Where its plugins can't be read, it has none: that
-// is what each call of them says.
+// record is the host's own record. If its plugins can't be read, the record has none; each
+// call of a plugin reports the reason.
 func (h *Host) record() store.HostRecord {
 	r := store.HostRecord{ID: h.id, Version: h.config.Version, StartedAt: h.Now().UTC().Round(0)}
 	if h.config.Server != nil {
@@ -111,14 +112,14 @@ func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	}
 }
 
-// Draining reports whether the host was asked to take on nothing more.
+// Draining reports whether the host was asked to accept no more work.
 func (h *Host) Draining() bool {
 	m := h.member.Load()
 	return h.draining.Load() || m != nil && m.Draining()
 }
 
-// lead has one host append to the journal's root: see [journal.Lead]. A program without a
-// beat does it at its end, where nobody else does.
+// lead makes only one host append to the journal's root: see [journal.Lead]. A program
+// without a beat does it at its end, if no other host does.
 func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) error) error {
 	return func(ctx context.Context, last bool, record func(core.Store) error) error {
 		var err error
@@ -131,11 +132,11 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 			if epoch, held := m.Held()[store.LeaseRoot]; held {
 				err = record(store.Fenced(s, store.LeaseRoot, epoch))
 			}
-		case h.config.Store != nil: // of a program that embeds one host, or several that don't join
+		case h.config.Store != nil: // the program that embeds this host gave it the store, and its hosts don't join
 			err = record(s)
 		}
 		if sdk.ReasonOf(err) == store.LeaseLost {
-			return nil // the one who has it records the same
+			return nil // the holder of the lease records the same
 		}
 		return err
 	}
@@ -189,7 +190,8 @@ func (h *Host) beforeCall(ctx context.Context) error {
 	return nil
 }
 
-// holder names this host in runs, so that others take them over; "" where nobody would.
+// holder names this host in the records of runs, so that others can take them over; "" if
+// no other host would.
 func (h *Host) holder() string {
 	if h.member.Load() == nil && !h.adopts() {
 		return ""

@@ -9,20 +9,20 @@ import (
 	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
-// Observe are functions that are told what a Host does, for metrics and traces. Each must
-// be safe for concurrent use and return soon; nil hears nothing. What is committed to the
-// journal, such as how jobs come and go, the subscribers of [Config] hear.
+// Observe are functions that are called with what a Host does, for metrics and traces. Each
+// must be safe for concurrent use and return soon, and may be nil. Subscribers of [Config]
+// get what is committed to the journal, such as the starts and ends of jobs.
 type Observe struct {
 	// Work follows runs, iterations, calls of plugins, and what is done with memories.
 	Work core.Observer
-	// Decided hears of each decision of a policy point: see [policy.Options].
+	// Decided is called with each decision of a policy point: see [policy.Options].
 	Decided func(point core.Point, word string)
-	// Instance hears how instances of plugins come and go.
+	// Instance is called when an instance of a plugin starts or ends.
 	Instance func(name string, e plugin.InstanceEvent)
 }
 
-// PluginInstances is how the plugins' instances are doing. It is empty until something
-// needed a plugin, and makes none callable.
+// PluginInstances is the state of the plugins' instances. It is empty until something
+// needed a plugin, and starts none.
 func (h *Host) PluginInstances() []plugin.Status {
 	if p := h.callable.Load(); p != nil {
 		return p.Status()
@@ -30,8 +30,8 @@ func (h *Host) PluginInstances() []plugin.Status {
 	return nil
 }
 
-// Commits counts the commits of this host to its store since that was opened, which this
-// doesn't; 0 for a store that was given to the host.
+// Commits counts the commits of this host to its store since the store was opened. It
+// doesn't open the store. It is 0 for a store that was given to the host.
 func (h *Host) Commits() uint64 {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok || !isClosed(local.Opened()) {

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxTakenOver is how many runs of other hosts a host goes on with at once.
+	// maxTakenOver is how many runs of other hosts a host continues at once.
 	maxTakenOver = 32
-	// takeOverAgain is how long a host that couldn't go on with a run leaves it to others.
+	// takeOverAgain is how long a host that couldn't continue a run leaves it to others.
 	takeOverAgain = 10 * time.Second
 )
 
@@ -25,13 +25,13 @@ type orphans struct {
 	takeOver func(context.Context, run.Held) error
 	work     sync.WaitGroup
 
-	// ctx is of the work, and cancel ends it.
+	// ctx is the context of the work, and cancel ends it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu sync.Mutex
-	// running are the ids of runs that this host took over, and waits those that it couldn't
-	// go on with, and when it tries again.
+	// running are the ids of the runs that this host took over. waits are the runs that it
+	// couldn't continue, with the times at which it tries again.
 	running map[string]bool
 	waits   map[string]time.Time
 }
@@ -170,7 +170,7 @@ func (o *orphans) stop() {
 	o.work.Wait()
 }
 
-// hasPlugins refuses a run whose plugins aren't the ones that this host has.
+// hasPlugins refuses a run whose plugins differ from this host's.
 func (h *Host) hasPlugins(held run.Held) error {
 	plugins, err := h.Plugins()
 	if err != nil {
@@ -186,7 +186,7 @@ func (h *Host) hasPlugins(held run.Held) error {
 	return nil
 }
 
-// needs are what another host must have to go on with a run of a plan.
+// needs are what another host needs to continue a run of a plan.
 func (h *Host) needs(plan *workflow.Plan, ofJob bool) (run.Needs, error) {
 	n := run.Needs{Job: ofJob, Plugins: map[string]string{}}
 	plugins, err := h.Plugins()

@@ -8,10 +8,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A command that finds a server on its data folder has its run done there, with the
-// server's plugins. The folder that the command was called in may pin others under the same
-// names: then the run would be of code that its user never agreed to. So the command says
-// what it would have used, and a server that has something else refuses.
+// A command that finds a server on its data folder sends its run there, and the server uses
+// its own plugins. The lock of the command's folder may pin other plugins under the same
+// names. Then code would run that the user never agreed to. So the command says which
+// plugins it would have used, and a server with different ones refuses.
 
 // Pins say where plugins come from, by their names: the digest of the files that a lock
 // pins, or the folder of a plugin in development.
@@ -33,20 +33,19 @@ func pinOf(p *install.Plugin) string {
 	return p.Digest()
 }
 
-// LockDiffers is the reason of a refusal by a host whose plugins aren't the ones that are
-// meant.
+// LockDiffers is the reason of a refusal by a host whose plugins differ from the caller's
+// pins.
 const LockDiffers = "lock_differs"
 
 type pinsKey struct{}
 
-// WithPins returns a context whose runs and actions are refused where a plugin that they
-// use comes from elsewhere than the pins say. A plugin without a pin may come from
-// anywhere.
+// WithPins returns a context whose runs and actions are refused if a plugin that they use
+// differs from its pin. A plugin without a pin may come from anywhere.
 func WithPins(ctx context.Context, pins Pins) context.Context {
 	return context.WithValue(ctx, pinsKey{}, pins)
 }
 
-// checkPins refuses plugins that aren't the ones that the caller has.
+// checkPins refuses plugins that differ from the caller's pins.
 func (h *Host) checkPins(ctx context.Context, uses []workflow.PluginUse) error {
 	pins, _ := ctx.Value(pinsKey{}).(Pins)
 	if len(pins) == 0 {

@@ -87,7 +87,7 @@ type PluginOptions struct {
 	// operator should know.
 	Log     func(plugin.LogLine)
 	Notices func(Notice)
-	// Observe is told of calls and instances.
+	// Observe is called with calls and instances.
 	Observe Observe
 }
 
@@ -265,10 +265,9 @@ func modelUse(llm json.RawMessage) workflow.PluginUse {
 // secrets such as the token for a server elsewhere.
 const ownVariables = "REFLECTORY_"
 
-// checkEnv refuses to begin if an environment variable that a config names isn't set, or is
-// one of the program's own, which a workflow could otherwise send to a model. Only the
-// environment of the program that does the work counts: where that is a server, the
-// caller's is never sent to it.
+// checkEnv refuses to begin if an environment variable that a config names isn't set, or is one of
+// the program's own, which a workflow could otherwise send to a model. Only the environment of the
+// program that does the work counts: the caller's is never sent to a server.
 func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	for _, use := range uses {
 		for _, variable := range use.EnvNames {
@@ -284,7 +283,7 @@ func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	return nil
 }
 
-// secretMissing says where a variable has to be set.
+// secretMissing says where a variable must be set.
 func (h *Host) secretMissing(variable, plugin string) error {
 	if h.config.Server != nil {
 		return sdk.Errorf(sdk.Invalid, "secret_missing", "the environment variable %s, which api_key_env names for %s, is not set in the server's environment", variable, plugin).

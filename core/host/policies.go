@@ -19,11 +19,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Policies decide while a host works, with a log in the store. They come from the files of
-// the policy folder, whose changes they follow, or, where hosts share a store, from what was
-// pushed to it. A folder with any problem at the start is refused, because nobody should
-// mistake the defaults for the operator's own rules; if problems appear later, the earlier
-// policies stay in force.
+// Policies decide while a host works, with a log in the store. They come from the files of the policy folder,
+// whose changes they follow, or, if hosts share a store, from the set that was pushed to it. A folder with
+// any problem at the start is refused, because nobody should mistake the defaults for the operator's own
+// rules; if problems appear later, the earlier policies stay in force.
 type Policies struct {
 	*policy.Policies
 	// Points are the policy points with their inputs and outputs.

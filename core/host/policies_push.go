@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Pushed is what became of a push.
+// Pushed is the result of a push.
 type Pushed struct {
 	// Epoch counts the sets that were pushed, from 1.
 	Epoch uint64 `json:"epoch"`
-	// Digest is the digest of the set that decides now, and Previous the digest of the one
-	// before; "" if the defaults decided.
+	// Digest is the digest of the set now in force, and Previous that set's predecessor; "" if
+	// these were the defaults.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous,omitempty"`
 	// Files is how many policies it has.
@@ -24,11 +24,10 @@ type Pushed struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
-// Push checks the files of a set of policies, by names such as gate/strict.yaml, and puts it
-// in force for all hosts of the store. Every transaction that commits after it and decides
-// does so with this set. A set under which the caller couldn't push another is refused:
-// nobody could put that right. Without a shared store the error is sdk.Incompatible, reason
-// "policies_not_shared".
+// Push checks the files of a set of policies, by names such as gate/strict.yaml, and puts it in force for all
+// hosts of the store. Every transaction that commits after the push decides with this set. A set under which
+// the caller couldn't push another is refused, since that couldn't be corrected. Without a shared store the
+// error is sdk.Incompatible, reason "policies_not_shared".
 func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, error) {
 	set, err := p.Points.LoadFiles(files)
 	if err != nil {
@@ -77,9 +76,8 @@ func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 // PushOperation is the name of the operation that pushes policies.
 const PushOperation = "policy_push"
 
-// Active is the newest set of policies that this host has seen in a store that hosts share,
-// and why it can't be used. It is the zero value where none was pushed, or the policies are
-// those of a folder.
+// Active is the newest set of policies that this host has seen in a store that hosts share, and why
+// it can't be used. It is the zero value if none was pushed, or if the policies are in a folder.
 func (p *Policies) Active() (policyset.Active, error) {
 	if p.shared == nil {
 		return policyset.Active{}, nil

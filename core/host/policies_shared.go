@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sharedPolicies are the policies of a store that several hosts share, which `policyset`
-// keeps. A decision within a transaction is made with the set that the transaction reads, so
-// that it can't be committed once another is in force. Other decisions are made with the
-// newest set that this host has seen: it follows the pushes.
+// sharedPolicies are the policies of a store that several hosts share, which `policyset` stores. A decision
+// within a transaction is made with the set that the transaction reads, so it can't be committed once another
+// set is in force. Other decisions are made with the newest set that this host has seen: it follows the
+// pushes.
 type sharedPolicies struct {
 	points *policy.Points
 	store  core.Store
@@ -163,7 +163,7 @@ func (s *sharedPolicies) follow(ctx context.Context) {
 		}
 	}
 	for ctx.Err() == nil {
-		_ = s.followPushes(ctx) // the store says elsewhere that it is away
+		_ = s.followPushes(ctx) // an unreachable store is reported elsewhere
 		rest := time.NewTimer(followRest)
 		select {
 		case <-rest.C:

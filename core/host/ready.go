@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// awayTime is how long the database may be away before the host says that it isn't ready: an
-// outage that is shorter is only waited for.
+// awayTime is how long the database may be unreachable before the host says that it isn't
+// ready. Calls just wait for the end of a shorter outage.
 const awayTime = 5 * time.Second
 
 // Ready opens the store, unless it is open, and reads the policies that it has for all hosts.
@@ -23,10 +23,10 @@ func (h *Host) Ready(ctx context.Context) error {
 	return h.Policies.ready(ctx)
 }
 
-// Unready is why a host that was ready takes no requests now, as far as it knows: its
-// database is away for more than 5 s, another host has migrated it to a newer format, or the
-// policies that were pushed last can't be used. Nil is that it does. It asks nobody, and
-// doesn't wait.
+// Unready is why a host that was ready accepts no requests now, as far as it knows: its
+// database has been unreachable for more than 5 s, another host has migrated it to a newer
+// format, or the policies that were pushed last can't be used. It is nil if the host is
+// ready. It asks nobody, and doesn't wait.
 func (h *Host) Unready() error {
 	if db := h.sharedNow(); db != nil {
 		if err := db.Newer(); err != nil {

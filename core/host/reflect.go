@@ -11,10 +11,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReflectAnswer is what a request to reflect came to.
+// ReflectAnswer is the outcome of a request to reflect.
 type ReflectAnswer struct {
-	// Job is the job that was made, or Active the one that the user has already; nil both
-	// where nothing was due.
+	// Job is the new job, or Active the one that the user already has; both are nil if nothing
+	// was due.
 	Job, Active *job.Job
 	// ETA is about how long the job takes until it has ended.
 	ETA time.Duration

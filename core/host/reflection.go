@@ -17,15 +17,15 @@ func (h *Host) triggers() *reflection.Triggers {
 	}
 }
 
-// CanReflect reports whether the settings name something that makes insights: a model, a
-// plugin or a script.
+// CanReflect reports whether the settings name a generator of insights: a model, a plugin
+// or a script.
 func (h *Host) CanReflect() bool {
 	s := h.config.Settings
 	return s.LLM() != nil || s.ReflectionGenerator.Value != "" || s.ReflectionScript.Value != ""
 }
 
-// ReflectionUser is whose job the reflection of a namespace is: the user's of users/USER,
-// else the system's.
+// ReflectionUser is the user of a namespace's reflection jobs: for users/USER that user,
+// otherwise the system.
 func ReflectionUser(namespace string) string {
 	if user := reflection.UserOf(namespace); user != "" {
 		return user
@@ -36,7 +36,7 @@ func ReflectionUser(namespace string) string {
 // reflectionQueue queues reflections as jobs.
 type reflectionQueue struct{ jobs *job.Repository }
 
-// Queue implements [reflection.Queue]. An observation doesn't fail where the queue is full.
+// Queue implements [reflection.Queue]. An observation doesn't fail if the queue is full.
 func (q reflectionQueue) Queue(ctx context.Context, tx core.Tx, namespace string, notBefore time.Time) (string, error) {
 	made, err := q.jobs.EnqueueTx(ctx, tx, &job.Request{
 		UserID: ReflectionUser(namespace), Namespace: namespace, Type: job.Reflection,

@@ -14,12 +14,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Two kinds of generators make insights. A plugin gets the question as JSON, in the state of
-// its request, and nothing in it is an instruction. A model reads one text, in which memories
-// must not be able to speak: they are escaped, each in an element of its own, and the system
-// prompt says that they are data.
+// Two kinds of generators make insights. A plugin gets the question as JSON, in the state
+// of its request, where no text is an instruction. A model reads a single text, in which
+// memories mustn't act as instructions: they are escaped, each in an element of its own,
+// and the system prompt says that they are data.
 
-// generator is what makes insights; nil where the settings name nothing.
+// generator is the generator of insights; nil if the settings name none.
 func (h *Host) generator(namespace string) (reflection.Generator, error) {
 	s := h.config.Settings
 	target := core.Target{Plugin: s.ReflectionGenerator.Value, Timeout: h.config.ReflectionTime}
@@ -68,8 +68,8 @@ type modelGenerator struct {
 	llm json.RawMessage
 }
 
-// Generate implements [reflection.Generator]. The answer is taken as text: what can't be read
-// as JSON is asked for once more by the reflection.
+// Generate implements [reflection.Generator]. The answer is taken as text: if it can't be
+// read as JSON, the reflection asks once more.
 func (g modelGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*reflection.Answer, error) {
 	target := g.target
 	target.Config = core.MustJSON(map[string]any{"llm": g.llm, "system": systemOf(ask), "prompt": promptOf(ask)})
@@ -98,7 +98,7 @@ func systemOf(ask *reflection.Ask) string {
 	return fmt.Sprintf(askInsights, memoriesAreData, ask.Max)
 }
 
-// promptOf is what is asked, with each memory's text escaped.
+// promptOf is the prompt, with each memory's text escaped.
 func promptOf(ask *reflection.Ask) string {
 	var b strings.Builder
 	for _, m := range ask.Memories {

@@ -16,8 +16,8 @@ import (
 // Reflections does the work of reflection jobs.
 func (h *Host) Reflections() job.Handler { return job.HandlerFunc(h.reflect) }
 
-// reflect is one attempt of a reflection job. What it writes holds only while the job is its
-// own, and what it came to is taken in with the job's end.
+// reflect is one attempt of a reflection job. It can write only while it has the job's
+// lease. The namespace's state is updated in the transaction of the job's end.
 func (h *Host) reflect(ctx context.Context, j *job.Running) (*job.Outcome, error) {
 	var q reflection.Request
 	if err := json.Unmarshal(j.Payload, &q); err != nil {
@@ -44,8 +44,8 @@ func (h *Host) reflect(ctx context.Context, j *job.Running) (*job.Outcome, error
 	return out, nil
 }
 
-// snoozed is an error as a job's: what a service says to wait for, and a plugin that rests
-// after it failed too often, is no fault of the job.
+// snoozed makes an error that is no fault of the job a [job.SnoozeError]: a service that
+// asks to wait, or a plugin whose breaker is open.
 func snoozed(err error) error {
 	wait := sdk.RetryAfter(err)
 	if wait > 0 || sdk.ReasonOf(err) == "plugin_breaker_open" {
@@ -84,7 +84,7 @@ func (h *Host) reflectionCall(namespace string, target core.Target) (*reflection
 	return &reflectionCall{plugins, target, func(ctx context.Context) context.Context { return plugin.WithScope(ctx, scope) }}, nil
 }
 
-// judge asks an evaluator whether two texts say the same: a valid verdict says so.
+// judge asks an evaluator whether two texts say the same: a valid verdict means yes.
 type judge struct{ *reflectionCall }
 
 // Same implements [reflection.Judge].
@@ -98,8 +98,9 @@ func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 	return answer.Verdict.Valid, nil
 }
 
-// reflectionEnded takes in that a reflection ended, in the transaction of its end: one that
-// failed has observations queue none for a while. What it counted goes into about.
+// reflectionEnded updates the namespace's state in the transaction of a reflection's end:
+// after a failure, observations queue no reflection for a while. It adds the counts of the
+// result to about.
 func reflectionEnded(tx core.Tx, j *job.Job, about map[string]any) error {
 	if j.Status == job.StatusFailed {
 		return reflection.Failed(tx, j.Namespace, *j.CompletedAt)

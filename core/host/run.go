@@ -17,28 +17,28 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// RunOptions are options of a run that depend on who watches it.
+// RunOptions are options of a run that depend on its caller.
 type RunOptions struct {
 	// Events is called with what happens, in order; nil drops it.
 	Events func(core.Event)
 	// Pieces includes the pieces of outputs in Events, while a model produces them.
 	Pieces bool
-	// Memories are the memories that nodes use. Nil means the Host's, without
-	// restrictions: then whoever starts the run decides which workflows may run.
+	// Memories are the memories that nodes use. Nil means the Host's, without restrictions:
+	// then the caller that starts the run decides which workflows may run.
 	Memories core.Memories
 	// Injector builds the snapshots of nodes. Nil means the Host's, without restrictions.
 	Injector action.Injector
-	// Job is whether the run is a job's, which goes on with it where this host is gone.
+	// Job is whether a job runs it; then the job continues it if this host is gone.
 	Job bool
-	// From is how a run was held that is taken over from a host that is gone; nil for a run
-	// that somebody starts or resumes.
+	// From says which host held the run, if the run is taken over from a host that is gone;
+	// nil for a run that a caller starts or resumes.
 	From *run.Held
 }
 
 // LoadOptions are the options for loading a workflow.
 func LoadOptions() workflow.Options { return workflow.Options{Expressions: policy.NewExpressions()} }
 
-// needs are run.Needs, which the names of runs hide.
+// needs is run.Needs under another name, since variables named run hide the package.
 type needs = run.Needs
 
 // Start makes a run of a plan and runs it to its end. The run is stored before anything

@@ -19,7 +19,7 @@ import (
 // summaries of the window's newest turns, and what stands for its oldest. They are XML, since
 // models and users wrote their texts: whatever these say, it can't end its place.
 
-// RoleMixDir is the folder in the data folder where operators put mixes of roles.
+// RoleMixDir is the folder in the data folder where operators put role mixes.
 const RoleMixDir = "role-mixes"
 
 // The priorities of a session's blocks.

@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Checker proves that the records and their indices agree. A rebuild makes the indices of the
-// records, and drops records that can't be read: a call whose key is lost is done again, as
-// it would be a day later. See FORMAT.md.
+// Checker proves that the records and their indices agree. A rebuild makes the indices from
+// the records, and drops records that can't be read: a call whose key is lost is done
+// again, as it would be a day later. See FORMAT.md.
 type Checker struct{}
 
 var _ core.Rebuilder = Checker{}
@@ -39,9 +39,9 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	return nil
 }
 
-// Rebuild implements [core.Rebuilder]: it deletes what agrees with nothing, and puts a record
-// that can be read back into its indices. Without its record an entry of an index goes too,
-// and so the indices come last.
+// Rebuild implements [core.Rebuilder]: it deletes keys that agree with nothing, and puts
+// readable records back into their indices. The indices come last, since an entry without a
+// record is deleted too.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, prefix, rebuildRecord); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// rebuildRecord indexes a record, or deletes what is none.
+// rebuildRecord indexes a record, or deletes a value that is no record.
 func rebuildRecord(tx core.Tx, key string) error {
 	digest := key[len(prefix):]
 	r, err := read(tx, digest)
@@ -74,7 +74,7 @@ func rebuildRecord(tx core.Tx, key string) error {
 	return put(tx, digest, r)
 }
 
-// problem says what is wrong with a key that is there, "" for nothing.
+// problem says what is wrong with an existing key; "" if nothing is.
 func problem(r core.Reader, key []byte) (string, error) {
 	digest, isRecord := bytes.CutPrefix(key, []byte(prefix))
 	if isRecord {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// Lifetime is how long a key holds, from its first call.
+	// Lifetime is how long a key is valid, from its first call.
 	Lifetime = 24 * time.Hour
 	// MaxKey is how many characters a key has at most.
 	MaxKey = 128
 	// maxOutcome bounds an outcome that is kept. Results come in pages and have bounded
 	// texts, and so stay far below.
 	maxOutcome = 8 << 20
-	// sweepCount is how many expired records each new claim removes: more than one, so
-	// that they become fewer, and few, since the claim waits for it.
+	// sweepCount is how many expired records each new claim removes: more than one, so that
+	// their number falls, and few, since the claim waits for it.
 	sweepCount = 4
 )
 
@@ -37,8 +37,8 @@ type Keys struct {
 	Clock core.Clock
 	// Owner names this host, unlike any other that ever opened the store. Required.
 	Owner string
-	// Sole says that no other host works on the store, so that another's claim is one
-	// that a crash left.
+	// Sole says that no other host works on the store, so a claim of another host is one that
+	// a crash left.
 	Sole bool
 	// Purged reports whether a memory was purged; nil says that none was.
 	Purged func(r core.Reader, memoryID string) (bool, error)
@@ -75,19 +75,19 @@ func (r *Request) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Outcome is what a call came to. What is in Data is its operation's.
+// Outcome is the outcome of a call. Its operation determines the form of Data.
 type Outcome struct {
 	Data json.RawMessage `json:"outcome,omitempty"`
 	// Namespaces is where it was done.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// Find returns the outcome of the first call with a key; nil where there is none, and the
-// call may be claimed. Of one that is being done it waits for the end. The refusals are
-// sdk.Invalid of the reasons "idempotency_key_invalid" and "idempotency_key_reused", the
-// second for another request than the first; and sdk.Conflict of the reasons
-// "idempotency_in_progress" where another host does it, "outcome_unknown" after a crash,
-// and "outcome_gone" of one that was done.
+// Find returns the outcome of the first call with a key; nil if there is none, so that the
+// call may be claimed. If that call is under way, it waits for its end. The refusals are
+// sdk.Invalid with the reasons "idempotency_key_invalid" and, for another request than the
+// first, "idempotency_key_reused"; and sdk.Conflict with the reasons
+// "idempotency_in_progress" if another host does the call, "outcome_unknown" after a crash,
+// and "outcome_gone" if a purge removed the outcome.
 func (k *Keys) Find(ctx context.Context, r *Request) (*Outcome, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (k *Keys) wait(ctx context.Context, r *Request) (bool, error) {
 	}
 }
 
-// look returns the outcome of a key that this host doesn't work on; nil where it may be
+// look returns the outcome of a key that this host doesn't work on; nil if the key may be
 // claimed.
 func (k *Keys) look(reader core.Reader, r *Request) (*Outcome, error) {
 	found, err := read(reader, r.digest())
@@ -172,8 +172,8 @@ func (c *Claim) sameAs(r *Request) bool {
 	return c.request.Operation == r.Operation && bytes.Equal(c.request.Body, r.Body)
 }
 
-// Begin claims a key for a call that is done in some namespaces. Where an earlier call has
-// come to an outcome, that is returned instead; it refuses as [Keys.Find] does.
+// Begin claims a key for a call that is done in some namespaces. If an earlier call has an
+// outcome, Begin returns it instead. It refuses what [Keys.Find] refuses.
 func (k *Keys) Begin(ctx context.Context, r *Request, namespaces []string) (*Claim, *Outcome, error) {
 	if err := r.check(); err != nil {
 		return nil, nil, err
@@ -205,7 +205,7 @@ func (k *Keys) Begin(ctx context.Context, r *Request, namespaces []string) (*Cla
 	return c, nil, nil
 }
 
-// reserve has a claim be the one of this host with its key, unless there is one.
+// reserve makes a claim this host's only one with its key, unless there is one already.
 func (k *Keys) reserve(c *Claim) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -254,14 +254,14 @@ type Ending struct {
 	Data json.RawMessage
 	// Memories are those whose texts may be in the outcome or in the request.
 	Memories []string
-	// Again is whether the call may be made again if it wrote nothing, such as after a
-	// fault that passes, or where its caller went away. Then the key is free, whatever the
+	// Again is whether the call may be repeated if it wrote nothing, for example after a
+	// temporary fault, or because its caller went away. Then the key is free, whatever the
 	// call returned.
 	Again bool
 }
 
-// End records the outcome, and lets those go on who wait for it. It doesn't end with ctx.
-// After an error the claim stays as it is: the call isn't done again.
+// End records the outcome, and wakes the callers that wait for it. It continues after ctx
+// has ended. After an error the claim stays as it is, so the call isn't done again.
 func (c *Claim) End(ctx context.Context, e Ending) error {
 	defer c.Abandon()
 	return c.keys.Store.Update(context.WithoutCancel(ctx), func(tx core.Tx) error {
@@ -294,7 +294,7 @@ func (k *Keys) anyPurged(r core.Reader, ids []string) (gone bool, err error) {
 	return gone, err
 }
 
-// Abandon lets those go on who wait, without an outcome. After End it does nothing.
+// Abandon wakes the waiting callers without an outcome. After End it does nothing.
 func (c *Claim) Abandon() {
 	k := c.keys
 	k.mu.Lock()

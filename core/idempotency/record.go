@@ -38,7 +38,7 @@ func memoryKey(memory, digest string) []byte { return []byte(memoryPrefix + memo
 // memoryDigest is the digest in a key of memoryKey.
 func memoryDigest(key []byte) string { return string(key[strings.LastIndexByte(string(key), '/')+1:]) }
 
-// state is how far a call came.
+// state is how far a call got.
 type state string
 
 const (
@@ -48,25 +48,25 @@ const (
 	purged  state = "purged" // it ended, and its outcome is gone with a memory
 )
 
-// record is what is stored of a key.
+// record is what is stored under a key.
 type record struct {
 	State state `json:"state"`
 	// At is when it was claimed, in Unix nanoseconds. It expires from there.
 	At        int64  `json:"at"`
 	Operation string `json:"operation"`
-	// Owner is the host that claimed it. It has no meaning any more once it is done.
+	// Owner is the host that claimed it. It has no meaning once the call is done.
 	Owner string `json:"owner"`
 	// Salt and Request tell one request from another: the second is an HMAC-SHA-256 of
 	// the request under the first. They are here only once it is done: until then it isn't
 	// known which memory's purge has to remove them.
 	Salt    string `json:"salt,omitempty"`
 	Request string `json:"request,omitempty"`
-	// Memories are those that the outcome tells of, sorted.
+	// Memories are the memories whose texts may be in the outcome, sorted.
 	Memories []string `json:"memories,omitempty"`
 	Outcome
 }
 
-// decode returns nil for what is no record.
+// decode returns nil if the value is no record.
 func decode(value []byte) *record {
 	var r record
 	if json.Unmarshal(value, &r) != nil || r.At <= 0 || r.Operation == "" || (r.State == done) != (len(r.Data) > 0 && r.Salt != "") ||
@@ -76,8 +76,8 @@ func decode(value []byte) *record {
 	return &r
 }
 
-// read returns a record, nil where there is none. One that can't be read is as good as
-// none, and a check reports it.
+// read returns a record, nil if there is none. A record that can't be read counts as none,
+// and a check reports it.
 func read(r core.Reader, digest string) (*record, error) {
 	value, found, err := r.Get(recordKey(digest))
 	if err != nil || !found {
@@ -86,7 +86,7 @@ func read(r core.Reader, digest string) (*record, error) {
 	return decode(value), nil
 }
 
-// put writes a record with its indices. Those of the one before are dropped first.
+// put writes a record with its indices, and drops the indices of the earlier record first.
 func put(tx core.Tx, digest string, r *record) error {
 	if err := drop(tx, digest); err != nil {
 		return err
@@ -99,7 +99,7 @@ func put(tx core.Tx, digest string, r *record) error {
 	return tx.Put(recordKey(digest), core.MustJSON(r))
 }
 
-// drop removes a record with its indices, where it is there.
+// drop removes a record with its indices, if it exists.
 func drop(tx core.Tx, digest string) error {
 	r, err := read(tx, digest)
 	if err != nil || r == nil {
@@ -113,10 +113,10 @@ func drop(tx core.Tx, digest string) error {
 	return tx.Delete(recordKey(digest))
 }
 
-// expired reports whether a record is as good as none.
+// expired reports whether a record is too old to count.
 func (r *record) expired(now time.Time) bool { return now.Sub(time.Unix(0, r.At)) >= Lifetime }
 
-// forgotten is a record without what may tell of a memory.
+// forgotten is a record without anything that may reveal a memory.
 func (r *record) forgotten() *record { return &record{State: purged, At: r.At, Operation: r.Operation} }
 
 // newSalt makes the salt of a request's digest.

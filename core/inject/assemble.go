@@ -13,7 +13,7 @@ import (
 type Input struct {
 	Namespace, SessionID string
 	TurnID               int64
-	// Route is the lane that leads; "" for none.
+	// Route is the leading lane; "" if there is none.
 	Route string
 	// Policy is completed by [Assemble].
 	Policy Policy
@@ -31,7 +31,7 @@ type assembly struct {
 	policy Policy
 	turn   int64
 	blocks []*piece
-	// out are the blocks that left, in the order in which they did.
+	// out are the blocks that were left out, in that order.
 	out []*piece
 }
 
@@ -46,10 +46,10 @@ type piece struct {
 	reason  Reason
 }
 
-// Assemble makes a snapshot, without an id and a time. The collecting is the first of its
-// nine steps, and the caller's. The refusals are the ones of [Policy.Completed], sdk.Denied,
-// reason "anchor_denied", for an anchor of a caller, and sdk.Conflict of the reasons
-// "anchors_exceed_blocks" and "anchors_exceed_budget", which name the anchors.
+// Assemble makes a snapshot, without an id and a time. The first of its nine steps, collecting the blocks, is
+// the caller's. The refusals are the ones of [Policy.Completed], sdk.Denied, reason "anchor_denied", for an
+// anchor of a caller, and sdk.Conflict of the reasons "anchors_exceed_blocks" and "anchors_exceed_budget",
+// which name the anchors.
 func Assemble(in *Input) (*Snapshot, error) {
 	policy, err := in.Policy.Completed()
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *assembly) checkTrust() error {
 	return core.JoinErrors(denied...)
 }
 
-// leave takes the blocks away for which why has a reason.
+// leave removes the blocks for which why returns a reason.
 func (a *assembly) leave(why func(*piece) Reason) {
 	kept := a.blocks[:0]
 	for _, p := range a.blocks {
@@ -287,7 +287,7 @@ func (a *assembly) anchorsFirst() {
 	slices.SortStableFunc(a.blocks, func(p, q *piece) int { return boolRank(p.anchor) - boolRank(q.anchor) })
 }
 
-// snapshot is what came of it.
+// snapshot is the finished snapshot.
 func (a *assembly) snapshot(in *Input) *Snapshot {
 	s := &Snapshot{
 		Namespace: in.Namespace, SessionID: in.SessionID, TurnID: in.TurnID, Route: in.Route, RoleMix: in.RoleMix,

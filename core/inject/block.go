@@ -63,7 +63,7 @@ const (
 	MaxPriority     = 1 << 30   // and the least is the negative of it
 )
 
-// Draft is a block as it is asked for. [NewBlock] makes a block of it.
+// Draft is the request for a block. [NewBlock] makes the block.
 type Draft struct {
 	// BlockID names the block.
 	BlockID string `json:"block_id"`
@@ -79,9 +79,9 @@ type Draft struct {
 	Source string `json:"source,omitempty"`
 	// Tags are the caller's.
 	Tags []string `json:"tags,omitempty"`
-	// TTLTurns is for how many turns it holds, from CreatedTurn on.
+	// TTLTurns is for how many turns it is valid, from CreatedTurn on.
 	TTLTurns *int64 `json:"ttl_turns,omitempty"`
-	// CreatedTurn is the turn that it was made in.
+	// CreatedTurn is the turn in which it was made.
 	CreatedTurn *int64 `json:"created_turn,omitempty"`
 	// TraceRefs refer to what led to it, such as events or runs.
 	TraceRefs []string `json:"trace_refs,omitempty"`
@@ -156,8 +156,8 @@ func newBlock(d Draft, by Origin, of string) (*Block, error) {
 // recalled reports whether the payload is a memory's text, which is data.
 func (d *Draft) recalled() bool { return d.MemoryID != "" || d.Category == MemoryRecall }
 
-// quote is recalled text in its element. Text that already is one keeps its form, so that
-// a block that was made once can be made again.
+// quote is recalled text in its element. Text that already is such an element isn't quoted
+// again, so that making a block twice gives the same block.
 func quote(d Draft) string {
 	id := d.MemoryID
 	if id == "" {
@@ -183,7 +183,7 @@ func (b *Block) Draft() Draft { return b.draft }
 // Digest is the digest of the payload, keyed with the memory's salt if it is a memory's.
 func (b *Block) Digest() string { return b.digest }
 
-// expired reports whether the block no longer holds in a turn.
+// expired reports whether the block is no longer valid in a turn.
 func (b *Block) expired(turn int64) bool {
 	return b.draft.TTLTurns != nil && turn-*b.draft.CreatedTurn >= *b.draft.TTLTurns
 }

@@ -36,8 +36,8 @@ func (s size) within(most size) bool { return s.chars <= most.chars && s.tokens 
 // room is how many characters fit.
 func (s size) room() int { return min(s.chars, s.tokens*charsPerToken) }
 
-// take takes a block out of what is left: whole if it fits, else cut. It reports whether it
-// could.
+// take fits a block into what is left of the budget: whole if it fits, otherwise cut. It
+// reports whether that was possible.
 func (p *piece) take(left *size) bool {
 	if !p.size.within(*left) && !p.cut(left.room()) {
 		return false
@@ -86,9 +86,9 @@ func (p *Policy) limits() size {
 	return all
 }
 
-// budget is step 9. Anchors take what they need. Of the rest each category gets a fair
-// share, from which its blocks are taken in order. What is dropped then, and fits whole in
-// all that is left, stays after all.
+// budget is step 9. Anchors take what they need. Of the rest each category gets a fair share, from which its
+// blocks are taken in order. A block that is dropped there, but fits whole into everything that is left in
+// the end, is kept.
 func (a *assembly) budget() error {
 	left, err := a.afterAnchors()
 	if err != nil {

@@ -36,8 +36,8 @@ type BuildRequest struct {
 	Turn int64 `json:"turn,omitempty"`
 	// Query is what is recalled for the turn; "" recalls nothing.
 	Query string `json:"query,omitempty"`
-	// Policy is what the turn may hold. What it leaves out is decided by the policy
-	// injection.
+	// Policy is what the turn's prompt may hold. The policy point injection decides what it
+	// leaves out.
 	Policy *Policy `json:"policy,omitempty"`
 	// Blocks are the caller's own.
 	Blocks []Draft `json:"blocks,omitempty"`
@@ -66,7 +66,7 @@ func ReadRequest(data []byte) (*BuildRequest, error) {
 	return r, nil
 }
 
-// Built is the snapshot of a turn, and the prompt that it is.
+// Built is the snapshot of a turn, and its prompt.
 type Built struct {
 	*Snapshot
 	// Prompt is the payloads, with a blank line between each two. It isn't stored.
@@ -85,8 +85,8 @@ type Decider interface {
 	Injection(ctx context.Context, in *core.InjectionInput) core.InjectionOutcome
 }
 
-// Builder collects what is known for a turn, has the policy decided, and stores the
-// snapshot. It is safe for concurrent use.
+// Builder collects what is known for a turn, asks the policy, and stores the snapshot. It
+// is safe for concurrent use.
 type Builder struct {
 	// Repository, Recaller, Decider and Clock are required.
 	Repository *Repository
@@ -109,9 +109,8 @@ type Builder struct {
 	Salt func(ctx context.Context, memoryID string) (string, error)
 }
 
-// Build returns the snapshot of a turn, which it makes unless there is one. by is who made
-// the request's blocks. The refusals are the ones of [NewBlock], [Policy.Completed],
-// [Assemble] and the recall.
+// Build returns the snapshot of a turn, and makes it if there is none. by says who made the request's blocks.
+// The refusals are the ones of [NewBlock], [Policy.Completed], [Assemble] and the recall.
 func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built, error) {
 	began := b.Clock.Now()
 	if err := r.check(by); err != nil {
@@ -159,8 +158,7 @@ func orHalf(n *float64) float64 {
 	return *n
 }
 
-// check reports everything that is wrong with a request, its policy included, but for its
-// blocks.
+// check reports everything that is wrong with a request and its policy, except its blocks.
 func (r *BuildRequest) check(by Origin) error {
 	var p problems
 	switch {
@@ -302,7 +300,7 @@ func textOf(title, content string) string {
 	return title + "\n" + content
 }
 
-// decide has the policy decided, and adds the blocks of the role mix that it chose.
+// decide asks the policy point, and adds the blocks of the chosen role mix.
 func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks []*Block) (*Input, error) {
 	var state SessionState
 	var err error

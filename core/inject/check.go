@@ -170,7 +170,7 @@ func (c *checking) memory(key []byte) error {
 	return c.tell(key, err)
 }
 
-// tell reports an error that says what is wrong with a key. It returns any other error.
+// tell reports an error about a wrong key, and returns any other error.
 func (c *checking) tell(key []byte, err error) error {
 	if isCorrupt(err) {
 		c.problem(key, false, sdk.AsError(err).Message)
@@ -209,7 +209,7 @@ func indexed(r core.Reader, key []byte) (bool, error) {
 	return wanted, nil
 }
 
-// told checks that each snapshot of which the journal says that it was made is there.
+// told checks that each snapshot that was made, according to the journal, exists.
 func (c *checking) told(ctx context.Context) error {
 	under := journal.NamespaceStream("")
 	err := journal.StreamsUnder(c.r, under, func(s journal.StreamHead) (bool, error) {

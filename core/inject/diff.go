@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Diff says what two snapshots have that differs.
+// Diff is the difference between two snapshots.
 type Diff struct {
 	// From is the id of the first snapshot.
 	From string `json:"from"`
@@ -17,7 +17,7 @@ type Diff struct {
 	Added []BlockChange `json:"added"`
 	// Removed are the blocks that only the first has.
 	Removed []BlockChange `json:"removed"`
-	// Changed are those with another payload, or another place among those that both have.
+	// Changed are the blocks of both with another payload, or in another order.
 	Changed []BlockChange `json:"changed"`
 	// PolicyChanged is whether another policy was applied.
 	PolicyChanged bool `json:"policy_changed"`
@@ -25,7 +25,7 @@ type Diff struct {
 	CharsFrom int `json:"chars_from"`
 	// CharsTo counts the characters of the second.
 	CharsTo int `json:"chars_to"`
-	// Prefix says what became of the cached prefix.
+	// Prefix compares the cached prefixes.
 	Prefix PrefixDiff `json:"prefix"`
 }
 
@@ -35,12 +35,12 @@ type BlockChange struct {
 	BlockID string `json:"block_id"`
 	// Category says what it is for.
 	Category Category `json:"category"`
-	// What is payload, order or both for a changed block; otherwise the reason for which the
-	// other snapshot doesn't have it: "absent" if it wasn't among its candidates.
+	// What is payload, order or both for a changed block; otherwise it is the reason why the
+	// other snapshot doesn't have the block: "absent" if it wasn't among the candidates.
 	What string `json:"what"`
-	// CharsFrom is its length before; 0 where it wasn't there.
+	// CharsFrom is its length in the first snapshot; 0 if the snapshot doesn't have it.
 	CharsFrom int `json:"chars_from"`
-	// CharsTo is its length after; 0 where it isn't there.
+	// CharsTo is its length in the second snapshot; 0 if the snapshot doesn't have it.
 	CharsTo int `json:"chars_to"`
 }
 
@@ -114,7 +114,7 @@ func reasonIn(s *Snapshot, id string) string {
 	return "absent"
 }
 
-// movedBlocks are the blocks of both snapshots that have another place among these.
+// movedBlocks are the blocks of both snapshots whose order differs.
 func movedBlocks(from, to *Snapshot, before, after map[string]*Used) map[string]bool {
 	was, is := common(from, after), common(to, before)
 	moved := map[string]bool{}

@@ -3,10 +3,10 @@
 //
 // # Trust
 //
-// A [Block] can only be made by [NewBlock], which reports everything that is missing at
-// once. Only the operator and the host make anchors, which are never cut or dropped.
-// Recalled text is data: it is escaped, and put into an element that names its memory, so
-// that whatever it says, it can't end its place or begin another.
+// A [Block] can only be made by [NewBlock], which reports everything that is missing at once. Only the
+// operator and the host make anchors, which are never cut or dropped. Recalled text is data: it is escaped,
+// and put into an element that names its memory, so that, whatever it says, it can't leave that element or
+// begin another.
 //
 // # Assembly
 //

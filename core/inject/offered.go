@@ -5,8 +5,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Offered returns what events say of a turn's snapshot, and the memories that are in it,
-// whole or cut; nil if the turn has none.
+// Offered returns what events record about a turn's snapshot, and the memories that are in
+// it, whole or cut; nil if the turn has no snapshot.
 func Offered(r core.Reader, session string, turn int64) (info *journal.InjectionInfo, memoryIDs []string, err error) {
 	id, found, err := r.Get(turnKey(session, turn))
 	if err != nil || !found {

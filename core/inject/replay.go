@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Replay is what came of making a snapshot again from what it was made from.
+// Replay is the result of making a snapshot again from its recorded input.
 type Replay struct {
 	// SnapshotID is the snapshot.
 	SnapshotID string `json:"snapshot_id"`

@@ -43,7 +43,7 @@ type Snapshot struct {
 	TruncatedBlocks []Truncated `json:"truncated_blocks"`
 	// CharsInjected counts the code points of all payloads.
 	CharsInjected int `json:"chars_injected"`
-	// TokensInjected counts their tokens, where the policy bounds tokens.
+	// TokensInjected counts their tokens, if the policy limits tokens.
 	TokensInjected *int `json:"tokens_injected,omitempty"`
 	// Prefix is the part of the prompt that stays the same from turn to turn.
 	Prefix Prefix `json:"prefix"`

@@ -10,7 +10,7 @@ import (
 type Turn struct {
 	Namespace, SessionID string
 	TurnID               int64
-	// Query is what the turn is about; "" where nothing is to be recalled.
+	// Query is what the turn is about; "" if nothing is to be recalled.
 	Query string
 	// Complexity and Risk are the caller's, from 0 to 1; .5 if it gave none.
 	Complexity, Risk float64
@@ -40,7 +40,7 @@ type Sessions interface {
 
 // RoleMixer makes the mix of roles that the injection policy chose.
 type RoleMixer interface {
-	// Mix returns the mix with its blocks; nil for no mix. The outcome names the profile,
-	// or none, where the mode hybrid has a default that depends on the state.
+	// Mix returns the mix with its blocks; nil for no mix. The outcome names the profile. If
+	// it names none, the mode hybrid has a default that depends on the state.
 	Mix(ctx context.Context, t *Turn, state SessionState, chosen *core.InjectionOutcome) (*RoleMix, []Draft, error)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Cancellation is what a request to cancel a job came to.
+// Cancellation is the outcome of a request to cancel a job.
 type Cancellation struct {
-	// Job is as it is now. One that runs is still running, and stops soon.
+	// Job is the job after the request. A job that runs is still running, and stops soon.
 	Job
-	// Changed is whether the request changed anything. A job that has ended stays as it is,
-	// and one that was asked already isn't asked again.
+	// Changed is whether the request changed anything. It doesn't change a job that has ended,
+	// or one that was asked to stop before.
 	Changed bool
 }
 

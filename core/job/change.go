@@ -12,9 +12,9 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// A job's record says everything that its indices say. So a change writes the record, and
-// what follows from it is made here, by one function, from the record as it was and as it
-// is. A check and a rebuild use the same functions, so they can't want anything else.
+// A job's record contains everything that its indices contain. So a change writes the
+// record, and one function here makes what follows from it, from the old and the new
+// record. A check and a rebuild use the same functions, so they can't expect anything else.
 
 // change is a transaction on jobs.
 type change struct {
@@ -22,7 +22,7 @@ type change struct {
 	ctx     context.Context
 	options *Options
 	now     time.Time
-	// notifier sends notifications about jobs that end; nil where none is due.
+	// notifier sends notifications about jobs that end; nil if none is needed.
 	notifier *notifier
 	// elsewhere is how many jobs wait in other shards, about; nil is none.
 	elsewhere func(shard) int
@@ -43,7 +43,7 @@ func (c *change) tell(user string, events ...journal.Event) error {
 	return journal.Append(c.ctx, c.Tx, Stream(user), c.now, events...)
 }
 
-// queue is what waits and what runs of one queue.
+// queue is one queue's waiting jobs and its running one.
 type queue struct {
 	Running string   `json:"running,omitempty"`
 	Jobs    []string `json:"jobs,omitempty"`
@@ -61,7 +61,7 @@ func putQueue(tx core.Tx, name string, q *queue) error {
 	return put(tx, queueKey(name), q)
 }
 
-// first is the job that goes next; "" where there is none, or where one runs.
+// first is the job that goes next; "" if there is none, or if one runs.
 func (q *queue) first() string {
 	if q.Running != "" || len(q.Jobs) == 0 {
 		return ""
@@ -181,8 +181,8 @@ func (rec *record) took() time.Duration {
 	return max(0, rec.CompletedAt.Sub(*rec.StartedAt))
 }
 
-// nextOf is the spot of the job that goes next in a queue; nowhere where there is none. known
-// is a job whose record the caller has; nil for none.
+// nextOf is the spot of the job that goes next in a queue; the zero spot if there is none.
+// known is a job whose record the caller has; nil if none.
 func nextOf(r core.Reader, name string, q *queue, known *record) (spot, error) {
 	id := q.first()
 	if id == "" {
@@ -197,8 +197,8 @@ func nextOf(r core.Reader, name string, q *queue, known *record) (spot, error) {
 	return next(r, known)
 }
 
-// save writes a job's record with all that follows from it. What it was before is what is
-// stored.
+// save writes a job's record with all that follows from it. The old record is the stored
+// one.
 func (c *change) save(rec *record) error {
 	old, err := find(c, rec.ID)
 	if err != nil {
@@ -250,8 +250,9 @@ func (c *change) saveQueue(old, rec *record) error {
 	return move(c, before, after)
 }
 
-// first is the spot of a queue's first job, once a change is made. One that comes first only
-// now may have waited for a time that has come, or that was never meant: then it is ready.
+// first is the spot of a queue's first job after a change. If the job only now became the
+// first, its time may have come meanwhile, or may be wrong because the clock went back:
+// then it is ready.
 func (c *change) first(name string, q *queue, changed *record) (spot, error) {
 	if id := q.first(); id != "" && id != changed.ID {
 		head, err := named(c, queueKey(name), id)
@@ -269,8 +270,9 @@ func (c *change) first(name string, q *queue, changed *record) (spot, error) {
 	return nextOf(c, name, q, changed)
 }
 
-// due reports whether a job needn't wait any more that was put off until a time, for so many
-// nanoseconds: the time has come, or it is further away than that since the clock went back.
+// due reports whether a job that was postponed until a time, by wait nanoseconds, needn't
+// wait any longer: the time has come, or it is further away than wait, because the clock
+// went back.
 func due(at time.Time, wait int64, now time.Time) bool {
 	left := at.Sub(now)
 	return left <= 0 || left > time.Duration(wait)+clockSlack
@@ -292,8 +294,8 @@ func (c *change) served(name string, old, rec *record) error {
 	return putNumber(c, servedKey(name), n)
 }
 
-// change takes in that a job of the queue changed its status, and reports whether that
-// changes the queue. A job that goes back was its first, and is that again.
+// change updates the queue after a job of it changed its status, and reports whether the
+// queue changed. A job that goes back was the first, and becomes the first again.
 func (q *queue) change(old, rec *record) bool {
 	if old != nil && old.Status == rec.Status {
 		return false
@@ -313,8 +315,8 @@ func (q *queue) change(old, rec *record) bool {
 	return true
 }
 
-// replace writes the entries that are new or have another value, and deletes those that are
-// gone. One without a key is none.
+// replace writes the entries that are new or changed, and deletes those that are gone. It
+// ignores an entry without a key.
 func (c *change) replace(before, after []entry) error {
 	for _, e := range before {
 		if len(e.key) > 0 && !slices.ContainsFunc(after, func(a entry) bool { return bytes.Equal(a.key, e.key) }) {
@@ -334,7 +336,7 @@ func (c *change) replace(before, after []entry) error {
 	return nil
 }
 
-// count keeps how many jobs wait, run and have ended.
+// count updates how many jobs wait, run and have ended.
 func (c *change) count(old, rec *record) error {
 	if old != nil && old.Status == rec.Status {
 		return nil

@@ -164,8 +164,8 @@ func (c *checking) atSpot(rec *record) error {
 	return err
 }
 
-// spots checks that what is ready or waits are jobs that go next, in pages as they are
-// written.
+// spots checks that the sets of ready and waiting jobs have only jobs that go next, in
+// pages of the form in which they are written.
 func (c *checking) spots() error {
 	var sets []ordered
 	for _, s := range c.shards {
@@ -261,7 +261,7 @@ func goesNext(r core.Reader, rec *record) (bool, error) {
 	return q.first() == rec.ID, err
 }
 
-// inQueue checks that a job is in its queue, as what it is.
+// inQueue checks that a job is in its queue, as waiting or as running.
 func (c *checking) inQueue(rec *record) error {
 	name := queueOf(&rec.Job)
 	if name == "" || rec.Status.Terminal() {
@@ -322,7 +322,7 @@ func jobIn(prefix string, key, value []byte) string {
 	return afterNumber(key, prefix+word+"/")
 }
 
-// queues checks that queues have jobs that are theirs, in their order.
+// queues checks that each queue has only its own jobs, in order.
 func (c *checking) queues() error {
 	return c.each(queuePrefix, func(key, _ []byte) error {
 		name := string(key[len(queuePrefix):])

@@ -6,12 +6,12 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// A user's stream tells of every change of the user's jobs. So it says in which status each
-// is, how often it was started and why it ended. Jobs that ended may be gone, since they
-// aren't kept for ever; what hasn't ended must be there. Only the jobs that haven't ended at
-// some place of the stream are held in memory.
+// A user's stream has every change of the user's jobs. So it says which status each job
+// has, how often it was started and why it ended. Jobs that ended may be gone, since they
+// aren't kept for ever; the others must exist. While the stream is read, only jobs that
+// haven't ended are kept in memory.
 
-// tale is what a stream has told of a job so far.
+// tale is what the entries of a stream have said about a job so far.
 type tale struct {
 	job    journal.JobRef
 	status Status
@@ -44,7 +44,8 @@ func (c *checking) streams() error {
 	return err
 }
 
-// stream checks the jobs of a user, and returns how many of those that it tells of are there.
+// stream checks the jobs of a user against the user's stream, and returns how many of them
+// exist.
 func (c *checking) stream(user string) (there int, err error) {
 	open := map[string]*tale{}
 	err = journal.Read(c.r, Stream(user), func(e journal.Entry) error {
@@ -79,7 +80,7 @@ func (c *checking) stream(user string) (there int, err error) {
 }
 
 // tell applies an event: it returns the new state of its job according to the events, and
-// nil where the event doesn't follow from the events before.
+// nil if the event doesn't follow from the events before.
 func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
 	if event, is := journal.As[journal.JobQueued](e); is {
 		if open[event.JobID] != nil {
@@ -119,8 +120,8 @@ func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
 	return "", nil
 }
 
-// told checks a job against what its events say, and reports whether it is there. One that
-// has to be and isn't is a problem.
+// told checks a job against its events, and reports whether it exists. If it must exist and
+// doesn't, that is a problem.
 func (c *checking) told(user string, told *tale, must bool) (there bool, err error) {
 	key := jobKey(told.job.JobID)
 	rec, err := find(c.r, told.job.JobID)

@@ -10,11 +10,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// dueBatch is how many waiting jobs a transaction takes over at once when their time has
-// come: few enough to hold up no other transaction.
+// dueBatch is how many waiting jobs one transaction makes ready when their time has come:
+// few enough to delay no other transaction.
 const dueBatch = 64
 
-// clockSlack is how far a clock may be off before it counts as one that went back.
+// clockSlack is how far a clock may go back before that counts.
 const clockSlack = time.Second
 
 // Claim gives a holder the next job of these types, or nil where none may run. Of the users'
@@ -86,8 +86,8 @@ func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types 
 	return claimed, damage, nil
 }
 
-// clockWentBack reports whether the clock shows less than it did, or hasn't been looked at
-// yet: then any waiting job may be one that waits for a time that was never meant.
+// clockWentBack reports whether the clock shows an earlier time than before, or hasn't been
+// read yet: then any waiting job may be waiting for a wrong time.
 func (r *Repository) clockWentBack() bool {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -99,7 +99,7 @@ func (r *Repository) clockWentBack() bool {
 	return back
 }
 
-// forgetClock has the next claim look at all that wait, since this one didn't.
+// forgetClock makes the next claim look at all waiting jobs, since this one failed to.
 func (r *Repository) forgetClock() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,7 @@ func (c *change) claim(s shard, holder string, types []Type) (*Claimed, error) {
 	}
 }
 
-// startable reads all that belongs to a job that goes next, before anything is written.
+// startable reads everything of the job that goes next, before anything is written.
 func (c *change) startable(at spot) (rec *record, start content, err error) {
 	_, id := parts(at.item)
 	if rec, err = named(c, []byte(readyPrefix), id); err != nil {
@@ -242,7 +242,7 @@ func nextReady(r core.Reader, s shard, types []Type) (best spot, err error) {
 	return best, nil
 }
 
-// NextDue returns when the first waiting job may run; the zero time for none.
+// NextDue returns when the first waiting job may run; the zero time if none waits.
 func (r *Repository) NextDue(ctx context.Context) (due time.Time, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		due = time.Time{}

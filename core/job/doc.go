@@ -1,10 +1,11 @@
-// Package job keeps background work: what waits, what runs, who runs it, and how it ended.
+// Package job stores and runs background work: which jobs wait, which run, who runs them,
+// and how they ended.
 //
-// [Repository] is the queue. A job, its indices and its event are one transaction of a
-// [core.Store], so that a process that is killed leaves no job lost or half-ended. Who
-// runs a job holds a [Lease]: each start raises the job's epoch, and each write of a worker
-// checks it in its transaction, so that a worker that was taken for dead can write nothing
-// when it goes on. [Pool] runs jobs by the handlers that it is given.
+// [Repository] is the queue. A job, its indices and its event are one transaction of a [core.Store], so that
+// a process that is killed leaves no job lost or half-ended. A worker that runs a job has a [Lease]: each
+// start raises the job's epoch, and each write of a worker checks the epoch in its transaction, so a worker
+// that was believed dead can write nothing when it continues. [Pool] runs jobs with the handlers that it is
+// given.
 //
 // # Order
 //
@@ -17,6 +18,6 @@
 // store, jobs are divided by their users into shards ([Repository.Divide]), each of which
 // keeps that order.
 //
-// [Checker] proves that records, indices and events agree, and [Memories] takes a purged
-// memory out of what jobs hold. The layout of the keys is in core/store/FORMAT.md.
+// [Checker] proves that records, indices and events agree, and [Memories] removes a purged
+// memory from jobs. The layout of the keys is in core/store/FORMAT.md.
 package job

@@ -17,7 +17,8 @@ import (
 
 // Request asks for a job.
 type Request struct {
-	// UserID is whose job it is, by a memory id's rules, and Namespace what it works on.
+	// UserID says whose job it is, in the form of a memory's id; Namespace is what it works
+	// on.
 	UserID    string
 	Namespace string
 	Type      Type
@@ -26,21 +27,22 @@ type Request struct {
 	// finds it there; Memories names those whose content is in it otherwise.
 	Payload  json.RawMessage
 	Memories []string
-	// IdempotencyKey makes a second request the first one's, up to 128 bytes. It holds for
-	// the user, type and namespace, as long as the job is kept. A workflow has to have one.
+	// IdempotencyKey has up to 128 bytes. A second request with the same key gets the first
+	// one's job. It is valid for the user, type and namespace, as long as the job is kept. A
+	// workflow must have one.
 	IdempotencyKey string
 	// Forced counts against the user's limit of forced jobs.
 	Forced bool
-	// NotBefore puts the job off; zero doesn't. It may be up to Options.MaxWait ahead.
+	// NotBefore postpones the job; zero doesn't. It may be up to Options.MaxWait ahead.
 	NotBefore time.Time
 }
 
-// Enqueued is what a request came to.
+// Enqueued is the outcome of a request.
 type Enqueued struct {
-	// Job is the one that was made, or that was there already.
+	// Job is the new job, or one that existed before.
 	Job
-	// Made is whether the request made it. If not, it is the active job of the same user,
-	// type and namespace, or an earlier one of the same idempotency key.
+	// Made is whether the request made the job. If not, it is the active job of the same user,
+	// type and namespace, or an earlier one with the same idempotency key.
 	Made bool
 }
 
@@ -106,15 +108,14 @@ func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, e
 	return made, sdk.Wrap("enqueue", err)
 }
 
-// EnqueueTx is Enqueue within the caller's transaction, so that what leads to a job and the
-// job are one commit. The job's events are appended by the transaction, where that is one
-// of the journal's.
+// EnqueueTx is Enqueue within the caller's transaction, so that what leads to a job and the job are
+// one commit. The job's events are appended by the transaction, if that is one of the journal's.
 //
-// Where a user has an active job of the type in the namespace, that one is returned. A user
-// with too many forced jobs is sdk.Exhausted, reason [RateLimited]; where no room is left
-// the reason is [QueueFull], and the code sdk.Exhausted for the user's own queue and
-// sdk.Unavailable for the whole one. What is refused has written nothing, so that the
-// transaction may go on without a job.
+// If the user has an active job of the type in the namespace, that job is returned. Too
+// many forced jobs of a user are sdk.Exhausted, reason [RateLimited]. A full queue has the
+// reason [QueueFull]: it is sdk.Exhausted for the user's own queue, and sdk.Unavailable for
+// the whole one. A refusal has written nothing, so the transaction may continue without a
+// job.
 func (r *Repository) EnqueueTx(ctx context.Context, tx core.Tx, q *Request) (*Enqueued, error) {
 	made, err := r.enqueue(r.change(ctx, tx, r.clock.Now()), q)
 	return made, sdk.Wrap("enqueue", err)
@@ -165,8 +166,8 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 	return &Enqueued{Job: rec.Job, Made: true}, err
 }
 
-// earlier is the job that a request comes to without making one: the one of its idempotency
-// key, or the active one of its user, type and namespace; nil for none.
+// earlier is the existing job that a request gets: the one with its idempotency key, or the
+// active one of its user, type and namespace; nil if there is none.
 func (c *change) earlier(rec *record) (*Enqueued, error) {
 	var keys [][]byte
 	if rec.IdempotencyKey != "" {
@@ -220,8 +221,8 @@ func (c *change) room(rec *record, s shard) error {
 		WithHint("try again when some have ended").WithDetail("queued", waiting).WithDetail("limit", limit)
 }
 
-// waitingWorkflows counts a user's workflow jobs that wait, up to a limit. It is needed only
-// where as many wait of all users.
+// waitingWorkflows counts a user's waiting workflow jobs, up to a limit. It is needed only
+// if all users together have that many.
 func (c *change) waitingWorkflows(user string, limit int) (n int, err error) {
 	start := userPrefix + user + "/"
 	err = core.ScanPrefix(c, []byte(start), func(key, _ []byte) (bool, error) {
@@ -234,8 +235,8 @@ func (c *change) waitingWorkflows(user string, limit int) (n int, err error) {
 	return n, err
 }
 
-// force counts a forced job of a user, or refuses it. What a clock that went back shows as
-// later than now counts as now.
+// force counts a forced job of a user, or refuses it. A recorded time that is later than
+// now, because the clock went back, counts as now.
 func (c *change) force(user string) error {
 	var made []time.Time
 	if _, err := get(c, forcedKey(user), &made); err != nil {
@@ -252,7 +253,7 @@ func (c *change) force(user string) error {
 	return put(c, forcedKey(user), append(recent, c.now))
 }
 
-// recentTimes are those that lie within a window before now, in order.
+// recentTimes are the times within a window before now, in order.
 func recentTimes(times []time.Time, now time.Time, window time.Duration) []time.Time {
 	var recent []time.Time
 	for _, at := range times {
@@ -273,9 +274,9 @@ func (rec *record) putOff(c *change, wait time.Duration) {
 	rec.NotBefore, rec.Wait = &at, int64(wait)
 }
 
-// PostponeTx puts a waiting job off further, such as one that gathers what comes within a
-// time, and reports whether it did. A job that has begun stays as it is, and so does one
-// whose time is later or has come. Latest is the end of all postponing.
+// PostponeTx postpones a waiting job further, such as one that collects everything that
+// arrives within some time, and reports whether it did. It doesn't change a job that has
+// started, or whose time is later or has come. A job is never postponed beyond latest.
 func (r *Repository) PostponeTx(ctx context.Context, tx core.Tx, id string, until, latest time.Time) (bool, error) {
 	c := r.change(ctx, tx, r.clock.Now())
 	rec, err := read(c, id)
@@ -293,7 +294,7 @@ func (r *Repository) PostponeTx(ctx context.Context, tx core.Tx, id string, unti
 	return true, c.save(rec)
 }
 
-// ref is what events tell of a job, which was in a status for so long.
+// ref is what events say about a job; in is how long the job was in its last status.
 func ref(rec *record, in time.Duration) journal.JobRef {
 	return journal.JobRef{
 		JobID: rec.ID, Type: string(rec.Type), Attempt: rec.Attempts,

@@ -42,8 +42,8 @@ func (r *Repository) Get(ctx context.Context, id string) (j *Job, err error) {
 	return j, err
 }
 
-// Peek returns a job without payload and result: all that changes while it waits and runs.
-// It is what one who waits for it asks again and again.
+// Peek returns a job without payload and result: everything that changes while it waits and
+// runs. A caller that waits for a job polls it.
 func (r *Repository) Peek(ctx context.Context, id string) (j *Job, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		rec, err := read(reader, id)
@@ -149,19 +149,20 @@ type ListFilter struct {
 	UserID string
 	Type   Type
 	Status Status
-	// May selects by whose it is and where.
+	// May selects jobs by user and namespace.
 	May func(userID, namespace string) bool
 	// MayDo selects by the type and by what it was asked to do, which is read for that. Nil
 	// selects all.
 	MayDo func(t Type, payload json.RawMessage) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
-	// After goes on after an earlier list: it is what that one returned as next.
+	// After continues an earlier list: it is what that list returned as next.
 	After string
 }
 
-// List returns jobs without payload and result, the newest first, and where the next ones
-// begin, "" for the end. What doesn't name a place is sdk.Invalid, reason "place_invalid".
+// List returns jobs without payload and result, the newest first, and the place where the
+// next ones begin; "" at the end. An After that is no place is sdk.Invalid, reason
+// "place_invalid".
 func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next string, err error) {
 	if f.Limit <= 0 {
 		f.Limit = DefaultListLimit

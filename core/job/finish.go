@@ -9,24 +9,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Outcome is what a job came to.
+// Outcome is how a job ended: its result or its failure.
 type Outcome struct {
-	// Result is for who asks for it, up to [MaxResultBytes] of JSON. A memory's content is
-	// in an object with its memory_id; Memories names those whose content is in it otherwise.
+	// Result is shown to callers that ask for it. It has up to [MaxResultBytes] of JSON. A
+	// memory's content is in an object with its memory_id; Memories names other memories whose
+	// content is in it.
 	Result   json.RawMessage
 	Memories []string
 	// Reason says in a stable word how it ended. Default [Done] for one that completed.
 	Reason string
-	// Message is a failure's, and is shortened. Once a memory is purged that the job held
-	// content of, nobody can tell what the message quotes, and it goes.
+	// Message explains a failure, and is shortened. If a memory is purged whose content the
+	// job had, the message is removed, since nobody can tell what it quotes.
 	Message string
 	// Failure is the error of one that failed. It goes with the message.
 	Failure *Failure
 	// Progress is how far a job came that doesn't complete, from 0 to 1. Less than what was
 	// written changes nothing.
 	Progress float64
-	// Effects is what the job writes as it ends, in the same transaction. It may run
-	// several times, like any transaction's function. Only a job that completes has it run.
+	// Effects is what the job writes as it ends, in the same transaction. It may run several
+	// times, like any transaction's function. It runs only if the job completes.
 	Effects func(*journal.Tx) error
 }
 
@@ -40,7 +41,7 @@ func (o *Outcome) check() error {
 
 // Complete ends a job that did its work: its effects, its result, its end and the
 // notification are one commit. An error of the effects is returned as an [EffectsError],
-// and the job runs on.
+// and the job is still running.
 func (r *Repository) Complete(ctx context.Context, l Lease, o *Outcome) error {
 	end := *o
 	if end.Reason == "" {
@@ -58,8 +59,8 @@ func (r *Repository) Fail(ctx context.Context, l Lease, o *Outcome) error {
 	return op("fail", l.JobID, r.end(ctx, l, StatusFailed, &end))
 }
 
-// Cancelled ends a job that stopped since it was asked to. What it committed stays, and its
-// result says how much that is.
+// Cancelled ends a job that stopped because it was asked to. What it committed stays, and
+// its result says how much that is.
 func (r *Repository) Cancelled(ctx context.Context, l Lease, o *Outcome) error {
 	end := *o
 	end.Effects = nil
@@ -94,8 +95,9 @@ func (r *Repository) end(ctx context.Context, l Lease, status Status, o *Outcome
 	})
 }
 
-// ending runs a transaction that may end jobs. Where a notification is refused, such as by a
-// namespace that is full, it runs again without any: the jobs must end.
+// ending runs a transaction that may end jobs. If a notification is refused, for example
+// because the namespace is full, the transaction runs again without notifications: the jobs
+// must end.
 func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.Tx) error) error {
 	n := &notifier{}
 	run := func(c *change, tx *journal.Tx) error {
@@ -110,15 +112,16 @@ func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.
 	return err
 }
 
-// notifier tells of the ends of a transaction's jobs.
+// notifier notifies about the ends of a transaction's jobs.
 type notifier struct {
 	tx *journal.Tx
-	// refused is why the transaction's notification failed, untold why there is none now.
+	// refused is why the notification failed; untold is that reason while the transaction runs
+	// again without one.
 	refused error
 	untold  string
 }
 
-// notify tells of a job's end in its namespace.
+// notify writes the notification about a job's end to its namespace.
 func (c *change) notify(rec *record, result json.RawMessage) error {
 	n := c.notifier
 	if n == nil || n.untold != "" || !c.notifies(rec) {
@@ -135,7 +138,7 @@ func (c *change) notifies(rec *record) bool {
 	return c.options.Notify != nil && rec.Type.notifies() && rec.Status != StatusCancelled
 }
 
-// end ends a job in any status, and tells of it.
+// end ends a job in any status, and writes its event and notification.
 func (c *change) end(rec *record, status Status, o *Outcome) error {
 	since := rec.QueuedAt
 	if rec.StartedAt != nil {
@@ -168,7 +171,7 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 	return c.notify(rec, o.Result)
 }
 
-// keepResult writes what a job ended with, in the place of what it saved meanwhile.
+// keepResult writes what a job ended with, and removes its saved steps.
 func (c *change) keepResult(rec *record, o *Outcome) error {
 	var quoted []string
 	if o.Message != "" || o.Failure != nil { // they may quote whatever the job was given or saved
@@ -191,7 +194,7 @@ func (c *change) keepResult(rec *record, o *Outcome) error {
 	if gone || rec.Forgot {
 		end.purgeWords()
 	}
-	for _, memory := range end.Quoted { // which the steps' end took out of the index
+	for _, memory := range end.Quoted { // dropSteps removed them from the index
 		if err := c.Put(memoryKey(memory, rec.ID), nil); err != nil {
 			return err
 		}
@@ -211,7 +214,7 @@ func ended(rec *record, took time.Duration) journal.Event {
 	return journal.JobCancelled{JobRef: how, Reason: rec.Reason}
 }
 
-// dropSteps removes what the job saved: nothing asks for it any more, and it holds what
+// dropSteps removes a job's saved steps: nothing needs them any more, and they contain what
 // memories said.
 func (c *change) dropSteps(rec *record) error {
 	if rec.Steps == 0 {
@@ -221,9 +224,9 @@ func (c *change) dropSteps(rec *record) error {
 	return removeSteps(c, rec.ID, func(*step) bool { return true })
 }
 
-// Retry puts a job whose attempt failed back, to be tried again after a while, or ends it as
-// failed where it was the last attempt. It reports whether it is tried again. One that was
-// asked to stop is cancelled.
+// Retry puts back a job whose attempt failed, to be tried again after a while, or ends it
+// as failed if that was the last attempt. It reports whether the job is tried again. A job
+// that was asked to stop is cancelled.
 func (r *Repository) Retry(ctx context.Context, l Lease, o *Outcome) (again bool, err error) {
 	return r.again(ctx, "retry", l, o, func(c *change, rec *record) (bool, error) {
 		if rec.Attempts >= c.options.Attempts {
@@ -233,9 +236,9 @@ func (r *Repository) Retry(ctx context.Context, l Lease, o *Outcome) (again bool
 	})
 }
 
-// Snooze puts a job off that can't work now, such as for a model's limit of requests,
-// without an attempt. After Options.Snoozes of them it is a [Repository.Retry]. A wait of 0 or
-// less is the first backoff.
+// Snooze postpones a job that can't work now, for example because of a model's rate limit,
+// without counting an attempt. After Options.Snoozes of them it is a [Repository.Retry]. A
+// wait of 0 or less means the first backoff.
 func (r *Repository) Snooze(ctx context.Context, l Lease, wait time.Duration, o *Outcome) (again bool, err error) {
 	return r.again(ctx, "snooze", l, o, func(c *change, rec *record) (bool, error) {
 		switch {
@@ -252,7 +255,7 @@ func (r *Repository) Snooze(ctx context.Context, l Lease, wait time.Duration, o 
 	})
 }
 
-// again has try put a job back, and ends it where that can't be.
+// again calls try to put a job back, and ends the job as failed if try doesn't.
 func (r *Repository) again(ctx context.Context, what string, l Lease, o *Outcome, try func(*change, *record) (bool, error)) (again bool, err error) {
 	if err := o.check(); err != nil {
 		return false, op(what, l.JobID, err)
@@ -279,8 +282,8 @@ func (r *Repository) again(ctx context.Context, what string, l Lease, o *Outcome
 	return again && err == nil, op(what, l.JobID, err)
 }
 
-// Release puts a job back whose pool stops. That is no attempt, and it may run at once. One
-// that was asked to stop is cancelled.
+// Release puts back a job whose pool stops. That doesn't count as an attempt, and the job
+// may run again at once. A job that was asked to stop is cancelled.
 func (r *Repository) Release(ctx context.Context, l Lease) error {
 	return op("release", l.JobID, r.leased(ctx, l, func(c *change, _ *journal.Tx, rec *record) error {
 		if rec.CancelRequested {
@@ -290,7 +293,7 @@ func (r *Repository) Release(ctx context.Context, l Lease) error {
 	}))
 }
 
-// giveBack is back for an attempt that doesn't count.
+// giveBack puts a job back like back, without counting the attempt.
 func (c *change) giveBack(rec *record, reason string, wait time.Duration) error {
 	attempt := rec.Attempts
 	rec.Attempts--

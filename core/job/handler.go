@@ -15,15 +15,14 @@ import (
 
 // Handler does the work of one type of jobs.
 type Handler interface {
-	// Run does the job and returns what it came to; nil is an outcome with nothing in it. The
-	// context has the caller who asked for the job. It ends when the job is cancelled, when
-	// its time is up and when the pool stops: Run then returns soon, with an error and, where
-	// it has one, an outcome that says how much is done.
+	// Run does the job and returns its outcome; nil is an empty one. The context has the
+	// caller who asked for the job. It ends when the job is cancelled, when its time is up,
+	// and when the pool stops. Then Run returns soon, with an error and, if it can, an outcome
+	// that says how much was done.
 	//
-	// An error of class unavailable, timeout or exhausted has the job tried again, and a
-	// [SnoozeError] puts it off without an attempt; any other ends it as failed, with the
-	// error's reason. What Run writes goes through the job: [Running.Update], [Running.Store],
-	// or the outcome's Effects.
+	// After an error of class unavailable, timeout or exhausted the job is tried again. A [SnoozeError]
+	// postpones it without counting an attempt. Any other error ends it as failed, with the error's reason. What
+	// Run writes goes through the job: [Running.Update], [Running.Store], or the outcome's Effects.
 	Run(ctx context.Context, j *Running) (*Outcome, error)
 }
 
@@ -33,10 +32,10 @@ type HandlerFunc func(ctx context.Context, j *Running) (*Outcome, error)
 // Run implements [Handler].
 func (f HandlerFunc) Run(ctx context.Context, j *Running) (*Outcome, error) { return f(ctx, j) }
 
-// SnoozeError says that a job can't work now through no fault of its own, such as for a
-// model's limit of requests or an open breaker.
+// SnoozeError says that a job can't work now through no fault of its own, for example
+// because of a model's rate limit or an open breaker.
 type SnoozeError struct {
-	// Wait is how long to put it off; 0 is the first backoff.
+	// Wait is how long to postpone the job; 0 is the first backoff.
 	Wait time.Duration
 	Err  error
 }
@@ -49,7 +48,7 @@ func (e *SnoozeError) Unwrap() error { return e.Err }
 
 // Running is a job while its handler works on it. It is safe for concurrent use.
 type Running struct {
-	// Job is as it was when it started, with its payload. It isn't changed.
+	// Job is the job as it was when it started, with its payload. It doesn't change.
 	Job
 	lease Lease
 	jobs  *Repository
@@ -57,37 +56,38 @@ type Running struct {
 	// ctx is the handler's context, whose cause says why it ended, and cancel ends it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// settled is whether its end, or that it goes back, was written. Who tries to write it
-	// is in settling, one at a time: its handler's return, or who waited too long for that.
-	// One that fails leaves it to the other.
+	// settled is whether it was written that the job ended or went back. Either the return of
+	// its handler or the code that waited too long for it writes that; settling lets one try
+	// at a time. If one fails, the other tries.
 	settled  atomic.Bool
 	settling chan struct{}
 
 	mu sync.Mutex
-	// progress is the furthest that the handler said, written what is stored, at writtenAt.
+	// progress is the greatest progress that the handler reported; written is the stored one,
+	// and writtenAt when it was stored.
 	progress, written float64
 	writtenAt         time.Time
 	// stoppedAt is when the context ended; zero while it hasn't.
 	stoppedAt time.Time
 }
 
-// Lease is the right that the handler works by, for [Repository]'s functions.
+// Lease is the lease under which the handler works, for [Repository]'s functions.
 func (j *Running) Lease() Lease { return j.lease }
 
-// Update runs fn in a transaction that writes only while the job is the handler's; after
-// that it is sdk.Conflict, reason [LeaseLost].
+// Update runs fn in a transaction that writes only while the job belongs to the handler;
+// after that the error is sdk.Conflict, reason [LeaseLost].
 func (j *Running) Update(ctx context.Context, fn func(*journal.Tx) error) error {
 	return j.jobs.Update(ctx, j.lease, fn)
 }
 
-// Store is the store for parts that have one of their own: each of its transactions writes
-// only while the job is the handler's.
+// Store is the store to give to other parts: each of its transactions writes only while the
+// job belongs to the handler.
 func (j *Running) Store() core.Store { return j.jobs.Store(j.lease) }
 
-// Step returns what the job saved under a name in this or an earlier attempt. Where there is
-// nothing, it has do make it and saves it before it returns: so what do pays for is paid
-// once, and nothing is written from an answer that a later attempt wouldn't find. do also
-// returns the memories whose content may be in the answer.
+// Step returns what the job saved under a name in this or an earlier attempt. If nothing
+// was saved, it calls do and saves the answer before it returns. So each answer is paid for
+// only once, and nothing is written from an answer that a later attempt wouldn't find. do
+// also returns the memories whose content may be in the answer.
 func (j *Running) Step(ctx context.Context, name string, do func(context.Context) (answer json.RawMessage, memories []string, err error)) (json.RawMessage, error) {
 	answer, found, err := j.jobs.Step(ctx, j.lease, name)
 	if err != nil || found {
@@ -97,12 +97,12 @@ func (j *Running) Step(ctx context.Context, name string, do func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	// What is paid for is saved also where the job was asked to stop meanwhile.
+	// A paid answer is saved even if the job was asked to stop meanwhile.
 	return answer, j.jobs.SaveStep(context.WithoutCancel(ctx), j.lease, name, answer, memories)
 }
 
-// Progress says how far the job is, from 0 to 1; less than before changes nothing. It is
-// written soon, at most once a second.
+// Progress reports the job's progress, from 0 to 1; a smaller value than before changes
+// nothing. It is written soon, at most once a second.
 func (j *Running) Progress(progress float64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -154,8 +154,8 @@ var (
 	errTimedOut  = errors.New("the job's time is up")
 )
 
-// settle writes what a job came to, unless that was written. Where the job is another's
-// nothing is ours to write.
+// settle writes a job's outcome, unless it was written. If the job belongs to another
+// holder, it writes nothing.
 func (j *Running) settle(ctx context.Context, cause error, o *Outcome, failure error) error {
 	j.settling <- struct{}{}
 	defer func() { <-j.settling }()
@@ -177,7 +177,7 @@ func (j *Running) settle(ctx context.Context, cause error, o *Outcome, failure e
 	return err
 }
 
-// write is settle that somebody tries for the first time.
+// write writes a job's outcome, without the checks of settle.
 func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure error) error {
 	if failure == nil {
 		err := j.jobs.Complete(ctx, j.lease, o)
@@ -194,7 +194,7 @@ func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure er
 	}
 	switch {
 	case errors.Is(cause, errLost) || sdk.ReasonOf(failure) == LeaseLost:
-		return nil // nothing is ours to write
+		return nil // the job belongs to another
 	case errors.Is(cause, errCancelled):
 		return j.jobs.Cancelled(ctx, j.lease, &Outcome{Result: o.Result, Memories: o.Memories, Progress: o.Progress})
 	case errors.Is(cause, errDrained):
@@ -228,7 +228,7 @@ func (j *Running) fail(ctx context.Context, o *Outcome, failure error) (err erro
 	return err
 }
 
-// passing reports whether an error may be gone when the job is tried again.
+// passing reports whether an error is temporary, so that another try may succeed.
 func passing(err error) bool {
 	switch sdk.CodeOf(err) {
 	case sdk.Unavailable, sdk.Timeout, sdk.Exhausted:

@@ -25,9 +25,9 @@ const (
 // Types lists all types.
 func Types() []Type { return []Type{Reflection, Revalidate, Dream, Reembed, Compact, Workflow} }
 
-// Queued reports whether jobs of the type wait in their user's queue, of which one runs
-// at a time and of which one of a namespace may be active. A workflow doesn't: its run
-// is what orders its work.
+// Queued reports whether jobs of the type wait in their user's queue. One job of a queue
+// runs at a time, and one job of the type may be active in each namespace. A workflow isn't
+// queued like this, since its run orders its work.
 func (t Type) Queued() bool { return t != Workflow }
 
 // notifies reports whether the end of a job of the type gets a notification.
@@ -55,11 +55,11 @@ func (s Status) Terminal() bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
 }
 
-// SystemUser is the user of what nobody asked for by name, such as maintenance. Its jobs
+// SystemUser is the user of jobs that no caller asked for, such as maintenance. Its jobs
 // have a queue for each namespace.
 const SystemUser = "system"
 
-// The bounds of what a job holds.
+// The limits of a job's content.
 const (
 	// MaxPayloadBytes is the largest payload: a message of a plugin, which is what a
 	// workflow with its files may have.
@@ -79,17 +79,18 @@ const (
 // Job is a piece of background work.
 type Job struct {
 	ID string `json:"id"`
-	// UserID is whose job it is, by a memory id's rules. Namespace is what it works on.
+	// UserID says whose job it is, in the form of a memory's id. Namespace is what it works
+	// on.
 	UserID    string `json:"user_id"`
 	Namespace string `json:"namespace"`
 	Type      Type   `json:"type"`
 	Status    Status `json:"status"`
-	// Payload is what the job was asked to do and Result what came of it, both of the
-	// type's own shape. Lists leave both out.
+	// Payload is what the job was asked to do, and Result its outcome; the job's type
+	// determines the form of both. Lists leave both out.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
-	// Reason says how it ended, in a stable word such as "poisoned"; while it waits again,
-	// why it went back. Message is the failure's, shortened to 500 bytes.
+	// Reason says how it ended, in a stable word such as "poisoned"; while it waits again, it
+	// says why it went back. Message explains a failure, in at most 500 bytes.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Failure is the whole error of one that failed by its work; nil for another end. Lists
@@ -97,48 +98,48 @@ type Job struct {
 	Failure *Failure `json:"failure,omitempty"`
 	// Attempts counts its starts, except starts that ended in a snooze or a shutdown.
 	Attempts int `json:"attempts"`
-	// Snoozes counts the times that it was put off without an attempt.
+	// Snoozes counts how often it was postponed without an attempt.
 	Snoozes int `json:"snoozes,omitempty"`
 	// Progress is how far its attempt is, from 0 to 1. It never falls within one.
 	Progress       float64 `json:"progress"`
 	IdempotencyKey string  `json:"idempotency_key,omitempty"`
-	// Forced is whether somebody asked for it past its triggers.
+	// Forced is whether somebody asked for it without waiting for its triggers.
 	Forced bool `json:"forced,omitempty"`
 	// CancelRequested is whether a running job was asked to stop.
 	CancelRequested bool      `json:"cancel_requested,omitempty"`
 	QueuedAt        time.Time `json:"queued_at"`
-	// StartedAt is when its newest attempt began; nil while it is queued. NotBefore is
-	// until when it waits; nil where it may run.
+	// StartedAt is when its newest attempt began; nil while it is queued. NotBefore is the
+	// time until which it waits; nil if it may run.
 	StartedAt   *time.Time `json:"started_at"`
 	CompletedAt *time.Time `json:"completed_at"`
 	NotBefore   *time.Time `json:"not_before,omitempty"`
-	// Lease is who runs it; nil where nobody does.
+	// Lease is who runs it; nil if nobody does.
 	Lease *Lease `json:"lease,omitempty"`
-	// NotificationFailure is the reason why its end couldn't be told by a notification.
+	// NotificationFailure is the reason why there is no notification about its end.
 	NotificationFailure string `json:"notification_failure,omitempty"`
 }
 
-// Lease is the right to run a job. Who holds it must show it with each write.
+// Lease is the right to run a job. Each write of its holder is checked against it.
 type Lease struct {
-	// JobID is the job's; "" in a job that is shown, which is that job.
+	// JobID is the job's id; "" within a [Job], which has its own.
 	JobID string `json:"job_id,omitempty"`
 	// Holder is the pool that runs the job, and Epoch which start of it this is, from 1.
 	Holder string `json:"holder"`
 	Epoch  uint64 `json:"epoch"`
-	// Beat is the holder's newest sign of life; 0 where its store's lock says that it lives.
+	// Beat is the holder's newest sign of life; 0 if the store's lock shows that it is alive.
 	Beat uint64 `json:"beat,omitempty"`
 }
 
-// Claimed is a job that was given to a holder, with its payload.
+// Claimed is a job with its payload, as [Repository.Claim] gives it to a holder.
 type Claimed struct {
 	Job
-	// Caller is who asked for it, with the rights that they had then.
+	// Caller is who asked for it, with the rights of that time.
 	Caller core.Caller
 	// Held is the job's lease.
 	Held Lease
 }
 
-// leaseLost says that a job isn't the writer's any more. Nothing was written.
+// leaseLost says that the job no longer belongs to the writer. Nothing was written.
 func leaseLost(l Lease) error {
 	return sdk.Errorf(sdk.Conflict, LeaseLost, "job %s isn't held by %s in epoch %d any more", l.JobID, core.Cut(l.Holder), l.Epoch).
 		WithHint("stop working on it: another worker has it, or it has ended").WithDetail("job_id", l.JobID)
@@ -146,28 +147,28 @@ func leaseLost(l Lease) error {
 
 // The reasons that callers of this package branch on.
 const (
-	// LeaseLost is the reason of a write by a worker whose lease is over.
+	// LeaseLost is the reason for refusing a write of a worker that lost its lease.
 	LeaseLost = "lease_lost"
-	// QueueFull is the reason of a job that there is no room for.
+	// QueueFull is the reason for refusing a job that has no room in the queue.
 	QueueFull = "queue_full"
-	// RateLimited is the reason of a forced job that comes too soon. The detail
-	// "retry_after_seconds" says when it may come.
+	// RateLimited is the reason for refusing a forced job that comes too soon. The detail
+	// "retry_after_seconds" says how long to wait.
 	RateLimited = "rate_limited"
-	// NotFound is the reason of a job that isn't there.
+	// NotFound is the reason if a job doesn't exist.
 	NotFound = "job_not_found"
-	// Poisoned is the reason of a job that ended its process too often.
+	// Poisoned is the reason of a failed job whose process ended too often.
 	Poisoned = "poisoned"
-	// ProcessEnded is the reason of a job whose holder went away.
+	// ProcessEnded is the reason of a job whose holder was lost.
 	ProcessEnded = "process_ended"
-	// Drained is the reason of a job that went back to its queue since its pool stops.
+	// Drained is the reason of a job that went back to its queue because its pool stopped.
 	Drained = "drained"
-	// CancelledByRequest is the reason of a cancelled job where the request gave none.
+	// CancelledByRequest is the reason of a cancelled job if the request gave none.
 	CancelledByRequest = "cancel_requested"
-	// Done is the reason of a completed job whose handler gave none.
+	// Done is the reason of a completed job if its handler gave none.
 	Done = "done"
 )
 
-// Absent is the error of a job that isn't there.
+// Absent is the error for a job that doesn't exist.
 func Absent(id string) error {
 	return sdk.Errorf(sdk.NotFound, NotFound, "there is no job %q", core.Cut(id)).
 		WithHint("list the jobs").WithAction("jobs list")
@@ -177,8 +178,8 @@ func Absent(id string) error {
 func validType(t Type) bool     { return slices.Contains(Types(), t) }
 func validStatus(s Status) bool { return slices.Contains(Statuses(), s) }
 
-// queueOf names the queue that a job waits in; "" for one that waits by itself. No user's
-// id holds a slash, so that no user has the system's queues.
+// queueOf names the queue in which a job waits; "" for a job outside queues. No user's id
+// contains a slash, so no user has one of the system's queues.
 func queueOf(j *Job) string {
 	switch {
 	case !j.Type.Queued():

@@ -89,13 +89,13 @@ func holderKey(holder string) []byte { return []byte(holderPrefix + holder) }
 func queueKey(queue string) []byte   { return []byte(queuePrefix + queue) }
 func finishedKey(user string) []byte { return []byte(finishedPrefix + user) }
 
-// activeKey is of the one active job that a user has of a type in a namespace.
+// activeKey is the key of the one active job of a user, type and namespace.
 func activeKey(user string, t Type, namespace string) []byte {
 	return []byte(activePrefix + user + "/" + string(t) + "/" + namespace)
 }
 
-// requestKey is of the job that a request with an idempotency key made. No part of the
-// digest's text holds a zero byte but the key, which is its last.
+// requestKey is the key of the job that a request with an idempotency key made. Of the
+// parts in the digest's text, only the last, the idempotency key, may contain a zero byte.
 func requestKey(j *Job) []byte {
 	sum := sha256.Sum256([]byte(j.UserID + "\x00" + string(j.Type) + "\x00" + j.Namespace + "\x00" + j.IdempotencyKey))
 	return []byte(requestPrefix + hex.EncodeToString(sum[:]))

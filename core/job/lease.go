@@ -10,15 +10,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A worker can be stopped for minutes, by the system or by a debugger, and go on without
-// knowing that another took its job. So it isn't asked to check first and write then:
-// whatever it writes of the job, or as the job, reads the job's epoch in the same
-// transaction, which then conflicts with any other that raised it.
+// A worker can be suspended for minutes, by the system or by a debugger, and continue
+// without knowing that another took its job. So checking first and writing afterwards isn't
+// enough: every write of the job reads the job's epoch in the same transaction, which then
+// conflicts with any transaction that raised the epoch.
 
-// progressStep is how long lies between two writes of a job's progress.
+// progressStep is the least time between two writes of a job's progress.
 const progressStep = time.Second
 
-// holds returns the record of a lease's job, if the lease holds.
+// holds returns the record of a lease's job, if the lease is still valid.
 func holds(r core.Reader, l Lease) (*record, error) {
 	rec, err := find(r, l.JobID)
 	if err != nil {
@@ -30,7 +30,7 @@ func holds(r core.Reader, l Lease) (*record, error) {
 	return rec, nil
 }
 
-// leased runs fn in a transaction that holds a lease.
+// leased runs fn in a transaction that checks a lease.
 func (r *Repository) leased(ctx context.Context, l Lease, fn func(c *change, tx *journal.Tx, rec *record) error) error {
 	return r.update(ctx, func(c *change, tx *journal.Tx) error {
 		rec, err := holds(c, l)
@@ -41,14 +41,14 @@ func (r *Repository) leased(ctx context.Context, l Lease, fn func(c *change, tx 
 	})
 }
 
-// Update runs fn in a transaction that holds a lease: where the lease is over it is
-// [LeaseLost], and nothing is written.
+// Update runs fn in a transaction that checks a lease: if the lease was lost, the error is
+// [LeaseLost] and nothing is written.
 func (r *Repository) Update(ctx context.Context, l Lease, fn func(*journal.Tx) error) error {
 	return op("work on", l.JobID, r.leased(ctx, l, func(_ *change, tx *journal.Tx, _ *record) error { return fn(tx) }))
 }
 
-// Store returns the store for what a job writes through parts that have a store of their
-// own: every transaction of it holds the lease.
+// Store returns the store for what a job writes through other parts: each of its
+// transactions checks the lease.
 func (r *Repository) Store(l Lease) core.Store { return &leasedStore{r.journal.Store, l} }
 
 type leasedStore struct {
@@ -66,7 +66,7 @@ func (s *leasedStore) Update(ctx context.Context, fn func(core.Tx) error) error 
 	})
 }
 
-// Renew checks that a lease holds, and reports whether its job was asked to stop. It writes
+// Renew checks that a lease is still valid, and reports whether its job was asked to stop. It writes
 // nothing: [Repository.Beat] records that the holder is alive.
 func (r *Repository) Renew(ctx context.Context, l Lease) (cancelRequested bool, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
@@ -79,7 +79,7 @@ func (r *Repository) Renew(ctx context.Context, l Lease) (cancelRequested bool, 
 	return cancelRequested, op("renew the lease of", l.JobID, err)
 }
 
-// holder is what a process that holds jobs says of itself.
+// holder is what a process that holds jobs records about itself.
 type holder struct {
 	// Beat counts its signs of life, and At is when the newest was, by its own clock.
 	Beat uint64    `json:"beat"`

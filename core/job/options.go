@@ -11,19 +11,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options bound the queue and say what it works with. A zero field is its default.
+// Options set the limits of the queue, and what it works with. A zero field means its
+// default.
 type Options struct {
-	// QueuePerUser is how many jobs of a user wait at most: more than a user's namespaces
-	// and types make at once. Default 20, at most 200, since they are in one record.
+	// QueuePerUser is how many jobs of a user may wait: more than a user's namespaces and
+	// types normally queue at once. Default 20; at most 200, since they are in one record.
 	QueuePerUser int
 	// QueueTotal is how many jobs wait at most. Default 10,000: what two workers do in a
 	// day if each takes 15 s. Where hosts share the store, what others queue within the same
 	// 2 s may come on top.
 	QueueTotal int
-	// WorkflowsPerUser is how many workflow jobs of a user wait at most, so that one user
+	// WorkflowsPerUser is how many workflow jobs of a user may wait, so that one user
 	// doesn't fill the queue. Default 1,000.
 	WorkflowsPerUser int
-	// Forced is how many forced jobs a user may make in any ForcedWindow. Defaults 3 and 1 h.
+	// Forced is how many forced jobs a user may queue in any ForcedWindow. Defaults 3 and 1 h.
 	Forced       int
 	ForcedWindow time.Duration
 	// Attempts is how often a job is tried. Default 3.
@@ -32,35 +33,37 @@ type Options struct {
 	// times as long. Default 5 s. It is longer or shorter by up to a fifth, so that jobs
 	// that failed together don't come back together.
 	Backoff time.Duration
-	// Snoozes is how often a job may be put off without an attempt. Default 10.
+	// Snoozes is how often a job may be postponed without an attempt. Default 10.
 	Snoozes int
-	// MaxWait is the longest that a job is put off at once. Default 24 h.
+	// MaxWait is the longest time by which a job is postponed at once. Default 24 h.
 	MaxWait time.Duration
-	// Crashes is how often a job may end its process until it is poisoned. Default 3.
+	// Crashes is how often a job's process may end before the job fails as poisoned. Default
+	// 3.
 	Crashes int
-	// Keep is how long ended jobs are kept, KeepPerUser how many of a user, and KeepAtLeast
-	// how long each is kept at least. Defaults 30 days, 1,000, and 24 h.
+	// Keep is how long ended jobs are kept, KeepPerUser how many of each user, and KeepAtLeast
+	// how long each is kept even if there are more. Defaults 30 days, 1,000, and 24 h.
 	Keep        time.Duration
 	KeepPerUser int
 	KeepAtLeast time.Duration
-	// Timeouts are how long a job of a type may run; 0 is no limit, which is the default of
-	// workflow, whose run has its own. Default 15 min for reflection and revalidate, 6 h for
-	// dream, reembed and compact.
+	// Timeouts are how long a job of a type may run; 0 is no limit. Default 15 min for
+	// reflection and revalidate, 6 h for dream, reembed and compact, and no limit for
+	// workflow, whose run has its own.
 	Timeouts map[Type]time.Duration
 
-	// Exclusive is whether the store is open in one process at a time, which its lock
-	// says: then what another process held is free, and nobody writes beats.
+	// Exclusive is whether only one process at a time can have the store open, because of its
+	// lock. Then the jobs that another process held are free, and nobody writes beats.
 	Exclusive bool
 	// Random is where jitter comes from: a number from 0 to 1, without 1. It must be safe
 	// for concurrent use. Default the system's randomness.
 	Random func() float64
-	// Notify tells of a job's end in its namespace, in the transaction of the end. An
-	// error is noted in the job, which ends without a notification. Nil tells nobody.
+	// Notify writes the notification about a job's end to the job's namespace, in the
+	// transaction of the end. An error is recorded in the job, which ends without a
+	// notification. Nil writes none.
 	Notify func(tx *journal.Tx, n Notification) error
-	// Progressed hears of each progress that was written, after the commit. It must be safe
-	// for concurrent use and return soon. Nil hears nothing.
+	// Progressed is called after each commit of a job's progress. It must be safe for
+	// concurrent use and return soon. It may be nil.
 	Progressed func(jobID string, progress float64)
-	// Purged tells memories that were purged, whose content no job keeps any more. Nil is
+	// Purged reports whether a memory was purged, so that no job stores its content. Nil is
 	// for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 }
@@ -106,7 +109,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports all that is wrong with the options in one error: sdk.Invalid, reason
+// Validate reports every problem of the options in one error: sdk.Invalid, reason
 // "job_options_invalid".
 func (o Options) Validate() error {
 	var problems []string
@@ -142,7 +145,7 @@ func (o Options) Validate() error {
 	return optionProblems(problems)
 }
 
-// optionProblems is one error of all problems; nil for none.
+// optionProblems is one error with all problems; nil if there are none.
 func optionProblems(problems []string) error {
 	if len(problems) == 0 {
 		return nil
@@ -155,7 +158,7 @@ func optionProblems(problems []string) error {
 	return core.JoinErrors(errs...)
 }
 
-// Notification tells of a job's end.
+// Notification is about a job's end.
 type Notification struct {
 	Job
 	// Title is what the notification says: "reflection completed", or "reflection failed:"
@@ -172,7 +175,7 @@ func notification(j *Job) Notification {
 	return n
 }
 
-// backoff is how long a job waits after so many attempts.
+// backoff is how long a job waits after a number of attempts.
 func (o *Options) backoff(attempts int) time.Duration {
 	wait := float64(o.Backoff)
 	for range min(attempts-1, 20) {

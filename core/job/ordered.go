@@ -10,13 +10,13 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Which job goes next is asked at every start, and each start removes the answer. With a
-// key for each job, an engine that keeps what was deleted until it merges its files would have
-// to step over all that went before: a thousand starts later the first key is found a
-// thousand times slower. So jobs are in ordered pages under a directory, and all are read by
-// their keys, which takes as long however often they were written.
+// Every start looks for the job that goes next, and removes it from the set. With a key for
+// each job, an engine that keeps deleted keys until it merges its files would have to step
+// over all of them: after a thousand starts, finding the first key would be a thousand
+// times slower. So jobs are in ordered pages with a directory. Directory and pages are read
+// by their keys, which takes the same time however often they were written.
 
-// ordered is a sorted set of jobs in a store: items are an order and the job's id.
+// ordered is a sorted set of jobs in a store. An item is an order and the job's id.
 type ordered string
 
 const (
@@ -38,14 +38,14 @@ func (s shard) ready(t Type) ordered {
 
 func (s shard) waiting() ordered { return ordered(s.key(waitPrefix, shardWait)) }
 
-// item is what the set has of a job: the order in hexadecimal, so that its text sorts as it
-// does, and the id.
+// item is a job's text in the set: the order in hexadecimal, so that texts sort like
+// numbers, and the id.
 func item(order uint64, id string) string {
 	digits := strconv.FormatUint(order, 16)
 	return strings.Repeat("0", orderDigits-len(digits)) + digits + id
 }
 
-// parts returns an item's order and id; no id for what is no item.
+// parts returns an item's order and id; an empty id if the text is no item.
 func parts(item string) (order uint64, id string) {
 	if len(item) <= orderDigits {
 		return 0, ""
@@ -77,7 +77,7 @@ func putLines(tx core.Tx, key []byte, list []string) error {
 	return tx.Put(key, []byte(strings.Join(list, "\n")))
 }
 
-// page finds the page that an item is in, or belongs into, and its place in the directory.
+// page finds the page that has an item, or would have it, and its place in the directory.
 func (s ordered) page(r core.Reader, item string) (directory []string, at int, items []string, err error) {
 	if directory, err = lines(r, s.directoryKey()); err != nil {
 		return nil, 0, nil, err
@@ -129,7 +129,7 @@ func (s ordered) add(tx core.Tx, item string) error {
 	return putLines(tx, s.pageKey(directory[at]), items)
 }
 
-// remove removes an item. A page that is empty goes.
+// remove removes an item, and the page if it becomes empty.
 func (s ordered) remove(tx core.Tx, item string) error {
 	directory, at, items, err := s.page(tx, item)
 	if err != nil {

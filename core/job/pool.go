@@ -16,9 +16,8 @@ import (
 type PoolOptions struct {
 	// Handlers do the work, by type. Jobs of other types aren't taken.
 	Handlers map[Type]Handler
-	// Workers is how many jobs run at once, without workflows; Runs is how many workflows run
-	// at once. Defaults 2, since maintenance shares the processor with what people wait for,
-	// and 32.
+	// Workers is how many jobs other than workflows run at once, and Runs how many workflows
+	// do. Default 2, since maintenance shares the processor with what people wait for, and 32.
 	Workers, Runs int
 	// PerType is how many jobs of a type run at once, within Workers. Default 1 for dream,
 	// reembed and compact, which are heavy, and no bound of its own for the others.
@@ -26,25 +25,25 @@ type PoolOptions struct {
 	// Grace is how long running jobs have to end when the pool stops, and a handler to
 	// return when its job was cancelled. Default 10 s.
 	Grace time.Duration
-	// BeatEvery is how often the pool shows that it lives, and LostAfter how long it sees no
-	// beat of another until it takes that one's jobs. Defaults 2 s and 10 s. On a store that
-	// is open in one process at a time neither is done.
+	// BeatEvery is how often the pool shows that it is alive, and LostAfter how long it waits
+	// for a beat of another pool before it takes that pool's jobs. Defaults 2 s and 10 s.
+	// Neither is used on a store that only one process at a time can have open.
 	BeatEvery, LostAfter time.Duration
-	// Poll is how often the pool looks for what nobody told it of, such as jobs that another
-	// process queued or cancelled. Default 1 s.
+	// Poll is how often the pool looks for changes of which it isn't notified, such as jobs
+	// that another process queued or cancelled. Default 1 s.
 	Poll time.Duration
 	// Divide has the jobs of the store divided by their users: see [Repository.Divide].
 	Divide bool
 	// RetainEvery is how often jobs are removed that aren't kept. Default 1 h.
 	RetainEvery time.Duration
-	// Holder names the pool in leases; no two pools have one name, also after a restart.
-	// Default a new id.
+	// Holder names the pool in leases. No two pools may have the same name, even after a
+	// restart. Default a new id.
 	Holder string
-	// Fence has what a handler writes under the context that it returns read a job's lease
-	// first, also through parts that know nothing of jobs. Nil fences only what goes through
-	// the job itself.
+	// Fence returns a context under which every write first reads the job's lease, even a
+	// write by a part that knows nothing about jobs. If it is nil, only what is written
+	// through the job itself is fenced.
 	Fence func(ctx context.Context, holds func(core.Reader) error) context.Context
-	// Report takes what fails in the background. It must be safe for concurrent use and
+	// Report is called with errors of the background work. It must be safe for concurrent use and
 	// return soon. Nil drops it.
 	Report func(error)
 }
@@ -106,8 +105,8 @@ func (o PoolOptions) Validate() error {
 	return optionProblems(problems)
 }
 
-// Pool runs jobs. One goroutine claims them and each runs in one of its own; another keeps
-// the leases, and one removes what isn't kept. It is safe for concurrent use.
+// Pool runs jobs. One goroutine claims them, and each job runs in a goroutine of its own.
+// Another maintains the leases, and one removes old jobs. It is safe for concurrent use.
 type Pool struct {
 	jobs    *Repository
 	options PoolOptions
@@ -120,17 +119,17 @@ type Pool struct {
 	stopClaiming, stopKeeping context.CancelFunc
 	unregister                func()
 	claiming, keeping, work   sync.WaitGroup
-	// changed hears of what may run, ended of jobs that settled, and idle that nothing ran
-	// and nothing could.
+	// changed is signalled when a job may run, ended when a job was settled, and idle when
+	// nothing ran and nothing could.
 	changed     <-chan struct{}
 	unlisten    func()
 	ended, idle chan struct{}
-	// phase lets one Start or Stop go on at a time, and guards how far Stop is. mu guards
-	// drained too, for those who only look.
+	// phase lets only one Start or Stop run at a time, and guards the progress of Stop. mu
+	// guards drained too, for readers.
 	phase           sync.Mutex
 	drained, closed bool
-	// beaten is when the last beat was written, and seen what is known of others' beats.
-	// mu guards beaten; only the goroutine that keeps the leases uses seen.
+	// beaten is when the last beat was written, and seen has the beats of others. mu guards
+	// beaten; only the goroutine that maintains the leases uses seen.
 	beaten time.Time
 	seen   map[string]sighting
 	// watched is when the pool last looked at others' beats.
@@ -158,9 +157,9 @@ func NewPool(r *Repository, o PoolOptions) (*Pool, error) {
 	}, nil
 }
 
-// Start takes over what ended processes held and begins to run jobs. The context is of the
-// start: [Pool.Stop] ends the pool. A pool that was started or stopped isn't started again:
-// sdk.Conflict, reason "pool_started".
+// Start takes over the jobs of ended processes and begins to run jobs. The context limits
+// only the start: [Pool.Stop] ends the pool. A pool that was started or stopped can't be
+// started again: sdk.Conflict, reason "pool_started".
 func (p *Pool) Start(ctx context.Context) error {
 	p.phase.Lock() // a Stop meanwhile stops what was started
 	defer p.phase.Unlock()
@@ -250,7 +249,7 @@ func (p *Pool) claim(ctx, base context.Context) {
 	}
 }
 
-// signal tells a channel of one place something, unless it knows.
+// signal sends to a channel with a buffer of one, unless it is full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -279,8 +278,8 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 	return true
 }
 
-// pause is how long the pool sleeps where nobody wakes it: until a waiting job's time, and
-// at most so long that it sees soon what others queued.
+// pause is how long the pool sleeps if nobody wakes it: until a waiting job's time, but
+// short enough to notice jobs that others queued.
 func (p *Pool) pause(ctx context.Context) time.Duration {
 	due, known := p.jobs.dueSoon()
 	var err error
@@ -359,9 +358,9 @@ func call(ctx context.Context, h Handler, j *Running) (o *Outcome, err error) {
 	return h.Run(ctx, j)
 }
 
-// settle writes what became of a job, however long the store can't: what isn't written stays
-// the pool's, and nobody else would ever take it. It gives up once the pool has put back
-// what doesn't end: then the next process takes the job over.
+// settle writes a job's outcome, and retries for as long as the store fails: until it is
+// written, the job belongs to this pool, and no other would ever take it. It gives up once
+// the pool is drained: then the next process takes the job over.
 func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error) {
 	cause := context.Cause(ctx)
 	if ctx.Err() == nil {
@@ -455,7 +454,7 @@ func (p *Pool) drain(ctx context.Context) {
 	}
 }
 
-// abandon writes what becomes of a job whose handler doesn't return. Where that fails, the
+// abandon writes the outcome of a job whose handler doesn't return. If that fails, the
 // handler's return or the next look tries again.
 func (p *Pool) abandon(ctx context.Context, j *Running, cause error) {
 	if err := j.settle(ctx, cause, nil, cause); err != nil {

@@ -10,8 +10,9 @@ import (
 // Derived implements [core.Rebuilder]: the indices, the queues and the counts.
 func (Checker) Derived() []string { return append(summed(), derived()...) }
 
-// Rebuild implements [core.Rebuilder]. What follows from several jobs is made first, since
-// which job of a queue goes next follows from the queue. A job that can't be read is left out.
+// Rebuild implements [core.Rebuilder]. Keys that depend on several jobs are made first,
+// since the queue decides which of its jobs goes next. A job that can't be read is left
+// out.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	for _, prefix := range summed() {
 		if err := core.UpdateEach(ctx, s, prefix, dropSum); err != nil {

@@ -13,26 +13,26 @@ import (
 // embedded job has of payload, result, message, failure and lease is kept elsewhere, and empty here.
 type record struct {
 	Job
-	// Number counts the jobs as they were queued, whatever the clock says: a queue's jobs
-	// are in its order.
+	// Number numbers jobs in the order in which they were queued, whatever the clock says. The
+	// jobs of a queue are in this order.
 	Number uint64 `json:"number"`
-	// Holder has the job, or had it last, and Epoch is how often it was started.
+	// Holder runs the job, or was the last to run it; Epoch is how often it was started.
 	Holder string `json:"holder,omitempty"`
 	Epoch  uint64 `json:"epoch"`
-	// Crashes counts the holders that went away while they had it.
+	// Crashes counts the holders that were lost while they ran it.
 	Crashes int `json:"crashes,omitempty"`
 	// ProgressAt is when its progress was written.
 	ProgressAt *time.Time `json:"progress_at,omitempty"`
-	// Wait is how long NotBefore put it off, in nanoseconds: a clock that went back since
-	// shows by a longer time that is left.
+	// Wait is how long NotBefore postponed it, in nanoseconds. If more time than that is left,
+	// the clock went back.
 	Wait int64 `json:"wait,omitempty"`
 	// CancelReason is why it was asked to stop.
 	CancelReason string `json:"cancel_reason,omitempty"`
-	// Steps counts what it saved, and StepBytes sums it up.
+	// Steps is how many steps it saved, and StepBytes their size.
 	Steps     int `json:"steps,omitempty"`
 	StepBytes int `json:"step_bytes,omitempty"`
-	// Forgot is whether a purge took a memory out of it before it ended: its worker may
-	// still quote that memory.
+	// Forgot is whether a purge removed a memory from it before it ended: its worker may still
+	// quote that memory.
 	Forgot bool `json:"forgot,omitempty"`
 }
 
@@ -93,7 +93,7 @@ func (c *callerRecord) caller() core.Caller {
 	return core.Caller{Subject: c.Subject, Scopes: c.Scopes, Namespaces: c.Namespaces, Label: c.Label}
 }
 
-// lease is the right that the record's holder has.
+// lease is the lease of the record's holder.
 func (rec *record) lease() Lease { return Lease{JobID: rec.ID, Holder: rec.Holder, Epoch: rec.Epoch} }
 
 // put encodes a record and writes it.

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// holders are those that jobs run under, or that have a beat, with their beats.
+// holders are the holders that run jobs or have a beat, with their beats.
 func holders(r core.Reader) (map[string]uint64, error) {
 	found := map[string]uint64{}
 	for from := []byte(runningPrefix); ; {
@@ -49,7 +49,7 @@ func (r *Repository) RunningOf(ctx context.Context, holder string) (ids []string
 	return ids, sdk.Wrap("list the jobs of "+core.Cut(holder), err)
 }
 
-// Holders returns who holds jobs or has a beat, each with its newest beat.
+// Holders returns the holders that run jobs or have a beat, each with its newest beat.
 func (r *Repository) Holders(ctx context.Context) (found map[string]uint64, err error) {
 	err = r.view(ctx, func(reader core.Reader) (err error) {
 		found, err = holders(reader)
@@ -58,9 +58,9 @@ func (r *Repository) Holders(ctx context.Context) (found map[string]uint64, err 
 	return found, err
 }
 
-// Recover takes over what holders had that are known to be gone: on a store that is open in
-// one process at a time, all that aren't registered here. It returns how many jobs that were.
-// On other stores it does nothing: there a pool watches the beats.
+// Recover takes over the jobs of holders that are known to be gone: on a store that only
+// one process can have open, all holders that aren't registered here. It returns the number
+// of jobs. On other stores it does nothing, since there a pool watches the beats.
 func (r *Repository) Recover(ctx context.Context) (jobs int, err error) {
 	if !r.options.Exclusive {
 		return 0, nil
@@ -81,9 +81,9 @@ func (r *Repository) Recover(ctx context.Context) (jobs int, err error) {
 	return jobs, nil
 }
 
-// TakeOver frees the jobs of a holder that is gone, and forgets its beat. Each goes back to
-// the head of its queue and may run at once; one that was asked to stop is cancelled, one
-// that ended its process too often, or whose attempts are used up, has failed. The
+// TakeOver frees the jobs of a holder that is gone, and removes its beat. Each job goes
+// back to the head of its queue and may run at once. A job that was asked to stop is
+// cancelled. A job whose process ended too often, or whose attempts are used up, fails. The
 // holder can't write to any of them again.
 func (r *Repository) TakeOver(ctx context.Context, name string) (jobs int, err error) {
 	what := "take over the jobs of " + core.Cut(name)
@@ -95,7 +95,7 @@ func (r *Repository) TakeOver(ctx context.Context, name string) (jobs int, err e
 	if err != nil {
 		return 0, sdk.Wrap(what, err)
 	}
-	var errs []error // a record that is damaged doesn't keep the others
+	var errs []error // a damaged record doesn't hold up the others
 	for _, id := range ids {
 		if err := r.lost(ctx, name, id); err != nil {
 			errs = append(errs, err)
@@ -109,7 +109,7 @@ func (r *Repository) TakeOver(ctx context.Context, name string) (jobs int, err e
 	return jobs, sdk.Wrap(what, core.JoinErrors(errs...))
 }
 
-// lost takes in that the holder of a job went away.
+// lost puts back or ends a job whose holder is gone.
 func (r *Repository) lost(ctx context.Context, name, id string) error {
 	return r.ending(ctx, func(c *change, _ *journal.Tx) error {
 		rec, err := find(c, id)

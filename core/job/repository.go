@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Repository keeps jobs on a store. It is safe for concurrent use. A process has one for a
-// store, since it knows which holders are in this process.
+// Repository stores jobs. It is safe for concurrent use. A process has one for each store,
+// since it knows which holders are in this process.
 type Repository struct {
 	journal *journal.Writer
 	clock   core.Clock
@@ -20,11 +20,12 @@ type Repository struct {
 	options Options
 
 	mu sync.Mutex
-	// held are the holders of this process that work.
+	// held are the working holders of this process.
 	held map[string]bool
-	// listening are the pools that hear of changes.
+	// listening are the channels of pools that are notified of changes.
 	listening map[chan struct{}]bool
-	// latest is the latest time that a claim saw: an earlier one is a clock that went back.
+	// latest is the latest time that a claim saw. If the clock shows an earlier time, it went
+	// back.
 	latest time.Time
 	// seen is the last look at all shards, and seenAt when that was; nil before the first.
 	seen   *glance
@@ -33,8 +34,8 @@ type Repository struct {
 	claimedIn map[string]shard
 }
 
-// New returns the repository on the writer's store. The writer's subscribers hear of the
-// jobs' events.
+// New returns the repository on the writer's store. The writer's subscribers get the jobs'
+// events.
 func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -48,15 +49,16 @@ func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 	return r, nil
 }
 
-// Wake is a [journal.Subscriber]: with it in another part's writer, pools hear at once of
-// jobs that were queued in that part's transactions. Otherwise they look by themselves.
+// Wake is a [journal.Subscriber]: if another part's writer has it, pools are notified at
+// once of jobs that were queued in that part's transactions. Otherwise they find them at
+// the next poll.
 func (r *Repository) Wake(stream string, _ journal.Entry) {
 	if strings.HasPrefix(stream, streamPrefix) {
 		r.wake()
 	}
 }
 
-// wake has the pools look.
+// wake makes the pools look for jobs.
 func (r *Repository) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +70,7 @@ func (r *Repository) wake() {
 	}
 }
 
-// listen returns what hears of changes, until the returned function is called.
+// listen returns a channel that is notified of changes until stop is called.
 func (r *Repository) listen() (changed <-chan struct{}, stop func()) {
 	listener := make(chan struct{}, 1)
 	r.mu.Lock()
@@ -102,8 +104,8 @@ func (r *Repository) lives(holder string) bool {
 	return r.held[holder]
 }
 
-// register notes a holder of this process, until the returned function is called. A holder
-// that isn't registered counts as gone where the store is exclusive.
+// register adds a holder of this process until stop is called. If the store is exclusive, a
+// holder that isn't registered counts as gone.
 func (r *Repository) register(holder string) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,5 +117,5 @@ func (r *Repository) register(holder string) (stop func()) {
 	}
 }
 
-// op says what was being done to a job, where an error is one.
+// op adds to an error what was being done to a job; a nil error stays nil.
 func op(what, id string, err error) error { return sdk.Wrap(what+" job "+core.Cut(id), err) }

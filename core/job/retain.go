@@ -13,9 +13,9 @@ import (
 // retainBatch is how many jobs one transaction removes.
 const retainBatch = 100
 
-// Retain removes ended jobs that aren't kept any longer: those that ended before
-// Options.Keep, and of each user all but the newest Options.KeepPerUser. None goes within
-// Options.KeepAtLeast of its end. Their events stay. It returns how many went.
+// Retain removes old ended jobs: those that ended longer ago than Options.Keep, and all but
+// the newest Options.KeepPerUser of each user. None is removed within Options.KeepAtLeast
+// of its end. Their events stay. It returns how many were removed.
 func (r *Repository) Retain(ctx context.Context) (removed int, err error) {
 	n, err := r.retainByAge(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *change) removeAll(ids []string) error {
 	return nil
 }
 
-// remove removes an ended job with all that it has.
+// remove removes an ended job with all its records.
 func (c *change) remove(rec *record) error {
 	memories, err := memoriesOf(c, rec.ID)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *change) remove(rec *record) error {
 	return c.forgetUser(rec)
 }
 
-// forgetUser removes what is kept of a user without ended jobs: the count and, where none
-// waits either, when the queue was served.
+// forgetUser removes the records of a user without ended jobs: the count and, if no job
+// waits either, the number of the queue's last start.
 func (c *change) forgetUser(rec *record) error {
 	if err := c.Delete(finishedKey(rec.UserID)); err != nil {
 		return err

@@ -8,18 +8,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Idle is what is left of a queue that was worked off.
+// Idle says what is left in the queue when nothing more can run.
 type Idle struct {
-	// Queued is how many jobs wait still: for a time, such as those that are tried again
-	// later, behind such a job of their user, or for a handler that the pool doesn't have.
+	// Queued is how many jobs still wait: for a time, as retried jobs do; behind such a job of
+	// their user; or for a handler that the pool doesn't have.
 	Queued int
-	// Next is when the first of those may run that wait for a time; zero where none does.
+	// Next is when the first job that waits for a time may run; zero if none does.
 	Next time.Time
 }
 
-// RunUntilIdle starts the pool, runs jobs until none runs and none may run now, and stops it.
-// It is the queue's work without a server. It doesn't wait for jobs that wait for a time.
-// Where ctx ends it stops at once, as [Pool.Stop] does, and returns ctx's error.
+// RunUntilIdle starts the pool, runs jobs until none runs and none may run now, and stops it. It works on the
+// queue without a server, and doesn't wait for jobs that wait for a time. If ctx ends, it stops the pool as
+// [Pool.Stop] does, and returns ctx's error.
 func (p *Pool) RunUntilIdle(ctx context.Context) (left Idle, err error) {
 	err = p.runWhile(ctx, func() error {
 		select {
@@ -43,8 +43,8 @@ func (p *Pool) RunUntilIdle(ctx context.Context) (left Idle, err error) {
 	return left, err
 }
 
-// RunJob is RunUntilIdle that ends with a job: it works the queue until the job has ended,
-// and returns it with its result. It waits where the job is tried again later.
+// RunJob is RunUntilIdle for one job: it works on the queue until the job has ended, and
+// returns the job with its result. If the job is tried again later, it waits.
 func (p *Pool) RunJob(ctx context.Context, id string) (*Job, error) {
 	changed, unlisten := p.jobs.listen()
 	defer unlisten()

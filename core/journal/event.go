@@ -7,7 +7,7 @@ import "encoding/json"
 // lists them.
 type Event interface{ eventType() string }
 
-// Is reports whether the entry is of an event's type.
+// Is reports whether the entry has an event's type.
 func (e *Entry) Is(event Event) bool { return e.Type == event.eventType() }
 
 // As returns the event of an entry, if it is one of that type.

@@ -50,7 +50,7 @@ type MemoryUnlinked struct {
 	To       string `json:"to"`
 }
 
-// DreamCompleted says that a dream pass ended, and what it came to.
+// DreamCompleted says that a dream pass ended, with its result.
 type DreamCompleted struct {
 	RunID   string `json:"run_id"`
 	AgentID string `json:"agent_id,omitempty"`

@@ -25,7 +25,7 @@ type InjectionBudget struct {
 	Unit string `json:"unit"`
 }
 
-// InjectionCounts are how many blocks are in a snapshot, and what became of the others.
+// InjectionCounts are how many blocks are in a snapshot, and how many were left out.
 type InjectionCounts struct {
 	Used      int `json:"used"`
 	Dropped   int `json:"dropped"`

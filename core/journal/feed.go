@@ -56,10 +56,10 @@ func (f *Feed) Wake(stream string, _ Entry) {
 	}
 }
 
-// Follow calls fn for each entry of a stream after a number, whichever process wrote it,
-// in order and once each, and waits for more, until fn returns an error or the context
-// ends. It returns that error. No transaction is open while fn runs, so fn may be slow.
-// If the next entry doesn't exist any more, the error is that of [Since].
+// Follow calls fn for each entry of a stream after a number, whichever process wrote it, in
+// order and once each, and waits for more, until fn returns an error or the context ends.
+// It returns that error. No transaction is open while fn runs, so fn may be slow. If the
+// next entry doesn't exist any more, it returns the error of [Since].
 func (f *Feed) Follow(ctx context.Context, stream string, after uint64, fn func(Entry) error) error {
 	wake := f.wait(stream)
 	defer f.forget(stream, wake)

@@ -160,9 +160,9 @@ type Rooter struct {
 	err error
 }
 
-// Lead has the root written by one host of those that share a store. It calls record with
-// the store to write through where that is this host, and otherwise doesn't call it. last
-// says that this host closes its journal.
+// Lead makes only one of the hosts that share a store write the root. If that is this host,
+// it calls record with the store to write through; otherwise it doesn't call it. last says
+// that this host closes its journal.
 type Lead func(ctx context.Context, last bool, record func(core.Store) error) error
 
 // StartRooter starts a rooter. Close must be called.
@@ -200,7 +200,7 @@ func (r *Rooter) run(ctx context.Context) {
 	}
 }
 
-// record records what changed, where this host is the one that does.
+// record records what changed, if this host is the one that does.
 func (r *Rooter) record(ctx context.Context, last bool) error {
 	if r.lead == nil {
 		_, err := Record(ctx, r.writer)

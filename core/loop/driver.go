@@ -82,7 +82,7 @@ func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
 	return reason, err
 }
 
-// outcome is what became of an iteration, for the observer.
+// outcome is the outcome of an iteration, for the observer.
 func (d *driver) outcome(number int, err error) core.WorkOutcome {
 	out := core.WorkOutcome{Err: err}
 	if last := d.engine.last(); last != nil && last.Iteration == number {

@@ -10,12 +10,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What background work needs of the memories besides what everybody does: to read many, and
-// to write only as long as the work is its own.
+// What background work needs from the memories, in addition to other callers: reading many,
+// and writing only while it has its job's lease.
 
-// On returns the memories with transactions on another view of their store, such as one
-// that refuses a worker whose job is another's by now. It shares the indices of m, so that
-// it isn't closed.
+// On returns the memories with another form of their store, such as one that refuses a
+// worker that lost its job. It shares the indices of m, so it needn't be closed.
 func (m *Memories) On(s core.Store) *Memories {
 	on := *m
 	on.options.Store = s
@@ -29,7 +28,7 @@ func (m *Memories) On(s core.Store) *Memories {
 }
 
 // Each calls fn for each memory of a namespace, the newest first, until fn returns false.
-// since leaves out what is older; zero leaves out nothing.
+// since leaves out older memories; zero leaves out none.
 func (m *Memories) Each(ctx context.Context, namespace string, since time.Time, fn func(*core.Memory) (more bool)) error {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return err
@@ -54,8 +53,8 @@ func (m *Memories) Each(ctx context.Context, namespace string, since time.Time, 
 	return sdk.Wrap("read the memories of "+namespace, err)
 }
 
-// RecallAmong is a Recall of the memories with these ids only, or of all where ids is nil. It
-// is part of no turn.
+// RecallAmong is a Recall from only the memories with these ids, or from all if ids is nil.
+// It belongs to no turn.
 func (m *Memories) RecallAmong(ctx context.Context, r *core.RecallRequest, ids []string) (*core.RecallResult, error) {
 	if r.Session != "" {
 		return nil, sdk.Errorf(sdk.Invalid, "memory_invalid", "session: a recall among given memories is part of no turn").
@@ -75,8 +74,8 @@ func (m *Memories) RecallAmong(ctx context.Context, r *core.RecallRequest, ids [
 	return result, sdk.Wrap("recall in "+r.Namespace, err)
 }
 
-// Reflected returns what a request came to that was made before with the same idempotency
-// key, namespace and agent; nil where none was.
+// Reflected returns the result of an earlier request with the same idempotency key,
+// namespace and agent; nil if there was none.
 func (m *Memories) Reflected(ctx context.Context, q *core.ReflectRequest) (result *core.ReflectResult, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		result, err = record.ReadOutcome(r, q)
@@ -85,7 +84,7 @@ func (m *Memories) Reflected(ctx context.Context, q *core.ReflectRequest) (resul
 	return result, err
 }
 
-// Sources are the memories with these ids that are there and can be recalled, in the given
+// Sources are the memories with these ids that exist and can be recalled, in the given
 // order.
 func (m *Memories) Sources(ctx context.Context, ids []string) (list []*core.Memory, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {

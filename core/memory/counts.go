@@ -12,14 +12,15 @@ type Counts struct {
 	// Namespaces counts the ones that hold memories.
 	Namespaces int `json:"namespaces"`
 	Count
-	// States and Kinds count the memories of each state and kind that there are any of.
+	// States and Kinds count the memories of each state and kind; a state or kind without any
+	// is absent.
 	States map[core.MemoryState]int64 `json:"states"`
 	Kinds  map[core.MemoryKind]int64  `json:"kinds"`
 }
 
-// Counts counts the memories of the namespaces for which in is true, in one view of the
-// store. It reads a key a namespace, and where that is from before states were counted, two
-// short keys a memory.
+// Counts counts the memories of the namespaces for which in is true, in one view of the store. It
+// reads one key for each namespace; if that key is older than the counting of states, also two
+// short keys for each memory.
 func (m *Memories) Counts(ctx context.Context, in func(namespace string) bool) (*Counts, error) {
 	all := &Counts{States: map[core.MemoryState]int64{}, Kinds: map[core.MemoryKind]int64{}}
 	err := m.records.View(ctx, func(r core.Reader) error {

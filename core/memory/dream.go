@@ -13,12 +13,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A dream pass is housekeeping: package dream plans it, and this package carries the plan
-// out, one commit a step. A run is a plan that is stored: applying it again goes on where it
-// was interrupted.
+// A dream pass is housekeeping: package dream plans it, and this package carries the plan out, one
+// commit a step. A run is a stored plan: applying it again continues where it was interrupted.
 
 type (
-	// DreamRun is a plan, and what came of it.
+	// DreamRun is a plan and its outcome.
 	DreamRun = record.DreamRun
 	// DreamReport is what a pass did.
 	DreamReport = record.DreamReport
@@ -38,10 +37,10 @@ type DreamMode string
 
 // The modes.
 const (
-	// Coordinated skips a pass that comes too soon, finds little new, or after another
-	// program did the same.
+	// Coordinated skips a pass that comes too soon, finds little that is new, or follows
+	// another program's housekeeping.
 	Coordinated DreamMode = "coordinated"
-	// Always skips none, and Force also has no bound of what is archived.
+	// Always skips none, and Force also removes the limit on what is archived.
 	Always DreamMode = "always"
 	Force  DreamMode = "force"
 )
@@ -57,7 +56,7 @@ const (
 )
 
 const (
-	// dreamEvery is how long after the last pass began another one is due.
+	// dreamEvery is how long after the beginning of the last pass another one is due.
 	dreamEvery = 24 * time.Hour
 	// dreamRecords is how many records must be new for a pass.
 	dreamRecords = 5
@@ -97,9 +96,9 @@ func (q *DreamRequest) Check() error {
 	return p.Err()
 }
 
-// Dream makes a pass: it plans, and applies the plan. Where an earlier pass over the same
-// memories was interrupted, it finishes that one instead. tell hears how many of the steps are
-// done; nil is nobody.
+// Dream makes a pass: it plans, and applies the plan. If an earlier pass over the same memories was
+// interrupted, it finishes that one instead. tell is called with how many of the steps are done; it
+// may be nil.
 func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, to
 	return m.ApplyDream(ctx, d.ID, tell)
 }
 
-// PlanDream makes the plan of a pass and stores it. It asks for no mode: only a run is
+// PlanDream makes the plan of a pass and stores it. It ignores the mode: only a run can be
 // skipped.
 func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, error) {
 	if err := q.Check(); err != nil {
@@ -136,8 +135,8 @@ func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, er
 	return d, err
 }
 
-// DreamDue reports whether a coordinated pass over a namespace comes neither too soon nor to
-// too little.
+// DreamDue reports whether a coordinated pass over a namespace is due: not too soon, and
+// with enough new memories.
 func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error) {
 	q := &DreamRequest{Namespace: namespace}
 	in := &snapshot{Input: dream.Input{At: m.options.Clock.Now()}}
@@ -159,7 +158,7 @@ func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error)
 	return written >= dreamRecords, err
 }
 
-// planDream makes and stores a plan. Where modes count and the pass is skipped, it returns
+// planDream makes and stores a plan. If modes count and the pass is skipped, it returns
 // the report of that.
 func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
 	var in *snapshot
@@ -185,8 +184,8 @@ func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (
 	return d, nil, err
 }
 
-// StoreDream stores a plan that was made before, such as one in a file, so that it can be
-// applied. Its steps name memories by id and digest: what isn't as it was is skipped.
+// StoreDream stores an earlier plan, such as one in a file, so that it can be applied. Its
+// steps name memories by id and digest: a step whose memories have changed is skipped.
 func (m *Memories) StoreDream(ctx context.Context, plan *dream.Plan, mode DreamMode) (*DreamRun, error) {
 	if err := checkPlan(plan); err != nil {
 		return nil, err
@@ -233,13 +232,13 @@ func checkPlan(plan *dream.Plan) error {
 	return p.Err()
 }
 
-// snapshot is what a plan is made of, and whether the pass is skipped.
+// snapshot is what a plan is made from, and whether the pass is skipped.
 type snapshot struct {
 	dream.Input
 	skipped string
 }
 
-// snapshot reads what a plan is made of.
+// snapshot reads what a plan is made from.
 func (m *Memories) snapshot(ctx context.Context, r core.Reader, q *DreamRequest) (*snapshot, error) {
 	at := m.options.Clock.Now().Round(0)
 	in := &snapshot{Input: dream.Input{
@@ -422,8 +421,8 @@ func (m *Memories) GetDream(ctx context.Context, id string) (d *DreamRun, steps 
 	return d, steps, err
 }
 
-// Contradictions finds the pairs of a namespace that say different things of one subject,
-// whatever their importance. It changes nothing.
+// Contradictions finds the pairs of a namespace that say different things about one
+// subject, whatever their importance. It changes nothing.
 func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) ([]dream.Conflict, error) {
 	q := &DreamRequest{
 		Namespace: namespace, Agent: agent, Mode: Always, Full: true,
@@ -447,7 +446,7 @@ func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) 
 	return plan.Conflicts, nil
 }
 
-// dreaming are the namespaces in which a pass is working: one at a time in each.
+// dreaming are the namespaces in which a pass is working; each has one at a time.
 type dreaming struct {
 	mu sync.Mutex
 	at map[string]bool

@@ -15,10 +15,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ApplyDream carries out a plan: each step is one commit, and does exactly what the plan
-// says. A step whose memories aren't what the plan read is skipped. A run that was
-// interrupted goes on; one that has ended returns its report. A second pass over a namespace
-// at the same time is sdk.Conflict, reason "dream_running".
+// ApplyDream carries out a plan: each step is one commit, and does exactly what the plan says. A
+// step whose memories aren't what the plan read is skipped. An interrupted run is continued; for a
+// run that has ended, the report is returned. A second pass over a namespace at the same time is
+// sdk.Conflict, reason "dream_running".
 func (m *Memories) ApplyDream(ctx context.Context, id string, tell func(done, total int)) (report *DreamReport, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "dream"}, &err)()
 	d, _, err := m.GetDream(ctx, id)
@@ -48,7 +48,7 @@ func (m *Memories) ApplyDream(ctx context.Context, id string, tell func(done, to
 	return m.completeDream(ctx, d)
 }
 
-// beginDream notes that a run began, and forgets what can't be undone any more.
+// beginDream records that a run began, and removes what can't be undone any more.
 func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
 	if err := m.expireDreams(ctx, d); err != nil || d.BeganAt != nil {
 		return err
@@ -67,8 +67,8 @@ func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
 	})
 }
 
-// expireDreams removes what undoes runs that are too old for it, and plans as old that nobody
-// applied, each in a commit, but for the run that begins.
+// expireDreams removes the undo records of runs that are too old, and plans of that age
+// that nobody applied, each in its own commit. It leaves out the run that begins.
 func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error {
 	var old []*DreamRun
 	err := m.records.View(ctx, func(r core.Reader) error {
@@ -101,7 +101,7 @@ func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error 
 	return err
 }
 
-// completeDream counts what the steps came to, and ends the run with its report.
+// completeDream counts the outcomes of the steps, and ends the run with its report.
 func (m *Memories) completeDream(ctx context.Context, d *DreamRun) (*DreamReport, error) {
 	err := m.records.Update(ctx, func(t *record.Tx) error {
 		steps, err := record.DreamSteps(t, d.ID)
@@ -125,7 +125,7 @@ func (m *Memories) completeDream(ctx context.Context, d *DreamRun) (*DreamReport
 	return d.Report, sdk.Wrap("complete dream run "+d.ID, err)
 }
 
-// reportOf counts what the steps of a run came to.
+// reportOf counts the outcomes of a run's steps.
 func reportOf(d *DreamRun, steps []DreamStep, now time.Time) *DreamReport {
 	r := &DreamReport{
 		RunID: d.ID, Mode: d.Mode, TotalScanned: int64(d.Plan.Scanned), MergeRefusals: map[string]int64{},
@@ -156,7 +156,7 @@ func reportOf(d *DreamRun, steps []DreamStep, now time.Time) *DreamReport {
 	return r
 }
 
-// dreamStep carries out a step, unless that was done before.
+// dreamStep carries out a step, unless it was done before.
 func (m *Memories) dreamStep(ctx context.Context, d *DreamRun, s *dream.Step) error {
 	a := &dreamTx{m: m, run: d, step: s}
 	if s.Kind == dream.StepDates {
@@ -187,8 +187,8 @@ type dreamTx struct {
 	vector embedding
 }
 
-// rewriting makes the texts of a step of dates, and their vector, before the transaction:
-// that takes long. The transaction checks that they still are of the memory.
+// rewriting makes the texts of a step of dates, and their vector, before the transaction,
+// since that takes long. The transaction checks that the memory hasn't changed since.
 func (a *dreamTx) rewriting(ctx context.Context) error {
 	var memory *core.Memory
 	err := a.m.records.View(ctx, func(r core.Reader) (err error) {
@@ -268,7 +268,7 @@ func (a *dreamTx) allowed(memories []*core.Memory) bool {
 		(a.step.Kind != dream.StepMerge || one.Kind == other.Kind && len(dream.Kept(one, other).Tags) <= bounds.MaxTags)
 }
 
-// readDigest reads a memory with the digest that steps know it by.
+// readDigest reads a memory with the digest that steps compare.
 func readDigest(r core.Reader, id string) (*core.Memory, string, error) {
 	m, err := record.Read(r, id)
 	if err != nil {
@@ -278,7 +278,7 @@ func readDigest(r core.Reader, id string) (*core.Memory, string, error) {
 	return m, dream.Digest(m, links), err
 }
 
-// keep writes what undoes the step in a memory, once the memory is as the step leaves it.
+// keep writes the undo record of the step for a memory, after the memory was changed.
 func (a *dreamTx) keep(t *record.Tx, before *core.Memory, u record.DreamUndo) error {
 	after, digest, err := readDigest(t, before.ID)
 	if err != nil {
@@ -323,7 +323,7 @@ func (a *dreamTx) write(t *record.Tx, before *core.Memory, to dream.Texts, e emb
 	}, after.ID)
 }
 
-// merge merges a memory into another, which takes over what it was used for.
+// merge merges a memory into another, which takes over its uses.
 func (a *dreamTx) merge(t *record.Tx, keeper, victim *core.Memory) (string, error) {
 	if reason, err := a.room(t, keeper); reason != "" || err != nil {
 		return reason, err

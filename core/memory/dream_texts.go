@@ -9,17 +9,16 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// A plan has digests only. What people read in it is made of the memories as they are when
-// they look.
+// A plan has only digests. The texts that people read in it come from the present memories.
 
 // DreamText is a memory of a step, for people.
 type DreamText struct {
 	Step     int    `json:"step"`
 	MemoryID string `json:"memory_id"`
-	// Title is the memory's title as it is now.
+	// Title is the memory's present title.
 	Title string `json:"title"`
-	// Before and After are its content before and after a step that rewrites it; "" where
-	// another step, or one that can't be told any more.
+	// Before and After are its content before and after a step that rewrites it; "" for
+	// another step, or if the content is no longer known.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// DreamUndone is what an undo took back.
+// DreamUndone is the result of an undo.
 type DreamUndone struct {
 	RunID string `json:"run_id"`
-	// Undone are the numbers of the steps that were taken back, the last first; never null.
+	// Undone are the numbers of the undone steps, the last first; never null.
 	Undone []int `json:"undone"`
-	// Refused are the steps that weren't; never null.
+	// Refused are the steps that weren't undone; never null.
 	Refused []DreamRefusal `json:"refused"`
 }
 
-// DreamRefusal is a step that wasn't taken back.
+// DreamRefusal is a step that wasn't undone.
 type DreamRefusal struct {
 	Step int `json:"step"`
 	// Reason is changed_since_run, memory_purged, undo_expired, not_applied or
 	// already_undone.
 	Reason string `json:"reason"`
-	// MemoryID is the memory because of which.
+	// MemoryID is the memory because of which it was refused.
 	MemoryID string `json:"memory_id,omitempty"`
 }
 
-// The reasons for which a step isn't taken back.
+// The reasons why a step isn't undone.
 const (
 	changedSinceRun = "changed_since_run"
 	memoryPurged    = "memory_purged"
@@ -42,10 +42,10 @@ const (
 	alreadyUndone   = "already_undone"
 )
 
-// UndoDream takes back the steps of a run, the last first, or one of them; 0 is all. Each is
-// one commit, which restores texts, tags, counts, importance, links and the state before. A
-// step whose memories changed since is refused, and so are those before it that share a
-// memory with it. What is undone isn't done again by the next pass.
+// UndoDream undoes one step of a run, or, for 0, all of them, the last first. Each undo is
+// one commit, which restores texts, tags, counts, importance, links and the earlier state.
+// A step whose memories have changed since is refused, and so are earlier steps that share
+// a memory with it. The next pass doesn't repeat an undone step.
 func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *DreamUndone, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "undo"}, &err)()
 	d, _, err := m.GetDream(ctx, id)
@@ -88,7 +88,7 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 	return result, err
 }
 
-// undoStep takes back one step, or says why not.
+// undoStep undoes one step, or says why not.
 func (m *Memories) undoStep(ctx context.Context, d *DreamRun, s *dream.Step) (refusal *DreamRefusal, err error) {
 	a := &dreamTx{m: m, run: d, step: s}
 	if s.Kind == dream.StepDates {
@@ -134,10 +134,10 @@ func (a *dreamTx) unwriting(ctx context.Context) error {
 	return err
 }
 
-// undo takes the step back, if its memories are as it left them.
+// undo undoes the step, if its memories haven't changed since.
 func (a *dreamTx) undo(t *record.Tx) (*DreamRefusal, error) {
 	if a.step.Kind == dream.StepReport {
-		return nil, nil // it only noted what is in a memory
+		return nil, nil // it only recorded a report in a memory
 	}
 	memories, kept := make([]*core.Memory, len(a.step.Reads)), make([]*record.DreamUndo, len(a.step.Reads))
 	for i, read := range a.step.Reads {
@@ -197,7 +197,8 @@ func (a *dreamTx) takeBack(t *record.Tx, memories []*core.Memory, kept []*record
 	return a.reopen(t, memories[1], kept[1])
 }
 
-// keepApart has no pass merge a memory with another, or find that they contradict each other.
+// keepApart prevents passes from merging a memory with another, or from finding that they
+// contradict each other.
 func keepApart(t *record.Tx, m *core.Memory, from string) error {
 	return record.ChangeMark(t, m.Namespace, m.ID, func(mark *dream.Mark) {
 		if !slices.Contains(mark.Distinct, from) {
@@ -206,7 +207,7 @@ func keepApart(t *record.Tx, m *core.Memory, from string) error {
 	})
 }
 
-// keepOpen has no pass archive a memory before its next recall.
+// keepOpen prevents passes from archiving a memory before its next recall.
 func keepOpen(t *record.Tx, m *core.Memory) error {
 	now := t.Now().Round(0)
 	return record.ChangeMark(t, m.Namespace, m.ID, func(mark *dream.Mark) { mark.KeptAt = &now })
@@ -222,8 +223,7 @@ func (a *dreamTx) reopen(t *record.Tx, m *core.Memory, kept *record.DreamUndo) e
 	return keepOpen(t, m)
 }
 
-// giveBack takes from a keeper what it took over. What it was used for since the step stays
-// its own.
+// giveBack removes from a keeper what it took over. Its uses since the step stay.
 func (a *dreamTx) giveBack(t *record.Tx, keeper *core.Memory, kept *record.DreamUndo) (err error) {
 	after := *keeper
 	after.Tags, after.Importance, after.Confidence = kept.Before.Tags, kept.Before.Importance, kept.Before.Confidence

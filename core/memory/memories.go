@@ -36,10 +36,10 @@ type Options struct {
 	// DeferGate leaves it to the caller to let the gate decide, as a server with jobs
 	// does: feedback and sweeps then only report which memories are waiting.
 	DeferGate bool
-	// Turned hears, in the transaction of a turn's first feedback, that a namespace has come
-	// to a turn, and in that of any whether memories of it came before the gate by it. It is
-	// for a server that has jobs do what follows: a feedback then leaves the gate to them. An
-	// error fails the feedback. Nil hears nothing.
+	// Turned is called in the transaction of a turn's first feedback, when a namespace has
+	// reached the turn, and in the transaction of any feedback after which memories wait for
+	// the gate. It is for a server whose jobs do what follows: a feedback then leaves the gate
+	// to them. An error fails the feedback. It may be nil.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
@@ -47,8 +47,8 @@ type Options struct {
 	// Injection says what was in the prompt of a turn; without it, what a turn recalled
 	// counts as offered.
 	Injection Injection
-	// Near has the cosines from which on vectors are near, by the name of a model that is
-	// calibrated; without it a pass compares no vectors.
+	// Near returns the cosines from which vectors count as near, by the names of calibrated
+	// models; without it a pass compares no vectors.
 	Near func(core.Reader) (map[string]float64, error)
 	// Summarizer describes what is reusable in a promoted memory; without it, its title
 	// and the start of its content are used.
@@ -61,7 +61,7 @@ type Options struct {
 	// Forgetters hold contents of memories elsewhere, or texts that models made from
 	// them, and remove what they hold of a purged memory.
 	Forgetters []core.Forgetter
-	// Observed hears of new memories; without it nobody does.
+	// Observed is called with new memories; it may be nil.
 	Observed Observed
 	// Random is the source of the salts of records, 16 bytes each; the default is
 	// crypto/rand. Several goroutines read it at once.
@@ -75,11 +75,11 @@ type Options struct {
 	Subscribers []journal.Subscriber
 }
 
-// Observed hears of what was observed, in the transaction that stores it.
+// Observed is called with new observations, in the transaction that stores them.
 type Observed interface {
 	// Observed gets the new memories of a namespace, in order, after their events were
-	// appended, with what holds there. An error has none of them stored. It may be called
-	// again for the same ones, like any transaction's function.
+	// appended, with the namespace's settings. After an error none of them is stored. It may
+	// be called again for the same ones, like any transaction's function.
 	Observed(ctx context.Context, tx *journal.Tx, g *core.Governance, memories []*core.Memory) error
 }
 

@@ -39,8 +39,9 @@ func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (memory 
 	return stored[0], nil
 }
 
-// ObserveTx is Observe within another part's transaction, such as of the end of a job that
-// is told of. The memory has no embedding: one takes longer than a transaction may.
+// ObserveTx is Observe within another part's transaction, such as the one in which a job
+// ends and leaves a notification. The memory has no embedding, since making one takes longer
+// than a transaction may.
 func (m *Memories) ObserveTx(tx *journal.Tx, r *core.ObserveRequest) error {
 	var p bounds.Problems
 	memory := observed(&p, r, tx.Now())

@@ -6,8 +6,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// follow has the observer follow work on memories. The function goes on in the context
-// that it leaves in ctx, and defers what it returns with the error of its end:
+// follow has the observer follow work on memories. The calling function continues with the
+// context that follow puts into ctx, and defers the returned function, which gets the error
+// of its end:
 //
 //	defer m.follow(&ctx, core.Work{…}, &err)()
 func (m *Memories) follow(ctx *context.Context, w core.Work, err *error) func() {

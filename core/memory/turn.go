@@ -21,10 +21,10 @@ type SweepProgress = turn.SweepProgress
 // returned: the session's bias and the memories' signals and states, in one commit. The
 // outcome is the one that the best evidence in the request shows, see [lifecycle.Judge].
 //
-// A second feedback on a turn changes nothing and returns the first result, with
-// Duplicate, unless its source is better: then the turn's credit is taken back and given
-// again, in one commit. If the second feedback names no uses, it takes those of the
-// first. A turn without a recall is sdk.NotFound, reason "turn_not_found".
+// A second feedback on a turn changes nothing and returns the first result, with Duplicate, unless
+// its source is better: then the turn's credit is taken back and given again, in one commit. If the
+// second feedback names no uses, the first feedback's uses are kept. A turn without a recall is
+// sdk.NotFound, reason "turn_not_found".
 //
 // Revalidate in the result lists the memories that the feedback put before the gate. They
 // are decided on right after the commit, each in a transaction of its own, unless
@@ -156,7 +156,7 @@ func (m *Memories) SessionHead(ctx context.Context, name string) (*Session, erro
 }
 
 // ResetSession opens a new window of a session, with bias 0. Its turns and memories stay,
-// and its turn counter goes on. The errors are [Memories.Session]'s.
+// and its turn counter continues. The errors are [Memories.Session]'s.
 func (m *Memories) ResetSession(ctx context.Context, name string) (*Session, error) {
 	return m.turns.Reset(ctx, name)
 }

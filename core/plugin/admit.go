@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// admission is that a scope's calls were admitted to a pool, and how many of the
+// admission records that a scope's calls were admitted to a pool, and how many of the
 // pool's instances had ended by then.
 type admission struct {
 	pool *pool
@@ -37,7 +37,7 @@ func (p *pool) admit(ctx context.Context) error {
 	return nil
 }
 
-// ask puts the question. It ends with the pool, which waits for it.
+// ask calls Admit. It ends when the pool is closed, which waits for it.
 func (p *pool) ask(ctx context.Context) error {
 	p.mu.Lock()
 	if p.open.Err() != nil {

@@ -32,8 +32,8 @@ func (c *checkedConfigs) has(key [2]string) bool {
 	return ok
 }
 
-// add remembers a config, and forgets all others when there are too many: to
-// check one again is cheap.
+// add remembers a config, and forgets all others when there are too many: checking one
+// again is cheap.
 func (c *checkedConfigs) add(key [2]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +43,7 @@ func (c *checkedConfigs) add(key [2]string) {
 	c.right[key] = struct{}{}
 }
 
-// checkConfig has the config evaluator judge a config by its plugin's schema.
+// checkConfig lets the config evaluator check a config against its plugin's schema.
 func (s *Supervisor) checkConfig(ctx context.Context, target core.Target) error {
 	judge := s.options.ConfigEvaluator
 	if target.Plugin == judge || !s.installed(judge) {

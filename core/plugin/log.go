@@ -23,8 +23,8 @@ type LogLine struct {
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// SetApart renames the attributes that have the name of a field of the host's, so that
-// they can't be mistaken for it: run becomes _run.
+// SetApart renames attributes that have the name of one of the host's fields, so that they
+// can't be mistaken for it: run becomes _run.
 func (l *LogLine) SetApart() {
 	for _, key := range []string{"time", "level", "plugin", "run", "run_id", "message", "dropped"} {
 		if value, ok := l.Fields[key]; ok {

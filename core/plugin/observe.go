@@ -37,7 +37,7 @@ type said struct {
 	verdict  *sdk.Verdict
 }
 
-// outcomeOf is what became of a call, for the observer.
+// outcomeOf is the outcome of a call, for the observer.
 func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) said) core.WorkOutcome {
 	if err != nil {
 		return core.WorkOutcome{Err: err}

@@ -14,9 +14,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Scope belongs to the calls of one run, or of one other operation: it says for whom they are
-// made, and what they may reach. One [Supervisor] serves any number of scopes at a time, and
-// no call sees anything of another's scope.
+// Scope belongs to the calls of one run, or of one other operation: it says for which namespace and
+// run they are made, and what they may reach. One [Supervisor] serves any number of scopes at a
+// time, and no call sees anything of another's scope.
 //
 // The context carries it ([WithScope]), so it is known wherever a call goes: at admission, in
 // the pool, when the plugin asks the host for something, and in the plugins that are called
@@ -28,8 +28,8 @@ import (
 type Scope struct {
 	// Namespace is the namespace of the calls. Admission decides by it.
 	Namespace string
-	// RunID is the run that makes the calls; "" is none. What plugins ask of the
-	// host is done for this run, whatever they say.
+	// RunID is the run that makes the calls; "" is none. The plugins' questions to the host
+	// are answered for this run, whatever run they name.
 	RunID string
 	// LLM is the generator behind llm.complete. Its config has the operator's settings of the
 	// endpoint, such as {"llm": {…}}, to which a plugin's request is added. If it names no
@@ -37,10 +37,10 @@ type Scope struct {
 	LLM core.Target
 	// Recall answers memory.recall. Nil means that there is no memory.
 	Recall core.Recaller
-	// Env holds, by plugin, NAME=value pairs on top of what each call of the plugin
-	// is granted ([Installed.Env]), such as the key that a workflow names as
-	// api_key_env. Of two with one name the later counts, and one of here wins over
-	// the plugin's own. Calls with different pairs never meet in one instance.
+	// Env holds, by plugin, NAME=value pairs on top of what each call of the plugin is granted
+	// ([Installed.Env]), such as the key that a workflow names as api_key_env. Of two with the same
+	// name the later counts, and a pair of the scope overrides the plugin's own. Calls with different
+	// pairs never share an instance.
 	Env map[string][]string `json:"-"`
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ func WithScope(ctx context.Context, s *Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeOf returns the scope of a context. Where it has none, that is an empty one:
+// ScopeOf returns the scope of a context. If it has none, that is an empty one:
 // no namespace, model, memory or environment.
 func ScopeOf(ctx context.Context) *Scope {
 	if s := scopeIn(ctx); s != nil {
@@ -80,9 +80,9 @@ func (s *Scope) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "scope of namespace %q, run %q", s.Namespace, s.RunID)
 }
 
-// Digest names all that answers to plugins may follow from: namespace, model and
-// environment. Scopes that differ only in their run have the same. It is derived
-// from secrets, so it may be compared and never be shown.
+// Digest identifies everything on which answers to plugins may depend: namespace, model and
+// environment. Scopes that differ only in their run have the same digest. It is derived from
+// secrets, so it may be compared and never be shown.
 func (s *Scope) Digest() [sha256.Size]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +137,8 @@ func (e environment) names() string {
 	return strings.Join(names, ",")
 }
 
-// normalized sorts pairs. Of two with one name the later counts, and one without a
-// name or a = is none.
+// normalized sorts pairs. Of two with the same name the later counts; a pair without a name
+// or without = is dropped.
 func normalized(pairs []string) []string {
 	values := make(map[string]string, len(pairs))
 	for _, pair := range pairs {

@@ -34,13 +34,13 @@ type ServiceRequest struct {
 	Body json.RawMessage
 	// Redactor removes the plugin's secrets. [Ask] sets it if it is nil.
 	Redactor *Redactor
-	// Plugins is what the plugin's call was made through; the answer may need calls of other
-	// plugins. [Ask] sets it if it is nil. It stays nil if no [Supervisor] made the call.
+	// Plugins made the plugin's call; the answer may need calls of other plugins. [Ask] sets
+	// it if it is nil. It stays nil if no [Supervisor] made the call.
 	Plugins core.Plugins
 }
 
-// Ask answers a plugin's request, if it was granted that service, and refuses it
-// otherwise. Every driver puts its plugins' requests to it.
+// Ask answers a plugin's request, if it was granted that service, and refuses it otherwise.
+// Every driver passes its plugins' requests to it.
 func Ask(ctx context.Context, services Services, p *Installed, r ServiceRequest) (json.RawMessage, error) {
 	r.Plugin = p.Name
 	if !slices.Contains(sdk.Services(), r.Service) {

@@ -64,7 +64,7 @@ func (p *pool) checkManifest(m *sdk.Manifest) error {
 	return nil
 }
 
-// startFailed counts a failed start as an unasked exit. Where nothing else can
+// startFailed counts a failed start as an unasked exit. If nothing else can
 // serve the call that waits longest, that call ends with the start's error; the
 // others wait for the next start.
 func (p *pool) startFailed(err error) {

@@ -46,8 +46,8 @@ type Status struct {
 	Latency *Latency `json:"-"`
 }
 
-// Status describes every installed plugin, sorted by name, and after each the
-// environments that it has instances for, in the order in which they came.
+// Status describes every installed plugin, sorted by name, and after each the environments
+// for which it has instances, in the order in which they appeared.
 func (s *Supervisor) Status() []Status {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -92,7 +92,7 @@ func (p *pool) status(now time.Time) Status {
 	return st
 }
 
-// environment names the pool's environment without telling of its values.
+// environment names the pool's environment without revealing its values.
 func (p *pool) environment() string {
 	if p.number == 0 {
 		return ""

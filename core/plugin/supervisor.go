@@ -43,7 +43,7 @@ type Options struct {
 	// Observer follows the calls of Evaluate, Generate and Correct. Nil follows nothing.
 	Observer core.Observer
 	// Instances is called as instances come and go. It must be safe for concurrent use, and
-	// return soon: a pool waits for it. Nil hears nothing.
+	// return soon: a pool waits for it. It may be nil.
 	Instances func(plugin string, e InstanceEvent)
 	// ConfigEvaluator names the schema evaluator that checks each plugin's config against
 	// the schema in its manifest. If it is "" or isn't installed, each plugin checks its

@@ -6,8 +6,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Add makes one more plugin callable. One of that name is sdk.Conflict, reason
-// "plugin_installed".
+// Add makes one more plugin callable. If there is one of that name, the error is
+// sdk.Conflict, reason "plugin_installed".
 func (s *Supervisor) Add(p Installed) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,8 +22,8 @@ func (s *Supervisor) Add(p Installed) error {
 	return nil
 }
 
-// Remove takes a plugin out: later calls don't find it. Those under way and
-// those that wait go on, each within its deadline, and then its instances end.
+// Remove takes a plugin out: later calls don't find it. Calls that are under way or waiting
+// are completed, each within its deadline, and then its instances end.
 func (s *Supervisor) Remove(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,11 +39,11 @@ func (s *Supervisor) Remove(name string) error {
 	return nil
 }
 
-// Replace puts another version in a plugin's place, without a call being lost:
-// once the new one's first instance is up and healthy it takes all new calls,
-// and the old one ends as with [Supervisor.Remove]. If the new one doesn't come
-// up, the error says why, and the old one goes on. What is up first is the instance
-// that brings no environment; each environment's comes up with its next call.
+// Replace replaces a plugin by another version, without losing a call: once the first
+// instance of the new version is up and healthy, it takes all new calls, and the old
+// version ends as with [Supervisor.Remove]. If the new version doesn't come up, the error
+// says why, and the old one stays in use. The first instance is the one without an
+// environment; an environment's instance starts with its next call.
 func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
 	fresh, err := s.warming(p)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// meter sums up what the host spent for a call. That is part of the call's usage, so that the
+// meter sums up what the host spent for a call. The sum is part of the call's usage, so the
 // run's budget counts it. It is safe for concurrent use.
 type meter struct {
 	plugins core.Plugins // through which the call is made
@@ -19,9 +19,8 @@ type meter struct {
 
 type meterKey struct{}
 
-// serving returns the context of one of the supervisor's calls: with it [Charge] counts for
-// that call, and services find the supervisor. A call that is made during another one has its
-// own.
+// serving returns the context of one of the supervisor's calls: with it [Charge] counts for that
+// call, and services find the supervisor. A call that is made during another call has its own.
 func (s *Supervisor) serving(ctx context.Context) (context.Context, *meter) {
 	m := &meter{plugins: s}
 	return context.WithValue(ctx, meterKey{}, m), m

@@ -62,7 +62,7 @@ func Kinds() []core.MemoryKind {
 // from other memories, nor a notification.
 func Counts(m *core.Memory) bool { return m.ReflectionDepth == 0 && slices.Contains(Kinds(), m.Kind) }
 
-// State is what reflections have come to in a namespace.
+// State is the state of a namespace's reflections.
 type State struct {
 	// From is the entry of the namespace's stream from which observations count; 0 is the
 	// first. A namespace that is older than this counting has another.
@@ -87,7 +87,7 @@ type State struct {
 	QueuedAt *time.Time `json:"queued_at,omitempty"`
 }
 
-// read reads a key's JSON, where there is any.
+// read reads a key's JSON, if there is any.
 func read(r core.Reader, key []byte, into any) (found bool, err error) {
 	value, found, err := r.Get(key)
 	if err != nil || !found {
@@ -104,7 +104,7 @@ func damaged(key string) error {
 		WithHint("check the store, and restore a backup").WithAction("store check").WithDetail("key", key)
 }
 
-// ReadState returns what reflections have come to in a namespace.
+// ReadState returns the state of a namespace's reflections.
 func ReadState(r core.Reader, namespace string) (s State, err error) {
 	_, err = read(r, stateKey(namespace), &s)
 	return s, err
@@ -152,8 +152,8 @@ func countObserved(tx *journal.Tx, namespace string, memories []*core.Memory) (c
 	return c, true, tx.Put(countKey(namespace), core.MustJSON(c))
 }
 
-// beginAt notes from which event on a namespace counts, where it has older ones: it may have
-// been observed there before anybody counted.
+// beginAt records the event from which a namespace counts, if it has older ones: there may
+// be observations from before the counting.
 func beginAt(tx *journal.Tx, namespace string, memories []*core.Memory) error {
 	head, err := tx.Head(journal.NamespaceStream(namespace))
 	if err != nil {

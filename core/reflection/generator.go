@@ -26,11 +26,11 @@ type Ask struct {
 	Focus string `json:"focus,omitempty"`
 	// Question is what insights are to answer.
 	Question string `json:"question,omitempty"`
-	// Max is how many questions, or how many insights and procedures together, are of use.
+	// Max is how many questions, or how many insights and procedures together, can be used.
 	Max int `json:"max"`
 	// Memories are what there is to go by, the best first.
 	Memories []Given `json:"memories"`
-	// Fault is what was wrong with the answer before, where this is asked once more.
+	// Fault is what was wrong with the first answer, if this is the second try.
 	Fault string `json:"fault,omitempty"`
 	// Key is the same whenever the same is asked again after a crash.
 	Key string `json:"-"`
@@ -85,8 +85,8 @@ const (
 	maxItems = 100
 )
 
-// parseQuestions reads {"questions": [text, …]}, or the list alone. None are fine: a plugin may
-// have no use for questions.
+// parseQuestions reads {"questions": [text, …]}, or the list alone. An empty list is valid:
+// a plugin may not need questions.
 func parseQuestions(output json.RawMessage) ([]string, error) {
 	output = unquoted(output)
 	var object map[string]json.RawMessage
@@ -122,8 +122,8 @@ func parseItems(output json.RawMessage) ([]item, error) {
 	return items[:min(len(items), maxItems)], nil
 }
 
-// decodeList reads a list. An empty object is an empty list, as languages write it that have
-// one kind of both.
+// decodeList reads a list. An empty object is an empty list, since some languages, such as
+// Lua, don't distinguish the two.
 func decodeList[T any](data json.RawMessage) (list []T, err error) {
 	if len(data) == 0 || string(data) == "{}" {
 		return nil, nil
@@ -147,11 +147,11 @@ func unquoted(output json.RawMessage) json.RawMessage {
 	return json.RawMessage(bytes.TrimSpace([]byte(text)))
 }
 
-// UnparseableOutput is the reason of a reflection whose generator twice gave what can't be
-// read.
+// UnparseableOutput is the reason of a reflection whose generator twice gave an answer that
+// can't be read.
 const UnparseableOutput = "unparseable_output"
 
-// NoGenerator is the reason of a reflection without anything that makes insights.
+// NoGenerator is the reason of a reflection on a host without a generator.
 const NoGenerator = "no_generator"
 
 func unparseable(what string) *sdk.Error {
@@ -159,7 +159,7 @@ func unparseable(what string) *sdk.Error {
 		WithHint("use a model or a plugin that answers in that JSON")
 }
 
-// shorten cuts a text to so many characters.
+// shorten cuts a text to at most chars characters.
 func shorten(s string, chars int) string {
 	if len(s) <= chars {
 		return s

@@ -16,21 +16,21 @@ const (
 	// maxInput is how many memories are reflected on, and importantInput how many of them
 	// are the most important ones, however old.
 	maxInput, importantInput = 200, 50
-	// minInput is how many there have to be.
+	// minInput is the least number of memories.
 	minInput = 3
 	// sameSourcesRest is how long the same memories aren't reflected on again.
 	sameSourcesRest = 24 * time.Hour
 )
 
-// input is what a reflection begins with. It is saved, so that each attempt works with the
-// same memories, and counts as begun when the first one did.
+// input is what a reflection begins with. It is saved, so that every attempt works with the
+// same memories and the start time of the first.
 type input struct {
 	// IDs are the memories, the newest first; a memory's label is its place.
 	IDs []string `json:"ids"`
 	// At is when it began, and Sum what had been observed by then.
 	At  time.Time `json:"at"`
 	Sum Sum       `json:"sum"`
-	// Skip says why there is nothing to do; "" is that there is.
+	// Skip says why there is nothing to do; "" if there is something.
 	Skip string `json:"skip,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func (in *input) digest() string {
 	return core.Digest([]byte(strings.Join(ids, "\n")))
 }
 
-// choose reads what a reflection begins with, in the first attempt.
+// choose makes the input in the first attempt; later attempts read it.
 func (r *Run) choose(ctx context.Context) (*input, error) {
 	data, err := r.Steps.Step(ctx, "input", func(ctx context.Context) (json.RawMessage, []string, error) {
 		in, err := r.chooseNow(ctx)
@@ -82,8 +82,8 @@ func (r *Run) chooseNow(ctx context.Context) (*input, error) {
 	return in, nil
 }
 
-// newest are the memories to reflect on: the newest ones, of which the most important are
-// never left out. It reads each memory of the time once, and keeps no more than it returns.
+// newest are the memories to reflect on: the newest ones, of which the most important are never left
+// out. It reads each memory of that time once, and keeps no more of them than it returns.
 func newest(ctx context.Context, from Reader, namespace string, since time.Time) ([]string, error) {
 	var young []ranked
 	var best important

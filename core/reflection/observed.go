@@ -12,8 +12,8 @@ import (
 // UserPrefix begins the namespaces of users: a user's is users/ and the user's id.
 const UserPrefix = "users/"
 
-// UserOf is whose reflections a namespace's are: the id behind users/, else "", which is
-// nobody by name.
+// UserOf returns the user to whom a namespace's reflections belong: the id after users/, or
+// "" if the namespace belongs to no user.
 func UserOf(namespace string) string {
 	id, is := strings.CutPrefix(namespace, UserPrefix)
 	if !is || !core.ValidID(id) || core.CheckNamespace(id) != nil {
@@ -24,28 +24,28 @@ func UserOf(namespace string) string {
 
 // Queue is where reflections wait for a worker.
 type Queue interface {
-	// Queue has a namespace reflected on, in the caller's transaction, from a time on; zero
-	// is at once. It returns the id of the job that it made; "" where one is active, or
-	// there is no room, in which case nothing was written.
+	// Queue queues a reflection on a namespace, in the caller's transaction, not to begin
+	// before a time; the zero time means at once. It returns the id of the job that it made;
+	// "" if one is active or the queue is full, in which case nothing was written.
 	Queue(ctx context.Context, tx core.Tx, namespace string, notBefore time.Time) (id string, err error)
-	// Postpone puts a job off that hasn't begun, to a time that isn't beyond latest. One
-	// that is gone or has begun stays as it is.
+	// Postpone postpones a job that hasn't begun, to a time no later than latest. It doesn't
+	// change a job that is gone or has begun.
 	Postpone(ctx context.Context, tx core.Tx, id string, until, latest time.Time) error
 }
 
 // Triggers counts what is observed, and queues reflections. It is what memory.Options takes
 // as Observed.
 type Triggers struct {
-	// Queue takes the reflections that are due; nil only counts.
+	// Queue gets the reflections that are due; if it is nil, observations are only counted.
 	Queue Queue
 	// Ready reports whether there is a generator. Without one nothing is queued.
 	Ready func() bool
-	// Debounce has a reflection wait for so long after the observation that made it due, and
-	// each further observation has it wait again, up to ten times that in all. Default 0.
+	// Debounce is how long a reflection waits after the observation that made it due. Each
+	// further observation makes it wait again, up to ten times as long in all. Default 0.
 	Debounce time.Duration
 }
 
-// maxDebounce is how many times the debounce a job is put off at most.
+// maxDebounce is the most by which a job is postponed, in multiples of the debounce.
 const maxDebounce = 10
 
 // Observed implements memory.Observed.

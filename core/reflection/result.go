@@ -23,7 +23,7 @@ type Request struct {
 }
 
 const (
-	// DefaultMaxInsights is how many insights and procedures are written unless told.
+	// DefaultMaxInsights is how many insights and procedures are written at most by default.
 	DefaultMaxInsights = 5
 	// MaxInsights is the most that can be asked for.
 	MaxInsights = 50
@@ -31,7 +31,7 @@ const (
 	MaxFocusChars = 500
 )
 
-// Result is what a reflection came to.
+// Result is the result of a reflection.
 type Result struct {
 	InsightsCreated   int         `json:"insights_created"`
 	ProceduresCreated int         `json:"procedures_created"`
@@ -40,22 +40,22 @@ type Result struct {
 	// MemoriesAnalyzed is how many memories it was about.
 	MemoriesAnalyzed int      `json:"memories_analyzed"`
 	Questions        []string `json:"questions"`
-	// Known counts what the namespace knew already.
+	// Known counts insights that the namespace had already.
 	Known int `json:"known"`
-	// Refused counts what the memory refused, by reason, and Pending what waits for an
-	// approval.
+	// Refused counts insights that couldn't be written, by the reason of the refusal, and
+	// Pending those that wait for an approval.
 	Refused map[string]int `json:"refused"`
 	Pending int            `json:"pending,omitempty"`
-	// Dropped counts what was blank, cited nothing that was given, or was too much.
+	// Dropped counts items that were blank, cited no given memory, or exceeded a limit.
 	Dropped int       `json:"dropped"`
 	Usage   sdk.Usage `json:"usage"`
 	// Skipped says why there was nothing to do.
 	Skipped string `json:"skipped,omitempty"`
-	// BudgetReached is whether it ended since its budget is used.
+	// BudgetReached is whether it ended because its budget was used up.
 	BudgetReached bool `json:"budget_reached,omitempty"`
 	// DryRun is whether nothing was written.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Unparseable tells of an answer that couldn't be read.
+	// Unparseable is an answer that couldn't be read.
 	Unparseable *Unparseable `json:"unparseable,omitempty"`
 }
 
@@ -78,8 +78,8 @@ type Procedure struct {
 	Sources    []string `json:"sources"`
 }
 
-// Unparseable tells of an answer that couldn't be read: its digest and its first 200
-// characters.
+// Unparseable is the digest and the first 200 characters of an answer that couldn't be
+// read.
 type Unparseable struct {
 	Step   string `json:"step"`
 	Digest string `json:"digest"`
@@ -97,7 +97,7 @@ func insufficient(found int) string {
 	return fmt.Sprintf("insufficient observations (%d found, need at least %d)", found, minInput)
 }
 
-// Done is a reflection that came to its end, with what its namespace's state needs of it.
+// Done is a completed reflection, with what its namespace's state needs.
 type Done struct {
 	*Result
 	// Memories are those that it was about.
@@ -105,9 +105,9 @@ type Done struct {
 	input    *input
 }
 
-// Complete takes in, in the transaction of a job's end, that a reflection completed: what
-// had been observed when it began is taken. One that was skipped takes nothing and moves the
-// hours; a dry run leaves all as it was.
+// Complete updates the namespace's state in the transaction of the job's end: the
+// observations that existed when the reflection began no longer count. A skipped reflection
+// only restarts the hours; a dry run changes nothing.
 func (d *Done) Complete(tx core.Tx, namespace string, now time.Time) error {
 	if d.DryRun {
 		return nil

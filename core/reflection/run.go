@@ -13,32 +13,33 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A reflection may be stopped at any point and begun again by another process. So each part
-// that costs something, or that chooses, is a step whose outcome is saved before it is used,
-// and everything else follows from what was saved. What it writes is numbered by its place in
-// the saved answers, so that a number means the same insight in every attempt.
+// A reflection may be stopped at any point and started again by another process. So each
+// part that costs something or makes a choice is a step, whose outcome is saved before it
+// is used. Everything else follows from what was saved. An insight's number is its place in
+// the saved answers, so a number means the same insight in every attempt.
 
 // Reader reads memories.
 type Reader interface {
 	// Each calls fn for each memory of a namespace, the newest first, until it returns false,
 	// without what is older than since.
 	Each(ctx context.Context, namespace string, since time.Time, fn func(*core.Memory) (more bool)) error
-	// Sources are the memories with these ids that are still there and can be recalled.
+	// Sources are the memories with these ids that still exist and can be recalled.
 	Sources(ctx context.Context, ids []string) ([]*core.Memory, error)
-	// RecallAmong recalls of these ids.
+	// RecallAmong recalls from the memories with these ids.
 	RecallAmong(ctx context.Context, r *core.RecallRequest, ids []string) (*core.RecallResult, error)
 }
 
 // Writer writes insights.
 type Writer interface {
-	// Reflect is the reflect primitive, and Reflected what the same request came to before;
-	// nil where it wasn't made.
+	// Reflect writes a reflection. Reflected returns the result of the same earlier request;
+	// nil if there was none.
 	Reflect(ctx context.Context, r *core.ReflectRequest) (*core.ReflectResult, error)
 	Reflected(ctx context.Context, r *core.ReflectRequest) (*core.ReflectResult, error)
 }
 
-// Steps keeps what was paid for. Step returns what was saved under a name in any attempt; else
-// it has do make it and saves that, with the memories whose content may be in it.
+// Steps saves what was paid for. Step returns what any attempt saved under a name. If
+// nothing was saved, it calls do and saves the answer, with the memories whose content may
+// be in it.
 type Steps interface {
 	Step(ctx context.Context, name string, do func(context.Context) (data json.RawMessage, memories []string, err error)) (json.RawMessage, error)
 }
@@ -54,15 +55,18 @@ type Run struct {
 	Steps   Steps
 	// Generator makes questions and insights; nil ends the reflection with [NoGenerator].
 	Generator Generator
-	// Judge says what is known already besides what has an equal normal form; nil is nobody.
+	// Judge decides whether an insight without an equal normal form is already known; it may
+	// be nil.
 	Judge Judge
-	// Normal is the normal form of a text: what has an equal one is known.
+	// Normal returns the normal form of a text. An insight is known if a memory has an equal
+	// form.
 	Normal func(string) string
 	Clock  core.Clock
-	// MaxTokens and MaxCostUSD are after what use nothing further is asked; 0 is no limit.
+	// MaxTokens and MaxCostUSD are the budget: once they are used, nothing more is asked. 0 is
+	// no limit.
 	MaxTokens  int64
 	MaxCostUSD float64
-	// Progress hears how far it is, from 0 to 1; nil doesn't.
+	// Progress is called with the progress, from 0 to 1; it may be nil.
 	Progress func(float64)
 
 	input *input
@@ -74,7 +78,7 @@ type Run struct {
 	number int
 }
 
-// Do reflects. Where it fails, what it returns besides the error says how much was done.
+// Do reflects. If it fails, the result next to the error says how much was done.
 func (r *Run) Do(ctx context.Context) (*Done, error) {
 	r.result = newResult(r.Request.DryRun)
 	done := &Done{Result: r.result}
@@ -140,11 +144,11 @@ const (
 	// questionChars and insightChars are how much of each memory a generator gets when it
 	// makes questions of all, and insights of some.
 	questionChars, insightChars = 400, 4000
-	// recalled is how many memories a question is answered by.
+	// recalled is how many memories are used to answer a question.
 	recalled = 12
 )
 
-// builtinQuestion is asked where nobody has one.
+// builtinQuestion is asked if there is no other question.
 const builtinQuestion = "What is worth remembering here: what repeats, what worked, and what should be done differently?"
 
 // ask gets the questions.
@@ -171,7 +175,8 @@ func (r *Run) ask(ctx context.Context) error {
 	return nil
 }
 
-// asked asks the generator, and once more with the fault where parse can't read the answer.
+// asked asks the generator, and asks once more, naming the fault, if parse can't read the
+// answer.
 func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*Ask, error), parse func(json.RawMessage) error) error {
 	fault := ""
 	for _, name := range []string{step, step + "-again"} {
@@ -208,8 +213,8 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 	return nil
 }
 
-// passing is an error of a step. That a memory was purged meanwhile is no fault: the step is
-// made again without it.
+// passing makes an error of a step temporary if a memory was purged meanwhile: that is no
+// fault, and the step is done again without the memory.
 func passing(err error) error {
 	if sdk.ReasonOf(err) == "memory_purged" {
 		return sdk.Errorf(sdk.Unavailable, "memory_purged", "a memory was purged while it was reflected on: %w", err)
@@ -220,7 +225,7 @@ func passing(err error) error {
 // label names a memory of the input within the reflection.
 func label(place int) string { return "m" + strconv.Itoa(place+1) }
 
-// given are memories as a generator gets them, without those that are gone.
+// given are memories in the form that a generator gets, without those that are gone.
 func (r *Run) given(ctx context.Context, ids []string, chars int) ([]Given, error) {
 	memories, err := r.Read.Sources(ctx, ids)
 	if err != nil {
@@ -236,7 +241,7 @@ func (r *Run) given(ctx context.Context, ids []string, chars int) ([]Given, erro
 	return list, nil
 }
 
-// answer gets what answers a question, and writes it.
+// answer gets the answers to a question, and writes them.
 func (r *Run) answer(ctx context.Context, i int, question string, quota int) error {
 	r.result.Unparseable = nil
 	var items []item
@@ -251,7 +256,7 @@ func (r *Run) answer(ctx context.Context, i int, question string, quota int) err
 		for _, m := range found.Memories {
 			ids = append(ids, m.ID)
 		}
-		for _, id := range r.input.IDs { // where the words of the question are nowhere
+		for _, id := range r.input.IDs { // if recall finds none of the question's words
 			if len(ids) < minInput && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Due says whether a namespace is to be reflected on, and why or why not.
+// Due says whether a reflection on a namespace is due, and why or why not.
 type Due struct {
 	Due    bool   `json:"due"`
 	Reason string `json:"reason"`
@@ -20,7 +20,7 @@ type Due struct {
 	Hours        float64 `json:"hours"`
 }
 
-// ReadDue reads whether a namespace is to be reflected on, by what holds there.
+// ReadDue reads whether a reflection on a namespace is due, by the namespace's settings.
 func ReadDue(r core.Reader, namespace string, g *core.Governance, now time.Time) (*Due, error) {
 	c, err := readCount(r, namespace)
 	if err != nil {
@@ -34,8 +34,8 @@ func ReadDue(r core.Reader, namespace string, g *core.Governance, now time.Time)
 	return &d, nil
 }
 
-// due compares what came since the last reflection with the thresholds, in a fixed order. A
-// threshold is reached where it is met exactly.
+// due compares what was observed since the last reflection with the thresholds, in a fixed
+// order. A value equal to a threshold reaches it.
 func due(c *count, s *State, t core.ReflectionThresholds, now time.Time) Due {
 	since := c.minus(s.Taken)
 	d := Due{Importance: float64(since.Importance) / 1000, Observations: since.Observations, Hours: hours(c, s, now)}
@@ -79,7 +79,7 @@ const (
 	maxRest   = 24 * time.Hour
 )
 
-// rest is how long nothing is queued after so many failures in a row.
+// rest is how long nothing is queued after a number of failures in a row.
 func rest(failures int) time.Duration {
 	wait := firstRest
 	for range min(failures-1, 30) {
@@ -90,7 +90,7 @@ func rest(failures int) time.Duration {
 	return wait
 }
 
-// Failed takes in that a reflection failed: observations queue none for a while.
+// Failed records that a reflection failed: observations queue none for a while.
 func Failed(tx core.Tx, namespace string, now time.Time) error {
 	s, err := ReadState(tx, namespace)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// defaultImportance is of an insight whose importance isn't given, of 10.
+	// defaultImportance is the importance, from 1 to 10, of an insight that gives none.
 	defaultImportance = 7
 	// aboveSources is how much more important than its sources an insight may be.
 	aboveSources = 0.2
@@ -23,7 +23,7 @@ const (
 	maxTitles = 100
 )
 
-// write writes what a generator made, unless there is nothing to it, or it is known.
+// write writes an item of a generator's answer, unless it is empty or already known.
 func (r *Run) write(ctx context.Context, n int, question string, it *item) error {
 	sources, err := r.Read.Sources(ctx, r.cited(it))
 	if err != nil {
@@ -94,8 +94,8 @@ func importanceOf(it *item, sources []*core.Memory) float64 {
 	return math.Round(min(n/10, highest+aboveSources, 1)*1e9) / 1e9
 }
 
-// reflect makes the memory, under another title where its own is taken. A refusal is
-// counted, and gives nil.
+// reflect makes the memory, with another title if its own is taken. A refusal is counted,
+// and the result is nil.
 func (r *Run) reflect(ctx context.Context, request *core.ReflectRequest) (*core.ReflectResult, error) {
 	title := request.Title
 	for i := 2; ; i++ {
@@ -140,8 +140,8 @@ func (r *Run) take(question string, it *item, made *core.ReflectResult, request 
 	r.result.Insights = append(r.result.Insights, Insight{made.ID, request.Content, question, *request.Importance, request.SourceIDs})
 }
 
-// isKnown reports whether a live memory of the namespace says the same, and notes what was
-// said.
+// isKnown reports whether a live memory of the namespace says the same, and remembers the
+// content.
 func (r *Run) isKnown(ctx context.Context, n int, content string) (bool, error) {
 	if r.known == nil {
 		r.known = map[string]bool{}
@@ -169,8 +169,8 @@ func (r *Run) isKnown(ctx context.Context, n int, content string) (bool, error) 
 // judgedMost is how many memories a judge compares an insight with.
 const judgedMost = 3
 
-// judged reports whether the judge calls an insight the same as a memory that is like it. What
-// it says is saved, since it may ask a model.
+// judged reports whether the judge considers an insight the same as a similar memory. Its
+// answer is saved, since it may ask a model.
 func (r *Run) judged(ctx context.Context, n int, content string) (same bool, err error) {
 	if r.Judge == nil {
 		return false, nil

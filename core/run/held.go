@@ -23,11 +23,11 @@ func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 // has it.
 const Taken = "run_taken"
 
-// Needs are what a host must have to go on with a run.
+// Needs are what a host needs to continue a run.
 type Needs struct {
 	// Plugins are the digests of the plugins that it uses, by their names.
 	Plugins map[string]string `json:"plugins,omitempty"`
-	// Job is whether the run is a job's, and goes on with that.
+	// Job is whether a job runs it, so that the run continues with its job.
 	Job bool `json:"job,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (h *heldRecord) held(id string) Held {
 // same reports whether a run is held as it was seen.
 func (h *heldRecord) same(seen *Held) bool { return h.Host == seen.Host && h.Epoch == seen.Epoch }
 
-// putHeld notes that this host runs a run, or, where it shows no beat, that none does.
+// putHeld records that this host runs a run, or, if the host has no beat, that none does.
 func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch int, n Needs) error {
 	holder := ""
 	if s.Holder != nil {
@@ -79,7 +79,7 @@ func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch i
 	})
 }
 
-// dropHeld notes that no host runs a run. Where no other host could, nothing was noted.
+// dropHeld notes that no host runs a run. If no other host could, nothing was noted.
 func (s *Repository) dropHeld(tx core.Tx, id string) error {
 	if s.Lives == nil {
 		return nil
@@ -143,7 +143,7 @@ func (s *Repository) Running() []string {
 	return slices.Sorted(maps.Keys(s.held))
 }
 
-// HeldBy returns how a run is held, or nil where no host that shows a beat runs it.
+// HeldBy returns the host that runs a run; nil if no host with a beat does.
 func (s *Repository) HeldBy(ctx context.Context, id string) (held *Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		held = nil
@@ -174,7 +174,7 @@ func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
 // free refuses a resume of a run that another host runs, and one of a takeover that came too
 // late. seen is how the run was held; nil for a resume that somebody asked for.
 func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) error {
-	if s.Lives == nil || n.Job || // whoever has the job has its run
+	if s.Lives == nil || n.Job || // the holder of the job has its run
 		record.Status != core.StatusRunning && seen == nil {
 		return nil
 	}

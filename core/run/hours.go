@@ -31,7 +31,7 @@ const (
 	maxPasses = 64
 )
 
-// Counts is how some runs ended. Cancelled runs, and those that go on, aren't in it.
+// Counts is how some runs ended, without cancelled and running ones.
 type Counts struct {
 	Passed int64 `json:"passed"`
 	// Exhausted counts runs that didn't pass, or whose result was raised to somebody, and

@@ -57,7 +57,7 @@ func wrongParts(ctx context.Context, r core.Reader, hour int64) (wrong []wrongPa
 	return wrong, err
 }
 
-// rebuildHours makes the counts those of the runs, each hour in a transaction of its own.
+// rebuildHours makes the counts again from the runs, each hour in a transaction of its own.
 func rebuildHours(ctx context.Context, s core.Store) error {
 	view := func(fn func(core.Reader) error) error { return s.View(ctx, fn) }
 	return eachHour(ctx, view, func(hour int64) error {

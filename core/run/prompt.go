@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// The result of inject.snapshot has its blocks with their payloads, and the prompt, which
-// is the payloads again. So where a block has a memory's text, the prompt is stored as
-// [purgedText], and made again of what the payloads are by then.
+// The result of inject.snapshot has its blocks with their payloads, and the prompt, which is the
+// payloads again. So if a block has a memory's text, the prompt is stored as [purgedText], and made
+// again later from the payloads of that time.
 
 // The members of a snapshot, and of its blocks.
 const (

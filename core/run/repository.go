@@ -22,7 +22,7 @@ type Repository struct {
 	// texts. It is nil for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 	// Lives reports whether a host lives, and Holder is this host as others know it, "" where
-	// it shows no beat. They are nil where no other host can work on the store.
+	// it shows no beat. They are nil if no other host can work on the store.
 	Lives  func(r core.Reader, host string) (bool, error)
 	Holder func() string
 
@@ -45,7 +45,7 @@ func (s *Repository) Create(ctx context.Context, r *core.Run) error {
 	return s.CreateWith(ctx, r, Needs{})
 }
 
-// CreateWith is Create of a run that another host can go on with, where it has what the run
+// CreateWith is Create for a run that another host can continue, if it has what the run
 // needs.
 func (s *Repository) CreateWith(ctx context.Context, r *core.Run, n Needs) error {
 	if !validID(r.ID) {
@@ -114,7 +114,7 @@ func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	return s.ResumeWith(ctx, id, Needs{}, nil)
 }
 
-// ResumeWith is Resume of a run that another host can go on with, where it has what the run
+// ResumeWith is Resume for a run that another host can continue, if it has what the run
 // needs. from is how the run was held by a host that is gone: if that has changed, the error
 // is sdk.Conflict, reason [Taken]. Nil is for a resume that somebody asked for.
 func (s *Repository) ResumeWith(ctx context.Context, id string, n Needs, from *Held) (*core.Run, error) {

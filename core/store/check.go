@@ -7,8 +7,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Empty reports whether a store holds nothing but the keys that every store has, and those
-// of the hosts that share it.
+// Empty reports whether a store has only the keys that every store has, and the keys of
+// hosts that share it.
 func Empty(r core.Reader) (bool, error) {
 	empty := true
 	err := r.Scan(nil, nil, func(key, _ []byte) (bool, error) {

@@ -19,9 +19,9 @@ const (
 	migrationKey = metaPrefix + "migration"
 )
 
-// Formats are the formats of stores that a program knows.
+// Formats are the store formats that a program knows.
 type Formats struct {
-	// Newest is the one that it writes.
+	// Newest is the format that it writes.
 	Newest int
 	// Steps convert a store from format n to n+1 at index n-1.
 	Steps []Step
@@ -38,7 +38,7 @@ type Step struct {
 }
 
 // PartKeys is how many keys one transaction of a migration converts: few enough that it is
-// short, and fits where a database limits its locks.
+// short, and within a database's limit of locks.
 const PartKeys = 1000
 
 // Known are the formats that this program knows.
@@ -50,9 +50,9 @@ func Known() *Formats { return &Formats{Newest: Format, Steps: []Step{{Whole: to
 // sdk.Incompatible, reason "store_format_newer".
 func Prepare(ctx context.Context, s core.Store) error { return Known().Prepare(ctx, s) }
 
-// Prepare makes a store ready for a program that knows these formats. Several may do so at
-// once, or one after the other has crashed: a step is taken once, since its transaction
-// checks what was done before.
+// Prepare makes a store ready for a program that knows these formats. Several programs may
+// do so at once, or one may continue after another crashed: each step is done only once,
+// since its transaction checks what was done before.
 func (f *Formats) Prepare(ctx context.Context, s core.Store) error {
 	return f.prepare(ctx, s, func(context.Context) (func(core.Tx) (bool, error), error) {
 		return func(core.Tx) (bool, error) { return true, nil }, nil
@@ -94,9 +94,9 @@ func (f *Formats) prepare(ctx context.Context, s core.Store, allow func(context.
 	}
 }
 
-// Check refuses a store of another format than this program writes. Each transaction that
-// writes to a store which several hosts share ends with it, so that a host of an older
-// program writes nothing after a migration: reason "store_format_newer".
+// Check refuses a store of another format than the program's: reason "store_format_newer".
+// If several hosts share a store, each transaction that writes to it ends with this check,
+// so that a host with an older program writes nothing after a migration.
 func (f *Formats) Check(r core.Reader) error {
 	at, err := readFormat(r)
 	switch {
@@ -142,7 +142,7 @@ func (f *Formats) migrate(ctx context.Context, s core.Store, at int, allowed fun
 	})
 }
 
-// migration is how far a step in parts has come.
+// migration is the progress of a step in parts.
 type migration struct {
 	// To is the format that the store gets, and From the position of the next part.
 	To   int    `json:"to"`

@@ -105,8 +105,8 @@ func isTombstone(r core.Reader, memoryID string) (bool, error) {
 	return found, err
 }
 
-// unproven refuses a store whose events already prove records: it isn't of format 1, and
-// its records mustn't be accepted as they are.
+// unproven refuses a store whose events already prove records: its format isn't 1, and its
+// records mustn't be accepted unchecked.
 func unproven(r core.Reader) error {
 	return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
 		err := journal.Read(r, s.Stream, func(e journal.Entry) error {

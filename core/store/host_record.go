@@ -21,8 +21,8 @@ const (
 
 // HostRecord is what a host says of itself, at host/ and its id.
 type HostRecord struct {
-	// ID is of one start of the program: a host that starts again is another one. It is 1 to
-	// 64 letters, digits, dashes, dots and underscores.
+	// ID identifies one start of the program: a host that starts again has another id. It is 1
+	// to 64 letters, digits, dashes, dots and underscores.
 	ID string `json:"id"`
 	// Beat is raised every 2 s while the host lives: see [Member]. Nothing else tells, and no
 	// two clocks are compared.
@@ -45,8 +45,8 @@ type HostRecord struct {
 
 func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 
-// Hosts returns the records of a shared store's hosts by id, those among them that are gone
-// and whom nobody has forgotten yet.
+// Hosts returns the records of a shared store's hosts by id, including hosts that are gone
+// and whose records nobody has removed yet.
 func Hosts(r core.Reader) (hosts []HostRecord, err error) {
 	err = core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
 		var h HostRecord

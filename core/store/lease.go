@@ -7,30 +7,31 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A lease says which host does something that one host does for all, such as appending to
-// the journal's root. Each taking and each release raises its epoch. What its holder writes
-// goes through [Fenced], so that a holder that was stopped for a while, and goes on without
+// A lease says which host does something that one host does for all of them, such as
+// appending to the journal's root. Each taking and each release raises its epoch. Its
+// holder writes through [Fenced], so a holder that was suspended, and continues without
 // knowing that another has the lease, writes nothing.
 
 // LeaseRoot is the lease of the journal's root stream.
 const LeaseRoot = "root"
 
-// LeaseLost is the reason of a write under a lease that is another's now, or nobody's.
+// LeaseLost is the reason for refusing a write under a lease that now belongs to another
+// host, or to none.
 const LeaseLost = "lease_lost"
 
-// LeaseRecord is a lease, at lease/ and what it is of.
+// LeaseRecord is the record of a lease, at the key lease/ and the lease's name.
 type LeaseRecord struct {
 	// Holder is a host's id; "" is nobody, so that anybody may take it at once.
 	Holder string `json:"holder"`
 	// Epoch counts how often the lease changed hands.
 	Epoch uint64 `json:"epoch"`
-	// Beat is raised with its holder's.
+	// Beat is raised together with its holder's beat.
 	Beat uint64 `json:"beat"`
 }
 
 func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
 
-// Leases returns the leases of a shared store, by what they are of.
+// Leases returns the leases of a shared store by name.
 func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
 	leases = map[string]LeaseRecord{}
 	err = core.ScanPrefix(r, []byte(leasePrefix), func(key, value []byte) (bool, error) {
@@ -42,7 +43,7 @@ func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
 	return leases, err
 }
 
-// ReadLease returns a lease; the zero value for one that nobody has held yet.
+// ReadLease returns a lease; the zero value if nobody has held it yet.
 func ReadLease(r core.Reader, what string) (l LeaseRecord, err error) {
 	value, found, err := r.Get(leaseKey(what))
 	if err == nil && found {
@@ -51,9 +52,9 @@ func ReadLease(r core.Reader, what string) (l LeaseRecord, err error) {
 	return l, err
 }
 
-// TakeLease makes a host the holder of a lease that is still as it was seen, and returns its
-// epoch; taken is false if it has changed. The caller sees to it that the holder seen is
-// gone, or nobody.
+// TakeLease makes a host the holder of a lease that hasn't changed since it was seen, and
+// returns the new epoch; taken is false if it has changed. The caller must make sure that
+// the seen holder is gone, or nobody.
 func TakeLease(ctx context.Context, s core.Store, what, holder string, seen LeaseRecord) (epoch uint64, taken bool, err error) {
 	err = s.Update(ctx, func(tx core.Tx) error {
 		l, err := ReadLease(tx, what)
@@ -66,8 +67,8 @@ func TakeLease(ctx context.Context, s core.Store, what, holder string, seen Leas
 	return epoch, taken && err == nil, sdk.Wrap("take the lease of "+what, err)
 }
 
-// ReleaseLease gives up a lease that was taken with an epoch. One that is another's already
-// is left alone.
+// ReleaseLease gives up a lease that was taken with an epoch, unless another host has taken
+// it.
 func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) error {
 	return sdk.Wrap("release the lease of "+what, s.Update(ctx, func(tx core.Tx) error {
 		l, err := ReadLease(tx, what)
@@ -78,9 +79,9 @@ func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) 
 	}))
 }
 
-// WithLease calls fn with a store that is fenced by a lease, which is taken for it and
-// released after it. It does nothing where the lease has a holder: that one does the work.
-// It is for a program that writes no beats.
+// WithLease takes a lease, calls fn with a store that is fenced by it, and releases it. If
+// the lease has a holder, it does nothing: the holder does the work. It is for a program
+// that writes no beats.
 func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(core.Store) error) error {
 	var free LeaseRecord
 	err := s.View(ctx, func(r core.Reader) (err error) {
@@ -98,19 +99,19 @@ func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(c
 	return core.JoinErrors(err, ReleaseLease(context.WithoutCancel(ctx), s, what, epoch))
 }
 
-// Fence is a condition that every transaction of a piece of work reads first, and writes
-// nothing where it doesn't hold.
+// Fence is a condition that every transaction of some work checks first. If it returns an
+// error, nothing is written.
 type Fence func(core.Reader) error
 
 // Fenced is a store whose every Update reads a lease first, and is refused with
-// sdk.Conflict, reason [LeaseLost], where its epoch isn't the one given. The read is part of
-// the transaction: one that commits while another host takes the lease is a conflict, and
-// runs again.
+// sdk.Conflict, reason [LeaseLost], if the lease has another epoch than the given one. The
+// read is part of the transaction: if another host takes the lease before the commit, that
+// is a conflict, and the transaction runs again.
 func Fenced(s core.Store, lease string, epoch uint64) core.Store {
 	return &fenced{s, func(r core.Reader) error { return leaseHeld(r, lease, epoch) }}
 }
 
-// leaseHeld refuses where a lease isn't of an epoch any more.
+// leaseHeld returns an error if a lease has another epoch.
 func leaseHeld(r core.Reader, lease string, epoch uint64) error {
 	l, err := ReadLease(r, lease)
 	if err == nil && l.Epoch != epoch {

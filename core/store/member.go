@@ -22,32 +22,33 @@ type MemberOptions struct {
 	// Host is the host's record as it starts. ID is required, Formats are this program's if
 	// none are given, and the member sets Beat.
 	Host HostRecord
-	// GoneAfter is how long this host sees no beat of another until that counts as gone.
-	// Default [DefaultGone]. All other times follow from it, so that all hosts of a store must
+	// GoneAfter is how long this host sees no beat of another before that counts as gone.
+	// Default [DefaultGone]. All other times follow from it, so all hosts of a store must
 	// have the same: a beat comes every fifth of it, a look at the others every tenth, and a
 	// host that couldn't write its beat for six tenths starts nothing more.
 	GoneAfter time.Duration
-	// Describe sets, before each beat, what changes while the host lives. It must return
-	// soon. Nil changes nothing.
+	// Describe updates, before each beat, what changes while the host runs. It must return
+	// soon. It may be nil.
 	Describe func(*HostRecord)
-	// Leases are what the host does for all whenever nobody else does, such as [LeaseRoot].
+	// Leases are the leases that the host takes whenever no other host has them, such as
+	// [LeaseRoot].
 	Leases []string
-	// Looked is called after each look, in the member's goroutine: who lives is known from
-	// then on. Nil hears nothing.
+	// Looked is called after each look, in the member's goroutine: from then on it is known
+	// which hosts are alive. It may be nil.
 	Looked func(context.Context)
 	// Drained is called once, in a goroutine that Stop waits for, when the host was asked to
-	// take on nothing more. Nil hears nothing.
+	// accept no more work. It may be nil.
 	Drained func(context.Context)
-	// Report takes what fails in the background. It must be safe for concurrent use. Nil
-	// drops it.
+	// Report is called with errors of the background work. It must be safe for concurrent
+	// use. It may be nil.
 	Report func(error)
 }
 
-// Member is a host among those of a shared store. It raises the host's beat, sees which
-// others are gone, and takes and keeps leases. It is safe for concurrent use.
+// Member is a host among the hosts of a shared store. It raises the host's beat, finds out
+// which others are gone, and takes and keeps leases. It is safe for concurrent use.
 type Member struct {
 	options MemberOptions
-	// phase lets one Start or Stop go on at a time.
+	// phase lets only one Start or Stop run at a time.
 	phase sync.Mutex
 	stop  context.CancelFunc
 	work  sync.WaitGroup
@@ -61,7 +62,7 @@ type Member struct {
 	draining bool
 	// held are the epochs of the leases that this host holds.
 	held map[string]uint64
-	// hosts are the beats of other hosts, and leases those of leases, as they were seen.
+	// hosts are the beats of other hosts, and leases the beats of leases, as they were seen.
 	hosts, leases sightings
 	// failing is the last error that was reported, so that an outage is reported once.
 	failing string
@@ -123,7 +124,7 @@ func (m *Member) Stop(ctx context.Context) error {
 	m.stop()
 	m.work.Wait()
 	err := m.releaseAll(ctx)
-	m.wake() // who waits for a beat waits for nothing
+	m.wake() // no beat will come for callers that wait for one
 	return core.JoinErrors(err, sdk.Wrap("leave the hosts of the store", m.options.Store.Update(ctx, func(tx core.Tx) error {
 		return tx.Delete(hostKey(m.ID()))
 	})))
@@ -135,7 +136,7 @@ func (m *Member) isStopped() bool {
 	return m.stopped
 }
 
-// run looks, and beats every so often, until its context ends.
+// run looks at the other hosts, and raises the beat, at intervals until its context ends.
 func (m *Member) run(ctx context.Context) {
 	tick := time.NewTicker(m.lookEvery())
 	defer tick.Stop()
@@ -166,10 +167,10 @@ func (m *Member) report(ctx context.Context, err error) {
 	}
 }
 
-// beat raises the host's beat, with those of its leases. One that another took meanwhile is
-// dropped.
+// beat raises the host's beat, and the beats of its leases. A lease that another host took
+// meanwhile is dropped.
 func (m *Member) beat(ctx context.Context) error {
-	at := time.Now() // before the commit: others saw the beat no earlier
+	at := time.Now() // before the commit, since others can't have seen the beat earlier
 	held := m.Held()
 	var kept map[string]uint64
 	var now HostRecord
@@ -179,7 +180,7 @@ func (m *Member) beat(ctx context.Context) error {
 			return err
 		}
 		now = m.options.Host
-		if found { // else others forgot the host while it stood still, or it begins
+		if found { // otherwise the host is starting, or others removed its record while it was suspended
 			now.Beat, now.Draining = last.Beat, last.Draining
 		}
 		if m.options.Describe != nil {
@@ -222,7 +223,7 @@ func (m *Member) beat(ctx context.Context) error {
 	return nil
 }
 
-// drain gives up the leases, and tells that the host takes on nothing more.
+// drain gives up the leases, and reports that the host accepts no more work.
 func (m *Member) drain(ctx context.Context) {
 	m.report(ctx, m.releaseAll(ctx))
 	if m.options.Drained != nil {
@@ -230,7 +231,7 @@ func (m *Member) drain(ctx context.Context) {
 	}
 }
 
-// wake tells those who wait for a beat.
+// wake wakes the callers that wait for a beat.
 func (m *Member) wake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -244,7 +245,7 @@ func (m *Member) sinceBeat() time.Duration {
 	return time.Since(m.beaten)
 }
 
-// look sees which hosts show a beat, and takes leases that nobody holds.
+// look reads which hosts have a beat, and takes leases that nobody holds.
 func (m *Member) look(ctx context.Context) error {
 	now := time.Now()
 	var hosts []HostRecord
@@ -277,7 +278,7 @@ func (m *Member) look(ctx context.Context) error {
 	return nil
 }
 
-// takeLeases takes what nobody holds, or only a host that is gone.
+// takeLeases takes leases that are held by nobody or by a host that is gone.
 func (m *Member) takeLeases(ctx context.Context, leases map[string]LeaseRecord) error {
 	for _, what := range m.options.Leases {
 		seen := leases[what]
@@ -323,7 +324,8 @@ func (m *Member) Held() map[string]uint64 {
 	return maps.Clone(m.held)
 }
 
-// Fenced is the store for what a lease of this host is for, and whether the host holds it.
+// Fenced returns the store for the work of one of this host's leases, and whether the host
+// holds the lease.
 func (m *Member) Fenced(lease string) (s core.Store, held bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -331,8 +333,8 @@ func (m *Member) Fenced(lease string) (s core.Store, held bool) {
 	return Fenced(m.options.Store, lease, epoch), held
 }
 
-// Lives reports whether a host has a record whose beat rises. One that this host hasn't seen
-// for long counts as alive.
+// Lives reports whether a host has a record whose beat rises. A host that this one began to
+// watch only recently counts as alive.
 func (m *Member) Lives(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -352,8 +354,8 @@ func (m *Member) Gone() (ids []string) {
 	return ids
 }
 
-// Forget removes the record of a host that is gone, once nothing of it is left to take over.
-// One that beats again stays.
+// Forget removes the record of a host that is gone, once nothing of it is left to take
+// over. If the host's beat rises again, the record stays.
 func (m *Member) Forget(ctx context.Context, id string) error {
 	m.mu.Lock()
 	seen, gone := m.hosts.last[id], m.hosts.gone(id)
@@ -377,8 +379,8 @@ func (m *Member) Draining() bool {
 	return m.draining
 }
 
-// Await waits while the host's last beat is so long ago that others may soon count it as
-// gone, so that it starts nothing that they are about to start.
+// Await waits while the host's last beat is so old that others may soon count the host as
+// gone. So the host starts nothing that they are about to take over.
 func (m *Member) Await(ctx context.Context) error {
 	for {
 		m.mu.Lock()
@@ -396,9 +398,9 @@ func (m *Member) Await(ctx context.Context) error {
 	}
 }
 
-// sightings are what one observer saw of beats. A look that comes too late begins the count
-// again: then the observer, or the database, stood still, and the others may have had no
-// chance to show themselves.
+// sightings are the beats that one observer saw. After a look that comes too late the count
+// begins again: the observer or the database was suspended, and the others may have had no
+// chance to raise their beats.
 type sightings struct {
 	goneAfter time.Duration
 	last      map[string]sighting
@@ -406,13 +408,13 @@ type sightings struct {
 	looked time.Time
 }
 
-// sighting is a record as it is, and since when the observer sees it so.
+// sighting is a record, and the time since which the observer has seen it unchanged.
 type sighting struct {
 	as    LeaseRecord
 	since time.Time
 }
 
-// see takes in a look: what is no longer there is forgotten.
+// see records a look, and forgets records that no longer exist.
 func (s *sightings) see(now time.Time, records map[string]LeaseRecord) {
 	late := now.Sub(s.looked) > s.goneAfter/2
 	next := make(map[string]sighting, len(records))
@@ -431,7 +433,7 @@ func (s *sightings) known(name string) bool {
 	return known
 }
 
-// gone reports whether a record stood still for too long.
+// gone reports whether a record hasn't changed for too long.
 func (s *sightings) gone(name string) bool {
 	last, known := s.last[name]
 	return known && s.looked.Sub(last.since) >= s.goneAfter

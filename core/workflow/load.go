@@ -68,13 +68,13 @@ func Load(source core.Source, opts Options) (*Plan, error) {
 }
 
 // LoadEvaluator loads a file with the content of evaluator:, with or without that key.
-// Its errors are those of [Load].
+// Its errors are [Load]'s.
 func LoadEvaluator(source core.Source, opts Options) (*Single, error) {
 	return loadSingle(source, opts, "evaluator", sdk.KindEvaluator)
 }
 
 // LoadCorrector loads a file with the content of corrector:, with or without that key.
-// Its errors are those of [Load].
+// Its errors are [Load]'s.
 func LoadCorrector(source core.Source, opts Options) (*Single, error) {
 	return loadSingle(source, opts, "corrector", sdk.KindCorrector)
 }

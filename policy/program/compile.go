@@ -84,8 +84,8 @@ type compiler struct {
 	costs, outputs costs
 }
 
-// Compile compiles the result of [format.Parse], and adds its problems to those of the
-// parser. The program is nil if there is any problem.
+// Compile compiles the result of [format.Parse], and adds its problems to the parser's. The
+// program is nil if there is any problem.
 func Compile(env *Env, policy *format.Policy, found *format.Problems) *Program {
 	return compile(env, policy, found, false)
 }

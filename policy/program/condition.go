@@ -45,7 +45,7 @@ func CompileFormula(env *Env, text *format.Text, found *format.Problems) *Formul
 	return &Formula{alone}
 }
 
-// Value is the formula's value, in JSON form. Its errors are those of [Condition.Eval].
+// Value is the formula's value, in JSON form. Its errors are [Condition.Eval]'s.
 func (f *Formula) Value(ctx context.Context, vars map[string]any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

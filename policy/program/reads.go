@@ -11,9 +11,9 @@ import (
 // Explanation names a match's explanation for [Program.Reads].
 const Explanation = "explanation"
 
-// reads lists the paths into the inputs on which a checked expression depends: those that
-// it names itself, and those of the variables that it names. A name in a comprehension
-// that is also an input's name counts as the input.
+// reads lists the paths into the inputs on which a checked expression depends: the paths that it
+// names itself, and the paths of the variables that it names. A name in a comprehension that is
+// also an input's name counts as the input.
 func (c *compiler) reads(s *scope, checked *cel.Ast) []string {
 	var paths []string
 	idents := ast.MatchDescendants(ast.NavigateAST(checked.NativeRep()), ast.KindMatcher(ast.IdentKind))

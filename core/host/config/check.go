@@ -326,7 +326,8 @@ func (l *loader) checkIdentities(c *Config) {
 		"the oidc issuer%s names users who may do nothing: there are no oidc grants", l.from(c.OIDCIssuer))
 }
 
-// isLoopback reports whether a host's name is of this machine, whatever a resolver says.
+// isLoopback reports whether a host's name always means this machine, whatever a resolver
+// says.
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()

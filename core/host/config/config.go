@@ -33,7 +33,8 @@ type Config struct {
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
 	// Which database is the store, "" for the one in the data folder.
 	Store, StoreWait Setting
-	// Which server is asked instead of a store here, and who says to a server here who asks.
+	// The server that is used instead of a store here, and the OpenID Connect issuer of a
+	// server here.
 	Server, ServerCA                                                          Setting
 	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants, OIDCClient, OIDCScopes Setting
 	// The namespace of runs, the agent, and which logs are shown.
@@ -91,7 +92,8 @@ func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
 // from LLMEndpoints, the operator's.
 func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
 
-// Grants are what those may do whom the issuer of identities names, from OIDCGrants.
+// Grants are the parsed OIDCGrants: the rights of people whom the OpenID Connect issuer
+// identifies.
 func (c *Config) Grants() []access.Grant { return slices.Clone(c.typed.grants) }
 
 // OIDCScopeList are the scopes that a browser's login asks the issuer for, from OIDCScopes.
@@ -107,8 +109,8 @@ func (c *Config) Keep() Keep { return c.typed.keep }
 // ReflectionDebounce.
 func (c *Config) Reflection() Reflection { return c.typed.reflection }
 
-// Dream is what passes of housekeeping do where nobody says otherwise, from the settings of
-// dream; the zero value where all of them have their defaults.
+// Dream has the defaults of housekeeping passes, from the settings of dream; the zero value
+// if none is set.
 func (c *Config) Dream() dream.Options { return c.typed.dream }
 
 // LockTime is how long to wait for a store that another program has open, from LockWait.

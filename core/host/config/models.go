@@ -11,12 +11,12 @@ import (
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 )
 
-// NoModel is the model where none is asked: then a summary is the title and the beginning
-// of the content, and nobody reflects.
+// NoModel is the setting for no model: then a summary is the title and the beginning of the
+// content, and there are no reflections.
 const NoModel = "none"
 
-// knownEndpoints need no entry in settings.llm: those of OpenAI, and of Ollama on this
-// machine.
+// knownEndpoints need no entry in settings.llm: the endpoints of OpenAI, and of Ollama on
+// this machine.
 func knownEndpoints() []string {
 	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
 }
@@ -43,7 +43,7 @@ func (c *Config) SummariesLLM() json.RawMessage {
 }
 
 // LLM is the model that reflects on what was observed, as the settings.llm of a workflow
-// names one; nil where none does.
+// names one; nil if none does.
 func (c *Config) LLM() json.RawMessage { return asked(c.LLMModel, c.LLMURL, c.LLMKeyEnv) }
 
 // asked names a model at an endpoint; nil is none.

@@ -284,7 +284,7 @@ func servers() []Definition {
 	}
 }
 
-// issuers are who says to a server who asks.
+// issuers are the settings of a server's OpenID Connect issuer.
 func issuers() []Definition {
 	return []Definition{
 		{

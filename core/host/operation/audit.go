@@ -16,8 +16,8 @@ import (
 )
 
 // The journal holds what was done in every namespace, in streams. A caller who may read a
-// namespace's memories may read its stream, and a caller who reaches a run's namespace
-// may read the run's stream. All other streams, such as those of sessions and decisions,
+// namespace's memories may read its stream, and a caller who reaches a run's namespace may
+// read the run's stream. All other streams, such as the streams of sessions and decisions,
 // concern several namespaces, and so are only for operators who reach every namespace.
 
 // audit are the operations on the journal.

@@ -19,7 +19,7 @@ const MaxIntent = 2000
 // moreRanked is how many candidates are ranked: the access policy may refuse some of them.
 const moreRanked = 4 * discover.MaxCandidates
 
-// discoveries are the operations that find what there is to use.
+// discoveries are the operations that find something to use.
 func discoveries() []Operation {
 	return []Operation{
 		define(Operation{
@@ -31,9 +31,9 @@ func discoveries() []Operation {
 
 // Discover asks what fits an intent.
 type Discover struct {
-	// Intent says what is to be done, in up to [MaxIntent] characters.
+	// Intent says what the caller wants to do, in up to [MaxIntent] characters.
 	Intent string `json:"intent"`
-	// Namespace is where it is to be done; "" is the configured one.
+	// Namespace is where the caller wants to do it; "" is the configured one.
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -86,8 +86,8 @@ func locked(set *install.Set) (list [][2]string) {
 	return list
 }
 
-// usable are the best candidates that the access policy lets the caller use, and of plugins
-// those that the admission policy lets run there. Policies change, so they are asked each time.
+// usable are the best candidates that the access policy lets the caller use; plugins must
+// also be admitted by the admission policy. Policies change, so they are asked each time.
 func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, ranked []discover.Ranked) (best []discover.Ranked, err error) {
 	for _, r := range ranked {
 		if len(best) == discover.MaxCandidates {
@@ -109,8 +109,8 @@ func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, r
 	return best, nil
 }
 
-// candidates are what the caller has the scopes for: operations, installed plugins that can
-// run, and the workflows that were run in namespaces that it reaches.
+// candidates are the things that the caller has the scopes for: operations, installed
+// plugins that can run, and workflows that were run in namespaces that it reaches.
 func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discover.Candidate, err error) {
 	for _, o := range Table() {
 		if c.caller.Has(o.Scope) && o.Name != "discover" {
@@ -142,7 +142,7 @@ func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discove
 	return list, nil
 }
 
-// usage is a call of the operation with the fields that it can't do without.
+// usage is a call of the operation with its required fields.
 func (o *Operation) usage() discover.Usage {
 	u := discover.Usage{Operation: o.Name, Arguments: map[string]any{}}
 	for _, field := range reflect.VisibleFields(o.in) {

@@ -29,18 +29,18 @@ func dreams() []Operation {
 	}
 }
 
-// MaxDreamText is how long a text may be that housekeeping is tried on, in bytes: as long as
+// MaxDreamText is the longest text on which housekeeping can be tried, in bytes: as long as
 // a memory's content.
 const MaxDreamText = 65_536
 
-// DreamDates is a text whose relative dates are to be made absolute: see
+// DreamDates has a text whose relative dates should become absolute: see
 // [dream.MakeDatesAbsolute].
 type DreamDates struct {
 	Text string `json:"text"`
-	// At is the time that the text is seen from, in whose zone its days are: RFC 3339 with an
-	// offset. The default is now.
+	// At is the time to which relative dates refer, whose zone determines the days: RFC 3339
+	// with an offset. The default is now.
 	At string `json:"at,omitempty"`
-	// KeepPhrase writes the date behind the phrase, and Ranges writes the first and the last
+	// KeepPhrase writes the date after the phrase, and Ranges writes the first and the last
 	// day of a week, month or year.
 	KeepPhrase bool `json:"keep_phrase,omitempty"`
 	Ranges     bool `json:"ranges,omitempty"`
@@ -63,7 +63,7 @@ func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, e
 	return &dated, nil
 }
 
-// DreamCompare is two texts to compare: see [dream.Compare].
+// DreamCompare has two texts to compare: see [dream.Compare].
 type DreamCompare struct {
 	A string `json:"a"`
 	B string `json:"b"`
@@ -79,13 +79,13 @@ func dreamCompare(ctx context.Context, c *Call, in *DreamCompare) (*dream.Compar
 	return c.Host.CompareTexts(ctx, in.A, in.B)
 }
 
-// MaxLabelledPairs is how many pairs a calibration may have: each text is embedded, which a
-// provider is paid for.
+// MaxLabelledPairs is how many pairs a calibration may have: embedding each text may cost
+// money.
 const MaxLabelledPairs = 5_000
 
 // DreamCalibrate has labelled pairs to measure the host's embedding model on.
 type DreamCalibrate struct {
-	// Pairs are at most [MaxLabelledPairs]; without them the host's own are taken.
+	// Pairs are at most [MaxLabelledPairs]; without them the host's own are used.
 	Pairs []dream.LabelledPair `json:"pairs,omitempty"`
 }
 

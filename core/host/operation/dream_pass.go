@@ -70,8 +70,8 @@ func ofDream[In any](id func(*In) *string) func(context.Context, *Call, *In) (pl
 
 // DreamPass asks for a pass.
 type DreamPass struct {
-	// Namespace is where; "" is the configured one. Agent restricts the pass to the memories of
-	// one agent.
+	// Namespace is the namespace; "" is the configured one. Agent restricts the pass to the
+	// memories of one agent.
 	Namespace string `json:"namespace,omitempty"`
 	Agent     string `json:"agent,omitempty"`
 	// Mode is coordinated, always or force: see [memory.DreamModes]; "" is coordinated.
@@ -81,8 +81,8 @@ type DreamPass struct {
 	// Judge is the name of an evaluator that may overrule soft differences between near
 	// texts; "" is the configured one, if there is one.
 	Judge string `json:"judge,omitempty"`
-	// Options are the pass's switches and thresholds; the settings of dream say what they
-	// leave open.
+	// Options are the pass's switches and thresholds; what they leave out has the value of
+	// the setting below dream.
 	Options dream.Options `json:"options,omitzero"`
 }
 
@@ -112,8 +112,7 @@ func (c *Call) stepsDone(done, total int) {
 // DreamPlan asks for a plan.
 type DreamPlan struct {
 	DreamPass
-	// Plan is a plan that was made before, which is stored as it is; its namespace and options
-	// count then.
+	// Plan is an earlier plan, which is stored unchanged; its own namespace and options apply.
 	Plan *dream.Plan `json:"plan,omitempty"`
 }
 
@@ -168,7 +167,7 @@ func dreamList(ctx context.Context, c *Call, in *DreamList) (*Page[*memory.Dream
 // DreamShow names a plan or run.
 type DreamShow struct {
 	ID string `json:"id"`
-	// From is the step from which on texts are shown, of 200 steps; 0 is the first.
+	// From is the first of the 200 steps whose texts are shown; 0 is the first step.
 	From int `json:"from,omitempty"`
 }
 
@@ -254,7 +253,7 @@ func dreamConflicts(ctx context.Context, c *Call, in *DreamConflicts) (*Page[Dre
 		if err != nil {
 			return nil, err
 		}
-		if len(both) == 2 { // else one is gone by now
+		if len(both) == 2 { // otherwise one is gone by now
 			list = append(list, DreamConflict{conflict, both[0].Title, both[1].Title})
 		}
 	}

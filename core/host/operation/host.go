@@ -26,7 +26,7 @@ func hosts() []Operation {
 // HostList asks for the servers.
 type HostList struct{}
 
-// HostItem is a server with what it has.
+// HostItem is a server with its leases, runs and jobs.
 type HostItem struct{ host.Held }
 
 // Hosts are the servers that work on a store, by id.

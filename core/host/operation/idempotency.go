@@ -110,7 +110,7 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	if first != nil { // another call was faster
 		return c.again(ctx, o, in, first)
 	}
-	defer claim.Abandon() // where it panics
+	defer claim.Abandon() // if it panics
 	out, err := o.do(claim.Context(ctx), c, in)
 	// The call is done, and its caller learns its result, even if the outcome can't be
 	// recorded: the claim then says that the call was done.
@@ -118,8 +118,8 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	return out, err
 }
 
-// keyName names what a key is of. What an operation gives within its request isn't what it
-// gives as a job.
+// keyName is the operation's name for its keys. The result of an operation differs from the
+// answer if a job does it, so the two have different names.
 func (o *Operation) keyName() string {
 	if o.Job != "" && !o.Long {
 		return o.Name + " as a job"

@@ -16,14 +16,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A job is in a namespace, and a user's. To a caller who doesn't reach the namespace, or
-// whose it isn't, it isn't there, with the same words as one that never was: see sees.
+// A job belongs to a namespace and a user. For a caller that doesn't reach the namespace,
+// or isn't the user, the job doesn't exist, and the answer is the same as for an id that no
+// job has: see sees.
 
 // jobScopes are the scopes besides run that let a caller look at the jobs that it asked for: to
 // have outputs judged, or memories tidied. Each reaches only its own kind: see mayDo.
 func jobScopes() []core.Scope { return []core.Scope{core.ScopeEvaluate, core.ScopeMemoryWrite} }
 
-// jobs are the operations on background work. Who may ask for it may look at it.
+// jobs are the operations on background work. A caller that may ask for work may look at
+// its jobs.
 func jobs() []Operation {
 	return []Operation{
 		define(Operation{
@@ -45,9 +47,9 @@ func jobs() []Operation {
 	}
 }
 
-// sees reports whether the caller may know of a job: who reaches its namespace, if it is
-// their own or nobody's, or they may operate the host. Who reaches a user's own namespace,
-// users/ and the id, acts for that user.
+// sees reports whether the caller may know of a job: it must reach the job's namespace, and
+// the job must be its own or nobody's, unless the caller may operate the host. A caller
+// that reaches a user's own namespace, users/ and the id, acts for that user.
 func (c *Call) sees(userID, namespace string) bool {
 	if !c.reaches(namespace) {
 		return false
@@ -90,9 +92,9 @@ func userOf(c core.Caller) string {
 	return "subject-" + hex.EncodeToString(sum[:16])
 }
 
-// ofJob is where a request is done that names a job, by its id or, for a caller that
-// reaches every namespace, its beginning: in the job's namespace. A user that the request
-// names must be the job's.
+// ofJob is the place of a request that names a job by its id or, for a caller that reaches
+// every namespace, the beginning of its id: the job's namespace. If the request names a
+// user, it must be the job's.
 func ofJob[In any](id func(*In) (id *string, userID string)) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		id, userID := id(in)
@@ -120,7 +122,7 @@ func ofJob[In any](id func(*In) (id *string, userID string)) func(context.Contex
 // JobList selects jobs.
 type JobList struct {
 	// Namespace is where to look; "" is every namespace that the caller reaches. Subtree
-	// takes the ones below too.
+	// includes the namespaces below.
 	Namespace string `json:"namespace,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`
 	// UserID, Type and Status are a user's id, one of job.Types and one of job.Statuses; ""
@@ -131,16 +133,16 @@ type JobList struct {
 	Paging
 }
 
-// JobPage is a page of jobs, without what they were asked to do and came to.
+// JobPage is a page of jobs, without their payloads and results.
 type JobPage struct {
 	Page[job.Job]
-	// NoWorker is whether nobody works on jobs: they wait until a server, or somebody else
-	// who does, is started.
+	// NoWorker is whether nobody works on jobs: they wait until a server, or another program
+	// that does, is started.
 	NoWorker bool `json:"no_worker,omitempty"`
 }
 
-// ofJobs is where a list looks: in the namespace that it names, or, filtered by what the
-// caller may know of, on the host.
+// ofJobs is the place of a list: the namespace that it names, or the host, filtered by what
+// the caller may see.
 func ofJobs(ctx context.Context, c *Call, in *JobList) (place, error) {
 	if in.Namespace == "" {
 		return place{}, nil
@@ -204,7 +206,7 @@ func within(namespace, in string, subtree bool) bool {
 // JobGet names a job.
 type JobGet struct {
 	ID string `json:"id"`
-	// UserID, where it is given, must be the job's, else there is no such job.
+	// UserID is the job's user, if it is given; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
@@ -214,28 +216,28 @@ func jobGet(ctx context.Context, c *Call, in *JobGet) (*job.Job, error) {
 
 // JobEnqueue asks for maintenance.
 type JobEnqueue struct {
-	// Type is revalidate, which has the gate decide on all memories that wait for it;
-	// reembed, which makes the vectors that are missing; or compact, which prunes the store
-	// and gives its room back.
+	// Type is revalidate, which lets the gate decide on all memories that wait for it;
+	// reembed, which makes missing vectors; or compact, which prunes the store and frees its
+	// space.
 	Type job.Type `json:"type"`
-	// Namespace is what it works on; "" is the configured one. A compact is of the whole
+	// Namespace is what it works on; "" is the configured one. A compact works on the whole
 	// store.
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// JobQueued is the job that a request came to.
+// JobQueued is the job of a request.
 type JobQueued struct {
 	JobID  string     `json:"job_id"`
 	Status job.Status `json:"status"`
-	// RunID is the run that it works on, where it works on one. A run that begins is there
-	// once the job runs.
+	// RunID is the run that it works on, if there is one. A new run exists once the job runs.
 	RunID    string    `json:"run_id,omitempty"`
 	QueuedAt time.Time `json:"queued_at"`
-	// Already is whether the job was there: one of a user, type and namespace at a time.
+	// Already is whether the job existed before: there is one job of each user, type and
+	// namespace at a time.
 	Already bool `json:"already,omitempty"`
 }
 
-// MaintenanceTypes are the jobs that are asked for by their type. Others are made by the
+// MaintenanceTypes are the types that can be requested directly. Other jobs are made by the
 // operations that need them.
 func MaintenanceTypes() []job.Type { return []job.Type{job.Revalidate, job.Reembed, job.Compact} }
 
@@ -263,7 +265,8 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 	return c.enqueue(ctx, in.Type, in.Namespace, work{Operation: name, Request: core.MustJSON(does)})
 }
 
-// enqueue makes the caller's job of some work. No other request comes to a workflow's job.
+// enqueue makes a job of the caller for some work. A workflow's job is never shared with
+// another request.
 func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked work) (*JobQueued, error) {
 	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: core.MustJSON(asked)}
 	if !t.Queued() {
@@ -279,13 +282,13 @@ func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked 
 // JobCancel names a job.
 type JobCancel struct {
 	ID string `json:"id"`
-	// UserID, where it is given, must be the job's, else there is no such job.
+	// UserID is the job's user, if it is given; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
-// JobCancelled is what a request to cancel came to.
+// JobCancelled is the outcome of a request to cancel.
 type JobCancelled struct {
-	// Job is as it is now. One that runs is still running, and stops soon.
+	// Job is the job after the request. A job that runs is still running, and stops soon.
 	job.Job
 	// Cancelled is whether the request changed anything: a job that has ended stays as it is.
 	Cancelled bool `json:"cancelled"`
@@ -299,9 +302,9 @@ func jobCancel(ctx context.Context, c *Call, in *JobCancel) (*JobCancelled, erro
 	return &JobCancelled{done.Job, done.Changed}, nil
 }
 
-// AsJob is the operation as it is offered where nobody waits for a model or a whole store:
-// it checks the request, queues a job that does it, and answers with a [JobQueued] at once.
-// false is for one that is done within its request.
+// AsJob is the form of the operation for callers that don't wait for a model or a whole
+// store: it checks the request, queues a job that does it, and answers with a [JobQueued]
+// at once. It is false for an operation that is always done within its request.
 func (o *Operation) AsJob() (Operation, bool) {
 	if o.Job == "" {
 		return *o, false
@@ -312,7 +315,7 @@ func (o *Operation) AsJob() (Operation, bool) {
 	return q, true
 }
 
-// modelled is a request that takes long only where it asks a model.
+// modelled is a request that takes long only if it asks a model.
 type modelled interface{ asksModel(c *Call) bool }
 
 // mayTakeLong reports whether a job should do an operation, rather than its caller wait.
@@ -323,14 +326,14 @@ func (c *Call) mayTakeLong(o *Operation, in any) bool {
 	return o.Long && o.Job != ""
 }
 
-// checked is a request in which something can be wrong that is known before it is done.
+// checked is a request that can be checked before it is done.
 type checked interface{ check() error }
 
 // work is the payload of a job that does an operation.
 type work struct {
 	Operation string          `json:"operation"`
 	Request   json.RawMessage `json:"request,omitempty"`
-	// RunID is the run that the operation starts or goes on with.
+	// RunID is the run that the operation starts or continues.
 	RunID string `json:"run_id,omitempty"`
 	// NextEnd is the epoch of the end that a run which is resumed comes to next: see
 	// [run.Repository.NextEnd]. 0 is for one of which that isn't known.
@@ -348,7 +351,7 @@ func (c *Call) queue(ctx context.Context, o *Operation, in any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace := config.DefaultNamespace // of what is done on the whole host
+	namespace := config.DefaultNamespace // for work on the whole host
 	if len(at.namespaces) > 0 && core.CheckNamespace(at.namespaces[0]) == nil {
 		namespace = at.namespaces[0]
 	}

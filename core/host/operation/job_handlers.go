@@ -11,10 +11,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A job does an operation as the caller who asked for it, with the rights that they had
-// then, and so is asked of the access policy again. What a job must know besides is only of
-// runs: a run outlives the process that began it, so that a job that is taken over goes on
-// with its run instead of paying for another one.
+// A job does an operation as the caller that asked for it, with the rights of that time,
+// and the access policy is asked again. Only runs need more: a run outlives the process
+// that began it, so a job that is taken over continues its run instead of paying for
+// another one.
 
 // Handlers do the work of a host's jobs, by type: see host.NewPool.
 func Handlers(h *host.Host) map[job.Type]job.Handler {
@@ -36,7 +36,7 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 	}
 }
 
-// doJob does the operation that a job is for.
+// doJob does a job's operation.
 func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, error) {
 	var asked work
 	if err := json.Unmarshal(j.Payload, &asked); err != nil {
@@ -72,8 +72,8 @@ func elsewhere(ctx context.Context, h *host.Host, err error) error {
 	return err
 }
 
-// nodes is how many nodes the workflow has that a request runs, or goes on with; 0 where that
-// isn't known, which then is what is wrong with the job.
+// nodes is the number of nodes of the workflow that a request runs or continues; 0 if it
+// isn't known, because the job is wrong.
 func (c *Call) nodes(ctx context.Context, in any) int {
 	var plan *workflow.Plan
 	var err error
@@ -92,8 +92,9 @@ func (c *Call) nodes(ctx context.Context, in any) int {
 	return len(plan.Nodes)
 }
 
-// runProgress tells how far a run is by its events: the nodes that are done, and of a loop the
-// iterations. A run may visit nodes again, so that it is never done before its end.
+// runProgress computes a run's progress from its events: the finished nodes, and the
+// iterations of a loop. A run may visit nodes again, so the progress is never 1 before its
+// end.
 func runProgress(nodes int, tell func(float64)) func(core.Event) {
 	const most = 0.99
 	done, part := 0, 0.0
@@ -114,8 +115,8 @@ func runProgress(nodes int, tell func(float64)) func(core.Event) {
 	}
 }
 
-// outcome is what a job comes to by an operation's result. What a service says to wait for
-// is no failure.
+// outcome is the outcome of a job from its operation's result. If a service asks to wait,
+// that is no failure.
 func outcome(in, out any, err error) (*job.Outcome, error) {
 	var o job.Outcome
 	if out != nil {
@@ -127,7 +128,7 @@ func outcome(in, out any, err error) (*job.Outcome, error) {
 	return &o, err
 }
 
-// RunJob is what a job came to that ran a workflow.
+// RunJob is the result of a job that ran a workflow.
 type RunJob struct {
 	RunID  string      `json:"run_id"`
 	Status core.Status `json:"status"`
@@ -168,7 +169,7 @@ func runJob(ctx context.Context, c Call, o *Operation, in any, nextEnd int) (*jo
 	return outcome(nil, &RunJob{run.ID, run.Status}, err)
 }
 
-// endOf is the run that an operation gives.
+// endOf is the run in an operation's result.
 func endOf(out any, err error) (*core.Run, error) {
 	if ended, is := out.(*RunEnded); is {
 		return ended.Run, err

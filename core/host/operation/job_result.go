@@ -11,11 +11,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A job stores what its handler needs and what it came to. Who asked for an operation and got
-// a job wants the operation's own result instead: of a workflow its run's end, which is in the
-// run and not in the job. This is that view, which doesn't repeat the request.
+// A job stores what its handler needs, and its outcome. A caller that asked for an
+// operation and got a job wants the operation's own result instead; for a workflow that is
+// the run's end, which is stored in the run and not in the job. This file makes that view,
+// without repeating the request.
 
-// jobResults are the operations on what came of jobs.
+// jobResults are the operations on the results of jobs.
 func jobResults() []Operation {
 	return []Operation{
 		define(Operation{
@@ -28,21 +29,21 @@ func jobResults() []Operation {
 // JobResultGet names a job.
 type JobResultGet struct {
 	ID string `json:"id"`
-	// UserID, where it is given, must be the job's, else there is no such job.
+	// UserID is the job's user, if it is given; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
-// JobResult is how far a job is, and what came of it.
+// JobResult is the progress of a job, and its result.
 type JobResult struct {
 	Status job.Status `json:"status"`
 	JobID  string     `json:"job_id"`
-	// Operation is what the job does; "" for one that isn't an operation's, such as a
-	// reflection. RunID is its run, where it works on one.
+	// Operation is what the job does; "" if it does no operation, such as a reflection. RunID
+	// is its run, if there is one.
 	Operation string     `json:"operation,omitempty"`
 	RunID     string     `json:"run_id,omitempty"`
 	QueuedAt  time.Time  `json:"queued_at"`
 	StartedAt *time.Time `json:"started_at"`
-	// Progress is how far it is, from 0 to 1.
+	// Progress is its progress, from 0 to 1.
 	Progress    float64    `json:"progress"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 	// Reason says how it ended, and Message why it failed.

@@ -27,10 +27,10 @@ type LoginNew struct{}
 
 // NewLogin is a login link.
 type NewLogin struct {
-	// URL is what a browser is to open.
+	// URL is the link to open in a browser.
 	URL access.Secret `json:"url"`
-	// ExpiresAt is when the link holds no more; zero where none is needed, since the server
-	// asks for no credentials.
+	// ExpiresAt is when the link expires; zero if no link is needed, since the server needs no
+	// credentials.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 

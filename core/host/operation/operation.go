@@ -1,4 +1,4 @@
-// Package operation has everything that a caller can have a host do, in one table. The
+// Package operation has everything that a caller can ask a host to do, in one table. The
 // command line, HTTP, MCP and the web page are built on it, so that a request gives the
 // same result, and the same refusal, wherever it comes from.
 //
@@ -23,7 +23,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Operation is one thing that a caller can have a host do.
+// Operation is one thing that a caller can ask a host to do.
 type Operation struct {
 	// Name is a noun and a verb, such as memory_get. It is stable.
 	Name string
@@ -43,8 +43,8 @@ type Operation struct {
 	Idempotent bool
 	// Long is whether it may take more than [Deadline].
 	Long bool
-	// Job is the type of the jobs that do it where nobody waits for it: see [Operation.AsJob].
-	// "" is for one that is always done within its request.
+	// Job is the type of the jobs that do it for callers that don't wait: see
+	// [Operation.AsJob]. "" means that it is always done within its request.
 	Job job.Type
 	// Secret is whether its result has a secret, which is returned once: it is never
 	// stored, not even for a repeated request, and never logged.
@@ -80,9 +80,9 @@ func (o *Operation) May(c core.Caller) bool { return slices.ContainsFunc(o.Scope
 type Call struct {
 	// Host does the operation.
 	Host *host.Host
-	// Queue has a job do what may take long, for a caller who waits for no model: the result is
-	// then a [JobQueued], at once. What asks no model, such as a check against a schema, and an
-	// operation that is never a job are done within the call.
+	// Queue lets a job do long work, for a caller that doesn't wait for a model: the result is
+	// then a [JobQueued], at once. Work without a model, such as a check against a schema, and
+	// an operation that is never a job, is done within the call.
 	Queue bool
 	// Events is called with what happens during the call, in order; nil drops it. Pieces
 	// includes the pieces of outputs.
@@ -106,9 +106,9 @@ type Call struct {
 	operation *Operation
 	// runID is the run that a job starts; "" is a new one.
 	runID string
-	// from is how a run was held that is taken over; nil for none.
+	// from says which host held the run that is taken over; nil if none is.
 	from *run.Held
-	// memory is the one that the request names, as it was found to see where that is.
+	// memory is the memory that the request names, which was read to find its namespace.
 	memory *core.Memory
 }
 
@@ -164,8 +164,8 @@ func define[In, Out any](o Operation, where func(context.Context, *Call, *In) (p
 	return o
 }
 
-// named are the operations by their names, once they were asked for: making the table takes
-// longer than many a call. They aren't made at the start, since operations find others.
+// named are the operations by name, made at the first use: making the table takes longer
+// than many calls. They can't be made at the start, since operations look up others.
 var named struct {
 	sync.Once
 	list map[string]Operation
@@ -233,8 +233,9 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	return o.do(ctx, &c, in)
 }
 
-// Allow refuses what [Operation.Do] would refuse the context's caller, and does nothing
-// else, for what a surface offers beside the table to those who may do an operation of it.
+// Allow refuses what [Operation.Do] would refuse to the context's caller, and does nothing
+// else. A surface uses it for something that isn't in the table, but that needs the rights
+// of an operation.
 func (o *Operation) Allow(ctx context.Context, c Call, in any) error {
 	c.caller, c.operation = core.CallerOf(ctx), o
 	return c.check(ctx, o, in)

@@ -17,8 +17,8 @@ import (
 )
 
 // reflections are the operations on reflections in the background. An agent calls them
-// between two steps of its own work, so that each answers at once, and what is in the way,
-// such as a job that runs already, is an answer and no error.
+// between two steps of its own work, so each answers at once, and an obstacle, such as a
+// job that already runs, is an answer and not an error.
 func reflections() []Operation {
 	return []Operation{
 		define(Operation{
@@ -46,8 +46,8 @@ func reflectedIn(userID, namespace string) string {
 
 // ReflectionEnqueue asks for a reflection.
 type ReflectionEnqueue struct {
-	// UserID is whose reflection it is: the namespace is then users/ and this id, unless
-	// Namespace says another. "" is the namespace's user, or nobody by name.
+	// UserID says whose reflection it is: the namespace is then users/ and this id, unless
+	// Namespace names another. "" means the user of the namespace, if it has one.
 	UserID string `json:"user_id,omitempty"`
 	// Namespace is what to reflect on; "" is the user's or, without one, the configured one.
 	Namespace string `json:"namespace,omitempty"`
@@ -56,7 +56,7 @@ type ReflectionEnqueue struct {
 	// MaxInsights is how many insights and procedures are written at most, from 1 to 50; 0
 	// is 5.
 	MaxInsights int `json:"max_insights,omitempty"`
-	// Force reflects though it isn't due; a user may do it 3 times in an hour.
+	// Force reflects even if it isn't due; a user may do it 3 times in an hour.
 	Force bool `json:"force,omitempty"`
 	// DryRun makes insights and writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -70,7 +70,7 @@ const (
 	ReflectionNotFound     = "not_found"
 )
 
-// ReflectionEnqueued is what a request to reflect came to.
+// ReflectionEnqueued is the outcome of a request to reflect.
 type ReflectionEnqueued struct {
 	// Status is queued, already_running, not_triggered or rate_limited.
 	Status string `json:"status"`
@@ -153,12 +153,12 @@ type ReflectionStatus struct {
 	JobID string `json:"job_id"`
 	// UserID, where it is given, must be the job's, else there is no such job.
 	UserID string `json:"user_id,omitempty"`
-	// PageToken goes on with lists of more than 20: it is the answer's next_page_token.
+	// PageToken continues lists of more than 20: it is the answer's next_page_token.
 	PageToken string `json:"page_token,omitempty"`
 }
 
-// ReflectionProgress is how far a reflection is, or what it came to: which fields there are
-// depends on the status.
+// ReflectionProgress is the progress of a reflection, or its result. The status determines
+// which fields are set.
 type ReflectionProgress struct {
 	// Status is the job's, or not_found, which stands alone.
 	Status string `json:"status"`
@@ -168,11 +168,11 @@ type ReflectionProgress struct {
 	QueuedAt  *time.Time      `json:"queued_at,omitempty"`
 	StartedAt json.RawMessage `json:"started_at,omitempty"`
 	Progress  *float64        `json:"progress,omitempty"`
-	// CompletedAt is of one that completed or was cancelled, Reason of one that was
-	// cancelled or failed.
+	// CompletedAt is set if it completed or was cancelled, Reason if it was cancelled or
+	// failed.
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 	Reason      string     `json:"reason,omitempty"`
-	// The rest is of one that completed: what it made, each list up to 20 items long.
+	// The other fields are set if it completed: what it made. Each list has up to 20 items.
 	InsightsCreated   *int                   `json:"insights_created,omitempty"`
 	ProceduresCreated *int                   `json:"procedures_created,omitempty"`
 	Insights          []reflection.Insight   `json:"insights,omitzero"`
@@ -182,16 +182,16 @@ type ReflectionProgress struct {
 	Skipped       string `json:"skipped,omitempty"`
 	BudgetReached bool   `json:"budget_reached,omitempty"`
 	DryRun        bool   `json:"dry_run,omitempty"`
-	// NextPageToken goes on with the lists.
+	// NextPageToken continues the lists.
 	NextPageToken string `json:"next_page_token,omitempty"`
 }
 
 // reflectionPage is how many insights and procedures an answer has of each.
 const reflectionPage = 20
 
-// findReflection finds a reflection, without what it came to, that the caller may know of; nil for none. One of
-// another user, of a namespace that the caller doesn't reach or that isn't a reflection is
-// none, like one that never was.
+// findReflection finds a reflection that the caller may see, without its result; nil if there is
+// none. One of another user, of a namespace that the caller doesn't reach or that isn't a
+// reflection is none, like one that never was.
 func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.Job, error) {
 	if c.reaches("**") {
 		whole, _, err := c.Host.Jobs.Locate(ctx, jobID)
@@ -285,7 +285,7 @@ type ReflectionCancel struct {
 	UserID string `json:"user_id,omitempty"`
 }
 
-// ReflectionCancelled is what a request to cancel came to.
+// ReflectionCancelled is the outcome of a request to cancel.
 type ReflectionCancelled struct {
 	// Status is the job's as it is now: one that runs is still running, and stops soon.
 	// not_found is none.

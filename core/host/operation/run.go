@@ -184,13 +184,13 @@ func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
 	return ended(run, err)
 }
 
-// TakeOver goes on with a run whose host is gone, with the rights of the caller whose run it
-// is: see host.JoinOptions. It returns an error only where it doesn't go on.
+// TakeOver continues a run whose host is gone, with the rights of the caller whose run it
+// is: see host.JoinOptions. It returns an error only if it doesn't go on.
 func TakeOver(h *host.Host) func(context.Context, run.Held) error {
 	return func(ctx context.Context, held run.Held) error {
 		out, err := Do(core.WithCaller(ctx, held.Caller), Call{Host: h, from: &held}, "run_resume", &RunResume{ID: held.RunID})
 		if ended, is := out.(*RunEnded); is && ended != nil {
-			return nil // also where it failed, which the run says
+			return nil // even if it failed, which the run says
 		}
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 // RunHours selects what [RunHistoryOf] counts.
 type RunHours struct {
-	// Namespace is where; "" is every namespace that the caller reaches. Subtree includes
+	// Namespace is where the runs are; "" is every namespace that the caller reaches. Subtree includes
 	// the namespaces below.
 	Namespace string
 	Subtree   bool
@@ -28,12 +28,12 @@ type RunHours struct {
 // MaxBuckets is how many buckets a history has at most: a month of hours.
 const MaxBuckets = 31 * 24
 
-// RunHistory is how the runs of a time ended, which began in it.
+// RunHistory is how the runs that began in a period ended.
 type RunHistory struct {
-	// All is of all of them, and Buckets of those that began in each bucket.
+	// All counts all of them, and Buckets those that began in each bucket.
 	All     run.Counts
 	Buckets []run.Counts
-	// Workflows are those of each workflow, the one with the most runs first.
+	// Workflows are the counts of each workflow, the one with the most runs first.
 	Workflows []WorkflowHistory
 }
 
@@ -43,9 +43,9 @@ type WorkflowHistory struct {
 	run.Counts
 }
 
-// RunHistoryOf counts how runs ended, from the counts that are kept by the hour, for who may
-// list them: its errors are those of run_list. It is no operation of the table, but what a
-// surface draws of many runs.
+// RunHistoryOf counts how runs ended, from the counts by the hour, for a caller that may
+// list runs: its errors are the ones of run_list. It isn't an operation of the table; a
+// surface draws charts of many runs from it.
 func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error) {
 	if in.Bucket < time.Hour || in.Bucket%time.Hour != 0 || in.Buckets < 1 || in.Buckets > MaxBuckets {
 		return nil, sdk.Errorf(sdk.Internal, "buckets_invalid", "%d buckets of %s", in.Buckets, in.Bucket)

@@ -13,8 +13,8 @@ import (
 // says how many turns it had and how they went, and a recall advances them, so for other
 // subjects there is no such session.
 //
-// The local operator is such another subject, with one exception: the caller that resumes a run
-// goes on in its session, and the operator may resume any run.
+// The local operator is such another subject, with one exception: a caller that resumes a
+// run continues in the run's session, and the operator may resume any run.
 
 // ownSession returns a session that the caller may use; nil for one that had no turn yet.
 // The error for a session of another subject is the one for a session that doesn't exist.
@@ -168,9 +168,9 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 	return out, err
 }
 
-// ofTurn is the place of a turn: the namespace that it searched, and those of the
-// memories that it recalled, because feedback changes all of them. A turn of which the
-// caller doesn't reach everything doesn't exist for that caller.
+// ofTurn is the place of a turn: the namespace that it searched, and the namespaces of the memories
+// that it recalled, because feedback changes all of them. A turn of which the caller doesn't reach
+// everything doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
 	absent := memory.TurnNotFound(in.Session, in.Turn)
 	if err := memory.CheckFeedback(in); err != nil { // before the turn is read

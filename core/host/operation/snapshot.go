@@ -11,7 +11,7 @@ import (
 // A snapshot belongs to a session, and is about a namespace. A caller sees the snapshots of
 // its own sessions, in the namespaces that it reaches.
 
-// snapshots are the operations on what models are told.
+// snapshots are the operations on snapshots.
 func snapshots() []Operation {
 	return []Operation{
 		define(Operation{
@@ -39,9 +39,9 @@ func snapshots() []Operation {
 
 // SnapshotList selects snapshots.
 type SnapshotList struct {
-	// Namespace is whose snapshots are listed; "" is the configured one.
+	// Namespace is the namespace whose snapshots are listed; "" is the configured one.
 	Namespace string `json:"namespace,omitempty"`
-	// Session is whose turns are listed, of those in the namespace.
+	// Session selects the snapshots of one session; "" is any.
 	Session string `json:"session,omitempty"`
 	Paging
 }
@@ -122,8 +122,8 @@ func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject
 	return pageOf(ctx, c, found.Snapshots, found.Next, filter)
 }
 
-// owns reports whether a caller may see a snapshot: of a session of its own, or of any if it
-// reaches every namespace, since it could read what the snapshot was made from.
+// owns reports whether a caller may see a snapshot: those of its own sessions, or all if it
+// reaches every namespace, since it could read what they were made from.
 func (c *Call) owns(ctx context.Context, s *inject.Snapshot) bool {
 	if c.reaches("**") {
 		return true

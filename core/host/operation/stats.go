@@ -43,10 +43,10 @@ type StatsGet struct {
 	// Scope is the part that is wanted; "" is all.
 	Scope StatsScope `json:"scope,omitempty"`
 	// UserID is whose reflections are counted: the namespace is then users/ and this id,
-	// unless Namespace says another. "" is everybody.
+	// unless Namespace names another. "" is everybody.
 	UserID string `json:"user_id,omitempty"`
 	// Namespace is where memories and reflections are counted; "" is every namespace that the
-	// caller reaches. Subtree takes the ones below too.
+	// caller reaches. Subtree includes the namespaces below.
 	Namespace string `json:"namespace,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`
 }
@@ -65,15 +65,15 @@ type PluginStats struct {
 	Ready     int `json:"ready"`
 }
 
-// StoreStats tells of the store: how large its files are, 0 for one that isn't in the data
-// folder, and when a change counts as stored, full or relaxed.
+// StoreStats is the size of the store's files, 0 if the store isn't in the data folder, and
+// its durability, full or relaxed.
 type StoreStats struct {
 	Bytes      int64  `json:"bytes"`
 	Durability string `json:"durability"`
 }
 
-// ofStats is where memories are counted: in the namespace that is named, or, filtered by
-// what the caller reaches, on the host.
+// ofStats is the place of statistics: the namespace that they name, or the host, filtered
+// by what the caller reaches.
 func ofStats(ctx context.Context, c *Call, in *StatsGet) (place, error) {
 	if err := checkUser(in.UserID); err != nil {
 		return place{}, err

@@ -11,16 +11,16 @@ import (
 	"github.com/reflectory/reflectory/core/reflection"
 )
 
-// ReflectionStats are the reflections that wait, run and were done last, and when the next one
-// is due.
+// ReflectionStats are the waiting and running reflections, the last completed one, and when
+// the next one is due.
 type ReflectionStats struct {
-	// PendingJobs and RunningJobs are the ones that the caller may know of.
+	// PendingJobs and RunningJobs count the jobs that the caller may see.
 	PendingJobs int `json:"pending_jobs"`
 	RunningJobs int `json:"running_jobs"`
 	// LastCompletedJob is null before the first.
 	LastCompletedJob *ReflectionCompleted `json:"last_completed_job"`
-	// Triggers are the namespace's that was asked about; without one, the configured
-	// namespace's, or null for a caller who doesn't reach that.
+	// Triggers are the triggers of the requested namespace, or of the configured one; null if
+	// the caller doesn't reach that.
 	Triggers *ReflectionTriggers `json:"triggers"`
 }
 
@@ -37,7 +37,7 @@ type ReflectionTriggers struct {
 	Namespace string `json:"namespace"`
 	reflection.Due
 	Thresholds ReflectionThresholds `json:"thresholds"`
-	// RestUntil is until when observations queue nothing, after reflections that failed.
+	// RestUntil is the time until which observations queue nothing, after failed reflections.
 	RestUntil *time.Time `json:"rest_until,omitempty"`
 }
 
@@ -98,7 +98,7 @@ func (c *Call) count(ctx context.Context, s *ReflectionStats, j *job.Job) error 
 			return err
 		}
 		var r reflection.Result
-		if bytes.HasPrefix(whole.Result, []byte("{")) { // else it was purged
+		if bytes.HasPrefix(whole.Result, []byte("{")) { // otherwise it was purged
 			err = json.Unmarshal(whole.Result, &r)
 		}
 		s.LastCompletedJob = &ReflectionCompleted{j.ID, j.CompletedAt, r.InsightsCreated}

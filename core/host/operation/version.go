@@ -46,8 +46,8 @@ func (o *Operation) HasVersion() bool {
 }
 
 // EntityVersion implements [Versioned]. A change of the links that end at a memory, or of
-// what the caller sees of its links, is no change of the memory itself, so it is part of
-// the version.
+// the links that the caller may see, doesn't change the memory itself, so the version
+// includes these links.
 func (m *Memory) EntityVersion() string {
 	links := core.Digest(core.MustJSON([]any{m.LinksFrom, m.LinksTo}))
 	return fmt.Sprintf("%d-%s", m.Version, links[7:15])

@@ -174,7 +174,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry, life *turn
 	}
 	title, content, torn := made.Title, made.Content, life.Torn
 	if first, last := life.Rewritten[0], life.Rewritten[1]; last != nil {
-		// A digest that isn't keyed is of an early store, and can't be compared.
+		// A digest that isn't keyed comes from an early store, and can't be compared.
 		keyed := strings.HasPrefix(content, record.KeyedPrefix)
 		torn = torn || life.FromStart && keyed && (first.TitleBefore != title || first.ContentBefore != content)
 		title, content = last.Title, last.Content

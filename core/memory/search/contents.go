@@ -22,7 +22,7 @@ type Doc struct {
 	Tags    []string
 	Depth   int
 	Q       float64
-	// Uses counts the turns that used it, and Failures those of them that failed.
+	// Uses counts the turns that used it, and Failures how many of them failed.
 	Uses, Failures int64
 	// Content identifies equal documents: a search returns one document of each content.
 	// "" equals no other.

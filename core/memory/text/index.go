@@ -24,8 +24,8 @@ type Index struct {
 	lengths []uint32
 	// found are the words of the document that is put in, to use their memory again.
 	found []uint32
-	// count and length are of all documents: how many, and their words; places
-	// counts the postings.
+	// count is the number of documents, and length the number of their words; places counts
+	// the postings.
 	count  int
 	length int64
 	places int64
@@ -120,7 +120,7 @@ func (x *Index) Remove(doc uint32) {
 	x.docs[doc] = document{}
 }
 
-// term returns the number of a word, a new one where it has none.
+// term returns the number of a word, a new one if it has none.
 func (x *Index) term(word string) uint32 {
 	if n, known := x.terms[word]; known {
 		return n

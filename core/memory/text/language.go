@@ -71,7 +71,7 @@ func (l Language) stems(word string) []string {
 	return stems
 }
 
-// spells reports whether a word is of letters of the language's script only.
+// spells reports whether a word has only letters of the language's script.
 func (l Language) spells(word string) bool {
 	for _, r := range word {
 		if !unicode.Is(l.script, r) && !unicode.Is(unicode.Mark, r) {

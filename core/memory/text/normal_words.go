@@ -153,9 +153,9 @@ func Plural(a, b string) bool {
 	return to(a) == to(b)
 }
 
-// Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that
-// embed and embedded are one. It expects lower case, and leaves alone what isn't of the
-// letters a to z.
+// Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that embed
+// and embedded are one. It expects lower case, and leaves words with letters other than a to z
+// unchanged.
 func Stem(s string) string {
 	for {
 		cut := stemOnce(s)
@@ -204,7 +204,7 @@ func cutPlural(s string) string {
 	return s
 }
 
-// cutEnding cuts -ed and -ing where a word is left.
+// cutEnding cuts -ed and -ing if a word is left.
 func cutEnding(s string) string {
 	var word string
 	switch {

@@ -165,7 +165,7 @@ func merge(all []occurrence, at []posting, share float32) []occurrence {
 // that no document has count as well.
 func (q *Query) Whole() float64 { return q.whole }
 
-// Top returns the k documents with the highest scores, the best first. Where keep
+// Top returns the k documents with the highest scores, the best first. If keep
 // isn't nil only those that it accepts are taken. Documents without any of the
 // query's words aren't found.
 func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {

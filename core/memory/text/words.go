@@ -94,8 +94,8 @@ func nextRun(text string) (run string, spaced bool) {
 	return text, spaced
 }
 
-// plainRun is the length of the run at the text's start where it is of ASCII, as
-// most are, and nothing else may belong to it; 0 tells nothing.
+// plainRun is the length of the word at the text's start, if it is plain ASCII, as most
+// words are, and nothing after it can belong to it; otherwise 0, which says nothing.
 func plainRun(text string) int {
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -113,7 +113,7 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
-// unspaced is whether a character is of a script without spaces between words.
+// unspaced is whether a character belongs to a script without spaces between words.
 func unspaced(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

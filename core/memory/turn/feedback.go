@@ -25,8 +25,8 @@ type Turns struct {
 	// Injection says what was in the prompt of a turn; without it, a turn's prompt held all
 	// that was recalled.
 	Injection Injection
-	// Turned hears, in a feedback's transaction, that a namespace has come to a turn, or that
-	// memories of it came before the gate; nil hears nothing.
+	// Turned is called in a feedback's transaction when a namespace reaches a new turn, or
+	// when memories of it wait for the gate; it may be nil.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 }
 

@@ -21,7 +21,7 @@ type sessionRecord struct {
 	Next int64 `json:"next_turn,omitempty"`
 	// Feedbacks counts the turns of the current window that had their feedback.
 	Feedbacks int64 `json:"feedbacks,omitempty"`
-	// Owner is the subject that first used the session. It is "" where nobody was
+	// Owner is the subject that first used the session. It is "" if nobody was
 	// authorised, and in early stores.
 	Owner string `json:"owner,omitempty"`
 	// Namespace is where its recalls search that name no namespace: the namespace of its
@@ -42,8 +42,8 @@ func (s *sessionRecord) windows() int64 { return cmp.Or(s.Windows, 1) }
 func (s *sessionRecord) began() bool { return s.Next > 1 }
 
 // of refuses a caller that the session doesn't belong to, as if there were no such
-// session. The local operator isn't refused, who resumes any run, with its session, and
-// owns the sessions of early stores.
+// session. The local operator is never refused: it may resume any run, which continues in
+// the run's session, and it owns the sessions of early stores.
 func (s *sessionRecord) of(caller core.Caller, name string) error {
 	if !s.began() || caller.Subject == s.Owner || caller.Subject == core.OperatorSubject {
 		return nil

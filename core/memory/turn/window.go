@@ -14,8 +14,8 @@ import (
 
 // A session has windows: parts of it that don't see each other's turns, as when a user
 // begins a new conversation under the same name. A reset opens a new window, and a resume
-// goes back to an earlier one, with the bias that it had. Memories belong to no window,
-// and the turn counter goes on over all of them, because turns are keys: evidence and
+// goes back to an earlier one, with the bias that it had. Memories belong to no window, and
+// the turn counter continues over all of them, because turns are keys: evidence and
 // snapshots name a turn by its session and number.
 //
 // The current window is in the session's record, which every recall reads anyway; the

@@ -25,15 +25,16 @@ const (
 	boundSlack = 1e-4
 )
 
-// NearPair is two vectors that are near: A is the smaller place in the list.
+// NearPair is two vectors that are near, by their positions in the list; A is the smaller
+// one.
 type NearPair struct {
 	A, B   int
 	Cosine float64
 }
 
-// Near finds the pairs of unit vectors of one length whose cosine, rounded to 1e-6, is at
-// least a threshold above 0, and of which at least one is new, sorted by A and then by B. It
-// is exact. A vector is paired with at most so many smaller places, the first of them. What
+// Near finds the pairs of unit vectors of one length whose cosine, rounded to 1e-6, is at least a
+// threshold above 0, and of which at least one is new, sorted by A and then by B. It is exact. A
+// vector is paired with no more than most vectors at smaller positions, the first ones. A vector that
 // isn't a unit vector, such as one of zeros, is near nothing.
 func Near(vectors [][]float32, isNew []bool, threshold float64, most int) []NearPair {
 	if len(vectors) == 0 || len(vectors[0]) == 0 || !(threshold > boundSlack) {

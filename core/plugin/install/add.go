@@ -56,9 +56,9 @@ func (r Request) New() []string {
 	return r.Package.Capabilities.Beyond(r.Before.Granted)
 }
 
-// Replaced says in words how it differs from what it replaces, from the most important
-// on: a downgrade, another version, other files under the same version, capabilities that
-// it no longer asks for. It is empty where nothing is replaced or nothing differs.
+// Replaced says in words how it differs from what it replaces, the most important difference first:
+// a downgrade, another version, other files under the same version, capabilities that it no longer
+// asks for. It is empty if nothing is replaced or nothing differs.
 func (r Request) Replaced() []string {
 	if r.Before == nil {
 		return nil
@@ -119,8 +119,8 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 	return p, o.pin(l)
 }
 
-// pin puts a plugin into the lock, and deletes the copy that it replaces where that is
-// asked.
+// pin puts a plugin into the lock, and deletes the copy that it replaces if that was
+// requested.
 func (o AddOptions) pin(l *Locked) error {
 	replaced := ""
 	err := o.Place.update(func(lock *Lock) error {
@@ -137,8 +137,8 @@ func (o AddOptions) pin(l *Locked) error {
 	return deleteCopy(replaced)
 }
 
-// relative says where a source lies below the lock's folder: as the package's
-// place, or as where it came from.
+// relative returns where a source is below the lock's folder: as the package's path, or as
+// its origin.
 func (o AddOptions) relative(source string) (path, from string, err error) {
 	rel, err := filepath.Rel(filepath.Dir(o.Place.Lock), source)
 	rel = filepath.ToSlash(rel)
@@ -239,7 +239,7 @@ func pinned(dir, name string, files digests, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// approve asks whether a package is to be pinned.
+// approve asks the operator whether to pin a package.
 func (o AddOptions) approve(ctx context.Context, p *Plugin) error {
 	lock, err := ReadLock(o.Place.Lock)
 	if err != nil {
@@ -266,12 +266,12 @@ func moveIntoPlace(staged, folder string) error {
 	if err := os.Rename(staged, folder); err != nil {
 		return copyFailed(folder, errors.Join(moved, err))
 	}
-	_ = os.RemoveAll(old) // what is left of it is in nobody's way
+	_ = os.RemoveAll(old) // what is left of it disturbs nobody
 	return nil
 }
 
-// Exactly reports an error unless the names are the ones of the capabilities asked
-// for, no more and no less: what an operator grants without a terminal.
+// Exactly reports an error unless an operator without a terminal grants the capabilities
+// that the package asks for, no more and no less.
 func Exactly(p *Package, granted []string) error {
 	asked := plugin.Capabilities.List(p.Capabilities)
 	missing, surplus := without(asked, granted), without(granted, asked)

@@ -68,7 +68,8 @@ func (r *reader) names(n *document.Node, what string, check func(string) error) 
 	return names
 }
 
-// checkCapabilities reports what in a lock no plugin.yaml could have asked for.
+// checkCapabilities reports capabilities in a lock that no plugin.yaml could have asked
+// for.
 func checkCapabilities(c plugin.Capabilities) error {
 	for _, kind := range []struct {
 		names []string
@@ -92,9 +93,8 @@ func refused(hint, format string, args ...any) error {
 	return sdk.Errorf(sdk.Invalid, "capability_invalid", format, args...).WithHint("%s", hint)
 }
 
-// CheckEndpoint reports what is wrong with an endpoint: host:port, where the host
-// is a name in lower case or an address, in brackets if it is of IPv6. There are
-// no wildcards.
+// CheckEndpoint reports what is wrong with an endpoint: host:port. The host is a name in
+// lower case or an address; an IPv6 address is in brackets. There are no wildcards.
 func CheckEndpoint(text string) error {
 	const hint = "write host:port, such as api.example.org:443"
 	host, port, err := net.SplitHostPort(text)

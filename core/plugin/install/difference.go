@@ -21,6 +21,7 @@ type Difference struct {
 	Got  string `json:"got,omitempty"`
 }
 
+// String is the difference for messages.
 func (d Difference) String() string {
 	switch {
 	case d.Want == "":
@@ -31,7 +32,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: wanted SHA-256 %s, got %s", d.Path, d.Want, d.Got)
 }
 
-// differs is what was found of a package, before it is known whose it is.
+// differs is the list of differences, before it is known whose package it is.
 type differs []Difference
 
 func (d differs) Error() string { return d[0].String() }
@@ -58,8 +59,8 @@ func (p *Plugin) Changed(found []Difference) error {
 	return p.Place.repaired(err, p.remedy(), p.Locked)
 }
 
-// remedy says what fixes a changed plugin: a copy is made again, and what lies in the
-// lock's own folder is pinned as it is.
+// remedy says how to fix a changed plugin: a copy is made again, and a package in the
+// lock's own folder is pinned as it is now.
 func (p *Plugin) remedy() string {
 	if p.Place.Repair == "" && p.Locked.Path == "" {
 		return "restore it from a package that you trust"

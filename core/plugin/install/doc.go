@@ -1,7 +1,7 @@
-// Package install is what is installed: packages of plugins (plugin.yaml and
-// the files next to it), the lock that pins every byte of them together with
-// what they were granted (reflectory.lock), and the private copies that are
-// executed. Nothing of a package runs that isn't what was locked:
+// Package install manages installed plugins: their packages (plugin.yaml and the files next
+// to it), the lock that pins every byte of them together with what they were granted
+// (reflectory.lock), and the private copies that are executed. A package runs only as it
+// was locked:
 //
 //	folder ─Add─► copied and hashed ─approved─► reflectory.lock
 //	reflectory.lock ─Open─► Set ─Driver.Start─► copied and hashed again ─equal─► that copy is started

@@ -17,9 +17,8 @@ type driver struct {
 	next plugin.Driver
 }
 
-// Driver starts the set's plugins with next: what it is given to start is the
-// private copy, whose bytes are those that the lock pins, and an instance that
-// says otherwise of itself than its plugin.yaml is ended.
+// Driver starts the set's plugins with next, which gets the private copy: its bytes are the
+// ones that the lock pins. An instance whose manifest contradicts its plugin.yaml is ended.
 func (s *Set) Driver(next plugin.Driver) plugin.Driver { return driver{s, next} }
 
 // Start implements [plugin.Driver].
@@ -51,10 +50,10 @@ func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance,
 	return instance, nil
 }
 
-// Describe starts a plugin that isn't pinned yet, as it would be started, and ends it: one
-// that says otherwise of itself than its plugin.yaml is refused with the reason
-// "manifest_mismatch"; any other error says why it can't be started here. What it runs is
-// a private copy of the folder that was hashed, below tempDir.
+// Describe starts a plugin that isn't pinned yet, the way it would be started later, and
+// ends it. A plugin whose manifest contradicts its plugin.yaml is refused with the reason
+// "manifest_mismatch"; any other error says why it can't be started here. It runs a private
+// copy of the hashed folder, below tempDir.
 func Describe(ctx context.Context, p *Plugin, tempDir string, next plugin.Driver) (err error) {
 	set := &Set{options: Options{TempDir: tempDir}, plugins: []*Plugin{p}}
 	defer func() { err = errors.Join(err, set.Close()) }()

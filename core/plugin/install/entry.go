@@ -102,7 +102,7 @@ func (p *Package) here() (Entry, error) {
 		WithHint("ask its publisher for one")
 }
 
-// Module is the file of a module; "" for a package that is none.
+// Module is the file of a WASM module; "" for a package of another runtime.
 func (p *Package) Module() string {
 	if e := p.Entries[""]; p.Runtime == plugin.RuntimeWASM && len(e) == 1 {
 		return e[0]
@@ -147,8 +147,8 @@ func (p *Package) checkEntries(files map[string]string) error {
 // are started with.
 func systemFolders() []string { return []string{"/usr/local/bin", "/usr/bin", "/bin"} }
 
-// command is the program and the arguments of the entry, over a folder that
-// holds the package's files.
+// command is the program and the arguments of the entry, for a folder that has the
+// package's files.
 func (p *Package) command(folder string, files map[string]string) (program string, args []string, err error) {
 	e, err := p.here()
 	if err != nil {

@@ -142,7 +142,7 @@ func (l *Lock) find(name string) *Locked {
 	return nil
 }
 
-// put pins a plugin, in the place of one with its name.
+// put pins a plugin, and replaces one of the same name.
 func (l *Lock) put(p Locked) {
 	l.remove(p.Name)
 	l.Plugins = append(l.Plugins, p)

@@ -127,7 +127,7 @@ func (r *reader) readPackage(n *document.Node, p *Package) {
 	r.only(n, p.Runtime, keys)
 }
 
-// only refuses keys that mean nothing to the package's runtime.
+// only refuses keys that have no meaning for the package's runtime.
 func (r *reader) only(n *document.Node, has plugin.Runtime, keys []Key) {
 	for _, key := range keys {
 		if v := n.Get(key.Name); v != nil && key.Runtime != "" && has != key.Runtime {
@@ -136,7 +136,7 @@ func (r *reader) only(n *document.Node, has plugin.Runtime, keys []Key) {
 	}
 }
 
-// line reads one line of at most so many bytes.
+// line reads one line with a limited number of bytes.
 func (r *reader) line(n *document.Node, what string, most int) string {
 	text := r.text(n, what)
 	if len(text) > most || strings.ContainsFunc(text, unicode.IsControl) {

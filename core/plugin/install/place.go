@@ -53,7 +53,7 @@ func (p Place) repaired(e *sdk.Error, hint string, l *Locked) *sdk.Error {
 	return e.WithHint("%s", hint).WithAction("plugin add", pairs...)
 }
 
-// grantFlag is the flag that grants capabilities, with a space behind it, or "".
+// grantFlag is the flag that grants capabilities, followed by a space, or "".
 func grantFlag(c plugin.Capabilities) string {
 	if names := c.List(); len(names) > 0 {
 		return "--grant " + quote(strings.Join(names, ",")) + " "
@@ -69,8 +69,8 @@ func quote(word string) string {
 	return word
 }
 
-// update changes the lock, alone among all programs that would: f is given what
-// the file holds, and its result is written as a whole or not at all.
+// update changes the lock while no other program can: f gets the file's content, and its
+// result is written as a whole or not at all.
 func (p Place) update(f func(*Lock) error) (err error) {
 	dir := filepath.Dir(p.Lock)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -159,7 +159,7 @@ func (p *Plugin) want(name string) string {
 	return p.Locked.Files[name]
 }
 
-// Close removes the private copies. Nothing may run of them any more.
+// Close removes the private copies. Nothing may run from them any more.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

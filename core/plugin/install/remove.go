@@ -34,8 +34,8 @@ func (p Place) copyOf(l *Locked) string {
 	return p.folder(l)
 }
 
-// deleteCopy deletes the copy in a folder, if there is one. Running instances go on: they
-// run a private copy of it.
+// deleteCopy deletes the copy in a folder, if there is one. Running instances aren't
+// affected: they run a private copy of it.
 func deleteCopy(folder string) error {
 	if folder == "" {
 		return nil

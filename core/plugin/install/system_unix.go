@@ -68,9 +68,9 @@ func abandoned(dir string) bool {
 	return true
 }
 
-// privateModes are the permissions of what is executed: readable and executable,
-// never writable. A sandbox gives its plugins another user where the host is
-// root; elsewhere nobody else has to read the files.
+// privateModes are the permissions of what is executed: readable and executable, never writable. If
+// the host is root, the sandbox gives its plugins another user, who must be able to read the files;
+// otherwise nobody else must.
 func privateModes() modes {
 	if os.Geteuid() == 0 {
 		return modes{dir: 0o755, file: 0o555}

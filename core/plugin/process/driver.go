@@ -14,7 +14,7 @@ type Options struct {
 	// Sandbox says what to do if the system can't confine plugins. Default
 	// [sandbox.Prefer].
 	Sandbox sandbox.Mode
-	// Network dials for plugins that were granted endpoints. Without it they
+	// Network makes the dialer for a plugin that was granted endpoints. If it is nil, plugins
 	// reach none.
 	Network func(endpoints []string) (Dialer, error)
 	// PlainText turns mutual TLS off. The socket's folder is private either way.
@@ -26,11 +26,11 @@ type Options struct {
 	// LogLevel is the least level that plugins log: "trace", "debug", "info",
 	// "warn" or "error". Default "info".
 	LogLevel string
-	// Log takes what plugins write, line by line. For each instance it is called by one
-	// goroutine at a time, and the instance's output waits until it returns. By default
-	// lines are dropped.
+	// Log is called with each line that plugins write. For each instance it is called by one
+	// goroutine at a time, and the instance's output waits until it returns. By default lines
+	// are dropped.
 	Log func(plugin.LogLine)
-	// Services answers what plugins ask of the host. Default is to refuse.
+	// Services answers the plugins' questions to the host. By default they are refused.
 	Services plugin.Services
 	// Now is the clock of log lines. Default the system's.
 	Now func() time.Time

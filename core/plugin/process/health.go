@@ -14,8 +14,8 @@ import (
 
 var _ plugin.InstanceWithHealth = (*instance)(nil)
 
-// Healthy asks gRPC's health service, which go-plugin's server has. A program without
-// that service is healthy while its connection is.
+// Healthy asks gRPC's health service, which go-plugin's server has. A program without that
+// service counts as healthy while its connection works.
 func (i *instance) Healthy(ctx context.Context) error {
 	answer, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
 	switch code := status.Code(err); {

@@ -135,8 +135,8 @@ func (i *instance) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), i.options.Grace)
 	defer cancel()
 	_ = i.client.Close()
-	_ = i.process.stdin.Close() // plugins of sdk/process end here
-	shutDown(ctx, i.conn)       // plugins of go-plugin here
+	_ = i.process.stdin.Close() // plugins built with sdk/process end now
+	shutDown(ctx, i.conn)       // plugins built with go-plugin end now
 	select {
 	case <-i.process.done:
 	case <-ctx.Done():

@@ -31,13 +31,12 @@ const (
 	maxConnections = 64
 	// requestTime is how long a plugin may take to name the address it wants.
 	requestTime = 10 * time.Second
-	// dialTime is how long the host tries to get there.
+	// dialTime is how long the host tries to connect.
 	dialTime = 30 * time.Second
 )
 
-// proxy connects an instance to what it was granted; see [wire.ProxyVariable]. It hands
-// out sockets that it made itself, so that the host never opens anything that a plugin
-// made.
+// proxy connects an instance to its granted endpoints; see [wire.ProxyVariable]. It gives
+// out sockets that it made itself, so the host never opens anything that a plugin made.
 type proxy struct {
 	dialer Dialer
 	host   *net.UnixConn

@@ -26,7 +26,7 @@ import (
 
 const (
 	// drainTime is how long the rest of the output is read after the end of the process, in
-	// case another process still has the other end of a pipe.
+	// case another process still has a pipe open.
 	drainTime = 200 * time.Millisecond
 	// exitTime is how long a process whose stream ended gets to end by itself,
 	// so that its exit status and last lines become the cause.
@@ -108,8 +108,8 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	i.outputs.Go(func() { copyLines(p.stderr, i.logs) })
 	i.outputs.Go(i.watch)
 	go i.supervise()
-	// A pipe holds far more than the message, so this doesn't wait for a reader.
-	// A process that has ended already is noticed elsewhere.
+	// A pipe holds far more than the message, so this doesn't wait for a reader. A process
+	// that has already ended is noticed elsewhere.
 	_, _ = p.stdin.Write(hello)
 	return nil
 }
@@ -130,7 +130,7 @@ func (i *instance) readStdout(line *io.PipeWriter) {
 	copyLines(out, i.logs)
 }
 
-// watch ends a plugin that outgrows what no limit of the kernel bounds.
+// watch ends a plugin that exceeds a limit that the kernel doesn't enforce.
 func (i *instance) watch() {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
@@ -147,7 +147,7 @@ func (i *instance) watch() {
 	}
 }
 
-// supervise waits for the end and puts everything away.
+// supervise waits for the end and cleans up.
 func (i *instance) supervise() {
 	p := i.process
 	<-p.done
@@ -171,8 +171,8 @@ func (i *instance) supervise() {
 	close(i.done)
 }
 
-// drainStdio waits for what a plugin of go-plugin's own printed and sent before
-// its end, so that the cause can name it.
+// drainStdio waits for the output that a plugin built with go-plugin sent before its end,
+// so that the cause can quote it.
 func (i *instance) drainStdio() {
 	select {
 	case <-i.started:
@@ -225,8 +225,8 @@ func (i *instance) watchStream() {
 	}
 }
 
-// abort ends an instance that didn't start and returns why: what ended it first,
-// or its own exit, comes before what that led to.
+// abort ends an instance that didn't start, and returns the first cause: the reason why it
+// was ended, or its own exit, rather than an error that followed from it.
 func (i *instance) abort(err error) error {
 	if i.process == nil {
 		i.proxy.close()

@@ -10,9 +10,9 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/logs"
 )
 
-// go-plugin's server replaces a Go program's os.Stdout and os.Stderr by a gRPC
-// stream, and its messages are private to it. Both sides of them are read as
-// empty messages here, whose unknown fields are what was sent.
+// go-plugin's server replaces a Go program's os.Stdout and os.Stderr by a gRPC stream, and its
+// messages are private to it. Here both directions are read as empty messages, whose unknown fields
+// hold the content.
 const (
 	stdioMethod    = "/plugin.GRPCStdio/StreamStdio"
 	shutdownMethod = "/plugin.GRPCController/Shutdown"

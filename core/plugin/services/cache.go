@@ -14,11 +14,11 @@ import (
 const (
 	// maxKey bounds a key, in bytes: a digest with a prefix fits well.
 	maxKey = 256
-	// entryCost is about what an entry takes in addition to its key and value, so that
-	// empty ones are bounded too.
+	// entryCost is about how much memory an entry takes in addition to its key and value, so
+	// that empty ones are limited too.
 	entryCost = 128
-	// maxCaches is how many caches are kept, the least recently used going first: full
-	// ones of 8 MiB take 256 MiB together.
+	// maxCaches is how many caches are kept; the least recently used is dropped first. Full
+	// caches of 8 MiB take 256 MiB together.
 	maxCaches = 32
 )
 
@@ -82,8 +82,8 @@ func (h *Host) dropOldest() {
 	delete(h.caches, oldest)
 }
 
-// cache keeps one plugin's values, and drops the least recently used first. It is
-// safe for concurrent use.
+// cache keeps one plugin's values for one kind of scope, and drops the least recently used
+// first. It is safe for concurrent use.
 type cache struct {
 	limit int
 	used  int // the host's count of uses when it was last used; the host's lock guards it

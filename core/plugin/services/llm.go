@@ -10,9 +10,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// complete answers llm.complete by the generator of the model of the call's scope,
-// and charges what that takes to the call of the plugin that asks. The generator is
-// called under the same scope, and so with that scope's key.
+// complete answers llm.complete with the generator of the model in the call's scope, and
+// charges its usage to the call of the asking plugin. The generator is called under the
+// same scope, and so with that scope's key.
 func (h *Host) complete(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (*sdk.LLMResponse, error) {
 	target, err := model(ctx, r, q)
 	if err != nil {
@@ -29,7 +29,7 @@ func (h *Host) complete(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLM
 	return &sdk.LLMResponse{Output: response.Output, Usage: response.Usage, Metadata: response.Metadata}, nil
 }
 
-// model returns the generator that puts the question.
+// model returns the generator that asks the model.
 func model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (core.Target, error) {
 	target := plugin.ScopeOf(ctx).LLM
 	if r.Plugins == nil || target.Plugin == "" {
@@ -51,13 +51,12 @@ func model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (cor
 	return target, nil
 }
 
-// modelTime is how much of a call's time the model gets, if the settings don't
-// say: all but a tenth, in which the plugin can still make something of a late or
-// missing answer, and isn't ended with the model.
+// modelTime is how much of a call's time the model gets, if the settings don't say: all but
+// a tenth. In that tenth the plugin can still use a late answer or handle a missing one.
 func modelTime(left time.Duration) time.Duration { return left - left/10 }
 
-// merge adds a question to the endpoint's config, whose own keys stand: no
-// plugin chooses where a key is sent.
+// merge adds a question to the endpoint's config. The config's own keys win: no plugin
+// chooses where an API key is sent.
 func merge(base json.RawMessage, q *sdk.LLMRequest) (json.RawMessage, error) {
 	question, err := core.EncodeJSON(q)
 	if err != nil {
@@ -75,7 +74,7 @@ func merge(base json.RawMessage, q *sdk.LLMRequest) (json.RawMessage, error) {
 	return core.EncodeJSON(config)
 }
 
-// spentBefore is the usage that an error's details tell of.
+// spentBefore is the usage in an error's details.
 func spentBefore(err error) sdk.Usage {
 	var u sdk.Usage
 	encoded, encodeErr := json.Marshal(sdk.AsError(err).Details["usage"])

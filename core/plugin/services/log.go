@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// log answers log. A line too many is dropped without a word to the plugin, and
-// counted on the next that isn't.
+// log answers log. A line above the limit is dropped without telling the plugin; the next
+// line that is kept has the count.
 func (h *Host) log(_ context.Context, r plugin.ServiceRequest, q *sdk.LogRequest) (*struct{}, error) {
 	now := h.options.Now()
 	dropped, ok := h.admit(r.Plugin)

@@ -3,7 +3,7 @@
 //
 //	log            a line for the host's log
 //	cache          values that are kept between calls, in memory
-//	llm.complete   the host's language model, by the generator of a plugin
+//	llm.complete the host's language model, through a plugin's generator
 //	memory.recall  the run's memories, through a port of package core
 package services
 
@@ -23,8 +23,8 @@ type Options struct {
 	// Log gets the plugins' log lines. It must be safe for concurrent use.
 	// Default is to drop them.
 	Log func(plugin.LogLine)
-	// CacheBytes is how much of each plugin's values is kept for one scope. Default
-	// 8 MiB: as much as one message.
+	// CacheBytes is the size of each plugin's cache for one kind of scope. Default 8 MiB: as
+	// much as one message.
 	CacheBytes int
 	// Now is the clock of log lines. Default the system's.
 	Now func() time.Time
@@ -33,9 +33,9 @@ type Options struct {
 // defaultCacheBytes is the default of [Options.CacheBytes].
 const defaultCacheBytes = 8 << 20
 
-// Host serves plugins: one for all of a program's. What it answers is decided by the
-// [plugin.Scope] of the call during which it is asked, so it holds no model and no
-// memory itself. It is safe for concurrent use.
+// Host serves all plugins of a program. Its answers depend on the [plugin.Scope] of the
+// call during which it is asked, so it has no model and no memory itself. It is safe for
+// concurrent use.
 type Host struct {
 	options Options
 
@@ -102,8 +102,8 @@ func invalid(r plugin.ServiceRequest, format string, args ...any) *sdk.Error {
 	return e.WithHint("send the service's request as package sdk has it").WithDetail("plugin", r.Plugin)
 }
 
-// recalled answers memory.recall by the memory of the call's scope, for the scope's
-// run: what the plugin was sent or says doesn't count.
+// recalled answers memory.recall with the memory of the call's scope, for the scope's run,
+// whatever run the plugin names.
 func (h *Host) recalled(ctx context.Context, r plugin.ServiceRequest, q *sdk.RecallRequest) (*sdk.RecallResponse, error) {
 	scope := plugin.ScopeOf(ctx)
 	if scope.Recall == nil {

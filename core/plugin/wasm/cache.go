@@ -74,7 +74,7 @@ func (d *Driver) openCache() error {
 
 // privateDir creates a folder that no other user may enter, or checks one. Its files are run
 // as this program's own code, so a folder that another user owns or can write to is refused:
-// whoever can write the code can write a checksum that fits.
+// a user who can write the code can also write a matching checksum.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

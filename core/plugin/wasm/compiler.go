@@ -44,9 +44,8 @@ type CompileLimits struct {
 	// MemoryBytes is the memory of its process. Default 1 GiB; a Go guest takes 120
 	// MB.
 	MemoryBytes int64
-	// LoadBytes is how much memory the host may need to load what was compiled, or
-	// eight times the module's size where that is more. Default 64 MiB; a Go guest of
-	// 5 MB takes 35.
+	// LoadBytes is how much memory the host may need to load what was compiled, or eight times the
+	// module's size if that is more. Default 64 MiB; a Go guest of 5 MB takes 35.
 	LoadBytes int64
 }
 

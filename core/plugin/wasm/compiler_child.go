@@ -70,9 +70,9 @@ const (
 	exitCPU    = 24
 )
 
-// watchMemory ends the compiler when Go's runtime holds so many bytes, which is a quarter
-// below the limit that the system enforces: a Go program crashes in one of many ways when
-// the system refuses it memory.
+// watchMemory ends the compiler when Go's runtime holds a number of bytes, which is a quarter
+// below the limit that the system enforces: a Go program crashes in one of many ways when the
+// system refuses it memory.
 func watchMemory(most int64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	for range time.Tick(memoryInterval) {

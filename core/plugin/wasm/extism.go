@@ -90,7 +90,7 @@ func provideExtism(ctx context.Context, r wazero.Runtime) error {
 	return err
 }
 
-// extismGet returns a new block with the value of a name, 0 where there is none.
+// extismGet returns a new block with the value of a name, 0 if there is none.
 func (g *guest) extismGet(values map[string]string, nameAt uint64) uint64 {
 	value, ok := values[g.kernel.text(nameAt)]
 	if !ok {

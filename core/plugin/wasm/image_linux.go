@@ -16,7 +16,7 @@ type image struct {
 	size uint64
 }
 
-// newImage keeps a memory; nil where the system can't.
+// newImage keeps a memory; nil if the system can't.
 func newImage(memory []byte) (kept *image, bytes int) {
 	if len(memory) < imageFrom {
 		return nil, 0

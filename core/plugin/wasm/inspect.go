@@ -95,7 +95,7 @@ func Inspect(ctx context.Context, p plugin.Installed) (Info, error) {
 	return ready.Info, nil
 }
 
-// Impure says why equal calls of a plugin may get different answers; "" where they
+// Impure says why equal calls of a plugin may get different answers; "" if they
 // get the same, which is then kept.
 func Impure(p plugin.Installed) string {
 	var reasons []string

@@ -17,7 +17,7 @@ const slice = 100_000
 
 // fuelMeter is the fuel of a guest. Only the goroutine that runs the guest uses it.
 type fuelMeter struct {
-	left    api.MutableGlobal // nil where the guest isn't metered
+	left    api.MutableGlobal // nil if the guest isn't metered
 	granted int64
 	budget  int64
 }

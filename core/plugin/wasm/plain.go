@@ -75,7 +75,7 @@ type plainConfig struct {
 	Input    string `json:"input"`
 	Verdict  string `json:"verdict"`
 
-	verdict core.ValueExpression // nil where the output is itself the verdict
+	verdict core.ValueExpression // nil if the output is itself the verdict
 
 	values map[string]string // all of it, as Extism has it
 	json   json.RawMessage   // what it was read from

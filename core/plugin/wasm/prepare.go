@@ -47,8 +47,8 @@ func validate(ctx context.Context, module []byte, extism bool) (Info, error) {
 	return detect(compiled, extism)
 }
 
-// rewrite exports a module's state and meters the module, where that is possible, and
-// records in info what was done.
+// rewrite exports a module's state and meters the module, if that is possible, and records
+// in info what was done.
 func (info *Info) rewrite(code []byte) ([]byte, error) {
 	exposed, state, err := fuel.Expose(code)
 	switch {

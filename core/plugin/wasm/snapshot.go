@@ -23,7 +23,7 @@ type snapshot struct {
 	ambient ambient
 }
 
-// capture copies the guest's state. Pages that equal those of base are shared with it.
+// capture copies the guest's state. Pages that equal base's are shared with it.
 func (g *guest) capture(base *snapshot) *snapshot {
 	s := &snapshot{ambient: g.streams.ambient, globals: make([]uint64, len(g.globals))}
 	for i, global := range g.globals {

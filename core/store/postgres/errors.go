@@ -19,7 +19,7 @@ func stateOf(err error) string {
 	return ""
 }
 
-// isUnknown reports whether an error ended the connection, so that what became of the
+// isUnknown reports whether an error ended the connection, so that the outcome of the
 // statement isn't known.
 func isUnknown(err error) bool {
 	state := stateOf(err)

@@ -43,7 +43,7 @@ func convertPart(tx core.Tx, from string) (next string, err error) {
 	return next, err
 }
 
-// FillOldFormat writes so many keys of the present format.
+// FillOldFormat writes a number of keys of the present format.
 func FillOldFormat(t testing.TB, s core.Store, keys int) {
 	t.Helper()
 	for from := 0; from < keys; from += store.PartKeys {
@@ -59,7 +59,7 @@ func FillOldFormat(t testing.TB, s core.Store, keys int) {
 	}
 }
 
-// CheckNextFormat checks that each of so many keys was converted, once.
+// CheckNextFormat checks that each of the keys was converted, once.
 func CheckNextFormat(t testing.TB, s core.Store, keys int) {
 	t.Helper()
 	err := s.View(context.Background(), func(r core.Reader) error {

@@ -22,7 +22,7 @@ type ifTag struct {
 // forTag iterates over a list's elements, or over an object's keys, sorted, and values.
 type forTag struct {
 	tag
-	key, value string // value is "" where only one name is given
+	key, value string // value is "" if only one name is given
 	over       nodes.Expression
 	condition  nodes.Expression // may be nil
 	body       []nodes.Node

@@ -1,10 +1,9 @@
-// Package acme has a certificate that the server asks for by itself, by the protocol ACME,
-// and renews while it works.
+// Package acme gets a certificate from an authority by the ACME protocol, and renews it
+// while the server works.
 //
-// The issuer looks whether who asks has the name by connecting to port 443 of it, and by a
-// handshake of a protocol of its own (TLS-ALPN-01): the server's own listener answers that, so
-// that no other port has to be open. Certificate and account are kept in a folder, since
-// issuers grant only a few in a week.
+// The authority checks that the server has the name by a special handshake (TLS-ALPN-01) with port 443 of
+// that name. The server's own listener answers it, so no other port has to be open. Certificate and account
+// are kept in a folder, since authorities issue only a few certificates a week.
 package acme
 
 import (
@@ -23,11 +22,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// DefaultDirectory is the issuer that is asked: Let's Encrypt.
+// DefaultDirectory is the default authority: Let's Encrypt.
 const DefaultDirectory = certmagic.LetsEncryptProductionCA
 
-// Protocol is what the issuer's handshake asks for, which the listener must offer besides its
-// own.
+// Protocol is the protocol of the authority's handshake, which the listener must offer
+// besides its own.
 const Protocol = "acme-tls/1"
 
 // Options are what [New] works with.
@@ -36,14 +35,14 @@ type Options struct {
 	Name string
 	// Folder keeps the account and the certificate. It is made when it is needed.
 	Folder string
-	// Directory is the URL of the issuer's directory. Default [DefaultDirectory].
+	// Directory is the URL of the authority's directory. Default [DefaultDirectory].
 	Directory string
 	// Listen is the address of the listener that shows the certificate.
 	Listen string
-	// Roots sign for the issuer's own certificate; nil is the system's.
+	// Roots are trusted for the authority's own server certificate; nil means the system's.
 	Roots *x509.CertPool
-	// Report hears of each certificate that is in use from then on, with nil, and why one wasn't
-	// obtained. It must be safe for concurrent use and return soon. Nil drops them.
+	// Report is called with nil for each new certificate, and with the error if one couldn't
+	// be obtained. It must be safe for concurrent use and return soon. It may be nil.
 	Report func(error)
 }
 
@@ -58,7 +57,7 @@ type Certificate struct {
 	close  func()
 }
 
-// New makes a Certificate. Nothing is asked for before [Certificate.Start].
+// New makes a Certificate. It contacts nobody before [Certificate.Start].
 func New(o Options) (*Certificate, error) {
 	host, text, err := net.SplitHostPort(o.Listen)
 	port, portErr := strconv.Atoi(text)
@@ -96,7 +95,7 @@ func New(o Options) (*Certificate, error) {
 	return c, nil
 }
 
-// report passes on what became of a certificate.
+// report passes on an event about a certificate.
 func report(to func(error), event string, data map[string]any) {
 	switch event {
 	case "cached_managed_cert":
@@ -108,8 +107,9 @@ func report(to func(error), event string, data map[string]any) {
 	}
 }
 
-// Start asks for the certificate, unless the folder has one, and keeps it renewed. It
-// returns at once: until there is one, handshakes fail. The listener must be served.
+// Start gets the certificate, unless the folder has one, and keeps it renewed. It returns
+// at once; until there is a certificate, handshakes fail. The listener must already be
+// served.
 func (c *Certificate) Start() error { return c.config.ManageAsync(c.ctx, []string{c.name}) }
 
 // Get is the certificate for a handshake: it fits [tls.Config.GetCertificate].
@@ -123,7 +123,7 @@ func (c *Certificate) Covers(host string) bool { return strings.EqualFold(host, 
 // Name is what the certificate is for.
 func (c *Certificate) Name() string { return c.name }
 
-// Close ends what works in the background. It is idempotent.
+// Close ends the background work. It is idempotent.
 func (c *Certificate) Close() error {
 	c.close()
 	return nil

@@ -1,12 +1,12 @@
-// Package certs has the certificate that a server shows.
+// Package certs reads a server's certificate from files.
 //
-// A certificate is renewed every few weeks, by a program that knows nothing of this one, and
-// a server that had to be started again for it would end every stream. So the files are read
-// again while the server works: at a handshake, and at most once in [lookEvery], so that
-// nothing runs where nobody connects, and no notice of a file system can be missed. The two
-// files aren't replaced at once. A pair that doesn't fit together, or can't be read, is
-// reported, and the one before is shown until they fit: clients take a certificate that
-// ends soon, and none would lock out everybody.
+// A certificate is renewed every few weeks by a program that knows nothing about this one,
+// and restarting the server for it would end every stream. So the files are read again
+// while the server works: during a handshake, and at most once in [lookEvery]. Nothing runs
+// if nobody connects, and no notification of a file system can be missed. The two files
+// aren't replaced at the same moment. If they don't fit together, or can't be read, that is
+// reported, and the earlier pair is used until they fit: clients accept a certificate that
+// expires soon, and having none would lock out everybody.
 package certs
 
 import (
@@ -23,36 +23,38 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are read at most: two small files take some 50 µs.
+	// lookEvery is how often the files are read at most. Reading two small files takes about
+	// 50 µs.
 	lookEvery = time.Second
-	// maxFile is how many bytes a file has at most: a chain of certificates has hardly 16 KiB.
+	// maxFile is the largest size of a file: a chain of certificates rarely has 16 KiB.
 	maxFile = 1 << 20
 )
 
 // Options are what [Open] works with.
 type Options struct {
-	// Cert and Key are the files, in PEM. Cert has the certificates of issuers behind it.
+	// Cert and Key are the files, in PEM. In Cert the issuers' certificates follow the
+	// server's.
 	Cert, Key string
-	// Clock says when. Default [core.SystemClock].
+	// Clock is the clock. Default [core.SystemClock].
 	Clock core.Clock
-	// Report hears of a renewed pair, with nil, and of one that isn't used, with the error, once
-	// for each. It must be safe for concurrent use and return soon. Nil drops them.
+	// Report is called once for each new pair: with nil if it is used, otherwise with the
+	// error. It must be safe for concurrent use and return soon. It may be nil.
 	Report func(error)
 }
 
-// Files is the certificate in two files, as they are now. It is safe for concurrent use, and
-// has nothing to close.
+// Files is the certificate in two files, which it follows. It is safe for concurrent use,
+// and needs no Close.
 type Files struct {
 	options Options
 	current atomic.Pointer[tls.Certificate]
 
-	// mu is held by who looks at the files; nobody waits for it.
+	// mu is held while the files are read; nobody waits for it.
 	mu     sync.Mutex
 	looked time.Time
 	seen   [sha256.Size]byte // of the pair that was looked at last, used or not
 }
 
-// Open reads the files. The error is sdk.Invalid, reason "tls_invalid", where they are no
+// Open reads the files. The error is sdk.Invalid, reason "tls_invalid", if they aren't a
 // pair that can be used now.
 func Open(o Options) (*Files, error) {
 	if o.Clock == nil {
@@ -98,7 +100,7 @@ func (f *Files) Name() string {
 // look reads the files again, if it is time.
 func (f *Files) look() {
 	if !f.mu.TryLock() {
-		return // somebody else does
+		return // another goroutine does
 	}
 	defer f.mu.Unlock()
 	now := f.options.Clock.Now()
@@ -117,7 +119,7 @@ func (f *Files) look() {
 	f.options.Report(err)
 }
 
-// read reads the pair. seen tells it from others, also where it can't be used, and field
+// read reads the pair. seen tells it from others, even if it can't be used, and field
 // says which file is wrong.
 func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, field string, err error) {
 	cert, err := core.ReadFile(f.options.Cert, maxFile)
@@ -134,7 +136,7 @@ func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, fi
 	}
 	copy(seen[:], hash.Sum(nil))
 	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil { // its words have nothing of the key
+	if err != nil { // its message has nothing of the key
 		return nil, seen, "tls_cert", err
 	}
 	if f.options.Clock.Now().After(pair.Leaf.NotAfter) {

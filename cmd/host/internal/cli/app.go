@@ -34,8 +34,8 @@ type App struct {
 	flags  flags
 	config *config.Config
 	host   *host.Host // nil until the command needs it
-	// server is the server that has the store; nil if the command opens the store.
-	// serving is how this program is reached where it is that server.
+	// server is the server that has the store; nil if the command opens the store. serving is
+	// how this program is reached, if it is that server.
 	server   connection
 	serving  *host.Server
 	observed observed

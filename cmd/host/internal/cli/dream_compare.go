@@ -57,7 +57,7 @@ the pairs are lines of JSON, {"a": "…", "b": "…"}; - is standard input.`,
 	return c
 }
 
-// printComparison prints what a comparison comes to, and the normal forms that it is about.
+// printComparison prints the result of a comparison, and the two normal forms.
 func (a *App) printComparison(c *dream.Comparison) error {
 	verdict := "stay apart: nothing finds them alike"
 	switch {

@@ -158,7 +158,7 @@ const firstSample = 0x01939f2c
 // safe for concurrent use.
 type sampleIDs struct{ next atomic.Uint64 }
 
-// begin makes the next ids those of a sample.
+// begin makes the next ids belong to a sample.
 func (s *sampleIDs) begin(sample int) { s.next.Store(uint64(firstSample+sample) << 16) }
 
 // NewID implements [core.IDs].

@@ -14,8 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// poolTime is how long a pool has to stop: its jobs' time to end, and what their handlers
-// need to return then.
+// poolTime is how long a pool has to stop: its jobs' time to end, and then the time for
+// their handlers to return.
 const poolTime = 15 * time.Second
 
 // stopPool ends the work on jobs. What hasn't ended goes back to the queue. Nil works on none.
@@ -28,10 +28,10 @@ func stopPool(p *job.Pool) error {
 	return p.Stop(ctx)
 }
 
-// leftWaiting is what a queue was left with.
+// leftWaiting says which jobs are left in the queue.
 type leftWaiting struct {
-	// Queued is how many jobs wait still, and Next when the first of those may run that wait
-	// for a time.
+	// Queued is how many jobs still wait, and Next when the first job that waits for a time
+	// may run.
 	Queued int        `json:"queued"`
 	Next   *time.Time `json:"next,omitempty"`
 }

@@ -65,7 +65,8 @@ func (a *App) mcp(ctx context.Context, profile mcpserver.Profile) (err error) {
 	return server.ServeStdio(ctx, profile, inputOf(a.Stdin), outputOf{a.Stdout})
 }
 
-// inputOf is the program's input, which is closed only where it can be.
+// inputOf is the program's input, with a Close that does nothing if the input can't be
+// closed.
 func inputOf(r io.Reader) io.ReadCloser {
 	if c, ok := r.(io.ReadCloser); ok {
 		return c
@@ -79,15 +80,15 @@ type outputOf struct{ io.Writer }
 // Close implements [io.Closer].
 func (outputOf) Close() error { return nil }
 
-// keeper calls operations on the server that has the store and, once there is none, opens
-// the store and becomes that server. It looks at each call: a server may end at any time,
-// and finding out takes less than a tenth of a millisecond.
+// keeper calls operations on the server that has the store. If there is none, it opens the
+// store and becomes that server. It looks for a server at each call, since a server may end
+// at any time, and looking takes less than a tenth of a millisecond.
 type keeper struct {
 	app *App
 
 	mu     sync.Mutex
-	server *httpapi.Server // nil where the store is another's
-	pool   *job.Pool       // works on the jobs of a store that is this program's
+	server *httpapi.Server // nil if another program has the store
+	pool   *job.Pool       // works on the jobs of the store, if this program has it
 	remote *client.Remote
 }
 
@@ -113,7 +114,7 @@ func (k *keeper) Call(ctx context.Context, c operation.Call, name string, in any
 	return to.Call(ctx, c, name, in)
 }
 
-// client is what calls operations now.
+// client is the client for the next call.
 func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,7 +128,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 			return client.Local{Open: k.app.openHost}, nil
 		}
 		var serves error
-		if there, serves = client.Serves(ctx, dir); there { // it was quicker
+		if there, serves = client.Serves(ctx, dir); there { // it was faster
 			err = serves
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// observed are what is told what the host does: the metrics of a server, and traces for a
+// observed are the observers of the host: the metrics of a server, and traces for a
 // collector that the environment names.
 type observed struct {
-	// metrics are a server's; nil otherwise.
+	// metrics are the metrics of a server; nil for other commands.
 	metrics *metrics.Metrics
-	// tracer is nil where no collector is named.
+	// tracer is nil if no collector is named.
 	tracer *trace.Tracer
-	// content has traces hold what plugins and callers wrote.
+	// content is whether traces may contain what plugins and callers wrote.
 	content bool
 }
 
@@ -33,7 +33,7 @@ func traceContentFlag(a *App, c *cobra.Command) {
 		"put outputs, feedback and queries into the traces that go to "+trace.EndpointVariable+" (a server has its own flag)")
 }
 
-// observe has a host that is to be opened tell what it does.
+// observe adds the observers to the settings of a host.
 func (a *App) observe(ctx context.Context, c *host.Config) {
 	if m := a.observed.metrics; m != nil {
 		c.Observe = m.Observe()
@@ -43,7 +43,7 @@ func (a *App) observe(ctx context.Context, c *host.Config) {
 		return
 	}
 	tracer, err := trace.Start(ctx, trace.Options{Getenv: a.Getenv, Version: version, Content: a.observed.content, Failed: a.untraced()})
-	if err != nil { // whatever is to be done doesn't depend on who watches it
+	if err != nil { // a command works without its traces
 		a.notice(host.Notice{Level: "warn", Message: err.Error(), Hint: sdk.AsError(err).Hint})
 		return
 	}
@@ -51,7 +51,8 @@ func (a *App) observe(ctx context.Context, c *host.Config) {
 	c.Observe.Work = core.JoinObservers(c.Observe.Work, tracer.Work)
 }
 
-// untraced says once that traces can't be sent: the collector may be away for long.
+// untraced reports once that traces can't be sent, since the collector may be unreachable
+// for long.
 func (a *App) untraced() func(error) {
 	var once sync.Once
 	return func(err error) {
@@ -70,12 +71,12 @@ func (a *App) closeTracer() {
 	a.observed.tracer = nil
 }
 
-// scrapes makes what answers a scrape of a server.
+// scrapes makes the handler of a server's /metrics.
 func (a *App) scrapes(h *host.Host) func(streams func() int) http.Handler {
 	return func(streams func() int) http.Handler { return a.observed.metrics.Handler(h, streams) }
 }
 
-// traces makes what follows a server's requests; nil where no collector is named.
+// traces makes the function that traces a server's requests; nil if no collector is named.
 func (a *App) traces() func(context.Context, string) (context.Context, func(httpapi.Line)) {
 	tracer := a.observed.tracer
 	if tracer == nil {
@@ -89,7 +90,7 @@ func (a *App) traces() func(context.Context, string) (context.Context, func(http
 	}
 }
 
-// count counts a request that was answered.
+// count counts an answered request.
 func (a *App) count(l httpapi.Line) {
 	a.observed.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Duration: l.Duration})
 }

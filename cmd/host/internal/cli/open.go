@@ -45,10 +45,10 @@ desktop the browser is opened too.`,
 // openFile is the page in the data folder that leads a browser to a link.
 const openFile = "open.html"
 
-// openBrowser opens a link in the desktop's browser, where there is one. The link isn't an
-// argument of the program that does it, since every user of this machine sees those: it is in
-// a file that only this user may read. What doesn't work is said, and the link is printed
-// anyway.
+// openBrowser opens a link in the desktop's browser, if there is one. The link isn't an
+// argument of the program that does it, since every user of this machine can see arguments:
+// it is in a file that only this user may read. Errors are reported, and the link is
+// printed anyway.
 func (a *App) openBrowser(ctx context.Context, link string) {
 	program := opener(a.Getenv)
 	if len(program) == 0 {
@@ -68,7 +68,7 @@ func (a *App) openBrowser(ctx context.Context, link string) {
 	}
 }
 
-// opener is the program that opens a file as the desktop does; nil where there is no desktop.
+// opener is the program that opens a file as the desktop does; nil if there is no desktop.
 func opener(getenv func(string) string) []string {
 	switch {
 	case runtime.GOOS == "darwin":

@@ -32,8 +32,8 @@ share a database decide with the set that policy push put there, and with no fol
 	return c
 }
 
-// currentPolicies loads the folder that a flag names, else what decides: the set in the
-// database that is the store, or the configured folder.
+// currentPolicies loads the folder that a flag names, otherwise the policies in force: the
+// set in the database that is the store, or the configured folder.
 func currentPolicies(ctx context.Context, a *App, points *policy.Points, dir string) (*policy.Set, error) {
 	if dir != "" {
 		return host.LoadPolicies(points, dir)

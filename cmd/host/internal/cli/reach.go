@@ -24,25 +24,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// How a server is reached is said by flags, and decided before anything is opened: a start
-// that would let strangers in mustn't have had the store open before it is refused.
+// Flags say how a server is reached, and this is checked before anything is opened: a start
+// that would let strangers in is refused before the store is opened.
 
 // reach is how a server is reached.
 type reach struct {
 	access.Listen
 	hosts     []string
-	directory string // of the issuer that is asked for a certificate; "" is the default one
+	directory string // of the ACME authority; "" is the default one
 
-	// certificate is what the server shows; nil where it does no TLS.
+	// certificate is the server's certificate; nil if it does no TLS.
 	certificate certificate
 	exposure    *access.Exposure
-	// asked is the certificate where an issuer is asked for it, else nil.
+	// asked is the certificate from ACME; nil if there is none.
 	asked *acme.Certificate
-	// identities knows those of an issuer; nil where there is none.
+	// identities authenticates callers of an OpenID Connect issuer; nil if there is none.
 	identities *identity.Verifier
 }
 
-// certificate is what a server shows, and for which hosts.
+// certificate is a server's certificate, and the hosts that it covers.
 type certificate interface {
 	Get(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Covers(host string) bool
@@ -66,10 +66,10 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
 }
 
-// check refuses a start that can't be, before the store is opened.
+// check refuses an invalid start, before the store is opened.
 func (r *reach) check(ctx context.Context, a *App) (err error) {
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil && !a.config.Shared() {
-		r.Tokens = new(int) // a store that isn't there has none
+		r.Tokens = new(int) // a new store has none
 	}
 	r.OIDC = a.config.OIDCIssuer.Value != ""
 	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
@@ -85,7 +85,7 @@ func (r *reach) check(ctx context.Context, a *App) (err error) {
 	return nil
 }
 
-// open prepares the certificate that an issuer is asked for, which the listener shows.
+// open prepares the certificate from ACME for the listener.
 func (r *reach) open(a *App, listen net.Addr) (err error) {
 	if r.ACMEName == "" {
 		return nil
@@ -99,7 +99,7 @@ func (r *reach) open(a *App, listen net.Addr) (err error) {
 	return err
 }
 
-// start asks the issuer, once the listener is served.
+// start gets the certificate from ACME, once the listener is served.
 func (r *reach) start() error {
 	if r.asked == nil {
 		return nil
@@ -107,7 +107,7 @@ func (r *reach) start() error {
 	return r.asked.Start()
 }
 
-// checkTokens refuses a start beyond loopback where nobody but the operator has a token. It
+// checkTokens refuses a start beyond loopback if nobody but the operator has a token. It
 // opens the store.
 func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
 	if !r.exposure.Beyond {
@@ -122,7 +122,7 @@ func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
 	return err
 }
 
-// reportCertificate says what became of a certificate.
+// reportCertificate reports a new certificate, or why there is none.
 func (a *App) reportCertificate(err error) {
 	if err == nil {
 		a.notice(host.Notice{Level: "info", Message: "another certificate is in use"})
@@ -131,7 +131,7 @@ func (a *App) reportCertificate(err error) {
 	a.notice(host.Notice{Level: "warn", Message: "another certificate can't be used, and one before it stays in use: " + err.Error(), Hint: sdk.AsError(err).Hint})
 }
 
-// server is how the server is reached that listens on an address.
+// server says how a server that listens on an address is reached.
 func (r *reach) server(listen net.Addr) *host.Server {
 	s := &host.Server{
 		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
@@ -145,8 +145,8 @@ func (r *reach) server(listen net.Addr) *host.Server {
 	return s
 }
 
-// url is where clients find the server: by the first name that it was given, else by its
-// certificate's, else by its address.
+// url is the server's URL for clients: with the first name that it was given, otherwise its
+// certificate's, otherwise its address.
 func (r *reach) url(listen string) string {
 	name, port, _ := net.SplitHostPort(listen)
 	if asked, _, _ := net.SplitHostPort(r.Address); asked != "" {
@@ -173,7 +173,7 @@ func (r *reach) url(listen string) string {
 // secure is whether this server does TLS itself.
 func (r *reach) secure() bool { return r.certificate != nil }
 
-// api makes the API that is reached so, with other surfaces below their paths.
+// api makes the API of this server, with other surfaces below their paths.
 func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*httpapi.API, error) {
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
@@ -227,8 +227,8 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	return httpapi.New(c)
 }
 
-// clientSecretVariable has the secret by which the issuer knows this server. It isn't a
-// setting, which would be shown.
+// clientSecretVariable has this server's client secret at the issuer. It isn't a setting,
+// since settings are shown.
 const clientSecretVariable = "REFLECTORY_OIDC_CLIENT_SECRET"
 
 // issuerName is an issuer's name for people: its host.
@@ -239,12 +239,12 @@ func issuerName(issuer string) string {
 	return issuer
 }
 
-// close ends what the server was reached with.
+// close closes the certificate and the issuer's client.
 func (r *reach) close() {
 	if r.asked != nil {
 		_ = r.asked.Close() // it never fails
 	}
 	if r.identities != nil {
-		_ = r.identities.Close() // connections that nobody uses
+		_ = r.identities.Close() // only idle connections
 	}
 }

@@ -49,7 +49,7 @@ where it comes too soon, the queue is full, or it fails while --wait waits.`,
 	return c
 }
 
-// reflect asks for a reflection, and waits for its end where that is asked for.
+// reflect queues a reflection, and waits for its end if wait is set.
 func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait bool) error {
 	answer, err := do[operation.ReflectionEnqueued](ctx, a, "reflection_enqueue", in)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 	return nil
 }
 
-// reflectionPoll is how often a server is asked how far a reflection is.
+// reflectionPoll is how often a server is asked for a reflection's progress.
 const reflectionPoll = 300 * time.Millisecond
 
 // awaitReflection waits for the end of a reflection. Where no server works on it, this does;

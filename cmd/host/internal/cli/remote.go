@@ -12,14 +12,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// With --server a command asks a server elsewhere, as whoever the token is of. What a command
-// would do to this machine's own state isn't done then: nobody means this machine who names
-// another.
+// With --server a command uses a server on another machine, as the subject of the token.
+// Commands that work on this machine's own state are refused then: a user who names another
+// machine doesn't mean this one.
 
-// tokenVariable has the token for a server elsewhere.
+// tokenVariable has the token for a server on another machine.
 const tokenVariable = "REFLECTORY_TOKEN"
 
-// remote reports whether commands ask a server elsewhere. A server itself doesn't.
+// remote reports whether commands use a server on another machine. A server itself doesn't.
 func (a *App) remote() bool { return a.config.Server.Value != "" && a.serving == nil }
 
 // local are the commands that work on this machine's state alone.
@@ -43,7 +43,7 @@ func (a *App) localOnly(what string) error {
 		WithHint("do it on the server's machine, or leave the server out to work here")
 }
 
-// connect makes the client of the server elsewhere.
+// connect makes the client of the server on another machine.
 func (a *App) connect() (client.Client, error) {
 	o := client.Options{URL: a.config.Server.Value, Token: strings.TrimSpace(a.Getenv(tokenVariable)), TokenVariable: tokenVariable}
 	if path := a.config.ServerCA.Value; path != "" {

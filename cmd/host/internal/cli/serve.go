@@ -23,14 +23,14 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// A server has the store as long as it works, so that a command can't open it. A command
-// then asks the server instead, over the socket in the data folder, and prints what it
-// would have printed without one.
+// A server has the store open for as long as it works, so a command can't open it. The
+// command then sends its request to the server, over the socket in the data folder, and
+// prints the same as without a server.
 
-// served is where a server can be reached.
+// served says where a server can be reached.
 type served struct {
-	// URL is where clients find it, Listen the address of TCP, Socket the socket's path, and
-	// Token the path of the operator's token.
+	// URL is its URL for clients, Listen the TCP address, Socket the socket's path, and Token
+	// the path of the operator's token.
 	URL    string `json:"url"`
 	Listen string `json:"listen"`
 	Socket string `json:"socket"`
@@ -85,7 +85,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tcp.Close() }() // where nobody serves it; else it is closed already
+	defer func() { _ = tcp.Close() }() // if it isn't served; otherwise it is closed already
 	if err := r.open(a, tcp.Addr()); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err != nil {
 		return err
 	}
-	// Not the command's context: a request has the caller that it names, and ends by itself.
+	// Not the command's context: each request has its own caller and its own end.
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
@@ -157,8 +157,8 @@ func (r *reach) apiWithTools(a *App, h *host.Host) (api *httpapi.API, err error)
 	return api, err
 }
 
-// printServed says where the server is. It doesn't wait for the command's end, as other
-// results do.
+// printServed prints where the server is, at once: other results are printed at the
+// command's end.
 func (a *App) printServed(s served) error {
 	if !a.out.json {
 		a.out.term.Line("serving on %s (%s) and %s", s.URL, s.Listen, term.Clean(s.Socket))
@@ -190,8 +190,8 @@ func (a *App) requestLog() func(httpapi.Line) {
 // serverVersion is what a command and its server must have in common.
 func serverVersion() string { return version }
 
-// client is what calls operations: the server that has the store, if there is one, else
-// this program.
+// client is the client for operations: of the server that has the store, if there is one,
+// otherwise of this program.
 func (a *App) client(ctx context.Context) (client.Client, error) {
 	if a.server != nil {
 		return a.server, nil
@@ -215,9 +215,9 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 	return client.Local{Open: a.openHost}, nil
 }
 
-// pins are where the plugins come from that this program would use without a server.
+// pins say where the plugins come from that this program would use without a server.
 func (a *App) pins() (map[string]string, error) {
-	set, err := host.OpenSet(a.config, func(host.Notice) {}) // the server has said what it runs unlocked
+	set, err := host.OpenSet(a.config, func(host.Notice) {}) // the server has warned of unlocked plugins
 	if err != nil {
 		return nil, err
 	}
@@ -225,14 +225,14 @@ func (a *App) pins() (map[string]string, error) {
 	return pins, set.Close()
 }
 
-// warnOfServerSettings names the flags that mean nothing where a server works: it has its
-// own settings since its start.
+// warnOfServerSettings names the flags that have no effect if there is a server, which has
+// its own settings.
 func (a *App) warnOfServerSettings() {
 	a.warnOfUnused("the server on the data folder has its own settings since its start", "data-dir", "namespace", "agent", "log-level")
 }
 
-// warnOfUnused names the flags of settings that mean nothing where a server is asked, for a
-// reason; all but some.
+// warnOfUnused names the given flags of settings that have no effect because a server is
+// used, except some.
 func (a *App) warnOfUnused(reason string, used ...string) {
 	var unused []string
 	for _, s := range a.config.List() {

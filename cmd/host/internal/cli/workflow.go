@@ -120,7 +120,7 @@ func describeBlock(out *output, name string) error {
 	return out.prose([]string{"KEY", "TYPE", "DEFAULT", "WHAT"}, rows)
 }
 
-// defaultOf says what holds without a key.
+// defaultOf says what the default of a key is.
 func defaultOf(standard string, required bool) string {
 	if required {
 		return "(required)"

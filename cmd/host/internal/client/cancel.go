@@ -10,17 +10,17 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// A caller who gives up wants to know what became of the call: whether a run was begun, and
-// how to go on with it. To end the connection would tell the server to stop, but nobody
-// would hear how it did. So the server is asked to by another request, and this one waits
-// for the end.
+// A caller that gives up wants to know how the call ended: whether a run was begun, and how
+// to continue it. Ending the connection would tell the server to stop, but the caller
+// wouldn't learn the outcome. So another request asks the server to cancel, and this one
+// waits for the end.
 
 const (
-	// cancelTime is how long a server has to end what was cancelled. After that the
-	// connection is ended.
+	// cancelTime is how long a server has to end a cancelled call. After that the connection
+	// is closed.
 	cancelTime = 30 * time.Second
-	// cancelPause is between two requests to cancel a call that the server doesn't know: it
-	// may be on its way.
+	// cancelPause is the time between two requests to cancel a call that the server doesn't
+	// know: the call may not have arrived yet.
 	cancelPause = 20 * time.Millisecond
 )
 
@@ -28,16 +28,16 @@ const (
 type cancellation struct {
 	remote *Remote
 	call   string
-	// abandon ends the connection of the call.
+	// abandon closes the connection of the call.
 	abandon context.CancelFunc
-	// stop keeps the cancellation from beginning; false is that it has begun, and done is
-	// closed once it is over.
+	// stop prevents the cancellation; false means that it has begun, and done is closed when
+	// it is over.
 	stop func() bool
 	done chan struct{}
 }
 
-// cancelAfter has a call cancelled on the server after ctx, and returns the context of its
-// request. end must be called.
+// cancelAfter cancels a call on the server when ctx ends, and returns the context of the
+// call's request. end must be called.
 func (r *Remote) cancelAfter(ctx context.Context) (*cancellation, context.Context) {
 	own, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	c := &cancellation{remote: r, call: rand.Text(), abandon: abandon, done: make(chan struct{})}
@@ -56,7 +56,8 @@ func (c *cancellation) end() {
 	}
 }
 
-// cancel asks the server to, until it has or the call is over, and then waits for that.
+// cancel asks the server to cancel the call, until the server has or the call is over, and
+// then waits for the end.
 func (c *cancellation) cancel(own context.Context) {
 	limited, done := context.WithTimeout(own, cancelTime)
 	defer done()
@@ -83,7 +84,7 @@ func (c *cancellation) cancel(own context.Context) {
 	c.abandon()
 }
 
-// addPins says where the plugins come from that the call may use.
+// addPins adds a header that says where the plugins come from that the call may use.
 func (r *Remote) addPins(request *http.Request, o *operation.Operation) error {
 	if r.Pins == nil || o.Scope != core.ScopeRun && o.Scope != core.ScopeEvaluate || !o.Long {
 		return nil

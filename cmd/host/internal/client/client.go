@@ -1,5 +1,5 @@
-// Package client calls operations for the command line: in the program itself, which opens
-// what they need.
+// Package client calls operations for the command line: in the program itself, on the
+// server that has the store, or on a server on another machine.
 package client
 
 import (
@@ -12,8 +12,8 @@ import (
 
 // Client calls operations on one host.
 type Client interface {
-	// Call calls an operation: see [operation.Do]. What c has besides the request is
-	// passed on, except its Host.
+	// Call calls an operation: see [operation.Do]. The other fields of c are passed on, except
+	// its Host.
 	Call(ctx context.Context, c operation.Call, name string, in any) (any, error)
 }
 

@@ -17,22 +17,22 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A server elsewhere is asked as any program asks it: by the routes of its operations, with
-// a token. What it answers is for everybody, so that a refusal says less than it would here,
-// and what takes long isn't waited for over a connection.
+// A server on another machine is used like any HTTP server: by the routes of its
+// operations, with a token. Its answers are the public ones, so a refusal says less than on
+// this machine, and a connection doesn't wait for long work.
 
 // Options are what [NewDistant] works with.
 type Options struct {
-	// URL is the server's: https, or http on this machine, which the caller has checked.
+	// URL is the server's: https, or http on this machine. The caller has checked this.
 	URL string
-	// Token is sent with each request; "" is none. TokenVariable is where it came from, for
-	// messages.
+	// Token is sent with each request; "" is none. TokenVariable is the variable that had it,
+	// for messages.
 	Token, TokenVariable string
-	// Roots sign for the server's certificate; nil is the system's.
+	// Roots are the certificates that may have signed the server's; nil means the system's.
 	Roots *x509.CertPool
 }
 
-// Distant calls operations on a server elsewhere, over TCP.
+// Distant calls operations on a server on another machine, over TCP.
 type Distant struct {
 	options Options
 	http    http.Client
@@ -40,19 +40,19 @@ type Distant struct {
 
 var _ Client = (*Distant)(nil)
 
-// NewDistant is a client of a server elsewhere. It must be closed.
+// NewDistant returns a client of a server on another machine. It must be closed.
 func NewDistant(o Options) *Distant {
 	o.URL = strings.TrimRight(o.URL, "/")
 	d := &Distant{options: o}
 	d.http.Transport = &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots}, ForceAttemptHTTP2: true,
 	}
-	// A redirect would be to another place than the one that the token is for.
+	// A redirect would send the token to another place than the one that it is for.
 	d.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return d
 }
 
-// Close closes the connections that are kept.
+// Close closes the idle connections.
 func (d *Distant) Close() error {
 	d.http.CloseIdleConnections()
 	return nil
@@ -104,7 +104,8 @@ func (d *Distant) Call(ctx context.Context, c operation.Call, name string, in an
 	return d.result(&o, text)
 }
 
-// stream passes on what the answer streams. Its result comes after it, or it broke off.
+// stream passes on what the answer streams. The result follows, unless the stream broke
+// off.
 func (d *Distant) stream(ctx context.Context, o *operation.Operation, c *operation.Call, answer *http.Response) (any, error) {
 	if c.Sink == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "sink_missing", "there is nothing that the export could be written to").WithHint("give the call a sink")
@@ -152,7 +153,7 @@ func (d *Distant) refused(o *operation.Operation, answer *http.Response) (any, e
 // route is what a problem's hint ends with: how a program does what it says to do.
 var route = core.Pattern(`(: )?(GET|POST|PUT|DELETE) /v1/\S+$`)
 
-// refusal is the error that the problem of a server elsewhere says.
+// refusal is the error in the problem of a server on another machine.
 func (p *Problem) refusal() error {
 	e := sdk.Errorf(p.class(), p.Code, "%s", p.Detail)
 	for name, value := range p.Details {
@@ -208,14 +209,15 @@ func (p *Problem) class() sdk.Code {
 	return sdk.Internal
 }
 
-// lost is the error of a connection that broke or never was, or of the caller who gave up.
+// lost is the error of a connection that broke or was never made, or of a caller that gave
+// up.
 func (d *Distant) lost(ctx context.Context, err error) error {
 	var known *sdk.Error
 	var unknown *tls.CertificateVerificationError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &known): // of what reads the request's body
+	case errors.As(err, &known): // an error of reading the request's body
 		return known
 	case errors.As(err, &unknown):
 		return sdk.Errorf(sdk.Unavailable, "server_untrusted", "the certificate of the server %s isn't trusted: %w", d.options.URL, unknown.Err).

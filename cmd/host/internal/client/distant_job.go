@@ -15,15 +15,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What takes long is a job on a server elsewhere: no connection over a network lasts for as
-// long as a model thinks. A command waits for the job all the same, as it does for what is
-// done on its own machine.
+// On a server on another machine, long work is a job, since no connection over a network
+// lasts as long as a model may take. A command waits for the job all the same, as it does
+// on its own machine.
 
-// jobPause is how long to wait before a job is looked at again.
+// jobPause is the time between two polls of a job.
 const jobPause = 300 * time.Millisecond
 
-// askTime is how long a request may still take whose caller has given up, where only its
-// answer says which job has to be cancelled.
+// askTime is how long a request may still take after its caller has given up, because only
+// the answer says which job to cancel.
 const askTime = 5 * time.Second
 
 // asking is the context of a request for an operation.
@@ -37,8 +37,8 @@ func asking(ctx context.Context, o *operation.Operation) (context.Context, conte
 }
 
 // jobDone waits for the job that the server has queued, and returns its result as the
-// operation's. Where the caller gives up the job is cancelled, and what it came to is the
-// result; the error names a job that can't be.
+// operation's. If the caller gives up, the job is cancelled, and its outcome is the result.
+// If the job can't be cancelled, the error names it.
 func (d *Distant) jobDone(ctx context.Context, o *operation.Operation, answer *http.Response) (any, error) {
 	var queued operation.JobQueued
 	if err := json.NewDecoder(io.LimitReader(answer.Body, MaxFrame)).Decode(&queued); err != nil {
@@ -59,7 +59,7 @@ func (d *Distant) jobDone(ctx context.Context, o *operation.Operation, answer *h
 		WithHint("cancel it, or look at it later").WithAction("jobs cancel", "job", queued.JobID)
 }
 
-// awaitJob looks at a job until it has ended, or ctx has.
+// awaitJob polls a job until the job or ctx has ended.
 func (d *Distant) awaitJob(ctx context.Context, o *operation.Operation, id string) (any, error) {
 	for {
 		out, err := d.Call(ctx, operation.Call{}, "job_get", &operation.JobGet{ID: id})
@@ -77,8 +77,8 @@ func (d *Distant) awaitJob(ctx context.Context, o *operation.Operation, id strin
 	}
 }
 
-// ended is what a job came to. One that ran a workflow names the run, whose end is as it
-// is stored.
+// ended is the outcome of a job. If the job ran a workflow, it names the run, and the
+// outcome is the stored run's.
 func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job) (any, error) {
 	runs := o.Out() == reflect.TypeFor[operation.RunEnded]()
 	var of operation.RunJob

@@ -17,9 +17,9 @@ func NewErrorData(err error) *ErrorData {
 	return &ErrorData{Class: e.Code, Reason: e.Reason, Message: err.Error(), Hint: e.Hint, Try: e.Try, Details: e.Details}
 }
 
-// Err is the error that was described, as it would be had it happened here: with its class
-// and reason, its words, and its facts in the types that the program looks for. It isn't
-// the same error in Go, so that nothing may depend on errors.Is.
+// Err is the described error as if it had happened in this program: with its class, reason,
+// message, and details in the types that the program expects. It isn't the same Go error,
+// so nothing may depend on errors.Is.
 func (d *ErrorData) Err() error {
 	if d == nil {
 		return nil
@@ -27,9 +27,9 @@ func (d *ErrorData) Err() error {
 	return &sdk.Error{Code: d.Class, Reason: d.Reason, Message: d.Message, Hint: d.Hint, Try: d.Try, Details: d.Details}
 }
 
-// Err is the problem as an error of the program. What the server said for the program goes
-// before what it said for everybody; it doesn't say it where it refused before it looked at
-// the request, such as for too many connections.
+// Err is the problem as an error of the program. It prefers the part that is meant for the
+// program to the public part. The former is missing if the server refused before it read
+// the request, for example because of too many connections.
 func (p *Problem) Err() error {
 	if p.Error != nil {
 		return p.Error.Err()

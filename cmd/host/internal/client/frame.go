@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// A call in the program gives more than a result: events and progress while it works, bytes
-// for a file, and a result that may come with an error. Over the socket all of it comes in
-// one answer, as frames in the order in which it happened:
+// A call within the program has more than a result: events and progress while it works,
+// bytes for a file, and a result that may come with an error. Over the socket one answer
+// carries all of it, as frames in the order of the events:
 //
 //	kind     1 byte    one of the Frame constants
 //	length   4 bytes   of what follows, big-endian, up to MaxFrame
@@ -28,12 +28,13 @@ const (
 	FrameEnd      byte = 'z' // an [End]
 )
 
-// MaxFrame bounds a frame: a result has no bound of its own, and this is beyond any.
+// MaxFrame limits a frame: results have no limit of their own, and this is above any of
+// them.
 const MaxFrame = 256 << 20
 
 // End is how a call ended.
 type End struct {
-	// Result is the operation's, where it has one, also with an error.
+	// Result is the operation's result, if it has one, even with an error.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *ErrorData      `json:"error,omitempty"`
 }
@@ -74,7 +75,7 @@ type progressData struct {
 	Bytes int64  `json:"bytes,omitempty"`
 }
 
-// EncodeProgress is how far an operation is, as JSON.
+// EncodeProgress is an operation's progress as JSON.
 func EncodeProgress(p operation.Progress) ([]byte, error) { return json.Marshal(progressData(p)) }
 
 func decodeProgress(data []byte) (operation.Progress, error) {

@@ -17,18 +17,18 @@ import (
 )
 
 // Remote calls operations on the server that has the store of a data folder, over its
-// socket. What a call gives is what it would give in the program.
+// socket. A call has the same outcome as within the program.
 type Remote struct {
 	dataDir, version string
 	http             http.Client
-	// Pins are where the program's own plugins come from: see [PinsHeader]. Nil says nothing
-	// of them.
+	// Pins say where the program's own plugins come from: see [PinsHeader]. If it is nil, the
+	// server isn't told.
 	Pins func() (map[string]string, error)
 }
 
 var _ Client = (*Remote)(nil)
 
-// NewRemote is a client of the server of a data folder, for a program of a version. It must
+// NewRemote returns a client of a data folder's server, for a program of a version. It must
 // be closed.
 func NewRemote(dataDir, version string) *Remote {
 	r := &Remote{dataDir: dataDir, version: version}
@@ -48,9 +48,9 @@ func (r *Remote) Close() error {
 // base is where the server is: the socket has no name.
 const base = "http://localhost"
 
-// Call implements [Client]. Where the context ends, the server is asked to cancel what it
-// does, and how that ends is the call's result, as it is in the program: a run that is
-// cancelled is recorded as such, and has an id.
+// Call implements [Client]. If the context ends, the server is asked to cancel the call,
+// and how the call then ends is its result, as within the program: a cancelled run is
+// recorded as such, and has an id.
 func (r *Remote) Call(ctx context.Context, c operation.Call, name string, in any) (any, error) {
 	o, err := operation.Find(name)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Remote) read(ctx context.Context, o *operation.Operation, c *operation.
 	}
 }
 
-// pass passes on what comes before the end.
+// pass passes on a frame before the last one.
 func pass(c *operation.Call, kind byte, payload []byte) error {
 	switch kind {
 	case FrameEvent:
@@ -168,8 +168,8 @@ func ended(o *operation.Operation, payload []byte) (any, error) {
 	return out, end.Error.Err()
 }
 
-// lost is the error of a connection that broke, or of the caller who gave up. What the
-// server had begun may be done all the same.
+// lost is the error of a connection that broke, or of a caller that gave up. The server may
+// complete what it had begun.
 func (r *Remote) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -16,11 +16,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A request becomes the route of its operation by its JSON, as a server reads it: the
-// members that the path names are put there, and the others into the query or the body.
+// An operation's request becomes an HTTP request the way a server reads it: the members
+// that the path names are put into the path, and the others into the query or the body.
 
-// NewRequest is a call of an operation over HTTP. base is where the server is, such as
-// "http://127.0.0.1:7842"; body is what the call brings besides its request.
+// NewRequest is a call of an operation over HTTP. base is the server's address, such as
+// "http://127.0.0.1:7842"; body is what the call sends besides its request.
 func NewRequest(ctx context.Context, base string, o *operation.Operation, in any, body io.Reader) (*http.Request, error) {
 	text, err := core.EncodeJSON(in)
 	if err != nil {
@@ -58,7 +58,7 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	case o.Body:
 		mediaType = LinesType
 		if body = http.NoBody; brings != nil {
-			body = struct{ io.Reader }{brings} // of unknown length: else an empty file would be sent as none
+			body = struct{ io.Reader }{brings} // of unknown length: otherwise an empty file would be sent as no body
 		}
 	case !inQuery:
 		mediaType, body = "application/json", bytes.NewReader(core.JoinMembers(rest))
@@ -78,8 +78,8 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	return r, nil
 }
 
-// notJSON are the refusals of a request's fields that are to be JSON and aren't, in the words
-// of the operations, which it can't be sent to.
+// notJSON are the errors of request fields that should be JSON and aren't, in the
+// operations' words. Such a request can't be sent.
 func notJSON(in any) (refusals []error) {
 	v := reflect.Indirect(reflect.ValueOf(in))
 	if v.Kind() != reflect.Struct {

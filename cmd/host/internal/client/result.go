@@ -9,18 +9,19 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// A result's JSON is what callers see, and for two results that is less than the program
-// shows of them: of a run its result, and of a module not what its plugin.yaml says of its
-// instances. Between the program's own two sides these go whole. A test finds any other.
+// Callers see a result's JSON. For two results that is less than the program shows: a run's
+// JSON is only its result, and a module's leaves out what its plugin.yaml says about
+// instances. Between a command and its own server these are sent whole. A test finds any
+// other such result.
 
-// wholeModule is an inspection with what its JSON leaves out.
+// wholeModule is a plugin's description with what its JSON leaves out.
 type wholeModule struct {
 	*host.Inspection
 	Stateful bool `json:"_stateful,omitempty"`
 	Isolated bool `json:"_isolated,omitempty"`
 }
 
-// EncodeResult is an operation's result as the program needs it.
+// EncodeResult encodes an operation's result with everything that the program needs.
 func EncodeResult(out any) (json.RawMessage, error) {
 	switch out := out.(type) {
 	case nil:

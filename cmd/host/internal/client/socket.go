@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// A socket's path has hardly more than 100 bytes, and a data folder's may have more. Where
-// it has, the socket is named through the open folder.
+// The path of a socket can have little more than 100 bytes, and the path of a data folder
+// may be longer. Then the socket is named through the open folder.
 
-// maxSocketPath is how many bytes every system takes as a socket's path.
+// maxSocketPath is the length in bytes that every system accepts as a socket's path.
 const maxSocketPath = 103
 
 // AtSocket calls do with a path of the socket in a data folder that is short enough.
@@ -41,7 +41,7 @@ func dial(ctx context.Context, dataDir string) (c net.Conn, err error) {
 }
 
 // Serves reports whether a server has the store of a data folder, by its socket. A socket
-// that was left behind by a server that was killed is none.
+// left behind by a killed server doesn't count.
 func Serves(ctx context.Context, dataDir string) (bool, error) {
 	c, err := dial(ctx, dataDir)
 	switch {

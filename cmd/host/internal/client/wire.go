@@ -7,61 +7,62 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What the program says to a server of its own over the socket is HTTP like any other, with
-// the headers and the problem's members below. They are here since the server's package
-// may import this one, and not the other way.
+// Over the socket the program speaks HTTP with its server, with the headers and the
+// problem's members below. They are here because the server's package may import this one,
+// and not the other way round.
 
 const (
 	// SocketName is the name of the server's socket in the data folder.
 	SocketName = "host.sock"
-	// AgentHeader has the label that the caller uses, over the socket only.
+	// AgentHeader has the caller's label, over the socket only.
 	AgentHeader = "Reflectory-Agent"
 	// VersionHeader has the version of the program that asks or answers.
 	VersionHeader = "Reflectory-Version"
-	// PiecesHeader is "true" where pieces of outputs are wanted among the events.
+	// PiecesHeader is "true" if the events should include pieces of outputs.
 	PiecesHeader = "Reflectory-Pieces"
 	// CallHeader names a call, over the socket only, so that it can be cancelled by
 	// [CancelPath]: 1 to 64 letters and digits that the caller has drawn.
 	CallHeader = "Reflectory-Call"
-	// PinsHeader has, over the socket only, where the caller's plugins come from, as a JSON
-	// object: a server that has others under their names refuses to use them.
+	// PinsHeader says, over the socket only, where the caller's plugins come from, as a JSON
+	// object. A server that has different plugins under these names refuses to use them.
 	PinsHeader = "Reflectory-Plugins"
-	// QueueHeader is "true" where a job is to do what may take long and, of an answer, where one does.
+	// QueueHeader is "true" in a request whose long work should be done by a job, and in the
+	// answer if a job does it.
 	QueueHeader = "Reflectory-Queue"
-	// FramesType asks for the answer in frames, see [Frame], over the socket only: with what
-	// happens meanwhile, and with a result that comes with an error.
+	// FramesType asks for the answer in frames, over the socket only: with the events and
+	// progress, and with a result that may come with an error.
 	FramesType = "application/vnd.reflectory.frames"
 	// ResultTrailer has the result of an answer that is a stream, as JSON.
 	ResultTrailer = "Reflectory-Result"
-	// ProblemType is the media type of a [Problem], and LinesType of a file of an export.
+	// ProblemType is the media type of a [Problem], and LinesType the media type of an export.
 	ProblemType = "application/problem+json"
 	LinesType   = "application/jsonl"
 )
 
-// CancelPath is where a call over the socket is cancelled. It is answered with 204, or 404
-// where there is no such call.
+// CancelPath is the path that cancels a call over the socket. The answer is 204, or 404 if
+// there is no such call.
 func CancelPath(call string) string { return "/calls/" + call + "/cancel" }
 
-// Problem is an error as RFC 9457 has it.
+// Problem is an error in the form of RFC 9457.
 type Problem struct {
 	// Type is "urn:reflectory:problem:" and Code.
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Code is the error's reason, as the command line has it.
+	// Code is the error's reason, as on the command line.
 	Code string `json:"code"`
-	// Hint is what to do, with the route that does it, and Try the same as a verb with its
-	// arguments, for a program that has other words for it.
+	// Hint says what to do, with the route that does it. Try is the same as a verb with its
+	// arguments, for programs that name it differently.
 	Hint string      `json:"hint,omitempty"`
 	Try  *sdk.Action `json:"try,omitempty"`
 	// Details are facts for programs.
 	Details map[string]any `json:"details,omitempty"`
-	// Errors are all that is wrong with a request, each with its place in it.
+	// Errors are all faults of a request, each with its place.
 	Errors  []Fault `json:"errors,omitempty"`
 	TraceID string  `json:"trace_id"`
-	// Result is what there is despite the error, such as of a purge that is done although some
-	// files still hold what it removed.
+	// Result is the result that exists despite the error, for example if a purge is done
+	// although some files still hold what it removed.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error is for the program's own commands, over the socket only.
 	Error *ErrorData `json:"error,omitempty"`
@@ -75,8 +76,8 @@ type Fault struct {
 	Code    string `json:"code"`
 }
 
-// ErrorData is an error as it is in the program, without a word less: what a problem's
-// reader isn't shown, who owns the data folder may see.
+// ErrorData is a complete error of the program. The owner of the data folder may see what
+// readers of the public problem aren't shown.
 type ErrorData struct {
 	Class   sdk.Code       `json:"class"`
 	Reason  string         `json:"reason,omitempty"`
@@ -86,8 +87,8 @@ type ErrorData struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// OtherVersion refuses a program of one version for a server of another: between versions,
-// what one sends may mean something else to the other.
+// OtherVersion is the refusal of a program by a server of another version: what one sends
+// may mean something else to the other.
 func OtherVersion(program, server string) error {
 	return sdk.Errorf(sdk.Incompatible, "version_differs", "this program is version %s, and the server on the data folder is version %s", core.Cut(program), core.Cut(server)).
 		WithHint("use the program that the server was started with, or start the server again with this one").

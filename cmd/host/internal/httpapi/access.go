@@ -13,12 +13,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Who asks is found out before anything else of a request is looked at, the path too: to
-// somebody unknown every path looks the same. A page of a browser on this machine is
-// somebody else: the host's name in the request keeps a name that was bound to this
-// machine's address from being used, and the origin keeps other pages out.
+// The caller is authenticated before anything else of a request is read, even the path: for
+// an unknown caller every path looks the same. A web page in a browser on this machine
+// isn't the caller. Checking the host name in the request stops DNS names that were bound
+// to this machine's address, and checking the origin stops pages of other sites.
 
-// Authenticator says who asks.
+// Authenticator authenticates the callers of requests.
 type Authenticator interface {
 	// Authenticate returns the caller of a request. An error that [access.IsUnauthenticated]
 	// knows is answered with 401, and mustn't say which part of a credential is wrong; any
@@ -26,7 +26,7 @@ type Authenticator interface {
 	Authenticate(r *http.Request) (core.Caller, error)
 }
 
-// nobody knows no caller.
+// nobody is an Authenticator that knows no caller.
 type nobody struct{}
 
 // Authenticate implements [Authenticator].
@@ -40,9 +40,10 @@ func unauthenticated() error {
 		WithHint("send Authorization: Bearer and a token; the operator's is in operator.token in the server's data folder")
 }
 
-// authenticate finds out who asks. An address that sends many wrong credentials is slowed, but
-// right ones from it are let in: else anybody behind an address could lock out all others.
-// With 256 random bits, being told that a guess was wrong helps nobody.
+// authenticate finds out who the caller is. An address that sends many wrong credentials is
+// slowed down, but its right ones are accepted: otherwise one caller behind an address
+// could lock out all others there. Learning that a guess was wrong helps nobody, with 256
+// random bits.
 func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 	caller, err := a.config.Authenticator.Authenticate(r.http)
 	if err == nil {
@@ -54,7 +55,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 	case err == nil:
 		r.caller = caller
 		return true
-	case !access.IsUnauthenticated(err): // its words are for the log: the caller isn't known
+	case !access.IsUnauthenticated(err): // its text is only for the log, since the caller isn't known
 		r.failure = err
 		err = sdk.Errorf(sdk.Unavailable, "access_unavailable", "the credentials can't be checked now").WithHint("try again")
 	case r.http.Header.Get("Authorization") != "":
@@ -70,8 +71,8 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 // again: half of the 2 s within which a revoked token's streams end.
 const authenticateAgain = time.Second
 
-// stillKnown reports whether the caller that opened a stream would be let in now. If the
-// credentials can't be checked, the stream goes on until they can.
+// stillKnown reports whether the caller that opened a stream would be let in now. While the
+// credentials can't be checked, the stream continues.
 func (a *API) stillKnown(r *request) bool {
 	if r.local {
 		return true
@@ -80,7 +81,7 @@ func (a *API) stillKnown(r *request) bool {
 	return !access.IsUnauthenticated(err)
 }
 
-// admit refuses what is more, or more often, than a subject may send.
+// admit refuses a request that is too large or comes too soon for its subject.
 func (a *API) admit(w http.ResponseWriter, r *request) bool {
 	err := a.rates.admit(r.caller.Subject, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
 	if err == nil {
@@ -92,7 +93,7 @@ func (a *API) admit(w http.ResponseWriter, r *request) bool {
 	return err == nil
 }
 
-// checkHeaders refuses more headers than there may be.
+// checkHeaders refuses a request with too many headers.
 func (a *API) checkHeaders(r *request) error {
 	size := len(r.http.RequestURI)
 	for name, values := range r.http.Header {
@@ -106,7 +107,8 @@ func (a *API) checkHeaders(r *request) error {
 	return sdk.Errorf(sdk.Exhausted, "headers_too_large", "the request's line and headers have %d bytes (limit %d)", size, a.limits.Headers)
 }
 
-// local makes the peer of the socket the caller: the operator, with the name that it uses.
+// local makes the peer of the socket the caller: the operator, with the label that it
+// sends.
 func (a *API) local(r *request) error {
 	if version := r.http.Header.Get(client.VersionHeader); version != "" && version != a.config.Version {
 		return client.OtherVersion(version, a.config.Version)
@@ -115,7 +117,7 @@ func (a *API) local(r *request) error {
 	return r.caller.Validate()
 }
 
-// checkOrigin refuses what a page from elsewhere sends.
+// checkOrigin refuses requests from pages of other sites.
 func (a *API) checkOrigin(r *request) error {
 	if host := hostOf(r.http.Host); !r.local && !a.hosts[host] && (a.config.Covers == nil || !a.config.Covers(host)) {
 		return sdk.Errorf(sdk.Denied, "host_unknown", "this server isn't known by the host's name in the request").

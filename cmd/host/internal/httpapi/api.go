@@ -1,10 +1,10 @@
 // Package httpapi offers the operations over HTTP: to the program's own commands over a
 // socket in the data folder, and to others over TCP.
 //
-// The routes, the description of them and the hints in errors are made of the table of
-// operations, so that nothing has to be said twice. What this package decides is only what
-// HTTP does: who is asking, what a request may look like and how much of it there may be,
-// what a refusal looks like, and how events are followed. A rule of the product in here
+// The routes, their OpenAPI description and the hints in errors are generated from the
+// table of operations, so nothing is said twice. This package decides only what belongs to
+// HTTP: who the caller is, what a request may look like and how large it may be, what a
+// refusal looks like, and how events are followed. A rule of the product in this package
 // would hold for one surface and not for the others.
 package httpapi
 
@@ -24,47 +24,47 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Config is what an [API] is made of.
+// Config is what an [API] works with.
 type Config struct {
-	// Host does what is asked for. It isn't closed.
+	// Host does what requests ask for. The API doesn't close it.
 	Host *host.Host
 	// Version is the program's, which commands over the socket must have too.
 	Version string
-	// Authenticator says who asks over TCP. Nil knows nobody.
+	// Authenticator authenticates callers over TCP. Nil knows nobody.
 	Authenticator Authenticator
-	// Hosts are the names and addresses, besides those of this machine's loopback, that a
-	// request over TCP may have as its host: such as the name by which a proxy in front of the
-	// server is known, where it passes that on. A port doesn't count, in a request either;
-	// neither do upper case and a dot at the end, and Covers says of any other whether it may, as of
-	// the names in a certificate. Nil knows none.
+	// Hosts are the names and addresses, besides this machine's loopback names, that a request
+	// over TCP may have as its host, such as the public name of a proxy in front of the
+	// server. Ports, upper case and a dot at the end are ignored. Covers decides about other
+	// names, such as the names in a certificate; nil covers none.
 	Hosts  []string
 	Covers func(host string) bool
 	// TLS is how connections over TCP are encrypted; nil is that they aren't.
 	TLS *tls.Config
-	// Proxies are the networks of proxies that do TLS, whose word on where a request comes from
-	// is believed. With any, others are refused what they send without TLS.
+	// Proxies are the networks of proxies that do TLS, whose headers about a request's origin
+	// are trusted. If there are any, requests without TLS from other addresses are refused.
 	Proxies []netip.Prefix
-	// NoAuth says in each answer that no credentials are asked for. Authenticator lets
-	// everybody in then.
+	// NoAuth adds to each answer that no credentials are needed. Authenticator then lets
+	// everybody in.
 	NoAuth bool
-	// Resource says to clients whose tokens are taken, besides the host's own; nil is nobody's.
+	// Resource tells clients which issuer's tokens are accepted besides the host's own; nil is
+	// none.
 	Resource *Resource
-	// Pages answers what a browser asks for at "/" and the paths of [PagePaths]; nil has no
-	// pages. Who asks isn't checked before.
+	// Pages answers a browser's requests at "/" and the paths of [PagePaths], before the
+	// caller is authenticated; nil has no pages.
 	Pages  func(http.ResponseWriter, *http.Request, Visit)
 	Limits Limits
-	// Mounts are other surfaces by their path, such as /mcp. What comes over TCP for one has
+	// Mounts are other surfaces by their path, such as /mcp. A request for one over TCP has
 	// passed the checks of every request, and has its caller in its context.
 	Mounts map[string]http.Handler
-	// Metrics makes what answers a scrape of /metrics, given what counts the streams of events
-	// that are followed; nil has no metrics.
+	// Metrics makes the handler of /metrics from a function that counts the open event
+	// streams; nil has no metrics.
 	Metrics func(streams func() int) http.Handler
-	// Trace is told that a request with a method begins, in a context with its trace, and
-	// returns the context in which it is done, and what takes its line at the end. Nil follows
-	// none.
+	// Trace is called when a request begins, with a context that has the caller's trace, and
+	// with the method. It returns the context of the request, and a function that gets the
+	// request's log line at its end. It may be nil.
 	Trace func(ctx context.Context, method string) (context.Context, func(Line))
-	// Log takes a line for each request that was answered. It must be safe for concurrent
-	// use and return soon. Nil drops them.
+	// Log is called with a line for each answered request. It must be safe for concurrent use
+	// and return soon. It may be nil.
 	Log func(Line)
 }
 
@@ -81,13 +81,13 @@ type API struct {
 	origins *http.CrossOriginProtection
 
 	ready    atomic.Bool
-	metrics  http.Handler  // nil where there are none
-	draining chan struct{} // closed once the server is
+	metrics  http.Handler  // nil if there are none
+	draining chan struct{} // closed once the server stops
 	drain    func()
 	document func() ([]byte, error)
 }
 
-// New makes an API, or reports all that is wrong with its limits.
+// New makes an API, or reports every problem of its limits.
 func New(c Config) (*API, error) {
 	if err := c.Limits.Validate(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func New(c Config) (*API, error) {
 		a.routes[o.Name] = newRoute(o)
 	}
 	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...) {
-		if host := hostOf(name); host != "" { // else a request without one would be let in
+		if host := hostOf(name); host != "" { // otherwise a request without a host would be let in
 			a.hosts[host] = true
 		}
 	}
@@ -121,7 +121,7 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
-// Remote handles what comes over TCP.
+// Remote handles requests over TCP.
 func (a *API) Remote() http.Handler {
 	outer := http.NewServeMux()
 	outer.HandleFunc("GET /healthz", a.healthy)
@@ -142,7 +142,7 @@ func (a *API) Remote() http.Handler {
 // noAuthHeader is in each answer of a server that asks for no credentials.
 const noAuthHeader = "Reflectory-Auth"
 
-// sayNoAuth says in each answer that no credentials are asked for, where that is so.
+// sayNoAuth says in each answer that no credentials are needed, if that is the case.
 func (a *API) sayNoAuth(next http.Handler) http.Handler {
 	if !a.config.NoAuth {
 		return next
@@ -153,7 +153,7 @@ func (a *API) sayNoAuth(next http.Handler) http.Handler {
 	})
 }
 
-// Local handles what comes over the socket, whose listener has checked who the peer is.
+// Local handles requests over the socket, whose listener has checked the peer.
 func (a *API) Local() http.Handler {
 	inner := a.mux(true)
 	return a.enter(true, func(w http.ResponseWriter, r *request) {
@@ -188,7 +188,7 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 			line := r.line(time.Since(r.begun))
 			a.config.Log(line)
 			traced(line)
-			if abort { // an answer was begun, which nobody may take for whole
+			if abort { // nobody may believe that the begun answer is complete
 				panic(http.ErrAbortHandler)
 			}
 		}()
@@ -204,7 +204,7 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 	})
 }
 
-// traced has a request followed, which is then the one that is returned.
+// traced begins the trace of a request, and returns the request with its new context.
 func (a *API) traced(r *request) (*http.Request, func(Line)) {
 	if a.config.Trace == nil {
 		return r.http, func(Line) {}
@@ -213,13 +213,13 @@ func (a *API) traced(r *request) (*http.Request, func(Line)) {
 	return r.http.WithContext(ctx), end
 }
 
-// failed notes a defect that was met while the request was done.
+// failed records a defect that a panic revealed while the request was handled.
 func (r *request) failed(what any) {
 	r.failure = sdk.Errorf(sdk.Internal, "panic", "panic: %v", what)
 	r.code = "panic"
 }
 
-// handle makes a handler of what does a request.
+// handle makes a handler from a function that handles a request.
 func (a *API) handle(op string, do func(http.ResponseWriter, *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := requestOf(hr)
@@ -231,8 +231,9 @@ func (a *API) handle(op string, do func(http.ResponseWriter, *request)) http.Han
 // healthy says only that the process answers.
 func (a *API) healthy(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// isReady says whether requests are taken: the store is open, nobody stops or drains the
-// server, and the host can work. Anybody may ask, and is told no more than a reason's name.
+// isReady says whether requests are accepted: the store is open, the server isn't being
+// stopped or drained, and the host can work. Anybody may ask, and learns no more than the
+// name of a reason.
 func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
 	notReady := func(text string) {
 		w.Header().Set("Retry-After", "1")
@@ -255,10 +256,10 @@ func plain(w http.ResponseWriter, status int, text string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // who asked has gone
+	_, _ = w.Write([]byte(text)) // the caller has gone
 }
 
-// Ready opens the store, and says so from then on.
+// Ready opens the store, and makes /readyz succeed from then on.
 func (a *API) Ready(ctx context.Context) error {
 	if err := a.config.Host.Ready(ctx); err != nil {
 		return err

@@ -59,8 +59,8 @@ func (a *API) operation(rt *route) http.Handler {
 	})
 }
 
-// call reads the request and does what it asks for. What a caller lacks the scope for is
-// refused before the request is looked at, whatever is wrong with that.
+// call reads the request and calls the operation. If the caller lacks the scope, the call
+// is refused before the request is read.
 func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Call) (any, error) {
 	in := reflect.New(rt.In()).Interface()
 	if rt.May(r.caller) {
@@ -116,7 +116,7 @@ func setPath(r *request, rt *route, in any) error {
 	return faults.err()
 }
 
-// body is a request's JSON, nil where it has none.
+// body is a request's JSON; nil if it has none.
 func (a *API) body(w http.ResponseWriter, r *request, limit int64) ([]byte, error) {
 	if r.http.ContentLength == 0 && r.http.Header.Get("Content-Type") == "" {
 		return nil, nil
@@ -127,14 +127,14 @@ func (a *API) body(w http.ResponseWriter, r *request, limit int64) ([]byte, erro
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(a.limits.BodyTime)) // a writer of a test has none
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limit))
-	if err == nil { // else net/http reads the rest before it answers
+	if err == nil { // otherwise net/http reads the rest before it answers
 		_ = control.SetReadDeadline(time.Time{})
 	}
 	return data, unread(err, a.limits.BodyTime)
 }
 
-// boundBody limits how long a body may take that nobody reads: net/http reads it before it
-// sends an answer.
+// boundBody limits the time of a body that no handler reads: net/http reads such a body
+// before it sends an answer.
 func (a *API) boundBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -171,16 +171,16 @@ func mediaTypeOf(r *request, types ...string) error {
 		WithHint("set Content-Type: %s, without Content-Encoding", types[0])
 }
 
-// stream is a body that is read as it comes: as long as something does.
+// stream is a body that is read as it arrives, for as long as something arrives.
 func (a *API) stream(w http.ResponseWriter, r *request) io.Reader {
 	limit := a.limits.ImportBody
 	if r.local {
-		limit = 1 << 40 // who sends it could write it into the data folder as well
+		limit = 1 << 40 // the sender could write as much into the data folder itself
 	}
 	return &slowReader{http.MaxBytesReader(w, r.http.Body, limit), http.NewResponseController(w), a.limits.BodyTime}
 }
 
-// slowReader reads a body that may take long, but not without a byte.
+// slowReader reads a body that may take long, as long as bytes keep arriving.
 type slowReader struct {
 	io.Reader
 	control *http.ResponseController
@@ -204,7 +204,8 @@ func (s *slowReader) Read(p []byte) (int, error) {
 const resultTrailer = client.ResultTrailer
 
 // streamed answers with what the operation writes. An error before the first byte is a
-// problem like any other; after it the answer breaks off, so that nobody takes it for whole.
+// problem like any other. After the first byte the answer breaks off, so that nobody
+// believes that it is complete.
 func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 	if !r.http.ProtoAtLeast(1, 1) {
 		a.refuse(w, r, sdk.Errorf(sdk.Invalid, "http_version_unsupported", "before HTTP/1.1, an answer that breaks off looks whole").
@@ -228,7 +229,7 @@ func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 	}
 }
 
-// sink takes what is streamed.
+// sink is the writer of a streamed answer.
 type sink struct {
 	w       http.ResponseWriter
 	r       *request
@@ -248,8 +249,8 @@ func (s *sink) begin() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-// end sends what is left, with a time of its own: the last piece may have come long ago. An
-// error is that the caller doesn't have all.
+// end sends what is left, with a deadline of its own, since the last piece may have been
+// written long ago. An error means that the caller doesn't have everything.
 func (s *sink) end() error {
 	s.begin()
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none

@@ -17,8 +17,8 @@ import (
 // calls are the calls over the socket that can be cancelled, by their names.
 type calls struct{ cancels sync.Map }
 
-// begun has a call be cancelled by its name, and use only such plugins as the command has.
-// forget must be called once it is over, also after an error.
+// begun makes a call cancellable by its name, and makes it use only plugins that the
+// command has too. forget must be called once the call is over, even after an error.
 func (a *API) begun(r *request) (forget func(), err error) {
 	ctx, cancel := context.WithCancel(r.http.Context())
 	forget = cancel

@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// HTTP has headers for repeating a request safely, for not sending again what the caller
-// has, and for changing only what the caller has seen. All that decides is in the
-// operations; this only carries it.
+// HTTP has headers for repeating a request safely, for not sending what the caller already
+// has, and for changing only what the caller has seen. The operations decide about all
+// three; this file only passes the headers on.
 
 // replayedHeader says that an outcome is an earlier call's, with the same key.
 const replayedHeader = "Idempotency-Replayed"
@@ -45,7 +45,8 @@ func (a *API) conditions(r *request, rt *route, in any, c *operation.Call) error
 // maxTag limits an entity tag, in bytes: ours are far shorter.
 const maxTag = 128
 
-// oneHeader is a header that may be there once, of visible characters; "" is none.
+// oneHeader is a header that may occur once and has only visible characters; "" if it is
+// missing.
 func oneHeader(r *request, name string, limit int) (string, error) {
 	values := r.http.Header.Values(name)
 	if len(values) == 0 {
@@ -61,8 +62,8 @@ func headerInvalid(name, why string) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "header_invalid", "%s: %s", name, why).WithDetail("header", name)
 }
 
-// versioned sets the ETag of a result that has a version, and answers a GET for what the
-// caller has already. It reports whether it did.
+// versioned sets the ETag of a result that has a version. If the caller already has that
+// version, it answers the GET with 304 and returns true.
 func (a *API) versioned(w http.ResponseWriter, r *request, rt *route, out any) (done bool) {
 	version := operation.EntityVersion(out)
 	if version == "" {
@@ -77,8 +78,8 @@ func (a *API) versioned(w http.ResponseWriter, r *request, rt *route, out any) (
 	return true
 }
 
-// holds reports whether the entity tags that a caller has are any, or this one. A weak tag
-// is taken for a strong one, as RFC 9110 has it for this header.
+// holds reports whether the caller's entity tags include a tag, or are "*". A weak tag
+// counts as a strong one, as RFC 9110 says for this header.
 func holds(values []string, tag string) bool {
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {

@@ -15,11 +15,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A request's JSON is looked at three times. First as text: whether it is JSON at all, not
-// too deep, and without a name that is repeated, of which encoding/json would silently take
-// the last. Then against the type of the request, so that every unknown field and every
-// value of a wrong type is reported at once, by its place; encoding/json stops at the
-// first. And then it is decoded, where types that read their own JSON have their say.
+// A request's JSON is read three times. First as text: it must be JSON, not too deep, and
+// without repeated names, of which encoding/json would silently use the last. Then it is
+// compared with the type of the request, so that every unknown field and every value of a
+// wrong type is reported at once, with its place; encoding/json stops at the first. Then it
+// is decoded, and types that read their own JSON can refuse it.
 
 // decodeBody fills a request, a pointer to a struct, from JSON. taken are the fields that
 // the path has.
@@ -42,7 +42,7 @@ func decodeBody(data []byte, in any, taken []string) error {
 	return nil
 }
 
-// malformed is the error of a text that is no request at all.
+// malformed is the error for a text that is no request.
 func malformed(reason, format string, args ...any) error {
 	return sdk.Errorf(sdk.Invalid, reason, "the body "+format, args...).WithHint("send one JSON object")
 }
@@ -100,7 +100,7 @@ func checkText(data []byte) error {
 // faults are what is wrong with a request, each with its place.
 type faults []error
 
-// maxFaults is how many are reported: who sends more has another problem.
+// maxFaults is how many are reported: a request with more has another problem.
 const maxFaults = 100
 
 // err is all of them in one error, or nil.
@@ -121,7 +121,7 @@ func fault(reason, pointer, format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, reason, "%s", message).WithDetail("pointer", pointer)
 }
 
-// check compares a value with the type that it is for.
+// check compares a value with the type of its field.
 func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
 	nullable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
 	for t.Kind() == reflect.Pointer && !readsItself(t) {
@@ -195,8 +195,8 @@ func names(known map[string]fieldType, taken []string) []string {
 	return list
 }
 
-// escape makes a name a part of a JSON pointer. Hardly any has something to escape, and making
-// a replacer takes longer than reading the request.
+// escape makes a name a part of a JSON pointer. Most names need no escaping, and making a
+// replacer takes longer than reading the request.
 func escape(name string) string {
 	if !strings.ContainsAny(name, "~/") {
 		return name
@@ -229,7 +229,7 @@ func kindOf(data json.RawMessage) string {
 	return "a number"
 }
 
-// wordOf says in words what JSON a type is read from.
+// wordOf says in words which kind of JSON a type is read from.
 func wordOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:

@@ -42,5 +42,5 @@ func Answers() []Answer {
 	return list
 }
 
-// DefaultLimits are the limits where nothing else is set.
+// DefaultLimits are the default limits.
 func DefaultLimits() Limits { return Limits{}.withDefaults() }

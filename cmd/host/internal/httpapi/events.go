@@ -21,11 +21,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A stream of events is the journal as it grows. Each follower reads the journal itself,
-// from the entry after the last one that it has: so nothing is lost or comes twice, over a
-// lost connection and a restart of the server too, and a commit waits for nobody. A reader
-// that takes nothing while its buffer is full is let go, and goes on where it was when it
-// comes again. The journal holds digests where memories have content, and so do events.
+// A stream of events is the growing journal. Each follower reads the journal itself, from
+// the entry after the last one that it has. So nothing is lost or sent twice, even if the
+// connection breaks or the server restarts, and a commit waits for no reader. If a reader
+// takes nothing while its buffer is full, its stream ends; when it connects again, it
+// continues where it was. The journal has digests in place of the memories' content, and so
+// do the events.
 
 // The names of events that have another one here than in the journal.
 var eventNames = map[string]string{
@@ -140,8 +141,9 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 	a.follow(w, r, source{streams: []string{"run/" + in.ID}, whole: true})
 }
 
-// jobEvents follows the events of a job, from its first one or after Last-Event-ID, and how
-// far it is. The second isn't recorded: it has no id, and who comes again hears what is new.
+// jobEvents follows the events of a job, from its first one or after Last-Event-ID, and its
+// progress. The progress isn't recorded: it has no id, and a reader that connects again gets only
+// newer values.
 func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	r.taken = []string{"id"}
 	in := &operation.JobGet{ID: r.http.PathValue("id")}
@@ -162,7 +164,7 @@ func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	a.follow(w, r, source{streams: []string{job.Stream(j.UserID)}, whole: true, job: j.ID, progress: progress})
 }
 
-// mayFollow asks for what a stream is about by the operation that shows it, so that scope,
+// mayFollow calls the operation that shows the subject of a stream, so that scope,
 // namespace and policy decide as they do there. A stream without entries may be followed.
 func (a *API) mayFollow(r *request, name string, in any) error {
 	ctx := core.WithCaller(r.http.Context(), r.caller)
@@ -176,8 +178,8 @@ func (a *API) mayFollow(r *request, name string, in any) error {
 // lastEventID is what a Last-Event-ID looks like: the number of an entry for each stream.
 var lastEventID = core.Pattern(`^[0-9]{1,19}(,[0-9]{1,19})*$`)
 
-// parseLastEventID reads the numbers of so many streams' entries; false is for an id that
-// no stream here gave.
+// parseLastEventID reads the number of an entry for each stream; false for an id that no
+// stream here gave.
 func parseLastEventID(id string, streams int) ([]uint64, bool) {
 	parts := strings.Split(id, ",")
 	if len(id) > 20*MaxStreamNamespaces || !lastEventID().MatchString(id) || len(parts) != streams {
@@ -194,7 +196,7 @@ func parseLastEventID(id string, streams int) ([]uint64, bool) {
 	return after, true
 }
 
-// eventID is the id of what came after these entries.
+// eventID is the id that stands for the position after these entries.
 func eventID(after []uint64) string {
 	parts := make([]string, len(after))
 	for i, n := range after {
@@ -203,12 +205,12 @@ func eventID(after []uint64) string {
 	return strings.Join(parts, ",")
 }
 
-// source is what a stream of events is made of.
+// source says where the events of a stream come from.
 type source struct {
 	streams []string
-	// whole has it begin with the first entry there is, rather than with what comes.
+	// whole begins with the first existing entry, rather than with the next one.
 	whole bool
-	// job leaves out what other jobs of the stream do, and progress is how far it is.
+	// job selects the entries of one job, and progress has that job's progress.
 	job      string
 	progress <-chan float64
 }
@@ -252,7 +254,7 @@ func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 	f.write(ctx, w)
 }
 
-// begin is after which entries the events begin.
+// begin returns the entries after which the events begin.
 func (a *API) begin(r *request, names []string, whole bool) ([]uint64, error) {
 	if ids := r.http.Header.Values("Last-Event-ID"); len(ids) > 0 {
 		after, ok := parseLastEventID(ids[0], len(names))
@@ -279,7 +281,7 @@ func (a *API) begin(r *request, names []string, whole bool) ([]uint64, error) {
 	return after, err
 }
 
-// follower passes what readers of the journal find on to one connection.
+// follower passes the entries that readers of the journal find to one connection.
 type follower struct {
 	api     *API
 	request *request
@@ -295,11 +297,11 @@ type follower struct {
 	err    error
 }
 
-// followed is an entry of the stream of a number, or that older ones are gone.
+// followed is an entry of one of the streams, or the news that older entries are gone.
 type followed struct {
 	stream int
 	entry  journal.Entry
-	// gone is set where entries aren't there any more: it goes on after head.
+	// gone is set if entries no longer exist: the stream continues after head.
 	gone bool
 	head uint64
 }
@@ -342,7 +344,7 @@ func (f *follower) fail(err error) {
 	}
 }
 
-// pass hands an event on. A full buffer that nothing is taken from is a reader that lags.
+// pass puts an event into the buffer. If the buffer stays full, the reader lags.
 func (f *follower) pass(ctx context.Context, e *followed) error {
 	select {
 	case f.events <- e:
@@ -370,8 +372,8 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	// The id comes first, without an event: who loses the connection before one comes goes
-	// on from here.
+	// The id comes first, without an event: if the connection breaks before the first event,
+	// the reader continues from here.
 	out.raw("retry: 1000\nid: " + eventID(f.after) + "\n\n")
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -428,7 +430,7 @@ func (f *follower) put(out *eventWriter, e *followed) {
 	}{f.streams[e.stream], e.entry.Seq, e.entry.At, e.entry.Subject, endedAs(name, e.entry.Type), e.entry.Data})
 }
 
-// endedAs is how a job ended by the event of its end; "" for other events.
+// endedAs is how a job ended, according to the event of its end; "" for other events.
 func endedAs(name, entryType string) string {
 	if name != jobEnded {
 		return ""
@@ -436,7 +438,7 @@ func endedAs(name, entryType string) string {
 	return entryType[strings.LastIndexByte(entryType, '.')+1:]
 }
 
-// last says why the events end, if it isn't the reader who ends them.
+// last tells the reader why the events end, unless the reader ended them.
 func (f *follower) last(out *eventWriter) {
 	f.mu.Lock()
 	lagged, err := f.lagged, f.err

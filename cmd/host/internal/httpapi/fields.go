@@ -45,7 +45,7 @@ func fieldsOf(t reflect.Type) map[string]fieldType {
 	return found
 }
 
-// fieldAt is a field of a struct, whose embedded pointers are made where they are nil.
+// fieldAt is a field of a struct, whose embedded pointers are made if they are nil.
 func fieldAt(v reflect.Value, index []int) reflect.Value {
 	for _, i := range index {
 		if v.Kind() == reflect.Pointer {

@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// framed answers a command of the program with all that a call gives, see
-// [client.WriteFrame]. What is refused before the operation is a problem.
+// framed answers a command of the program with everything that a call produces, see
+// [client.WriteFrame]. A refusal before the operation is called is a problem.
 func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 	f := &frames{w: w, r: r, control: http.NewResponseController(w)}
 	c := operation.Call{
@@ -39,7 +39,7 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 		out, err = a.call(w, r, rt, c)
 	}
 	if _, queued := out.(*operation.JobQueued); queued && rt.Job != "" {
-		w.Header().Set(client.QueueHeader, "true") // nothing was told before
+		w.Header().Set(client.QueueHeader, "true") // nothing was written before
 	}
 	end := client.End{Error: client.NewErrorData(err)}
 	if result, failed := client.EncodeResult(out); failed != nil {
@@ -57,8 +57,8 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 	f.write(client.FrameEnd, endOf(&end))
 }
 
-// endOf is the end as JSON: without what can't be encoded, and without a result that is too
-// large for a frame. How a call ended is always said.
+// endOf is the end as JSON, without parts that can't be encoded, and without a result that
+// is too large for a frame. It always says how the call ended.
 func endOf(end *client.End) []byte {
 	payload, err := core.EncodeJSON(end)
 	if err != nil && end.Error != nil { // a detail that is no JSON
@@ -83,12 +83,12 @@ type frames struct {
 
 	mu    sync.Mutex
 	begun bool
-	// err is why nothing more can be written, and untold why the first of what happened
-	// meanwhile couldn't be told, which keeps nothing else from being written.
+	// err is why nothing more can be written. untold is why the first lost event couldn't be
+	// written; other frames can still be.
 	err, untold error
 }
 
-// tell writes a frame of what happens meanwhile, if that could be encoded.
+// tell writes the frame of an event or of progress, if that could be encoded.
 func (f *frames) tell(kind byte, payload []byte, err error) {
 	if err == nil && len(payload) <= client.MaxFrame {
 		f.write(kind, payload)
@@ -101,10 +101,10 @@ func (f *frames) tell(kind byte, payload []byte, err error) {
 	}
 }
 
-// errFrameSize is of an event that is too large for a frame.
+// errFrameSize is the error for an event that is too large for a frame.
 var errFrameSize = errors.New("it is too large for a frame")
 
-// lost is the defect by which something couldn't be told; nil is none.
+// lost is the defect because of which an event was lost; nil if none was.
 func (f *frames) lost() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

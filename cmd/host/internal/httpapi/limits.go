@@ -15,12 +15,12 @@ type Limits struct {
 	Body, ImportBody int64
 	// Headers is how many bytes a request's headers have together: 32 KiB by default.
 	Headers int
-	// HeaderTime is how long they may take to arrive, 5 s by default, and BodyTime how long
-	// a body may: 30 s, or, for one that is streamed, that long without a byte. IdleTime is
-	// how long a connection without a request is kept: 120 s.
+	// HeaderTime is how long they may take to arrive, 5 s by default, and BodyTime how long a body may: 30 s,
+	// or, for one that is streamed, that long without a byte. IdleTime is how long a connection without a
+	// request stays open: 120 s.
 	HeaderTime, BodyTime, IdleTime time.Duration
-	// Requests and Writes are how many a subject may make in a second, 100 and 60 by
-	// default, in bursts of twice that. They don't hold over the socket. Below 0 is no limit.
+	// Requests and Writes are how many a subject may make in a second, 100 and 60 by default, in bursts
+	// of twice that. They don't apply to the socket. A value below 0 means no limit.
 	Requests, Writes float64
 	// FailedLogins is how many wrong credentials an address may send in a minute: 10.
 	FailedLogins float64
@@ -29,17 +29,17 @@ type Limits struct {
 	// Streams is how many streams of events are open at once, 1,000 by default, and
 	// SubjectStreams how many of a subject: 16.
 	Streams, SubjectStreams int
-	// StreamTime is how long a stream may take nothing, with its buffer of [streamBuffer]
-	// events full, before it is ended as one that lags: 5 s.
+	// StreamTime is how long the buffer of a stream, [streamBuffer] events, may stay full
+	// before the stream is ended because its reader lags: 5 s.
 	StreamTime time.Duration
 	// DrainTime is how long requests may take to end when the server is stopped: 25 s.
 	DrainTime time.Duration
 }
 
-// The bounds of a request that no operator changes.
+// The limits of a request that operators can't change.
 const (
-	// MaxJSONDepth is how deep a request's JSON is nested at most. What requests are about
-	// is flat; a state or metadata goes deeper, hardly this deep.
+	// MaxJSONDepth is how deep a request's JSON may be nested. Requests are flat; a state or
+	// metadata may be deeper, but hardly this deep.
 	MaxJSONDepth = 32
 	// MaxKey is how many bytes an Idempotency-Key has at most.
 	MaxKey = 128
@@ -77,7 +77,7 @@ func or[T comparable](v *T, otherwise T) {
 	}
 }
 
-// Validate reports all that is wrong with the limits, in one error: sdk.Invalid, reason
+// Validate reports every problem of the limits in one error: sdk.Invalid, reason
 // "limits_invalid".
 func (l Limits) Validate() error {
 	var problems []error

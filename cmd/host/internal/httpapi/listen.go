@@ -16,11 +16,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// DefaultListen is where a server listens for TCP unless it is said: this machine only.
+// DefaultListen is the default address for TCP: this machine only.
 const DefaultListen = "127.0.0.1:7842"
 
-// CheckListen decides whether a server may be started so: see [access.Listen]. A name counts
-// as all of its addresses, which start is given.
+// CheckListen decides whether a server may start with these settings: see [access.Listen].
+// A name counts as all of its addresses, which are put into start.
 func CheckListen(ctx context.Context, start *access.Listen) (*access.Exposure, error) {
 	if host, _, err := net.SplitHostPort(start.Address); err == nil && host != "" {
 		if one, err := netip.ParseAddr(host); err == nil {
@@ -33,9 +33,9 @@ func CheckListen(ctx context.Context, start *access.Listen) (*access.Exposure, e
 	return start.Check()
 }
 
-// Listen listens for TCP where [CheckListen] let a server start: on one of the addresses that
-// were checked, one of IPv4 before others. A name isn't looked up again, since it could have
-// another address by now.
+// Listen listens for TCP on one of the addresses that [CheckListen] checked, an IPv4
+// address if there is one. A name isn't resolved again, since it could have another address
+// by now.
 func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	address := start.Address
 	if host, port, err := net.SplitHostPort(address); err == nil && host != "" && len(start.Resolved) > 0 {
@@ -54,8 +54,8 @@ func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	return l, nil
 }
 
-// bounded accepts only so many connections at once. One more gets an error and is closed: left
-// waiting, it would look like a server that hangs.
+// bounded limits the number of connections. A further connection gets an error and is
+// closed: if it were left waiting, the server would seem to hang.
 type bounded struct {
 	net.Listener
 	encrypted       bool
@@ -63,8 +63,8 @@ type bounded struct {
 	work            sync.WaitGroup
 }
 
-// maxRefusals is how many connections are being refused at once; more are closed without a
-// word. refusalTime is how long one takes at most.
+// maxRefusals is how many connections are refused with an answer at once; others are just
+// closed. refusalTime is the longest that one takes.
 const (
 	maxRefusals = 64
 	refusalTime = time.Second
@@ -74,7 +74,7 @@ func newBounded(l net.Listener, most int, encrypted bool) net.Listener {
 	return &bounded{Listener: l, encrypted: encrypted, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
 }
 
-// full is the response to a connection that is one too many.
+// full is the response to a connection above the limit.
 const full = `{"type":"urn:reflectory:problem:connections_full","title":"Unavailable","status":503,` +
 	`"detail":"the server has as many connections as it takes","code":"connections_full",` +
 	`"hint":"wait, or close connections that aren't in use","trace_id":""}` + "\n"
@@ -107,8 +107,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// CloseWrite ends what is sent, where the connection can: net/http does so after a body that
-// it refused, so that a caller that still sends gets the answer.
+// CloseWrite ends the sending, if the connection supports it: net/http does so after
+// refusing a body, so that a caller that is still sending gets the answer.
 func (s *slot) CloseWrite() error {
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -123,8 +123,9 @@ func (b *bounded) Close() error {
 	return err
 }
 
-// refuseFull answers a connection's first request, and closes it. The request is read
-// before: what is unread at the close would have the system drop the answer.
+// refuseFull answers a connection's first request, and closes the connection. The request
+// is read first, since closing a connection with unread data makes the system drop the
+// answer.
 func refuseFull(c net.Conn) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(refusalTime))

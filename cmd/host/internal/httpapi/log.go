@@ -16,27 +16,27 @@ import (
 // anything, no query, and nothing of what was sent or answered.
 type Line struct {
 	At time.Time
-	// Level is info, also for a refusal, or error where something failed: inside, or in what
-	// the server depends on, such as a plugin or the disk.
+	// Level is info, also for a refusal, or error if something failed: inside the server, or
+	// something that it depends on, such as a plugin or the disk.
 	Level   string
 	TraceID string
 	// Subject is who was authorised; "" is nobody.
 	Subject string
-	// Op is the operation; "" where there is none for the path.
+	// Op is the operation; "" if the path has none.
 	Op string
-	// Method is the request's, and Route the path of its route as that is defined, such as
-	// /v1/memories/{id}; "" where there is none.
+	// Method is the request's method, and Route the path of its route as it is defined, such
+	// as /v1/memories/{id}; "" if there is none.
 	Method, Route string
 	// Code is the refusal's; "ok" is none.
 	Code     string
 	Status   int
 	Duration time.Duration
-	// Failure is what went wrong inside; nil is nothing. What failed elsewhere has only its
-	// code here, since its words may be somebody's content.
+	// Failure is an error inside the server; nil if there was none. For a failure elsewhere
+	// the line has only the code, since its message may quote content.
 	Failure error
 }
 
-// String is the line as a log has it.
+// String is the line's text in a log.
 func (l Line) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s [%s] http: trace_id=%s subject=%s op=%s code=%s status=%d duration_ms=%.1f",
@@ -51,7 +51,7 @@ func (l Line) String() string {
 // plainWord is what a word of a log line may be without quotes.
 var plainWord = core.Pattern(`^[\w.@:/+-]+$`)
 
-// field is a value of a log line: in quotes where it could be taken for several.
+// field is a value of a log line: in quotes if it could be mistaken for several.
 func field(text string) string {
 	if text = orDash(text); !plainWord().MatchString(text) {
 		return strconv.Quote(text)
@@ -82,8 +82,8 @@ func (r *request) line(took time.Duration) Line {
 	return l
 }
 
-// failed5xx reports whether the answer says that something failed on the server's side. What
-// is full for everybody was only refused.
+// failed5xx reports whether the answer says that something failed on the server's side. A
+// refusal because something is full for everybody doesn't count.
 func (r *request) failed5xx() bool {
 	return r.status >= http.StatusInternalServerError && transportStatuses[r.code] == 0
 }

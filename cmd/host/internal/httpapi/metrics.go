@@ -7,9 +7,9 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// scrape answers with the metrics, to those who may see the status. What they tell, such as
-// which plugins are installed and how often policies deny, is the operator's business: so
-// they need a token with the scope operate, as Prometheus can send one.
+// scrape answers with the metrics if the caller may see the status. Metrics reveal which
+// plugins are installed and how often policies deny, which is the operator's business. So
+// they need a token with the scope operate, which Prometheus can send.
 func (a *API) scrape(w http.ResponseWriter, r *request) {
 	ctx := core.WithCaller(r.http.Context(), r.caller)
 	if err := a.routes["status"].Allow(ctx, operation.Call{Host: a.config.Host}, &operation.StatusGet{}); err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Other surfaces are mounted at a path, behind all that every request passes: who asks, from
-// where, how much and how often. They know nothing of this package, nor it of them.
+// Other surfaces are mounted at a path, behind the checks of every request: the caller, the
+// origin, the size and the rate. They know nothing about this package, nor it about them.
 
-// Requests describes and reads the requests of operations for another surface, so that one
-// request is understood alike by all.
+// Requests describes and reads the requests of operations for another surface, so that all
+// surfaces understand a request in the same way.
 type Requests struct{}
 
 // Schema is the schema of a request or a result.
@@ -33,9 +33,9 @@ func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 // wrong with it.
 func (Requests) Decode(data []byte, in any) error { return decodeBody(data, in, nil) }
 
-// Refused notes for the log that a mounted surface refused what a request asks for, and leaves
-// out of the problem what a caller over the network mustn't be told: paths of the host,
-// refused values, and what went wrong inside. body is the JSON that was refused.
+// Refused records for the log that a mounted surface refused a request, and removes from
+// the problem what a caller over the network mustn't see: paths of the host, refused
+// values, and internal causes. body is the refused JSON.
 func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Problem) {
 	e, asked := sdk.AsError(err), &request{}
 	if r, known := ctx.Value(requestKey{}).(*request); known {
@@ -64,8 +64,8 @@ func (a *API) mounted(path string, h http.Handler) http.Handler {
 	})
 }
 
-// mountWriter notes how a mounted handler answered, and gives each write its own time: what
-// is asked for may take longer than an answer may.
+// mountWriter records how a mounted handler answered, and gives each write its own
+// deadline: a request may take longer than an answer may.
 type mountWriter struct {
 	http.ResponseWriter
 	r *request

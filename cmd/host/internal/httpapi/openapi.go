@@ -18,10 +18,10 @@ import (
 // same table gives the same bytes.
 type object = map[string]any
 
-// Document describes the API as OpenAPI 3.1 has it: what is offered over TCP.
+// Document describes the API over TCP in the form of OpenAPI 3.1.
 func Document(version string) ([]byte, error) { return document(version, false) }
 
-// document is Document, or what is offered over the socket.
+// document describes the API over TCP or over the socket.
 func document(version string, socket bool) ([]byte, error) {
 	problem, err := schemaOf(reflect.TypeFor[client.Problem](), false)
 	if err != nil {
@@ -166,7 +166,7 @@ func (rt *route) refusals() []int {
 	return list
 }
 
-// describeEvents adds what isn't an operation.
+// describeEvents adds the routes of events, which aren't operations.
 func describeEvents(paths object) {
 	problems := func(described object) object {
 		list := described["responses"].(object)

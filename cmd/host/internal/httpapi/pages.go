@@ -7,21 +7,21 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Pages are for browsers: what they ask for is checked as everything else is, for its host
-// and its origin, and has a line in the log. But somebody unknown gets a form to log in
-// instead of a problem, so that who asks is left to the pages.
+// Pages are for browsers. Their requests are checked like all others, for host and origin,
+// and have a line in the log. But an unknown caller gets a login form instead of a problem,
+// so the pages authenticate callers themselves.
 
-// Visit is what is known of a browser's request besides the request.
+// Visit is what this package gives the pages besides a browser's request.
 type Visit struct {
-	// Failed counts a wrong credential, and is how long the address has to wait for the
-	// next if there were too many; 0 is not at all.
+	// Failed counts a wrong credential, and returns how long the address has to wait before
+	// the next if there were too many; otherwise 0.
 	Failed func() time.Duration
-	// Admit refuses what is more than a subject may ask for in a second; read is a request
-	// that changes nothing.
+	// Admit refuses a request above the rate of its subject; read is whether it changes
+	// nothing.
 	Admit func(subject string, read bool) error
 }
 
-// PagePaths are the paths of pages, as [http.ServeMux] has them.
+// PagePaths are the paths of pages, as patterns of [http.ServeMux].
 func PagePaths() []string {
 	paths := []string{"/{$}", "/login", "/login/", "/logout", "/theme", "/search", "/assets/", "/favicon.ico"}
 	for _, section := range []string{"/runs", "/memory", "/approvals", "/knowledge", "/decisions", "/policies", "/jobs", "/dream", "/snapshots", "/plugins", "/audit", "/settings"} {
@@ -30,7 +30,7 @@ func PagePaths() []string {
 	return paths
 }
 
-// mountPages has the pages answer what is theirs.
+// mountPages lets the pages answer their paths.
 func (a *API) mountPages(mux *http.ServeMux) {
 	if a.config.Pages == nil {
 		return
@@ -41,7 +41,7 @@ func (a *API) mountPages(mux *http.ServeMux) {
 	}
 }
 
-// page has the pages answer a request.
+// page lets the pages answer a request.
 func (a *API) page(w http.ResponseWriter, r *request) {
 	r.op = "page"
 	if err := a.checkHeaders(r); err != nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Every refusal is a problem of RFC 9457, refusals of the transport too, so that a caller has
-// one thing to read. The status follows from the error's class; a few reasons have one of
-// their own, where HTTP has a closer word. Callers branch on the code, not on the status.
+// Every refusal is a problem of RFC 9457, including refusals of the transport, so that
+// callers have one form to read. The status follows from the error's class; a few reasons
+// have a status of their own, if HTTP has a more specific one. Callers branch on the code,
+// not on the status.
 
-// titles are the classes in words, and statuses what they are in HTTP.
+// titles are the classes in words, and statuses their HTTP statuses.
 var (
 	titles = map[sdk.Code]string{
 		sdk.Invalid: "Invalid request", sdk.NotFound: "Not found", sdk.Conflict: "Conflict", sdk.Denied: "Denied",
@@ -29,28 +30,28 @@ var (
 		sdk.Invalid: 422, sdk.NotFound: 404, sdk.Conflict: 409, sdk.Denied: 403, sdk.Exhausted: 429, sdk.Timeout: 504,
 		sdk.Cancelled: 409, sdk.Unavailable: 503, sdk.Incompatible: 409, sdk.Internal: 500,
 	}
-	// transportStatuses are of the reasons with which this package refuses a request before an operation
-	// is called, where HTTP has a closer word than their class.
+	// transportStatuses are the statuses of reasons with which this package refuses a request
+	// before an operation is called, if HTTP has a more specific one than their class.
 	transportStatuses = map[string]int{
-		// What can't be read at all.
+		// Requests that can't be read.
 		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "query_invalid": 400, "body_unreadable": 400,
 		"header_invalid": 400, "last_event_id_invalid": 400,
-		// What HTTP has a word for.
+		// Refusals that HTTP has a status for.
 		"unauthenticated": 401, "method_not_allowed": 405, "not_acceptable": 406, "body_timeout": 408,
 		"content_type_unsupported": 415, "headers_too_large": 431,
-		// What is full for everybody, and not by this caller.
+		// Limits that all callers share.
 		"streams_full": 503, "connections_full": 503,
 	}
-	// operationStatuses are the same of an operation's own errors, and of a body that it reads. Nothing
-	// else that an operation comes to may choose a status: a field may be called query, and a
-	// plugin chooses its reasons as it likes.
+	// operationStatuses are the same for an operation's own errors, and for a body that it
+	// reads. No other error of an operation may choose a status: a field may be called query,
+	// and a plugin is free to choose its reasons.
 	operationStatuses = map[string]int{"invalid_page_token": 400, "precondition_failed": 412, "body_unreadable": 400, "body_timeout": 408}
 )
 
-// tooLarge ends the reasons of what is too large.
+// tooLarge ends the reasons of refusals because of size.
 const tooLarge = "_too_large"
 
-// statusOf is an error's status: of an operation that was called, or of what came before.
+// statusOf is the status of an error; called is whether an operation returned it.
 func statusOf(e *sdk.Error, called bool) int {
 	own := transportStatuses
 	if called {
@@ -69,7 +70,7 @@ func statusOf(e *sdk.Error, called bool) int {
 	return http.StatusInternalServerError
 }
 
-// retryAfter is how long to wait where an error doesn't say it.
+// retryAfter is how long to wait if an error doesn't say it.
 const retryAfter = time.Second
 
 // problem makes the problem of an error.
@@ -88,7 +89,7 @@ func (a *API) problem(r *request, err error) *client.Problem {
 		p.Error = client.NewErrorData(err)
 	}
 	if status == http.StatusInternalServerError && !r.local {
-		// What went wrong inside may say anything. The log has it, under the trace's id.
+		// An internal error may contain anything. The log has it, under the trace's id.
 		p.Detail, p.Hint, p.Try, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", nil, nil
 		return p
 	}
@@ -101,8 +102,8 @@ func (a *API) problem(r *request, err error) *client.Problem {
 	return p
 }
 
-// facts are details without what Errors says. Problems of a file have their places in it,
-// which Errors has no room for.
+// facts are the details without what Errors already says. Problems of a file stay, since
+// they have places in the file, which Errors can't express.
 func facts(details map[string]any) map[string]any {
 	var out map[string]any
 	for name, value := range details {
@@ -134,9 +135,9 @@ func (a *API) faultsOf(r *request, err error) []client.Fault {
 	return list
 }
 
-// pointerOf is the place that an error names: as a pointer, or as the name of a field of the
-// request, such as items[3].content. What an error calls a field and the request doesn't
-// have may be a part of a value, and the place is the request then.
+// pointerOf is the place that an error names: a pointer, or the name of a field of the
+// request, such as items[3].content. If the request has no such field, the name may be a
+// part of a value, and the place is the whole request.
 func (a *API) pointerOf(r *request, details map[string]any) string {
 	if pointer, ok := details["pointer"].(string); ok {
 		return pointer
@@ -187,7 +188,7 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 	r.write(w, p.Status, client.ProblemType, access.Hide(text))
 }
 
-// hint is what to do about an error, with the route of the operation that does it.
+// hint is an error's hint, with the route of the operation that does what it says.
 func (a *API) hint(hint string, try *sdk.Action) string {
 	if try == nil {
 		return hint
@@ -208,7 +209,7 @@ var verbs = map[string]string{
 	"plugin inspect": "plugin_get", "audit show": "audit_streams",
 }
 
-// routeOf spells an action as a method and a path; "" where no operation here does it.
+// routeOf spells an action as a method and a path; "" if no operation here does it.
 func (a *API) routeOf(try *sdk.Action) string {
 	name := verbs[try.Verb]
 	if name == "" {

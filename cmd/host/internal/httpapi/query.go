@@ -14,9 +14,9 @@ import (
 )
 
 // A query is as strict as a body: a number is written as in JSON, a switch is true or
-// false, a name that isn't known is refused, and one that is given twice is, unless it is a
-// list's. What is repeated for a single value would otherwise mean one thing here and
-// another to what looks at requests before they come here.
+// false, an unknown name is refused, and so is a repeated name, unless it is a list's.
+// Otherwise a repeated name could mean one thing here and another to a proxy in front of
+// the server.
 
 // decodeQuery fills a request from a query, with one problem for each value that is wrong.
 func decodeQuery(query string, in any, taken []string) error {
@@ -49,7 +49,7 @@ func decodeQuery(query string, in any, taken []string) error {
 	return faults.err()
 }
 
-// set sets a field from what a query has for it.
+// set sets a field from its values in a query.
 func (f *faults) set(v reflect.Value, texts []string, pointer string) {
 	if v.Kind() == reflect.Slice && !readsItself(v.Type()) {
 		list := reflect.MakeSlice(v.Type(), len(texts), len(texts))
@@ -69,7 +69,8 @@ func (f *faults) set(v reflect.Value, texts []string, pointer string) {
 // number is a number as JSON writes it.
 var number = core.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// setOne sets a value from a text, as JSON has it, except that texts need no quotes.
+// setOne sets a value from a text, which is written as in JSON, except that texts need no
+// quotes.
 func (f *faults) setOne(v reflect.Value, text, pointer string) {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {

@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Rates are per subject: a token that is used in a loop must not slow down the others. What
-// is kept of subjects is bounded, since over time there are many; one that has asked for
-// nothing for so long that its allowance is whole again is forgotten without a difference.
+// Rates are per subject: a token that is used in a loop must not slow down the others. The
+// number of remembered subjects is limited, since over time there are many. A subject whose
+// allowance is full again can be forgotten without any effect.
 
-// maxRated is how many subjects, and addresses, rates are kept of. Should more be active
-// at once, any of them is forgotten, which gives it another burst.
+// maxRated is how many subjects, and how many addresses, are remembered. If more are active
+// at once, an arbitrary one is forgotten, which gives it another burst.
 const maxRated = 10_000
 
 // rates limit how often callers ask.
@@ -32,10 +32,10 @@ func newRates(l Limits) *rates {
 	}
 }
 
-// burstOf is how many may come at once: at least one.
+// burstOf is how many requests may come at once: at least one.
 func burstOf(n float64) int { return int(math.Max(1, n)) }
 
-// admit takes a request of a subject, or says how long to wait.
+// admit counts a request of a subject, or returns an error that says how long to wait.
 func (r *rates) admit(subject string, reads bool) error {
 	if wait := r.requests.take(subject); wait > 0 {
 		return tooOften("requests_exhausted", "requests", wait)
@@ -71,7 +71,7 @@ type buckets struct {
 	each map[string]*rate.Limiter
 }
 
-// take takes one of a name's allowance, or says how long it will take until there is one.
+// take takes one request from a name's allowance, or returns how long until there is one.
 func (b *buckets) take(name string) time.Duration {
 	if b.limit < 0 {
 		return 0

@@ -16,17 +16,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The words of an error are made for who sits at the host's machine, and quote what was
-// wrong. Over a network they leave out what a body mustn't say: a path of the host, which
-// tells how it is set up, and a value that was refused, which may be a secret that was put
-// into the wrong field, and which proxies and logs would then keep. Nothing is lost by it:
-// the caller has the value, and the problem its place. The socket's callers, who may read
-// the data folder, get the words whole.
+// An error's message is written for a user of the host's machine, and quotes what was
+// wrong. Over a network the message must not contain paths of the host, which reveal how it
+// is set up, or refused values: a value may be a secret in the wrong field, which proxies
+// and logs would then keep. The caller loses nothing: it has the value, and the problem has
+// its place. Callers over the socket, who may read the data folder, get complete messages.
 
-// left is what there is instead of what is left out.
+// left replaces what is removed.
 const left = "…"
 
-// redact leaves out of a problem what it mustn't say.
+// redact removes from a problem what it mustn't contain.
 func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
 	said := p.Detail + "\n" + p.Hint
 	for _, f := range p.Errors {
@@ -38,7 +37,7 @@ func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
 		}
 	}
 	clean := cleaner(said, a.paths(e))
-	if e.Code == sdk.Invalid { // apart from the paths: many values mustn't crowd them out
+	if e.Code == sdk.Invalid { // separate from the paths, so that many values don't crowd them out
 		paths, values := clean, cleaner(said, r.values())
 		clean = func(s string) string { return values(paths(s)) }
 	}
@@ -51,7 +50,7 @@ func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
 	}
 }
 
-// cleanAction is an action whose arguments somebody must choose that are left out.
+// cleanAction is an action in which removed arguments are open, for the user to choose.
 func cleanAction(try *sdk.Action, clean func(string) string) *sdk.Action {
 	if try == nil {
 		return nil
@@ -65,7 +64,7 @@ func cleanAction(try *sdk.Action, clean func(string) string) *sdk.Action {
 	return kept
 }
 
-// cleanValue is a detail without what is left out.
+// cleanValue is a detail without removed texts.
 func cleanValue(value any, clean func(string) string) any {
 	switch v := value.(type) {
 	case string:
@@ -129,15 +128,16 @@ func (a *API) hostFolders() []string {
 	return slices.DeleteFunc(list, func(p string) bool { return len(filepath.Clean(p)) < 2 })
 }
 
-// The longest value that is looked for: a message quotes the beginning of a longer one.
+// The lengths of values that are looked for. Messages quote only the beginning of a longer
+// value.
 const (
 	quoted  = 61 // as core.Cut cuts
 	atLeast = 4  // bytes of a value that is looked for without quotes around it
 )
 
-// cleaner leaves texts out of messages: where they are in quotes, or, from four bytes on,
-// where they are words, with the rest of a path behind them. Only texts that the messages
-// have are looked for, so that many long ones don't crowd out a short one.
+// cleaner removes texts from messages: in quotes, or, from four bytes on, as whole words,
+// with the rest of a path after them. It looks only for texts that occur in the messages,
+// so that many long ones don't crowd out a short one.
 func cleaner(said string, texts []string) func(string) string {
 	var patterns []string
 	for _, text := range texts {
@@ -178,7 +178,8 @@ func wordEdge(edge string) string {
 // maxValues is how many values are looked for.
 const maxValues = 400
 
-// forms are how a message may have a text: whole or its beginning, as it is or quoted.
+// forms are the forms in which a message may have a text: whole or its beginning, plain or
+// quoted.
 func forms(text string) []string {
 	if text == "" || !utf8.ValidString(text) {
 		return nil
@@ -193,7 +194,7 @@ func forms(text string) []string {
 	return list
 }
 
-// values are the texts that a request has: of its path, its query and its body.
+// values are the texts in a request's path, query and body.
 func (r *request) values() []string {
 	var list []string
 	query, _ := url.ParseQuery(r.http.URL.RawQuery)

@@ -12,25 +12,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// request is a request as this package works with it, and what its log line says.
+// request is a request with what this package knows about it, also for its log line.
 type request struct {
 	http *http.Request
 	// local is whether it came over the socket.
 	local bool
-	// trace is the one that it is a part of.
+	// trace is the trace that it belongs to.
 	trace core.Trace
-	// address is the one that it came from.
+	// address is the address that it came from.
 	address string
 	caller  core.Caller
-	// op is the operation that it is for; "" is none. taken are the fields in its path.
+	// op is its operation; "" if it has none. taken are the fields in its path.
 	op    string
 	taken []string
 	// body is its JSON, as far as it was read.
 	body []byte
-	// called is whether its operation was.
+	// called is whether its operation was called.
 	called bool
-	// code and status are how it was answered; code is "" where it worked. failure is what
-	// went wrong inside.
+	// code and status are the answer's; code is "" for a success. failure is an internal
+	// error.
 	code    string
 	status  int
 	failure error
@@ -52,7 +52,7 @@ func (r *request) with(ctx context.Context) *http.Request {
 	return r.http.WithContext(context.WithValue(core.WithTrace(ctx, r.trace), requestKey{}, r))
 }
 
-// traceOf is the trace that a request names, else a new one.
+// traceOf is the trace that a request names, otherwise a new one.
 func traceOf(r *http.Request) core.Trace {
 	if named, ok := core.ParseTraceparent(r.Header.Get("Traceparent")); ok {
 		return named
@@ -71,7 +71,7 @@ func (r *request) route() string {
 	return path
 }
 
-// writeTime is how long an answer may take to be taken by the caller's side.
+// writeTime is how long the caller's side may take to receive an answer.
 const writeTime = 30 * time.Second
 
 // write answers with a body.
@@ -110,7 +110,7 @@ func (r *request) accepts(mediaType string) bool {
 // refusing is a weight of zero, which says that a type isn't taken.
 var refusing = core.Pattern(`(^|;)q=0(\.0*)?(;|$)`)
 
-// mustAccept refuses a request whose caller doesn't take what it would be given.
+// mustAccept refuses a request whose caller doesn't accept the media type of the answer.
 func (r *request) mustAccept(mediaType string) error {
 	if r.accepts(mediaType) {
 		return nil

@@ -6,21 +6,22 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A client that has no token yet, such as one of MCP, finds out by itself where to get one:
-// the refusal names a document, as RFC 9728 has it, and that names the issuer.
+// A client without a token, such as an MCP client, finds out by itself where to get one:
+// the refusal names a document of RFC 9728, and the document names the issuer.
 
-// Resource is a server to whoever asks for a token for it.
+// Resource describes the server to clients that need a token for it.
 type Resource struct {
-	// URL is where clients find the server, and Audience what a token has to be for.
+	// URL is the server's address for clients, and Audience the audience that a token must
+	// have.
 	URL, Audience string
-	// Issuer is whose tokens are taken.
+	// Issuer is the issuer whose tokens are accepted.
 	Issuer string
 }
 
 // resourcePath is where the document is.
 const resourcePath = "/.well-known/oauth-protected-resource"
 
-// challenge is what a request without valid credentials is answered with.
+// challenge is the header in the answer to a request without valid credentials.
 func (a *API) challenge() string {
 	const bearer = `Bearer realm="reflectory"`
 	if a.config.Resource == nil {
@@ -29,7 +30,7 @@ func (a *API) challenge() string {
 	return bearer + `, resource_metadata="` + a.config.Resource.URL + resourcePath + `"`
 }
 
-// mountResource has the document be there for everybody.
+// mountResource serves the document to everybody.
 func (a *API) mountResource(mux *http.ServeMux) {
 	resource := a.config.Resource
 	if resource == nil {

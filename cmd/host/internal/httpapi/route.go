@@ -13,20 +13,21 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The routes are the table of operations: nothing here knows one by its name.
+// The routes are made from the table of operations: nothing here knows an operation by
+// name.
 
 // route is an operation as it is called over HTTP.
 type route struct {
 	operation.Operation
 	// taken are the request's fields that are in the path.
 	taken []string
-	// queues is whether it is answered by a job that does it.
+	// queues is whether a job does it.
 	queues bool
 }
 
-// remoteRoute is the route of an operation over a network: what takes as long as a model or
-// a whole store does is a job there, which outlives the connection that asked for it. Over
-// the socket it works within its request: the program's own commands wait for it as if they
+// remoteRoute is the route of an operation over a network. There, an operation that may
+// take as long as a model, or reads a whole store, is a job, which outlives the connection.
+// Over the socket the operation is done within the request: commands wait for it as if they
 // did it themselves.
 func remoteRoute(o operation.Operation) *route {
 	o, queues := o.AsJob()
@@ -52,7 +53,7 @@ func (rt *route) inQuery() bool {
 }
 
 // spell is the route as a hint names it: with the action's arguments in path and query.
-// What has yet to be chosen is in braces.
+// Arguments that the user must choose are in braces.
 func (rt *route) spell(args sdk.Args) string {
 	path, query := rt.Path, url.Values{}
 	known := fieldsOf(rt.In())
@@ -108,9 +109,9 @@ func (a *API) mux(local bool) http.Handler {
 	return cleanOnly(mux, unknown)
 }
 
-// cleanOnly keeps from a mux the paths that it would answer itself, such as //v1, /v1/.. and
-// the * of OPTIONS: for these other is called, so that they are met by the same checks, limits
-// and log as any path that there isn't.
+// cleanOnly keeps paths from a mux that the mux would answer itself, such as //v1, /v1/..
+// and the * of OPTIONS. For these it calls other, so that they pass the same checks, limits
+// and log as any unknown path.
 func cleanOnly(mux *http.ServeMux, other http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isClean(r) {
@@ -127,7 +128,7 @@ func isClean(r *http.Request) bool {
 	return strings.HasPrefix(at, "/") && (path.Clean(at) == strings.TrimSuffix(at, "/") || at == "/")
 }
 
-// unknown answers what no route is for: with the methods that the path has, if any.
+// unknown answers requests without a route, with the methods of the path, if it has any.
 func (a *API) unknown(mux *http.ServeMux) func(http.ResponseWriter, *request) {
 	return func(w http.ResponseWriter, r *request) {
 		var methods []string

@@ -16,12 +16,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Schemas are made of the types of requests and results, so that they can't say anything
-// else. What a type in Go doesn't say is added here: the values of a word, the bounds that
-// the domain checks, taken from its constants, and what types that write their own JSON
-// write. Requests are closed, and results open: a later version may have more in them.
+// Schemas are generated from the Go types of requests and results, so they can't disagree.
+// This file adds what a Go type doesn't say: the values of enumerations, the limits that
+// the domain checks, from its constants, and the JSON of types with their own encoding.
+// Requests allow no unknown members. Results do, since a later version may have more.
 
-// words are the types whose values are a few.
+// words are the enumerations, with their values.
 func words() map[reflect.Type][]any {
 	return map[reflect.Type][]any{
 		reflect.TypeFor[core.MemoryKind](): anys([]core.MemoryKind{
@@ -56,7 +56,7 @@ func written() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// bound is what the domain allows of a field.
+// bound is the domain's limits for a field.
 type bound struct {
 	of    reflect.Type
 	field string
@@ -102,8 +102,8 @@ func bounds() []bound {
 	return list
 }
 
-// mayMiss are the fields of requests that may be left out although their type has them
-// always: "" is the configured namespace, and no list is an empty one.
+// mayMiss are the fields of requests that may be missing although their Go type requires
+// them: a missing namespace is the configured one, and a missing list is empty.
 var mayMiss = []string{"namespace", "outcomes", "memories", "edges", "items", "files"}
 
 // schemaOf is the schema of a request or result.
@@ -148,7 +148,7 @@ func outcomes(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, er
 	}, nil
 }
 
-// has reports whether a struct is of a type, or embeds it.
+// has reports whether a struct has a type, or embeds it.
 func has(t, of reflect.Type) bool {
 	if t == of {
 		return true
@@ -164,8 +164,8 @@ func has(t, of reflect.Type) bool {
 	return false
 }
 
-// tidy makes of a type's schema one of what is sent: lists are never null, and results
-// are open.
+// tidy adapts a Go type's schema to what is sent: lists are never null, and results allow
+// unknown members.
 func tidy(s *jsonschema.Schema, request bool) {
 	if s == nil {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Behind a proxy that does TLS, every connection comes from the proxy, and who asks is what
-// the proxy says. Anybody can say it, so it is believed of the networks that the operator
-// named, and of nobody else. The headers are read from their end, where the nearest proxy
-// wrote: what a client has put before that is never looked at.
+// Behind a proxy that does TLS, every connection comes from the proxy, and only the proxy's
+// headers say where a request came from. Anybody can send such headers, so they are trusted
+// only from the networks that the operator named. They are read from their end, where the
+// nearest proxy wrote: what a client put before that is ignored.
 
-// senderOf is the address that a request came from, which limits are counted by. It refuses
-// one that passed a network in the clear: next to a proxy, or by a proxy that says that it
-// was asked without TLS.
+// senderOf is the address that a request came from, by which rates are limited. It refuses
+// a request that crossed a network without TLS: one that bypassed the proxy, or one that
+// the proxy received without TLS.
 func (a *API) senderOf(r *http.Request) (address string, err error) {
 	address = hostOf(r.RemoteAddr)
 	peer, err := netip.ParseAddr(address)
@@ -42,9 +42,8 @@ func (a *API) isProxy(address netip.Addr) bool {
 	return slices.ContainsFunc(a.config.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// clientOf is the address that the proxies were asked from, as far as they say. Where two
-// headers say different things, a proxy has passed on one that it doesn't write, so that
-// neither is believed.
+// clientOf is the address of the client, as far as the proxies say. If two headers
+// disagree, a proxy has passed on one that it doesn't write, so neither is trusted.
 func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	var found []netip.Addr
 	if list := forwardedFor(h); list != nil {
@@ -59,8 +58,8 @@ func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	return found[0]
 }
 
-// beforeProxies is the last address of a list that isn't a proxy's, or where that can't be
-// known the first proxy's that is.
+// beforeProxies is the last address of a list that isn't a proxy's; if it can't be read, it
+// is the first known proxy after it.
 func (a *API) beforeProxies(list []string, peer netip.Addr) netip.Addr {
 	for _, text := range slices.Backward(list) {
 		address, ok := addressIn(text)
@@ -83,8 +82,8 @@ func addressIn(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// protocolOf is the protocol that the proxies say they were asked by; "" where they don't.
-// Where they disagree, it is what isn't https.
+// protocolOf is the client's protocol, according to the proxies; "" if they don't say. If
+// they disagree, it is the one that isn't https.
 func protocolOf(h http.Header) string {
 	said := elements(h, "X-Forwarded-Proto")
 	for _, element := range elements(h, "Forwarded") {
@@ -121,8 +120,8 @@ func elements(h http.Header, name string) []string {
 	return list
 }
 
-// parameter is a parameter of an element of RFC 7239; "" where it has none. A text in quotes
-// has no commas or semicolons in it in what is looked for here.
+// parameter is a parameter of an element of RFC 7239; "" if it has none. The parameters
+// that are read here have no commas or semicolons in quotes.
 func parameter(element, name string) string {
 	for pair := range strings.SplitSeq(element, ";") {
 		if key, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(key, name) {

@@ -16,10 +16,10 @@ import (
 
 // Server serves an [API] on listeners, until it is stopped.
 //
-// Stopping takes its time: first the server says that it isn't ready, so that no balancer
-// sends more; then the listeners are closed, and streams of events say goodbye, whose
-// readers come again and find another server. Requests that are being done have a while to
-// end, and what isn't done then is cancelled, as by a caller who gave up.
+// Stopping has steps: first the server says that it isn't ready, so that load balancers
+// send it nothing more. Then the listeners are closed, and event streams say goodbye, so
+// that their readers connect to another server. Requests under way get some time to end;
+// then they are cancelled, as by a caller that gave up.
 type Server struct {
 	api *API
 	// requests is the context of every request.
@@ -32,12 +32,12 @@ type Server struct {
 	mu      sync.Mutex
 	servers []*http.Server
 	stopped bool
-	// handlers are the requests that are being done; ended is set once no more may begin.
+	// handlers are the requests under way; ended is set once no more may begin.
 	handlers sync.WaitGroup
 	ended    bool
 }
 
-// NewServer makes a server. Every request has the context's values; its end
+// NewServer makes a server. Every request has the context's values. The end of the context
 // stops nothing.
 func NewServer(ctx context.Context, api *API) *Server {
 	s := &Server{api: api, failed: make(chan error, 8)}
@@ -58,13 +58,13 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 	server := &http.Server{
 		Handler: s.counted(s.api.boundBody(h)), BaseContext: func(net.Listener) context.Context { return s.requests },
 		ReadHeaderTimeout: limits.HeaderTime, IdleTimeout: limits.IdleTime,
-		// An answer sets its own time when it is begun. This one is for what the package
-		// net/http answers by itself.
+		// Each answer sets its own deadline when it begins. This one is for answers of net/http
+		// itself.
 		WriteTimeout: writeTime,
-		// OPTIONS * is for the handler too, which asks who it comes from.
+		// OPTIONS * goes to the handler too, which authenticates the caller.
 		DisableGeneralOptionsHandler: true,
-		// What is over the limit is refused with a problem, up to this, where net/http
-		// refuses it in its own words.
+		// Headers above the limit are refused with a problem, up to this size; beyond it,
+		// net/http refuses them in its own words.
 		MaxHeaderBytes: 2 * limits.Headers,
 		ErrorLog:       log.New(io.Discard, "", 0), // a connection that broke, which its request's line says
 	}
@@ -93,7 +93,7 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 // Failed has the error of a listener that can't be served any more.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop ends the server, and returns once nothing of it works any more. It is idempotent.
+// Stop ends the server, and returns once nothing of it is running. It is idempotent.
 func (s *Server) Stop() error { return s.stop() }
 
 func (s *Server) end() error {
@@ -124,8 +124,8 @@ func (s *Server) end() error {
 	return core.JoinErrors(errs...)
 }
 
-// counted has the end wait for each request that was begun: net/http closes a connection
-// without a look at who still works for it, and what works after the end would find the
+// counted makes Stop wait for each request that has begun. net/http closes a connection
+// even if its handler still works, and a handler that works after the end would find the
 // store closed.
 func (s *Server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,8 +151,8 @@ func (s *Server) begin() bool {
 // abandonTime is how long requests have to end once they are cancelled.
 const abandonTime = 5 * time.Second
 
-// abandon cancels what is still being done, and then closes the connections. What is done
-// without a look at its context is waited for all the same: see [Server.counted].
+// abandon cancels the requests under way, and then closes the connections. It also waits
+// for a request that ignores its context: see [Server.counted].
 func (s *Server) abandon(server *http.Server) error {
 	s.cancel()
 	last, done := context.WithTimeout(context.Background(), abandonTime)

@@ -11,12 +11,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The socket is for who could open the store as well: it is in the same folder, only its
-// owner may connect, and the system says who did. So no token is needed there.
+// The socket is for users who could open the store themselves: it is in the same folder,
+// only its owner may connect, and the system says who did. So it needs no token.
 
-// ListenSocket listens on the socket of a data folder, whose store this process has open:
-// nobody else can be listening, so that a socket that is there was left by a server that
-// was killed, and is removed.
+// ListenSocket listens on the socket of a data folder, whose store this process has open: nobody
+// else can be listening, so an existing socket was left by a killed server, and is removed.
 func ListenSocket(dataDir string) (net.Listener, error) {
 	path := filepath.Join(dataDir, client.SocketName)
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {

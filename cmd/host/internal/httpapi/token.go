@@ -9,16 +9,18 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// Tokens knows the callers that have a token of the host, the operator's own or one that was
-// issued, and browsers that are logged in.
+// Tokens authenticates callers by a token of the host (the operator's, or an issued one),
+// by a token of an OpenID Connect issuer, or by a browser's session.
 type Tokens struct {
 	Authority *access.Authority
-	// Identities knows the callers that have a token of an issuer, which has three parts with
-	// dots between them; nil knows none. Its errors are those of access.Authority.Authenticate.
+	// Identities authenticates callers by a token of an issuer, which has three parts
+	// separated by dots. It returns the errors of access.Authority.Authenticate. Nil knows no
+	// such callers.
 	Identities func(ctx context.Context, token string) (core.Caller, error)
-	// Sessions knows the browsers that logged in by that issuer, by their cookie; nil knows none.
+	// Sessions authenticates browsers that logged in at that issuer, by their cookie; nil
+	// knows none.
 	Sessions func(cookie string) (core.Caller, bool)
-	// Cookie is the name of the cookie that a session is in; "" knows no sessions.
+	// Cookie is the name of the cookie of a session; if it is "", there are no sessions.
 	Cookie string
 }
 
@@ -51,8 +53,8 @@ func (t Tokens) Authenticate(r *http.Request) (core.Caller, error) {
 	return caller, err
 }
 
-// session is what a browser that is logged in sends. A request that has an Authorization
-// header too means that one, whatever is wrong with it.
+// session is the cookie of a browser's session. If the request also has an Authorization
+// header, only the header counts, even if it is wrong.
 func (t Tokens) session(r *http.Request) (string, bool) {
 	cookies := r.CookiesNamed(t.Cookie)
 	if t.Cookie == "" || len(cookies) != 1 || len(r.Header.Values("Authorization")) > 0 {

@@ -13,14 +13,14 @@ import (
 
 // The paths of a browser's login.
 const (
-	// LoginPath sends a browser to the issuer, and CallbackPath is where it comes back.
+	// LoginPath sends a browser to the issuer, and the issuer sends it back to CallbackPath.
 	LoginPath    = "/login/oidc"
 	CallbackPath = "/login/callback"
 )
 
-// said is the one page that this package shows: after the login, or instead of it. It isn't
-// a redirect: after one, a browser that comes from the issuer leaves out a cookie that only
-// pages of this server may send.
+// said is the only page of this package: it says that the login succeeded, or why it
+// didn't. It isn't a redirect: in a redirect that comes from the issuer, the browser
+// wouldn't send the SameSite=Strict cookie.
 var said = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en">
 <head>
@@ -50,8 +50,8 @@ type Browser struct {
 	Secure bool
 }
 
-// Serve answers a request for one of the paths. failed counts a login that was refused, and
-// is how long its address has to wait for the next if there were too many.
+// Serve answers a request for one of the paths. failed counts a refused login, and returns
+// how long its address has to wait before the next if there were too many.
 func (b Browser) Serve(w http.ResponseWriter, r *http.Request, failed func() time.Duration) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -71,8 +71,8 @@ func (b Browser) Serve(w http.ResponseWriter, r *http.Request, failed func() tim
 	}
 }
 
-// begin sends the browser to the issuer. Its cookie is Lax: it has to come along when the
-// issuer sends the browser back.
+// begin sends the browser to the issuer. The login's cookie is SameSite=Lax: the browser
+// has to send it when it comes back from the issuer.
 func (b Browser) begin(w http.ResponseWriter, r *http.Request) {
 	to, browser, err := b.Verifier.Begin()
 	if err != nil {
@@ -117,7 +117,7 @@ func (b Browser) refuse(w http.ResponseWriter, err error, failed func() time.Dur
 	}
 }
 
-// show answers with the page; with a problem, or none where somebody is signed in.
+// show answers with the page. problem says why there is no login; "" if there is one.
 func (b Browser) show(w http.ResponseWriter, status int, problem string) {
 	title := "Sign in"
 	if problem == "" {

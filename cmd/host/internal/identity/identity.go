@@ -1,10 +1,11 @@
-// Package identity knows those whom an OpenID Connect issuer names. They show a token that
-// the issuer has signed, and its keys, which are fetched once and kept, prove that: so the
-// issuer may be away while they work. What its claims are worth here, [access.Mapping] says.
+// Package identity authenticates people by the tokens of an OpenID Connect issuer. The
+// issuer's keys, which are fetched once and kept, prove that it has signed a token, so the
+// issuer may be unreachable meanwhile. [access.Mapping] turns a token's claims into rights.
 //
-// Nothing is fetched before somebody shows such a token, so that a server starts without its
-// issuer, and hardly more often than in [fetchEvery]: tokens with a wrong signature, which
-// anybody can send, would otherwise have this server ask the issuer for its keys each time.
+// Nothing is fetched before the first such token arrives, so a server starts without its
+// issuer. The keys are fetched at most about once in [fetchEvery]: otherwise each token
+// with a wrong signature, which anybody can send, would make this server ask the issuer for
+// its keys.
 package identity
 
 import (
@@ -24,44 +25,46 @@ import (
 const (
 	// fetchTime is how long the issuer may take to answer: less than callers wait.
 	fetchTime = 5 * time.Second
-	// fetchEvery is how often the issuer is asked at most: keys are changed once in weeks.
+	// fetchEvery is how often the issuer is asked at most: its keys change only every few
+	// weeks.
 	fetchEvery = 5 * time.Second
-	// maxToken is how many bytes a token has at most; issuers' have some 1 to 4 KiB.
+	// maxToken is the largest size of a token, in bytes; usual ones have 1 to 4 KiB.
 	maxToken = 16 << 10
 )
 
 // Options are what [New] works with.
 type Options struct {
-	// Issuer is its URL, as it writes itself.
+	// Issuer is the issuer's URL, exactly as the issuer writes it.
 	Issuer string
-	// Audience is what a token has to be for.
+	// Audience is the audience that a token must have.
 	Audience string
-	// Mapping makes callers of claims.
+	// Mapping makes callers from claims.
 	Mapping access.Mapping
 	// Client is for browsers that log in.
 	Client Client
-	// Clock says when. Default [core.SystemClock].
+	// Clock is the clock. Default [core.SystemClock].
 	Clock core.Clock
 }
 
-// Verifier knows callers by the tokens of an issuer. It is safe for concurrent use.
+// Verifier authenticates callers by the tokens of an issuer. It is safe for concurrent use.
 type Verifier struct {
 	options Options
 	client  *http.Client
-	// exchange is the client for codes, each of which is another request to one URL.
+	// exchange is the HTTP client that exchanges codes. It isn't limited by [fetchEvery],
+	// since each code is another request to the same URL.
 	exchange *http.Client
 	logins   logins
 	sessions sessions
 
-	// mu guards provider and verifier, nil until the issuer has said how its tokens are
-	// checked, and tried, which is when it was asked last.
+	// mu guards provider and verifier, which are nil until the issuer has said how its tokens
+	// are checked, and tried, the time of the last attempt to ask it.
 	mu       sync.Mutex
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
 	tried    time.Time
 }
 
-// New makes a Verifier. It asks for nothing yet. Close must be called.
+// New makes a Verifier, without contacting the issuer. Close must be called.
 func New(o Options) *Verifier {
 	if o.Clock == nil {
 		o.Clock = core.SystemClock{}
@@ -75,15 +78,15 @@ func New(o Options) *Verifier {
 	}}
 }
 
-// Close closes the connections that are kept.
+// Close closes the idle connections.
 func (v *Verifier) Close() error {
 	v.client.CloseIdleConnections()
 	return nil
 }
 
-// Authenticate says who asks with a token. A token that doesn't hold has the answer of
-// [access.IsUnauthenticated], whatever is wrong with it; an issuer that has never answered is
-// sdk.Unavailable, reason "issuer_unavailable".
+// Authenticate returns the caller with a token. An invalid token gives an error of
+// [access.IsUnauthenticated], whatever is wrong with it. If the issuer has never answered,
+// the error is sdk.Unavailable, reason "issuer_unavailable".
 func (v *Verifier) Authenticate(ctx context.Context, token string) (core.Caller, error) {
 	if len(token) > maxToken {
 		return core.Caller{}, access.Unauthenticated()
@@ -93,7 +96,7 @@ func (v *Verifier) Authenticate(ctx context.Context, token string) (core.Caller,
 		return core.Caller{}, err
 	}
 	checked, err := verifier.Verify(ctx, token)
-	if err != nil { // its words may have parts of the token
+	if err != nil { // its message may have parts of the token
 		return core.Caller{}, access.Unauthenticated()
 	}
 	claims := map[string]any{}
@@ -119,7 +122,7 @@ func (v *Verifier) ready() (*oidc.IDTokenVerifier, error) {
 		return nil, away(errSpared)
 	}
 	v.tried = now
-	// The keys are fetched later too, whatever becomes of the request that is the first.
+	// The keys are also fetched later, so the context isn't the first request's.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), v.client), v.options.Issuer)
 	if err != nil {
 		return nil, away(err)
@@ -136,7 +139,7 @@ func (v *Verifier) known() *oidc.Provider {
 	return v.provider
 }
 
-// errSpared is the answer to a request that comes too soon.
+// errSpared is the error of a request that comes too soon.
 var errSpared = errors.New("it was asked just now")
 
 // sparing sends a request for each URL at most once in [fetchEvery].

@@ -17,25 +17,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A browser logs in by being sent to the issuer, which sends it back with a code. The code
-// is worth nothing to who reads it on the way: it is exchanged with a verifier that never
-// left this server (PKCE), it is good once, and only in the browser that was sent, which a
-// cookie shows. The token that it gives must be for this client, and name the nonce of this
-// login, so that no token of another login can be slipped in.
+// To log in, a browser is sent to the issuer, which sends it back with a code. Reading the
+// code on the way is useless: it is exchanged together with a verifier that never left this
+// server (PKCE), and it works once, only in the same browser, which a cookie proves. The
+// token that it gives must be for this client and contain the nonce of this login, so that
+// a token of another login can't be used.
 
 const (
 	// loginTime is how long somebody has to log in at the issuer.
 	loginTime = 10 * time.Minute
-	// maxLogins is how many may be under way: one more ends the oldest.
+	// maxLogins is how many logins may be under way: a further one ends the oldest.
 	maxLogins = 1000
 )
 
-// Client is what the issuer knows this server as, for browsers that log in.
+// Client is this server's registration at the issuer, for browsers that log in.
 type Client struct {
-	// ID is the client's name there; "" is that no browser logs in by the issuer. Secret is
-	// its password, "" for a public client, which PKCE alone protects.
+	// ID is the client id; if it is "", browsers can't log in at the issuer. Secret is the
+	// client's password; "" for a public client, which only PKCE protects.
 	ID, Secret string
-	// Scopes are what is asked for besides openid.
+	// Scopes are the requested scopes besides openid.
 	Scopes []string
 	// Callback is the URL that the issuer sends browsers back to, which it must know.
 	Callback string
@@ -92,9 +92,10 @@ func (v *Verifier) Begin() (to, browser string, err error) {
 	return v.config().AuthCodeURL(one.state, oidc.Nonce(one.nonce), oauth2.S256ChallengeOption(one.verifier)), browser, nil
 }
 
-// Finish takes what the issuer sent a browser back with, which began the login with a
-// secret, and opens a session that lasts for a while. What doesn't hold has the answer of [access.IsUnauthenticated];
-// somebody whom the issuer knows, but no grant fits, is sdk.Denied, reason "grant_missing".
+// Finish reads the issuer's answer, and opens a session for the browser that began the
+// login with a secret. It returns the session's cookie and how long the session lasts. An
+// invalid answer gives an error of [access.IsUnauthenticated]. If no grant matches the
+// person, the error is sdk.Denied, reason "grant_missing".
 func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values) (cookie string, lasts time.Duration, err error) {
 	now := v.options.Clock.Now()
 	one, began := v.logins.take(answer.Get("state"), browser, now)
@@ -105,7 +106,7 @@ func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values
 	ctx, done := context.WithTimeout(oidc.ClientContext(ctx, v.exchange), fetchTime)
 	defer done()
 	token, err := v.config().Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(one.verifier))
-	if err != nil { // its words may have parts of what was exchanged
+	if err != nil { // its message may have parts of the code or the token
 		return "", 0, access.Unauthenticated()
 	}
 	caller, err := v.loggedIn(ctx, token, one.nonce)
@@ -119,7 +120,7 @@ func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values
 	return v.sessions.open(caller, now), access.SessionTime, nil
 }
 
-// loggedIn is who a token names that a code was exchanged for.
+// loggedIn is the caller that the token names.
 func (v *Verifier) loggedIn(ctx context.Context, token *oauth2.Token, nonce string) (core.Caller, error) {
 	text, _ := token.Extra("id_token").(string)
 	if len(text) == 0 || len(text) > maxToken {
@@ -137,7 +138,7 @@ func (v *Verifier) loggedIn(ctx context.Context, token *oauth2.Token, nonce stri
 	return v.options.Mapping.Caller(claims)
 }
 
-// config is the client as the issuer knows it, once it has said where browsers log in.
+// config is the client's configuration, once the issuer has said where browsers log in.
 func (v *Verifier) config() *oauth2.Config {
 	c := v.options.Client
 	return &oauth2.Config{

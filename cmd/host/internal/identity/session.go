@@ -13,13 +13,13 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// Who logged in by the issuer has a session that only this process knows: what the issuer
-// said, and what that is worth here, may be otherwise at the next start, and to start again
-// is how an operator ends all of them at once. The cookie's secret isn't kept, only its hash.
+// The session of a login at the issuer is known only to this process. At the next start the
+// issuer's claims and the grants may be different, and a restart is how an operator ends
+// all sessions at once. Only the hash of the cookie's secret is kept.
 
 const (
-	// maxSessions is how many sessions there are, and maxOwnSessions how many somebody has:
-	// one more ends the oldest.
+	// maxSessions is how many sessions there may be, and maxOwnSessions how many of one
+	// person: a further one ends the oldest.
 	maxSessions    = 10_000
 	maxOwnSessions = 32
 )
@@ -37,8 +37,8 @@ type sessions struct {
 	list []session
 }
 
-// open makes a session, and returns what goes into its cookie. That has the form of the
-// host's own sessions, so that it is kept out of logs as they are.
+// open makes a session, and returns the value of its cookie. It has the form of the host's
+// own sessions, so that it is kept out of logs in the same way.
 func (s *sessions) open(caller core.Caller, now time.Time) string {
 	var secret [40]byte
 	_, _ = rand.Read(secret[:]) // it never fails
@@ -62,7 +62,7 @@ func (s *sessions) open(caller core.Caller, now time.Time) string {
 	return cookie
 }
 
-// find is whose a cookie is, as long as the session lasts.
+// find returns the caller of a cookie, as long as the session lasts.
 func (s *sessions) find(cookie string, now time.Time) (core.Caller, bool) {
 	key := sha256.Sum256([]byte(cookie))
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func (s *sessions) find(cookie string, now time.Time) (core.Caller, bool) {
 	return core.Caller{}, false
 }
 
-// end ends a session; one that isn't there has ended.
+// end ends a session, if it exists.
 func (s *sessions) end(cookie string) {
 	key := sha256.Sum256([]byte(cookie))
 	s.mu.Lock()
@@ -85,7 +85,7 @@ func (s *sessions) end(cookie string) {
 	s.list = slices.DeleteFunc(s.list, func(one session) bool { return one.key == key })
 }
 
-// Session says whose a session's cookie is; false where it is none of these sessions.
+// Session returns the caller of a session's cookie; false if there is no such session.
 func (v *Verifier) Session(cookie string) (core.Caller, bool) {
 	if !strings.HasPrefix(cookie, "rfs_") {
 		return core.Caller{}, false

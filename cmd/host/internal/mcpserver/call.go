@@ -16,18 +16,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// arguments are a call's, apart from those that are the request's.
+// arguments are a call's arguments: the request's, and the tool's own.
 type arguments struct {
 	action    string
 	pageToken string
 	offset    int
-	// asked is the request as it came, and request the one that is made: of a later page of a
-	// list it may have more.
+	// asked is the request as it came. request is the request for the operation; for a later
+	// page of a list it may have more members.
 	asked, request json.RawMessage
 }
 
-// handler calls a tool. Whatever goes wrong is the tool's result, so that the model can
-// correct itself.
+// handler calls a tool. Every error is a result of the tool, so that the model can correct
+// itself.
 func (s *Server) handler(t *tool, in set) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		body := req.Params.Arguments
@@ -44,12 +44,12 @@ func (s *Server) handler(t *tool, in set) mcp.ToolHandler {
 	}
 }
 
-// succeeded is the result of a call as the protocol has it: the same JSON twice.
+// succeeded is the result of a call in the protocol's form: the same JSON twice.
 func succeeded(text json.RawMessage) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text}
 }
 
-// call does what a tool is called for. Its result is JSON, which may come with an error.
+// call calls a tool's operation. Its result is JSON, which may come with an error.
 func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, body json.RawMessage) (json.RawMessage, error) {
 	args, err := t.split(body)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 		return nil, err
 	}
 	in := reflect.New(o.In()).Interface()
-	if o.May(core.CallerOf(ctx)) { // else that is what is wrong, whatever else is
+	if o.May(core.CallerOf(ctx)) { // otherwise the missing scope is the error, whatever else is wrong
 		if err := s.config.Requests.Decode(args.request, in); err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 	return t.cut(text, args, from)
 }
 
-// split takes the tool's own arguments out of a call's.
+// split separates the tool's own arguments from the request's.
 func (t *tool) split(body json.RawMessage) (arguments, error) {
 	args := arguments{request: body}
 	if text := bytes.TrimSpace(body); len(text) == 0 || string(text) == "null" {
@@ -127,14 +127,14 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %s", core.Cut(args.action), strings.Join(names, ", ")).
 			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
 	}
-	if own { // else the text stays as it came, also what is no object
+	if own { // otherwise the text stays as it came, even if it is no object
 		args.request = core.JoinMembers(rest)
 	}
 	args.asked = args.request
 	return args, core.JoinErrors(problems...)
 }
 
-// refusal is an error as a tool's result has it.
+// refusal is an error in the form of a tool's result.
 type refusal struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
@@ -144,7 +144,7 @@ type refusal struct {
 }
 
 // refused is the result of a call that failed: {"error": {code, message, hint, details,
-// errors}}, with the members of what there is despite the error.
+// errors}}, with the members of the result that exists despite the error.
 func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
 	p := s.problem(ctx, in, body, err)
 	text, encodeErr := core.EncodeJSON(refusal{p.Code, p.Detail, p.Hint, p.Details, p.Errors})
@@ -199,7 +199,8 @@ func faultsOf(err error) []client.Fault {
 // verbs are the operations that actions name in other words than a noun and a verb.
 var verbs = map[string]string{"jobs show": "job_result", "runs show": "run_get", "run": "run_start", "evidence tool": "evidence_tool"}
 
-// hint is what to do about an error, with the tool that does it, if the caller has that.
+// hint is an error's hint, with the tool that does what it says, if the caller has that
+// tool.
 func (s *Server) hint(in set, e *sdk.Error) string {
 	if e.Try == nil {
 		return e.Hint
@@ -223,7 +224,7 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 	return e.Hint
 }
 
-// spell is a call of a tool, as a hint names it.
+// spell is a call of a tool in the form of a hint.
 func (t *tool) spell(action string, given sdk.Args) string {
 	var args []core.Member
 	if action != "" && !t.row.byID {

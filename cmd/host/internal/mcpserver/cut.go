@@ -12,15 +12,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A result goes into an agent's context, which a long one would fill with what it may not
-// need. So a result has a bound, and says where it was cut and how to go on: a list at an
-// item, with a token for the next page, and a text at a character, with the place of the
-// next one. What is below the bound is the operation's result to the byte.
+// A result goes into an agent's context, and a long one would fill it with text that may
+// not be needed. So a result has a limit, and says where it was cut and how to get the
+// rest: a list is cut between items, with a token for the next page, and a text between
+// characters, with the offset of the next one. A result within the limit is the
+// operation's, byte for byte.
 
 const (
-	// maxResult is how many characters a result has at most, as JSON.
+	// maxResult is the largest length of a result, in characters of JSON.
 	maxResult = 25_000
-	// markRoom is what is left free for the members that say that something was cut.
+	// markRoom is reserved for the members that say that something was cut.
 	markRoom = 400
 )
 
@@ -32,12 +33,12 @@ const (
 	nextOffset       = "next_content_offset"
 )
 
-// pageToken is where the next page of a cut list begins.
+// pageToken says where the next page of a cut list begins.
 type pageToken struct {
 	// From counts the items before it, and Of is a digest of the arguments.
 	From int    `json:"f"`
 	Of   []byte `json:"o"`
-	// Set are the arguments that the request has besides.
+	// Set are further members for the request.
 	Set json.RawMessage `json:"s,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func (t *tool) page(args *arguments) (from int, err error) {
 
 func digest(data []byte) []byte { sum := sha256.Sum256(data); return sum[:12] }
 
-// with is an object with a member, in place of the one that it had.
+// with returns an object with a member added or replaced.
 func with(object json.RawMessage, m core.Member) json.RawMessage {
 	members := slices.DeleteFunc(core.Members(object), func(o core.Member) bool { return o.Key == m.Key })
 	return core.JoinMembers(append(members, m))
@@ -71,7 +72,7 @@ func with(object json.RawMessage, m core.Member) json.RawMessage {
 // length is how many characters a text has.
 func length(text []byte) int { return utf8.RuneCount(text) }
 
-// cut is a result from an item or a character on, within the bound.
+// cut is the part of a result from an item or a character on, within the limit.
 func (t *tool) cut(text json.RawMessage, args arguments, from int) (json.RawMessage, error) {
 	if length(text) <= maxResult && from == 0 && args.offset == 0 {
 		return text, nil
@@ -132,7 +133,7 @@ func orEmpty(items []json.RawMessage) []json.RawMessage {
 	return items
 }
 
-// cutText gives a text from a character on, as much as fits.
+// cutText is as much of a text, from a character on, as fits.
 func cutText(members []core.Member, at, offset int) (json.RawMessage, error) {
 	var text string
 	if err := json.Unmarshal(members[at].Value, &text); err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What takes long is a job, whose id is a client's task where it knows tasks, and what
-// loop_status looks at where it doesn't.
+// Long work is a job. For a client that knows tasks, the job's id is a task; any other
+// client gives the id to loop_status.
 
-// taskKept is how long a task's job is kept after its end, at least.
+// taskKept is how long a task's job is at least kept after its end.
 const taskKept = 24 * time.Hour
 
 // waits says of a job that it hasn't begun.
@@ -84,8 +84,8 @@ func (s *Server) cancelTask(ctx context.Context, id string) (bool, error) {
 	return true, s.taskError(ctx, id, err)
 }
 
-// findTask is a job that one of the tools made, with the tool; nil for none that the caller may
-// know of.
+// findTask is a job that one of the tools made, with the tool; nil if there is none that
+// the caller may see.
 func (s *Server) findTask(ctx context.Context, id string) (*operation.JobResult, *tool, error) {
 	r, err := client.Do[operation.JobResult](ctx, s.config.Client, operation.Call{}, "job_result", &operation.JobResultGet{ID: id})
 	switch sdk.CodeOf(err) {

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Each tool that is listed costs an agent's context, in every turn. So a client chooses how
-// many it is given.
+// Each listed tool uses part of an agent's context, in every turn. So a client chooses how
+// many it gets.
 
 // Profile says which tools are listed. Each has the tools of the one before.
 type Profile string
@@ -18,7 +18,7 @@ type Profile string
 const (
 	// Agent is for an agent that remembers: the default.
 	Agent Profile = "agent"
-	// Loop is for one that has its outputs judged and corrected, too.
+	// Loop is for an agent that also lets its outputs be judged and corrected.
 	Loop Profile = "loop"
 	// All is every tool.
 	All Profile = "all"

@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// progressPause is how long nothing is sent after a progress was: at most two a second.
+// progressPause is the least time between two messages of progress.
 const progressPause = 500 * time.Millisecond
 
-// progress tells a client how far a call is.
+// progress reports a call's progress to a client.
 type progress struct {
 	now  func() time.Time
 	send func(done, total float64, message string)
@@ -48,12 +48,12 @@ func (p *progress) tell(done, total float64, message string) {
 	p.send(done, total, message)
 }
 
-// step tells how far an operation is.
+// step reports an operation's progress.
 func (p *progress) step(s operation.Progress) {
 	p.tell(float64(s.Done), float64(s.Total), s.What)
 }
 
-// event tells of an event of a run: the attempts that were judged are what is counted.
+// event reports the progress of a run by an event: it counts the judged attempts.
 func (p *progress) event(e core.Event) {
 	switch e := e.(type) {
 	case core.IterationStarted:

@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A prompt is a text that a person puts into a conversation, to have the agent work with
-// the tools as they are meant.
+// A prompt is a text that a person puts into a conversation, so that the agent uses the
+// tools well.
 
 // prompts are the prompts, by name.
 var prompts = []struct {
@@ -52,7 +52,7 @@ Then list in a few lines what you wrote, with the ids.`, in(arg))
 	},
 }
 
-// in names the namespace, where there is one.
+// in names the namespace, if there is one.
 func in(arg func(name, otherwise string) string) string {
 	if namespace := arg("namespace", ""); namespace != "" {
 		return " in the namespace " + namespace

@@ -13,10 +13,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A resource is a thing of the store by its id, whole, for a person who attaches it to a
-// conversation.
+// A resource is a complete memory, run or entry of knowledge, by its id, which a person can
+// attach to a conversation.
 
-// resources are the kinds of things.
+// resources are the kinds of resources.
 var resources = []struct {
 	name, doc string
 	operation string
@@ -53,7 +53,8 @@ func (s *Server) addResources(m *mcp.Server) {
 	}
 }
 
-// unread is why a resource can't be read. What the caller may not know of isn't there.
+// unread is why a resource can't be read. A resource that the caller may not see doesn't
+// exist.
 func (s *Server) unread(ctx context.Context, uri string, err error) error {
 	switch sdk.CodeOf(err) {
 	case sdk.NotFound, sdk.Invalid:

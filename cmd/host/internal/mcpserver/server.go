@@ -1,15 +1,14 @@
 // Package mcpserver offers the operations as tools to agents, over the Model Context
 // Protocol: on standard input and output to the program that started it, and over HTTP.
 //
-// The tools are a table, and what a tool takes, gives and may do is made of its operation,
-// so that a tool is one row. What this package decides is only what the protocol does: which
-// tools are listed, how a result that is too long for an agent's context is cut, and that a
-// refusal is an answer which a model can read and act on. It is the one holder of the
-// protocol's library, of which nothing is in its exported names.
+// The tools are a table. A tool's input, result and annotations are generated from its
+// operation, so a tool is one row. This package decides only what belongs to the protocol:
+// which tools are listed, how a result that is too long for an agent's context is cut, and
+// that a refusal is a result, which a model can read and act on. It is the only package
+// that imports the protocol's library, and exports none of its types, except in [Requests].
 //
-// The protocol's features that call the client back (roots, sampling, elicitation) and its
-// logging aren't used: an approval that the caller's own side gives would be none, and the
-// others are deprecated.
+// The protocol's features that call the client back (roots, sampling, elicitation) and its logging aren't
+// used: an approval given by the caller's own side would be worthless, and the others are deprecated.
 package mcpserver
 
 import (
@@ -38,20 +37,20 @@ type Requests interface {
 	Decode(data []byte, in any) error
 }
 
-// Config is what a [Server] is made of.
+// Config is what a [Server] works with.
 type Config struct {
 	// Client calls the operations. The caller is in the context of a request.
 	Client   client.Client
 	Requests Requests
 	// Version is the program's.
 	Version string
-	// Refused hears of each refusal, and leaves out of its problem what a caller over the
-	// network mustn't be told. body is the JSON that was refused. Nil tells everything, for
+	// Refused is called for each refusal, and removes from its problem what a caller over the
+	// network mustn't see. body is the refused JSON. If it is nil, nothing is removed, for
 	// callers who own the data folder.
 	Refused func(ctx context.Context, err error, body []byte, p *client.Problem)
 	// MaxBody is how many bytes a request over HTTP has at most: 1 MiB by default.
 	MaxBody int64
-	// Now is the time, by which progress is sent; nil is the system's.
+	// Now is the clock for sending progress; nil is the system's.
 	Now func() time.Time
 }
 
@@ -65,19 +64,19 @@ type Server struct {
 	serve http.Handler
 }
 
-// set is what decides which tools are listed.
+// set says which tools are listed.
 type set struct {
 	profile  Profile
 	approves bool
 }
 
-// protocols are the revisions of the protocol that are spoken, the newest first.
+// protocols are the supported revisions of the protocol, the newest first.
 var protocols = []string{"2026-07-28", "2025-11-25", "2025-06-18"}
 
 // listTime is how long a client may keep a list: a list changes with the program only.
 const listTime = 5 * time.Minute
 
-// New makes a server, or reports a tool that can't be made of its operation.
+// New makes a server, or reports a tool that can't be made from its operation.
 func New(c Config) (*Server, error) {
 	if c.MaxBody == 0 {
 		c.MaxBody = 1 << 20
@@ -101,8 +100,8 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// streamable handles the protocol over HTTP, each request by itself. Where a request comes
-// from is checked by who mounts the handler.
+// streamable handles the protocol over HTTP, each request on its own. The mounting code
+// checks where a request comes from.
 func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Handler {
 	return checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
@@ -128,7 +127,7 @@ func newServer(version string) *mcp.Server {
 	return m
 }
 
-// of is the server of a caller's tools.
+// of returns a server with a caller's tools.
 func (s *Server) of(profile Profile, caller core.Caller) (*mcp.Server, error) {
 	key := set{profile, caller.Has(core.ScopeApprove)}
 	s.mu.Lock()

@@ -7,17 +7,17 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// What is too long and has no place to go on from is made shorter everywhere: an object's
-// short members stay as they are, and its long ones share the room that is left. So one
-// long text doesn't take away the few words that say what it is.
+// A long result that can't be continued from some place is shortened everywhere: an
+// object's short members stay as they are, and its long ones share the room that is left.
+// So one long text doesn't displace the few words that say what it is.
 
-// leastRoom is how many characters a member is given at least; what has no room for that is
-// left out.
+// leastRoom is the least number of characters for a member; members without that much room
+// are left out.
 const leastRoom = 24
 
-// shorten gives a JSON value within a number of characters, and whether anything is missing.
-// An object that misses a part of a text has content_truncated, and of anything else
-// truncated.
+// shorten fits a JSON value into a number of characters, and reports whether anything is
+// missing. An object that lacks part of a text has content_truncated; one that lacks
+// anything else has truncated.
 func shorten(value json.RawMessage, room int) (short json.RawMessage, missing bool) {
 	if length(value) <= room {
 		return value, false
@@ -91,8 +91,8 @@ func shortenArray(value json.RawMessage, room int) json.RawMessage {
 	return core.MustJSON(orEmpty(items[:kept]))
 }
 
-// fairShare is how much each of several may have so that together they have no more than
-// there is: what the small ones don't need, the large ones share.
+// fairShare is the most that each of several may have so that together they fit the room:
+// the large ones share what the small ones don't need.
 func fairShare(sizes []int, room int) int {
 	sorted := slices.Sorted(slices.Values(sizes))
 	for i, size := range sorted {

@@ -8,11 +8,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A call that takes as long as a model does is a task for a client that knows the protocol's
-// extension for that (SEP-2663): the call is answered with the task's id, which the client asks
-// for until the task has its result. The library doesn't know the extension. It lets a server
-// have methods of its own, and change what a call is answered with: that is all this file does.
-// What tasks are is their source's to say; see job.go for ours.
+// A call that takes as long as a model does is a task for a client that knows the protocol's extension for
+// that (SEP-2663): the call is answered with the task's id, which the client asks for until the task has its
+// result. The library doesn't know the extension. It lets a server add methods and change the answer to a
+// call, and this file uses both. The source of tasks decides what a task is; see job.go for ours.
 
 // tasksExtension is the name of the extension.
 const tasksExtension = "io.modelcontextprotocol/tasks"
@@ -27,42 +26,45 @@ const (
 // taskPoll is how often a client should ask for a task.
 const taskPoll = time.Second
 
-// The statuses of tasks. One whose tool refused is completed, with that as its result.
+// The statuses of tasks. A task whose tool refused is completed, with the refusal as its
+// result.
 const (
 	taskWorking   = "working"
 	taskCompleted = "completed"
-	taskFailed    = "failed" // by an error of the protocol, which none of our tools ends with
+	taskFailed    = "failed" // with an error of the protocol; none of our tools ends like this
 	taskCancelled = "cancelled"
 )
 
-// task is a task as the extension has it.
+// task is a task in the extension's form.
 type task struct {
 	mcp.ResultBase
-	// ResultType is "task" in the answer to a call, else "complete".
+	// ResultType is "task" in the answer to a call, otherwise "complete".
 	ResultType    string    `json:"resultType"`
 	TaskID        string    `json:"taskId"`
 	Status        string    `json:"status"`
 	StatusMessage string    `json:"statusMessage,omitempty"`
 	CreatedAt     time.Time `json:"createdAt"`
 	LastUpdatedAt time.Time `json:"lastUpdatedAt"`
-	// TTLMs is how long it is kept at least, from CreatedAt.
+	// TTLMs is how long it is at least kept, from CreatedAt.
 	TTLMs          int64 `json:"ttlMs"`
 	PollIntervalMs int64 `json:"pollIntervalMs"`
-	// Result is the tool's, of a task that is completed, and Error of one that failed.
+	// Result is the tool's result, if the task is completed; Error is set if it failed.
 	Result *mcp.CallToolResult `json:"result,omitempty"`
 	Error  *jsonrpc.Error      `json:"error,omitempty"`
 }
 
-// taskSource is where tasks are.
+// taskSource finds and cancels tasks.
 type taskSource interface {
-	// task is one of the caller's as it is now; nil where there is none by the id.
+	// task is the current state of one of the caller's tasks; nil if there is none with the
+	// id.
 	task(ctx context.Context, id string) (*task, error)
-	// cancelTask asks one of the caller's to stop; false where there is none by the id. One that
-	// has ended stays as it is.
+	// cancelTask asks one of the caller's tasks to stop; false if there is none with the id.
+	// It doesn't change a task that has ended.
 	cancelTask(ctx context.Context, id string) (bool, error)
 }
 
-// taskParams name a task. What else an update has is dropped: no task of ours asks anything.
+// taskParams name a task. Other members of an update are ignored: our tasks ask for
+// nothing.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID string `json:"taskId"`
@@ -125,12 +127,12 @@ func (p *taskParams) check() error {
 	}
 }
 
-// noTask is the error of a task that there isn't, by the same words as of another caller's.
+// noTask is the error for a task that doesn't exist, or that belongs to another caller.
 func noTask() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
 }
 
-// knowsTasks reports whether a request declares the extension, as each has to for itself.
+// knowsTasks reports whether a request declares the extension; each request has to.
 func knowsTasks(p mcp.Params) bool {
 	capabilities, _ := p.GetMeta()[mcp.MetaKeyClientCapabilities].(map[string]any)
 	extensions, _ := capabilities["extensions"].(map[string]any)
@@ -140,8 +142,8 @@ func knowsTasks(p mcp.Params) bool {
 
 type madeKey struct{}
 
-// answerWithTasks answers a call with the task that its tool has made, where the client knows
-// what that is.
+// answerWithTasks answers a call with the task that its tool has made, if the client knows
+// tasks.
 func answerWithTasks(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method != "tools/call" || !knowsTasks(req.GetParams()) {
@@ -157,8 +159,9 @@ func answerWithTasks(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// madeTask takes the task that a tool has made; nil where the client doesn't know tasks, and
-// gets the tool's own result. The task must be there already for who asks for it.
+// madeTask is the place for the task that a tool makes; nil if the client doesn't know
+// tasks and gets the tool's own result. The task must already exist when the client asks
+// for it.
 func madeTask(ctx context.Context) **task {
 	made, _ := ctx.Value(madeKey{}).(**task)
 	return made

@@ -11,11 +11,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A client says in headers what its request is about, so that what lies between it and the
-// server need not read the body. The library compares the two where it knows the method; for
-// the methods of tasks this does.
+// A client says in headers what its request is about, so that proxies needn't read the
+// body. The library compares headers and body for the methods that it knows; this file does
+// so for the methods of tasks.
 
-// The headers, and what a name must equal in a request about a task.
+// The headers, and the parameter that the name must equal in a request about a task.
 const (
 	headerMethod = "Mcp-Method"
 	headerName   = "Mcp-Name"
@@ -56,7 +56,7 @@ func writeMismatch(w http.ResponseWriter, id json.RawMessage) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(core.MustJSON(map[string]any{ // who asked may have gone
+	_, _ = w.Write(core.MustJSON(map[string]any{ // the caller may have gone
 		"jsonrpc": "2.0", "id": id,
 		"error": map[string]any{"code": mcp.CodeHeaderMismatch, "message": "the header " + headerName + " isn't the request's taskId"},
 	}))

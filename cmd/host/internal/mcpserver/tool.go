@@ -11,11 +11,11 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// tool is a row with what is made of its operations.
+// tool is a row with what is generated from its operations.
 type tool struct {
 	row       row
 	described *mcp.Tool
-	// operations are what it does, by the action; "" is the one of a tool without actions.
+	// operations are its operations by action; "" is the operation of a tool without actions.
 	operations map[string]*operation.Operation
 	// fields are the arguments that it takes.
 	fields []string
@@ -43,7 +43,7 @@ func newTool(r row, requests Requests) (*tool, error) {
 			return nil, err
 		}
 		if len(r.actions) > 0 || o.Job != "" || o.Out() == reflect.TypeFor[core.Memory]() || o.Out() == reflect.TypeFor[operation.Memory]() {
-			continue // it depends on the action or on whether a job does it, or every tool would repeat two dozen members
+			continue // the result depends on the action or on whether a job does it, or every tool would repeat two dozen members
 		}
 		if out, err = requests.Schema(o.Out(), false); err != nil {
 			return nil, err
@@ -100,8 +100,8 @@ func (t *tool) addOwn(in *jsonschema.Schema) {
 	}
 }
 
-// addRequest adds the fields of an operation's request. Of a tool with several, a field is
-// required that all of them require.
+// addRequest adds the fields of an operation's request. In a tool with several operations,
+// a field is required if all of them require it.
 func addRequest(in *jsonschema.Schema, requests Requests, t reflect.Type, first bool) error {
 	s, err := requests.Schema(t, true)
 	if err != nil {
@@ -131,9 +131,9 @@ func argument(name string, s *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{Description: "any JSON value"}
 }
 
-// terse leaves out of an argument's schema what a model needn't be told, and clients can't
-// read: that null is taken, too, that nested objects take no other members, which are refused
-// all the same, and all but the first of several forms.
+// terse removes from an argument's schema what a model needn't know or clients can't read:
+// that null is accepted too, that nested objects allow no other members (which are still
+// refused), and all but the first of several forms.
 func terse(s *jsonschema.Schema) *jsonschema.Schema {
 	if len(s.AnyOf) > 0 {
 		return terse(s.AnyOf[0])
@@ -156,12 +156,12 @@ func terse(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// maxNamed is how many members of a result its schema names at most. A longer list costs in
-// each turn what the result itself says when it is there.
+// maxNamed is how many members of a result its schema names at most. A longer list would
+// cost context in each turn, for what the result itself says later.
 const maxNamed = 5
 
-// topLevel names a result's members that are of one type, and nothing below: a model reads
-// the result itself. None is required, since a result may be cut.
+// topLevel names only a result's own members that have a single type: a model reads the
+// rest in the result. None is required, since a result may be cut.
 func topLevel(s *jsonschema.Schema) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object"}
 	for name, p := range s.Properties {

@@ -8,9 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// followTrace has what a request asks for belong to the trace that the request names among its
-// _meta: over standard input there is no header for it, and over HTTP what lies between may
-// have put its own there.
+// followTrace continues the trace that a request names in its _meta: over standard input
+// there is no header for it, and over HTTP a proxy may have replaced the header.
 func followTrace(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Request is a request that was answered.
+// Request is an answered request.
 type Request struct {
 	// Route is the path of the route as it is defined, such as /v1/memories/{id}; "" is none.
 	Route  string
 	Method string
-	// Status is the answer's; 0 where the connection was closed without one.
+	// Status is the answer's status; 0 if the connection was closed without an answer.
 	Status   int
 	Duration time.Duration
 }
 
-// methods are those that have a label of their own; anybody may send others.
+// methods are the methods with their own label; a client may send any others.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE"}
 
 // Request counts a request.

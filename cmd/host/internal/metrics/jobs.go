@@ -5,8 +5,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Entry counts what jobs come to, from what their commits record in the journal. It is a
-// [journal.Subscriber], so what another process does with jobs isn't counted here but there.
+// Entry counts the changes of jobs that commits record in the journal. It is a
+// [journal.Subscriber], so changes by another process are counted there, not here.
 func (m *Metrics) Entry(_ string, e journal.Entry) {
 	if queued, ok := journal.As[journal.JobQueued](&e); ok {
 		m.job(queued.JobRef, job.StatusQueued)
@@ -29,7 +29,7 @@ func (m *Metrics) job(ref journal.JobRef, status job.Status) {
 	m.jobs.WithLabelValues(jobType(ref.Type), string(status)).Inc()
 }
 
-// jobEnded counts a job that ended, after a worker was at it for a while or before any was.
+// jobEnded counts a job that ended, whether a worker had started it or not.
 func (m *Metrics) jobEnded(ref journal.JobRef, status job.Status) {
 	m.job(ref, status)
 	if ref.Attempt > 0 {

@@ -1,14 +1,14 @@
 // Package metrics counts what a host does, for Prometheus, and is the only package that
 // imports its client.
 //
-// A series costs the one who scrapes memory for as long as it is kept, so there may be
-// only so many: each label has its values from a closed set, or they are names of plugins
-// that are installed. What callers choose, such as a namespace, a workflow, a subject or a
-// path, is no label. A value that isn't one of its set is counted as "other", so that a new
-// word of a later version doesn't go missing.
+// Each series costs Prometheus memory for as long as it is kept, so their number is
+// limited: the values of a label are a fixed set, or the names of installed plugins. What
+// callers choose, such as a namespace, a workflow, a subject or a path, is no label. A
+// value outside its set is counted as "other", so that a new word of a later version isn't
+// lost.
 //
-// What happens is counted as it happens, and what is, such as how many memories there are,
-// is looked at for each scrape.
+// Events are counted when they happen. States, such as the number of memories, are read at
+// each scrape.
 package metrics
 
 import (
@@ -89,8 +89,8 @@ func New() *Metrics {
 	return m
 }
 
-// begin makes the series that alerts look at, so that their first increase is one: a
-// series that isn't there has no rate.
+// begin makes the series that alerts use, so that the first increase counts: a series that
+// doesn't exist has no rate.
 func (m *Metrics) begin() {
 	for _, status := range core.RunStatuses() {
 		if status != core.StatusRunning && status != core.StatusInterrupted {
@@ -108,7 +108,7 @@ func (m *Metrics) begin() {
 	}
 }
 
-// Observe has a host tell the metrics what it does.
+// Observe returns the functions that a host calls with what it does.
 func (m *Metrics) Observe() host.Observe {
 	return host.Observe{Work: m.work, Decided: m.decided, Instance: m.instance}
 }

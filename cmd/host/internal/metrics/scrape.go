@@ -98,8 +98,8 @@ func (g *jobGauges) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector]. Where the queue can't be read, the gauges are
-// missing, and the others aren't.
+// Collect implements [prometheus.Collector]. If the queue can't be read, only these gauges
+// are missing.
 func (g *jobGauges) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTime)
 	defer cancel()
@@ -179,8 +179,8 @@ var memories = desc("memories", "Memories by their state, of all namespaces.", "
 // Describe implements [prometheus.Collector].
 func (g *memoryGauge) Describe(out chan<- *prometheus.Desc) { out <- memories }
 
-// Collect implements [prometheus.Collector]. Where they can't be counted, the gauge is
-// missing, which Prometheus can alert on, and the others aren't.
+// Collect implements [prometheus.Collector]. If they can't be counted, only this gauge is
+// missing, which Prometheus can alert on.
 func (g *memoryGauge) Collect(out chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,7 +199,7 @@ func (g *memoryGauge) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, state := range core.MemoryStates() {
 		if state == core.StatePurged {
-			continue // of those only tombstones are left
+			continue // only tombstones of such memories exist
 		}
 		out <- prometheus.MustNewConstMetric(memories, prometheus.GaugeValue, float64(g.counts[state]), string(state))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What became of an iteration's attempt.
+// The outcomes of an iteration's attempt.
 const (
 	accepted = "accepted"
 	rejected = "rejected"
@@ -42,7 +42,7 @@ type runScores struct {
 
 type runScoresKey struct{}
 
-// take takes in the score of an attempt that was judged.
+// take adds the score of a judged attempt.
 func (s *runScores) take(a *core.Attempt, best float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

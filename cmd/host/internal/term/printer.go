@@ -1,5 +1,4 @@
-// Package term prints for people: progress, tables, and colour where the output
-// is a terminal.
+// Package term prints for people: progress, tables, and colour if the output is a terminal.
 package term
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// ids names traces and spans. A trace that a surface began, such as that of a request without
-// a traceparent, keeps its id: it is in the log and in refusals.
+// ids names traces and spans. A trace that a surface began, for example for a request
+// without a traceparent, keeps its id, which is in the log and in refusals.
 type ids struct{}
 
 // NewIDs implements the SDK's IDGenerator for the first span of a trace.

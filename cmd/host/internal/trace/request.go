@@ -16,7 +16,7 @@ type Request struct {
 	Route string
 	// Operation is what it asked for; "" is none. Code is the refusal's, or "ok".
 	Operation, Code string
-	// Status is the answer's; 0 where the connection was closed without one.
+	// Status is the answer's; 0 if the connection was closed without one.
 	Status int
 }
 

@@ -1,5 +1,5 @@
 // Package trace sends traces of what a host does to a collector, by OpenTelemetry's
-// protocol, and is the only package that imports OpenTelemetry. It works only where an
+// protocol, and is the only package that imports OpenTelemetry. It works only if an
 // operator names a collector, in OTEL_EXPORTER_OTLP_ENDPOINT.
 //
 // A request over HTTP is a span of the server, below the caller's. A run is a span, its iterations are spans below it, and calls of plugins and searches and

@@ -33,7 +33,8 @@ func (t *Tracer) begin(ctx context.Context, name string, kind oteltrace.SpanKind
 	return t.spans.Start(ctx, name, oteltrace.WithSpanKind(kind), oteltrace.WithAttributes(attributes...))
 }
 
-// end ends a span. An error is told by its class and reason: its text may quote content.
+// end ends a span. It has an error's class and reason, but not its text, which may quote
+// content.
 func end(span oteltrace.Span, err error) {
 	if err != nil {
 		reason := sdk.ReasonOf(err)
@@ -53,7 +54,7 @@ func (t *Tracer) run(ctx context.Context, w *core.Work) (context.Context, func(c
 	}
 }
 
-// failureOf is why a run failed, also where a loop ended it.
+// failureOf is why a run failed, even if a loop ended it.
 func failureOf(err error, run *core.Run) error {
 	if err == nil && run.Status == core.StatusError && run.Error != nil {
 		return sdk.Errorf(sdk.Internal, run.Error.Code, "%s", run.Error.Message)
@@ -67,8 +68,8 @@ func setUsage(span oteltrace.Span, u sdk.Usage) {
 	}
 }
 
-// iterating is the iteration that a call belongs to. Its calls come one after the other, but
-// for those of evaluators, which don't change it.
+// iterating is the iteration that a call belongs to. Its calls come one after the other,
+// except calls of evaluators, which don't change it.
 type iterating struct {
 	// maker is the context of the call that made the attempt; nil before.
 	maker context.Context
@@ -103,8 +104,8 @@ type model struct {
 	} `json:"llm"`
 }
 
-// call is the span of a plugin's call: the convention's one for a model, where the plugin's
-// config names it.
+// call is the span of a plugin's call: the convention's span for a model, if the plugin's
+// config names the model.
 func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(core.WorkOutcome)) {
 	var asked model
 	_ = json.Unmarshal(w.Config, &asked) // what is no such config names no model
@@ -133,7 +134,7 @@ func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(
 	}
 }
 
-// answered puts into a span what a plugin's call came to.
+// answered puts the outcome of a plugin's call into a span.
 func (t *Tracer) answered(span oteltrace.Span, isChat bool, out *core.WorkOutcome) {
 	used := sdk.UsageOf(out.Err)
 	for _, r := range out.Results {

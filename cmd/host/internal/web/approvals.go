@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// approvalPages are the pages of reflections that wait for somebody.
+// approvalPages are the pages of reflections that wait for an approval.
 func approvalPages() []page {
 	return []page{{path: "/approvals", template: "approvals.html", nav: "/memory", load: loadApprovals}}
 }
@@ -41,18 +41,18 @@ func approvalTexts() []text {
 	}}}
 }
 
-// approvalsData is a page of what waits.
+// approvalsData is a page of waiting reflections.
 type approvalsData struct {
 	operation.Page[*memory.Pending]
 	Waiting []waiting `json:"-"`
 	Next    string    `json:"-"`
 }
 
-// waiting is a reflection that waits, as it is shown.
+// waiting is a waiting reflection as the page shows it.
 type waiting struct {
 	*memory.Pending
 	Content *longText
-	// Sources are the memories that it is from.
+	// Sources are the memories from which it is derived.
 	Sources []crumb
 }
 

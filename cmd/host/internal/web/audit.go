@@ -35,15 +35,15 @@ func auditForms() []form {
 	}}}
 }
 
-// streamURL is where the entries of a stream are.
+// streamURL is the address of a stream's entries.
 func streamURL(stream string) string {
 	return "/audit/entries?" + url.Values{"stream": {stream}}.Encode()
 }
 
-// auditData are the streams of the journal, and whether they are as they were written.
+// auditData are the streams of the journal, and the result of their verification.
 type auditData struct {
 	operation.Page[journal.StreamHead]
-	// Head stands for every event so far; nil for who may not see it.
+	// Head covers every event so far; nil if the caller may not see it.
 	Head     *operation.Head `json:"head,omitempty"`
 	Verified *verification   `json:"verification,omitempty"`
 	Rows     []streamRow     `json:"-"`
@@ -58,7 +58,7 @@ type streamRow struct {
 	Of, About string
 }
 
-// verification is a check of the journal that was asked for.
+// verification is a requested check of the journal.
 type verification struct {
 	Job *job.Job `json:"job"`
 	// Result is what it found; nil before its end.
@@ -91,7 +91,7 @@ func loadStreams(v *visit) (*content, error) {
 	return &content{Title: "Audit", Data: d}, nil
 }
 
-// streamOf is what a stream is about, with its page; "" where it has none.
+// streamOf is the subject of a stream, with its page; "" if it has none.
 func streamOf(stream string) (what, page string) {
 	kind, of, _ := strings.Cut(stream, "/")
 	switch kind {
@@ -133,7 +133,7 @@ func (d *auditData) verified(v *visit) error {
 	case !j.Status.Terminal():
 		d.Verified.Live = "/v1/jobs/" + url.PathEscape(j.ID) + "/events"
 	}
-	j.Payload, j.Result = nil, nil // the page has what it needs of them
+	j.Payload, j.Result = nil, nil // the page has what it needs from them
 	return nil
 }
 
@@ -145,7 +145,7 @@ type entriesData struct {
 	Types  []choice               `json:"-"`
 	Of     string                 `json:"-"`
 	About  string                 `json:"-"`
-	// Older and Newer are the pages next to this one; "" where there are none.
+	// Older and Newer are the pages next to this one; "" if there are none.
 	Older, Newer string `json:"-"`
 }
 
@@ -223,8 +223,8 @@ func auditTexts() []text {
 	}}}
 }
 
-// linksOf are the pages of what an entry names. An id has the same name in all events, but
-// for a run's: events of housekeeping name their pass by it.
+// linksOf are the pages of the things that an entry names. An id has the same name in all
+// events, except run_id: events of housekeeping use it for their pass.
 func linksOf(e *journal.Entry, stream string) (links []crumb) {
 	add := func(text, at, id string) {
 		if id != "" && len(links) < maxLinks {

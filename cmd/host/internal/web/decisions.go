@@ -74,7 +74,8 @@ func loadDecisions(v *visit) (*content, error) {
 	return &content{Title: "Decisions", Data: d}, nil
 }
 
-// outcomeOf is the field of an outcome that says most, as a tag, and the others in a line.
+// outcomeOf returns the most important field of an outcome as a tag, and the others as a
+// line.
 func outcomeOf(output map[string]any, failure *core.ErrorInfo) (tag, string) {
 	if failure != nil {
 		return tag{Text: "failed", Class: "bad"}, failure.Message
@@ -135,7 +136,7 @@ type decisionData struct {
 	Record  *longText `json:"-"`
 	// Lanes are the gate's, against the threshold.
 	Lanes *chart.Chart `json:"-"`
-	// Memory is what was decided on, if it was a memory.
+	// Memory is the memory that was decided on, if it was one.
 	Memory string `json:"-"`
 }
 

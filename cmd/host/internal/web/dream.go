@@ -34,7 +34,7 @@ func dreamForms() []form {
 
 func dreamURL(id string) string { return "/dream/" + url.PathEscape(id) }
 
-// dreamStepURL is where a step of a run is.
+// dreamStepURL is the address of a run's step.
 func dreamStepURL(id string, step int) string {
 	at := dreamURL(id)
 	if first := firstOf(step); first > 1 {
@@ -53,7 +53,7 @@ type dreamsData struct {
 	Rows   []dreamRow          `json:"-"`
 	Did    *chart.Chart        `json:"-"`
 	Modes  []memory.DreamMode  `json:"-"`
-	// MayPlan is whether who asks may plan and run a pass.
+	// MayPlan is whether the caller may plan and run a pass.
 	MayPlan bool   `json:"-"`
 	Next    string `json:"-"`
 }
@@ -112,8 +112,8 @@ func didText(r *memory.DreamReport) string {
 	return strings.Join(said, ", ")
 }
 
-// didChart draws what the passes of a page did, the oldest first; nil where fewer than two
-// ended.
+// didChart draws what the passes of a page did, the oldest first; nil if fewer than two
+// have ended.
 func didChart(runs []*memory.DreamRun) *chart.Chart {
 	var series []chart.Series
 	for _, d := range did {
@@ -142,7 +142,7 @@ func didChart(runs []*memory.DreamRun) *chart.Chart {
 	return &c
 }
 
-// passOf is the pass that a form asks for.
+// passOf is the requested pass of a form.
 func passOf(v *visit) operation.DreamPass {
 	skip := func(name string) bool { return v.FormValue("skip_"+name) != "" }
 	return operation.DreamPass{
@@ -188,7 +188,7 @@ func askUndoDream(v *visit) (*question, error) {
 	}, nil
 }
 
-// applied counts the steps that were applied and not taken back.
+// applied counts the steps that were applied and not undone.
 func applied(done []memory.DreamStep) (n int) {
 	for _, s := range done {
 		if s.Status == stepApplied {
@@ -198,7 +198,7 @@ func applied(done []memory.DreamStep) (n int) {
 	return n
 }
 
-// undoDream takes back a step or, without one, all of them.
+// undoDream undoes one step, or all of them if none is given.
 func undoDream(v *visit) (string, error) {
 	step, _ := strconv.Atoi(v.FormValue("step"))
 	in := &operation.DreamUndo{ID: v.PathValue("id"), Step: step}
@@ -215,7 +215,7 @@ func undoDream(v *visit) (string, error) {
 	return dreamStepURL(in.ID, step), nil
 }
 
-// refusedText says why a step isn't taken back.
+// refusedText says why a step isn't undone.
 func refusedText(reason string) string {
 	switch reason {
 	case "changed_since_run":
@@ -232,5 +232,5 @@ func refusedText(reason string) string {
 	return reason
 }
 
-// mayWrite reports whether who asks may change memories.
+// mayWrite reports whether the caller may change memories.
 func (v *visit) mayWrite() bool { return v.caller.Has(core.ScopeMemoryWrite) }

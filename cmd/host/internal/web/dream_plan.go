@@ -15,9 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A plan has ids and digests. What its page shows of memories are their texts as they are
-// now, so that a purge leaves nothing here, and the words that made the guard refuse a merge
-// are found again by comparing the texts.
+// A plan has only ids and digests. Its page shows the present texts of the memories, so
+// that a purge leaves nothing here. To show the words because of which the guard refused a
+// merge, it compares the texts again.
 
 const (
 	// maxSteps and maxPairs are how many steps and how many pairs a page shows.
@@ -28,10 +28,10 @@ const (
 	stepUndone  = "undone"
 )
 
-// dreamData is a plan, and what came of it.
+// dreamData is a plan and its outcome.
 type dreamData struct {
 	*operation.DreamShown
-	// Steps are those of the page, and First is the number of the first.
+	// Steps are the steps of the page, and First is the number of the first.
 	Steps    []dreamStep  `json:"-"`
 	First    int          `json:"-"`
 	Refused  []dreamPair  `json:"-"`
@@ -44,7 +44,7 @@ type dreamData struct {
 	Live     string       `json:"-"`
 	MayApply bool         `json:"-"`
 	MayUndo  bool         `json:"-"`
-	// The addresses of other pages of steps and pairs; "" where there are none.
+	// The addresses of other pages of steps and pairs; "" if there are none.
 	Before, After, RefusedNext, OpenNext string `json:"-"`
 }
 
@@ -53,11 +53,11 @@ type dreamStep struct {
 	*dream.Step
 	Title  string
 	Status tag
-	// Why says why, and Facts what that rests on.
+	// Why is the reason, and Facts what it is based on.
 	Why   string
 	Facts []string
-	// Memories are what it is about: the one that changes, or the one that is kept and then
-	// the one that isn't.
+	// Memories are the memories of the step: the one that changes, or the one that is kept and
+	// then the one that isn't.
 	Memories []dreamMemory
 	Words    *wordDiff
 	// Fields are what changes besides texts.
@@ -70,7 +70,7 @@ type dreamMemory struct {
 	ID, Role, Title, URL string
 	// Text is what it says; "" if it is gone.
 	Text string
-	// Shown is the text, where it isn't compared with another.
+	// Shown is the text, if it isn't compared with another.
 	Shown *longText
 }
 
@@ -206,7 +206,7 @@ func stepTag(status string) tag {
 	return tag{Text: strings.ReplaceAll(line(status, 40), "_", " "), Class: "warn"}
 }
 
-// explainStep is what a step does, why, and what that rests on.
+// explainStep says what a step does, why, and on what facts that is based.
 func explainStep(s *dream.Step) (title, why string, facts []string) {
 	e := func(name string) string { return line(s.Evidence[name], 80) }
 	switch s.Kind {
@@ -266,8 +266,8 @@ func classText(class string) string {
 	return line(strings.ReplaceAll(class, "_", " "), 40)
 }
 
-// dreamMemory is a memory of a plan as it is now, if it is still there and who asks may read
-// it.
+// dreamMemory is a memory of a plan in its present form, if it still exists and the caller
+// may read it.
 func (v *visit) dreamMemory(id string) dreamMemory {
 	m := dreamMemory{ID: id, URL: memoryURL(id), Title: short(id)}
 	found, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: id})
@@ -323,7 +323,7 @@ func (v *visit) pair(newer, older, class string) (*dreamPair, error) {
 	return p, nil
 }
 
-// quoted is words in their marks, or nothing's name.
+// quoted returns words in quotes, or "nothing" if there are none.
 func quoted(words string) string {
 	if words == "" {
 		return "nothing"
@@ -398,7 +398,7 @@ func (d *dreamData) charts() {
 	}
 }
 
-// notices adds what was just done, and the job that applies the plan.
+// notices adds messages about what was just done, and about the job that applies the plan.
 func (d *dreamData) notices(v *visit) error {
 	if n, err := strconv.Atoi(v.query("undone")); err == nil {
 		text := plural(n, "step") + " taken back."
@@ -422,7 +422,7 @@ func (d *dreamData) notices(v *visit) error {
 	return nil
 }
 
-// conflictsData are pairs that say different things of one subject.
+// conflictsData are pairs that contradict each other about one subject.
 type conflictsData struct {
 	operation.Page[operation.DreamConflict]
 	Filter operation.DreamConflicts `json:"filter"`

@@ -35,7 +35,7 @@ func timeOf(t, now time.Time) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), t.Format(layout)))
 }
 
-// ago is how long something took or is past, in one unit.
+// ago is how long something took, or how long ago it was, in one unit.
 func ago(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -122,7 +122,7 @@ func byteSize(n int64) string {
 	return strconv.FormatFloat(size, 'f', 1, 64) + " " + units[0]
 }
 
-// plural is a number with its noun, which gets an s where there isn't one of it.
+// plural is a number with its noun, which gets an s unless the number is 1.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -133,7 +133,7 @@ func plural(n int, noun string) string {
 // list is its values.
 func list(values ...any) []any { return values }
 
-// tag is a word with a colour and a shape: how something is.
+// tag is a word with a colour and a shape that shows a state.
 type tag struct {
 	Text, Class string
 	Live        bool

@@ -65,7 +65,7 @@ type jobsData struct {
 	operation.JobPage
 	Filter   operation.JobList `json:"filter"`
 	Statuses []choice          `json:"-"`
-	// Types are what may be queued here.
+	// Types are the types of jobs that can be queued here.
 	Types []job.Type `json:"-"`
 	Live  string     `json:"-"`
 	Next  string     `json:"-"`

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// knowledgePages are the pages of what memories became.
+// knowledgePages are the pages of knowledge.
 func knowledgePages() []page {
 	return []page{
 		{path: "/knowledge", template: "knowledge.html", nav: "/memory", load: loadKnowledge},
@@ -25,7 +25,7 @@ func knowledgeTexts() []text {
 	}}}
 }
 
-// knowledgeData is a page of knowledge, which is of one namespace.
+// knowledgeData is a page of one namespace's knowledge.
 type knowledgeData struct {
 	operation.Page[*core.Knowledge]
 	Namespace  string `json:"namespace"`

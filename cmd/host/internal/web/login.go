@@ -10,9 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// A login link is good once. So it is used by nothing but a visit: neither by who only asks
-// for the headers, as checkers of links do, nor by a browser that fetches what might be
-// visited next.
+// A login link works once. So only a visit uses it up: neither a request for the headers
+// only, as link checkers make, nor a browser that prefetches pages.
 
 // maxLogin is how many bytes the form has at most: a token with what is around it.
 const maxLogin = 4 << 10
@@ -106,7 +105,7 @@ func (p *Pages) signIn(r *http.Request, why string) view {
 	return v
 }
 
-// unavailable says that it can't be known who asks.
+// unavailable says that the caller can't be authenticated now.
 func (p *Pages) unavailable(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	p.show(w, http.StatusServiceUnavailable, "login.html", p.signIn(r, "The server can’t check who you are now. Try again."))

@@ -50,10 +50,10 @@ func memoryTexts() []text {
 
 func memoryURL(id string) string { return "/memory/" + url.PathEscape(id) }
 
-// memoriesData is a page of the list of memories, or what a search found.
+// memoriesData is a page of the list of memories, or the results of a search.
 type memoriesData struct {
 	operation.Memories
-	// Found is what was searched for, the best first; nil without a search.
+	// Found are the results of the search, the best first; nil without a search.
 	Found  *operation.Recalled  `json:"found,omitempty"`
 	Counts *memory.Counts       `json:"counts,omitempty"`
 	Query  string               `json:"query,omitempty"`
@@ -166,7 +166,7 @@ func (d *memoriesData) load(v *visit) error {
 	return nil
 }
 
-// stateName is a state in as many characters as its box has.
+// stateName is a state's name, short enough for its box.
 func stateName(s core.MemoryState) string {
 	if s == core.StateRevalidatePending {
 		return "at the gate"
@@ -174,36 +174,36 @@ func stateName(s core.MemoryState) string {
 	return string(s)
 }
 
-// memoryData is one memory. Its explanation is all that there is of one that was purged.
+// memoryData is one memory. For a purged memory there is only the explanation.
 type memoryData struct {
 	*memory.Explanation
 	Content *longText       `json:"content,omitempty"`
 	Lineage *memory.Lineage `json:"lineage,omitempty"`
-	// Life are the events that changed it, and Kept how many there are of them.
+	// Life are the events that changed it, and Kept is their number.
 	Life []lifeStep `json:"life"`
 	// Retention are the weights and thresholds of its namespace.
 	Governance string      `json:"governance"`
 	Score      []scoreTerm `json:"-"`
 	Graph      chart.Chart `json:"-"`
-	// MayRestore and MayGate are what who asks may do with it.
+	// MayRestore and MayGate say what the caller may do with it.
 	MayRestore bool `json:"-"`
 	MayGate    bool `json:"-"`
 }
 
-// scoreTerm is a part of a score, with what it adds.
+// scoreTerm is a part of a score, and how much it adds.
 type scoreTerm struct {
 	memory.ScoreTerm
 	Adds string
 }
 
-// lifeStep is something that happened to a memory.
+// lifeStep is an event in a memory's life.
 type lifeStep struct {
 	journal.Entry
 	Text  string `json:"text"`
 	Class string `json:"-"`
-	// Decision is the decision that it is from, with its page.
+	// Decision is the decision that caused it, with its page.
 	Decision string `json:"decision,omitempty"`
-	// Dream is the page of the step of a pass that it is from; "" for none.
+	// Dream is the page of the step of a pass that caused it; "" if none did.
 	Dream string `json:"dream,omitempty"`
 }
 
@@ -263,7 +263,7 @@ func lifeOf(history []journal.Entry) []lifeStep {
 	return steps
 }
 
-// dream adds what a pass of housekeeping did, and where that is shown.
+// dream adds what a pass of housekeeping did, with the page that shows it.
 func (s *lifeStep) dream(e *journal.Entry) {
 	var by struct {
 		RunID  string `json:"run_id"`
@@ -307,7 +307,7 @@ func lineageClass(s core.MemoryState) string {
 	return chart.Mute
 }
 
-// lineageChart draws where a memory comes from, and what came of it.
+// lineageChart draws the sources of a memory, and what was derived from it.
 func lineageChart(l *memory.Lineage) chart.Chart {
 	var nodes []chart.Node
 	known := map[string]bool{}

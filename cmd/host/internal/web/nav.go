@@ -13,14 +13,15 @@ import (
 type navItem struct {
 	Text, URL, Icon string
 	// Current is whether the page is below it. Count is how many things below it need
-	// somebody, "" for none.
+	// attention; "" if none do.
 	Current bool
 	Count   string
 	// Apart begins a new group.
 	Apart bool
 }
 
-// sections are the parts of the page. Each is shown to who has a scope that its pages need.
+// sections are the parts of the navigation. Each is shown to callers that have a scope that
+// its pages need.
 var sections = []struct {
 	name, url, icon string
 	scope           core.Scope

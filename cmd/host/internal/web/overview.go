@@ -19,15 +19,15 @@ import (
 )
 
 // The overview answers two questions: whether reflection pays for itself, and whether
-// something needs somebody. Its figures are of the runs of a period, from counts that the
-// store keeps by the hour, so that they take no longer where there are many runs.
+// anything needs attention. Its figures are about the runs of a period. They come from
+// counts by the hour in the store, so they take no longer if there are many runs.
 
 // overviewPages are the first page that somebody sees.
 func overviewPages() []page {
 	return []page{{path: "/{$}", template: "overview.html", nav: "/", parts: []string{"overview-body"}, load: loadOverview}}
 }
 
-// period is a time up to now, in so many buckets.
+// period is a time up to now, divided into buckets.
 type period struct {
 	name, text string
 	bucket     time.Duration
@@ -49,7 +49,7 @@ type overviewData struct {
 	Since   time.Time `json:"since"`
 	Periods []choice  `json:"-"`
 	Figures []figure  `json:"figures"`
-	// Ended counts the runs that the figures are of.
+	// Ended counts the runs of the figures.
 	Ended     int64          `json:"ended"`
 	Hours     *chart.Chart   `json:"-"`
 	Workflows []workflowRate `json:"workflows"`
@@ -62,7 +62,7 @@ type overviewData struct {
 	Live      string         `json:"-"`
 }
 
-// figure is a number, with what it is made of and how it went.
+// figure is a number, with its parts and its history.
 type figure struct {
 	Name  string       `json:"name"`
 	Value string       `json:"value"`
@@ -71,7 +71,7 @@ type figure struct {
 	Spark *chart.Chart `json:"-"`
 }
 
-// workflowRate is how many runs of a workflow passed at once, and in the end.
+// workflowRate is how many runs of a workflow passed at the first attempt, and in the end.
 type workflowRate struct {
 	Workflow string `json:"workflow"`
 	Ended    int64  `json:"ended"`
@@ -79,7 +79,7 @@ type workflowRate struct {
 	Passed   int64  `json:"passed"`
 }
 
-// need is something that waits for somebody.
+// need is something that needs attention.
 type need struct {
 	Text   string `json:"text"`
 	Detail string `json:"detail"`
@@ -127,7 +127,7 @@ func loadOverview(v *visit) (*content, error) {
 	return &content{Title: "Overview", Data: d}, nil
 }
 
-// history adds what the counts of the period say, for who may list runs.
+// history adds the counts of the period, if the caller may list runs.
 func (d *overviewData) history(v *visit, p period) error {
 	h, err := operation.RunHistoryOf(v.Context(), operation.Call{Host: v.pages.config.Host}, &operation.RunHours{
 		Namespace: d.Namespace, Subtree: d.Namespace != "", Since: d.Since, Bucket: p.bucket, Buckets: p.buckets,
@@ -143,7 +143,7 @@ func (d *overviewData) history(v *visit, p period) error {
 	return nil
 }
 
-// newest are the newest runs; none for who may not list them.
+// newest are the newest runs; none if the caller may not list them.
 func (d *overviewData) newest(v *visit) ([]operation.RunSummary, error) {
 	page, err := optional[operation.Page[operation.RunSummary]](v, "run_list", &operation.RunList{Namespace: d.Namespace, Subtree: d.Namespace != ""})
 	if err != nil || page == nil {
@@ -206,7 +206,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
 }
 
-// within95 is in how many attempts 95 of 100 passes came.
+// within95 is the number of attempts within which 95 of 100 passes came.
 func within95(c *run.Counts) int {
 	passed := int64(0)
 	for i, n := range c.PassedBy {
@@ -217,8 +217,8 @@ func within95(c *run.Counts) int {
 	return 0
 }
 
-// rates adds how often the runs of each workflow passed at once, and in the end: those with
-// the most runs.
+// rates adds how often runs passed at the first attempt, and in the end, for the workflows
+// with the most runs.
 func (d *overviewData) rates(h *operation.RunHistory) {
 	const most = 8
 	for _, w := range h.Workflows[:min(len(h.Workflows), most)] {
@@ -306,7 +306,7 @@ func (d *overviewData) jobs(v *visit) error {
 	return nil
 }
 
-// atLeast is how many a page of a list has, with a plus where others follow.
+// atLeast is the number of items on a page of a list, with a plus if others follow.
 func atLeast(n int, next string) string {
 	if next != "" {
 		return fmt.Sprint(n, "+")
@@ -314,7 +314,7 @@ func atLeast(n int, next string) string {
 	return fmt.Sprint(n)
 }
 
-// approvals adds the reflections that wait for somebody.
+// approvals adds the reflections that wait for an approval.
 func (d *overviewData) approvals(v *visit) error {
 	page, err := optional[operation.Page[*memory.Pending]](v, "memory_pending", &operation.MemoryPending{})
 	if err != nil || page == nil || len(page.Items) == 0 {
@@ -369,7 +369,7 @@ func (d *overviewData) plugins(v *visit) error {
 	return nil
 }
 
-// interrupted adds the newest runs of those that were read whose program was killed.
+// interrupted adds the runs whose program was killed, among the newest.
 func (d *overviewData) interrupted(runs []operation.RunSummary) {
 	const most = 3
 	n := 0

@@ -10,56 +10,56 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// page is a page: where it is, and what it shows. A page is read, so that anybody who opens its
-// address again sees the same: its whole state is in the address.
+// page is a page: its address and what it shows. A page's whole state is in its address, so
+// anybody who opens the address again sees the same.
 type page struct {
-	// path is where it is, as [http.ServeMux] has it, without a method.
+	// path is its path as a pattern of [http.ServeMux], without a method.
 	path string
-	// template is the file that shows it, and nav the item of the navigation that it is
-	// below.
+	// template is the file of its template, and nav its item of the navigation.
 	template, nav string
 	// parts are templates inside it that the script fetches and replaces by themselves:
 	// each has the id of an element with data-live, see reflectory.js.
 	parts []string
-	// load calls the operations that have what it shows.
+	// load calls the operations whose results it shows.
 	load func(*visit) (*content, error)
 }
 
 // content is what a page shows.
 type content struct {
-	// Title is the page's, and Crumbs the pages above it.
+	// Title is the page's title, and Crumbs are the pages above it.
 	Title  string
 	Crumbs []crumb
-	// Data is what the template gets as .Data, and what a program gets as JSON. What is
-	// only for the template, such as a chart, has `json:"-"`.
+	// Data is what the template gets as .Data, and what a program gets as JSON. Fields only
+	// for the template, such as a chart, have `json:"-"`.
 	Data any
 }
 
 // crumb is a page above another.
 type crumb struct{ Text, URL string }
 
-// form is something that can be done. It is posted, and leads to a page.
+// form is an action of a page. It is posted, and leads to a page.
 type form struct {
 	path string
 	nav  string
-	// do calls the operation, and returns the address to go on to.
+	// do calls the operation, and returns the address of the next page.
 	do func(*visit) (to string, err error)
-	// show does it instead of do where what came of it can't be shown again, such as a
-	// secret: the answer is a page, of template.
+	// show replaces do if the result can't be shown again, such as a secret: the answer is a
+	// page of template.
 	show     func(*visit) (*content, error)
 	template string
-	// ask is what a page of its own asks before a form that removes something; nil is
+	// ask makes the page that asks for confirmation before a form removes something; nil asks
 	// nothing. The page is at the form's path, and a link leads to it.
 	ask func(*visit) (*question, error)
 }
 
-// question is what is asked before something is done.
+// question is a request for confirmation.
 type question struct {
 	Title  string  `json:"title"`
 	Crumbs []crumb `json:"-"`
 	// Text says what will be done, and what can't be undone.
 	Text string `json:"text"`
-	// Button does it, and Back leads to where it isn't done. Fields are sent with it.
+	// Button confirms, and Back leads away without doing anything. Fields are sent with the
+	// form.
 	Button string            `json:"button"`
 	Back   string            `json:"back"`
 	Fields map[string]string `json:"fields,omitempty"`
@@ -74,13 +74,13 @@ type view struct {
 	Caller               core.Caller
 	Nav                  []navItem
 	Host                 []string
-	// JSON is where the page's data is.
+	// JSON is the address of the page's data.
 	JSON string
-	// Problem is what went wrong with what was asked for; nil is nothing.
+	// Problem is what went wrong; nil if nothing did.
 	Problem *problem
-	// To is where the browser goes on by itself; "" is nowhere.
+	// To is the address that the browser opens by itself; "" if there is none.
 	To string
-	// Issuer is who else can sign somebody in; "" is nobody.
+	// Issuer is the issuer that can sign people in; "" if there is none.
 	Issuer string
 }
 
@@ -99,8 +99,8 @@ func (p *Pages) page(one page) http.HandlerFunc {
 	})
 }
 
-// answerPart answers with a part of a page, which is made once for all pages of the same
-// caller that ask for it at once.
+// answerPart answers with a part of a page, which is made once for all of the caller's
+// pages that ask for it at the same time.
 func (v *visit) answerPart(load func(*visit) (*content, error), part string) error {
 	key := core.MustJSON([]any{v.caller, v.URL.RequestURI(), themeOf(v.Request)})
 	text, err := v.pages.parts.get(string(key), func() ([]byte, error) {
@@ -118,7 +118,7 @@ func (v *visit) answerPart(load func(*visit) (*content, error), part string) err
 	return nil
 }
 
-// answer answers with what load returns: as a template shows it, or as JSON.
+// answer answers with the result of load, shown by a template or as JSON.
 func (v *visit) answer(load func(*visit) (*content, error), template string) error {
 	c, err := load(v)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *visit) answer(load func(*visit) (*content, error), template string) err
 	return nil
 }
 
-// form does what a form asks for.
+// form handles a posted form.
 func (p *Pages) form(one form) http.HandlerFunc {
 	return p.known(one.nav, func(v *visit) error {
 		v.Body = http.MaxBytesReader(v.w, v.Body, maxForm)
@@ -151,10 +151,10 @@ func (p *Pages) form(one form) http.HandlerFunc {
 	})
 }
 
-// maxForm is how many bytes a form has at most: a policy, with what is around it.
+// maxForm is the largest size of a form: a policy and the other fields.
 const maxForm = 1 << 20
 
-// question asks what has to be asked before a form.
+// question shows the page that asks for confirmation before a form.
 func (p *Pages) question(one form) http.HandlerFunc {
 	return p.page(page{nav: one.nav, template: "question.html", load: func(v *visit) (*content, error) {
 		q, err := one.ask(v)
@@ -165,13 +165,13 @@ func (p *Pages) question(one form) http.HandlerFunc {
 	}})
 }
 
-// lost is what is shown at a path that there isn't.
+// lost is the page of an unknown path.
 func lost(*visit) (*content, error) {
 	return nil, sdk.Errorf(sdk.NotFound, "page_not_found", "There is no such page.")
 }
 
-// local is an address of these pages, or "/" for any other: what a form says to go on to
-// must not lead elsewhere.
+// local returns an address of these pages unchanged, and "/" for any other: the next page
+// that a form names mustn't be elsewhere.
 func local(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {

@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/plugin"
 )
 
-// pluginPages are the pages of installed plugins. Adding and removing them is left to who has
-// the host's machine, as it decides which code runs there.
+// pluginPages are the pages of installed plugins. Plugins can't be added or removed here:
+// that decides which code runs on the host's machine, and is left to its users.
 func pluginPages() []page {
 	return []page{
 		{path: "/plugins", template: "plugins.html", nav: "/plugins", load: loadPlugins},
@@ -21,7 +21,7 @@ func pluginPages() []page {
 	}
 }
 
-// pluginURL is where a plugin is; its name is publisher/name.
+// pluginURL is the address of a plugin's page; the plugin's name is publisher/name.
 func pluginURL(name string) string {
 	publisher, own, _ := strings.Cut(name, "/")
 	return "/plugins/" + url.PathEscape(publisher) + "/" + url.PathEscape(own)
@@ -48,7 +48,7 @@ type pluginRow struct {
 // grant is something that a plugin may do.
 type grant struct {
 	Kind, Text string
-	// Granted is whether it may; else it only asked for it.
+	// Granted is whether it was granted; otherwise the plugin only asked for it.
 	Granted bool
 }
 
@@ -105,7 +105,8 @@ func pluginTrust(p *host.PluginSummary) tag {
 	return tag{Text: "locked", Class: "info"}
 }
 
-// grantsOf are the capabilities that were granted, and those that were asked for in vain.
+// grantsOf are the granted capabilities, and those that the plugin asked for and didn't
+// get.
 func grantsOf(granted, asked []string) (list []grant) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(granted, asked)))) {
 		kind, text, _ := strings.Cut(name, ":")
@@ -129,7 +130,7 @@ type pluginData struct {
 	Heat    *chart.Chart         `json:"-"`
 }
 
-// confined is a part of what holds a plugin's process.
+// confined is a part of what confines a plugin's process.
 type confined struct {
 	Name, Text string
 	On         bool
@@ -188,7 +189,7 @@ func (d *pluginData) limits() {
 	}
 }
 
-// confine adds what holds its process, or its module.
+// confine adds what confines its process or its module.
 func (d *pluginData) confine() {
 	add := func(name, text string, on bool) { d.Confine = append(d.Confine, confined{name, text, on}) }
 	if s := d.Sandbox; s != nil {

@@ -17,12 +17,12 @@ type problem struct {
 	Hint    string         `json:"hint,omitempty"`
 	Errors  []*problem     `json:"errors,omitempty"`
 	Details map[string]any `json:"details,omitempty"`
-	// Title heads the page that says it, and Link leads to what the hint names.
+	// Title is the heading of the page, and Link leads to what the hint names.
 	Title string `json:"-"`
 	Link  *crumb `json:"-"`
 }
 
-// classes are the classes of errors as the status of an answer and a heading.
+// classes are the statuses and headings of the classes of errors.
 var classes = map[sdk.Code]struct {
 	status int
 	title  string
@@ -38,8 +38,8 @@ var classes = map[sdk.Code]struct {
 	sdk.Incompatible: {http.StatusConflict, "Another version"},
 }
 
-// problemOf is an error as it is shown. What is a defect of the program isn't: its words may
-// name what nobody should learn.
+// problemOf is an error as a page shows it. The message of an internal error isn't shown:
+// it may contain anything.
 func problemOf(err error) *problem {
 	e := sdk.AsError(err)
 	class, known := classes[e.Code]
@@ -58,7 +58,7 @@ func problemOf(err error) *problem {
 // maxMessage is how much of a message is shown, in characters.
 const maxMessage = 2000
 
-// linkOf is the page of what a hint says to do; nil where there is none.
+// linkOf is the page on which one can do what a hint says; nil if there is none.
 func linkOf(a *sdk.Action) *crumb {
 	if a == nil {
 		return nil
@@ -71,7 +71,7 @@ func linkOf(a *sdk.Action) *crumb {
 	return nil
 }
 
-// refuse answers with an error. A status of 0 is the one of the error's class.
+// refuse answers with an error. A status of 0 means the status of the error's class.
 func (v *visit) refuse(status int, err error) {
 	p := problemOf(err)
 	if status != 0 {

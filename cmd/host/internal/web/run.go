@@ -21,7 +21,7 @@ import (
 // The page of a run shows one visit of one of its loops at a time, and of its attempts one in
 // full, next to what changed since another one. Which ones is in the address.
 
-// maxCards is how many attempts a page of them has, and maxTold how many snapshots it names.
+// maxCards is how many attempts are in a row, and maxTold how many snapshots are named.
 const (
 	maxCards = 24
 	maxTold  = 5
@@ -35,7 +35,7 @@ type runData struct {
 	Error     *core.ErrorInfo       `json:"error,omitempty"`
 	Resumable bool                  `json:"resumable"`
 	Visits    []choice              `json:"-"`
-	// Cards are attempts of the visit, and Earlier and Later lead to its others.
+	// Cards are attempts of the visit; Earlier and Later lead to the others.
 	Cards          []card `json:"attempts"`
 	Earlier, Later string `json:"-"`
 	// Shown is the attempt that is shown in full; nil if there is none.
@@ -45,7 +45,7 @@ type runData struct {
 	Timeline *chart.Chart             `json:"-"`
 	Events   *operation.StreamEntries `json:"events,omitempty"`
 	Facts    []eventRow               `json:"-"`
-	// OlderEvents leads to the events before, and AllEvents to the stream.
+	// OlderEvents leads to earlier events, and AllEvents to the stream.
 	OlderEvents string      `json:"-"`
 	Given       []given     `json:"memories"`
 	Budgets     []budget    `json:"budgets"`
@@ -67,7 +67,7 @@ type card struct {
 	Accepted  bool          `json:"accepted"`
 	Score     float64       `json:"score"`
 	Findings  []sdk.Finding `json:"errors"`
-	// More is how many errors there are besides.
+	// More is how many further errors there are.
 	More   int    `json:"more_errors,omitempty"`
 	Usage  string `json:"-"`
 	URL    string `json:"-"`
@@ -79,8 +79,8 @@ type card struct {
 type shownAttempt struct {
 	Iteration int `json:"iteration"`
 	Visit     int `json:"visit"`
-	// Texts are its output and what was said of it, and Children the verdicts of the parts
-	// of a composite evaluator, by name.
+	// Texts are its output and the feedback on it, and Children the verdicts of the parts of a
+	// composite evaluator, by name.
 	Texts    []namedText   `json:"texts"`
 	Findings []sdk.Finding `json:"errors"`
 	Children []childRow    `json:"children,omitempty"`
@@ -240,7 +240,7 @@ func showAttempt(v *visit, id string, loop *run.VisitAttempts, a *core.Attempt) 
 	return s
 }
 
-// texts adds what the run began with and came to.
+// texts adds the run's initial state and its result.
 func (d *runData) texts(v *visit, r *operation.Run) {
 	add := func(name, what, text string) {
 		if text != "" {
@@ -255,7 +255,7 @@ func (d *runData) texts(v *visit, r *operation.Run) {
 	}
 }
 
-// wholeText is where a text of a run is.
+// wholeText is the address of a run's whole text.
 func wholeText(id, what string, visit, iteration int) string {
 	q := url.Values{"what": {what}}
 	if iteration > 0 {
@@ -265,7 +265,7 @@ func wholeText(id, what string, visit, iteration int) string {
 	return "/runs/" + url.PathEscape(id) + "/text?" + q.Encode()
 }
 
-// loadRunText is a whole text of a run.
+// loadRunText loads a whole text of a run.
 func loadRunText(v *visit) (string, error) {
 	r, err := call[operation.Run](v, "run_get", &operation.RunGet{ID: v.PathValue("id")})
 	if err != nil {

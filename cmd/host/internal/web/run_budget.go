@@ -19,11 +19,11 @@ type budget struct {
 	Text string  `json:"text"`
 }
 
-// Near is from where on a budget is nearly used up.
+// Near is the use from which on a budget counts as nearly used up.
 func (b budget) Near() float64 { return b.Most * 0.8 }
 
-// budgetsOf are the limits of the loops that a run has visited, with what the run used. A
-// workflow that this version can't load any more has none that are known.
+// budgetsOf are the limits of the loops that a run has visited, with what the run used. If
+// this version can no longer load the workflow, there are none.
 func budgetsOf(r *operation.Run) []budget {
 	list := []budget{}
 	plan, err := workflow.Load(r.Source, host.LoadOptions())

@@ -27,12 +27,13 @@ type diffView struct {
 	Pairs   []choice `json:"-"`
 	Numbers []int    `json:"-"`
 	Unified bool     `json:"-"`
-	// Other is the other way to show it, WholeFrom and WholeTo the whole outputs.
+	// Other is the address of the other view, WholeFrom and WholeTo are the addresses of the
+	// whole outputs.
 	Other, WholeFrom, WholeTo string `json:"-"`
 	Visit                     int    `json:"visit"`
 }
 
-// diffRow is a line of the one and of the other output.
+// diffRow is a line of each of the two outputs.
 type diffRow struct {
 	From *diffLine `json:"from,omitempty"`
 	To   *diffLine `json:"to,omitempty"`
@@ -196,7 +197,7 @@ func (r *diffRow) mark() {
 	r.To.Before, r.To.Mark, r.To.After = b[:head], b[head:len(b)-tail], b[len(b)-tail:]
 }
 
-// at is a byte of a text, or the first of a character at its end.
+// at returns a byte of a text, or, at the end of the text, the first byte of a character.
 func at(text string, i int) byte {
 	if i < len(text) {
 		return text[i]
@@ -204,7 +205,7 @@ func at(text string, i int) byte {
 	return 0
 }
 
-// size is how many bytes of HTML a row makes, once its lines are short enough to be shown.
+// size is how many bytes of HTML a row takes, once its lines are cut.
 func (r *diffRow) size() int {
 	size := 120
 	for _, l := range []*diffLine{r.From, r.To} {

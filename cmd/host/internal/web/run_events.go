@@ -17,7 +17,8 @@ const maxEvents = 200
 // shownEvents is how many it lists at once.
 const shownEvents = 25
 
-// eventRow is an event as a line: when, in seconds from the first, what and its facts.
+// eventRow is an event as a line: the seconds since the first event, its type and its
+// facts.
 type eventRow struct {
 	Seq   uint64
 	After string
@@ -42,7 +43,7 @@ func (d *runData) events(v *visit) error {
 		c.Key = []chart.Meaning{{Text: "generate", Class: chart.Accent}, {Text: "correct", Class: chart.Info}, {Text: "not accepted", Class: chart.Bad}, {Text: "accepted", Class: chart.OK}, {Text: "other steps", Class: chart.Mute}}
 		d.Timeline = &c
 	}
-	// Of many events the last ones are listed: they say how it ended.
+	// If there are many events, the last ones are listed: they say how the run ended.
 	rows := found.Items
 	if v.query("events") == "" && v.query("all") == "" && len(rows) > shownEvents {
 		rows = rows[len(rows)-shownEvents:]
@@ -59,8 +60,8 @@ func (d *runData) events(v *visit) error {
 	return nil
 }
 
-// spansOf are the steps between events: what was made until an output was recorded, and
-// judged until its verdict.
+// spansOf are the steps between events: generating until an output was recorded, and
+// judging until its verdict.
 func spansOf(events []journal.Entry, d *runData) (spans []chart.Span) {
 	last := 0.0
 	for i := range events {

@@ -73,7 +73,7 @@ func jobOfRun(v *visit, id string) (string, error) {
 		for _, listed := range page.Items {
 			j, err := call[job.Job](v, "job_get", &operation.JobGet{ID: listed.ID})
 			if err != nil {
-				continue // it has gone since
+				continue // it is gone by now
 			}
 			var of struct {
 				RunID string `json:"run_id"`
@@ -87,10 +87,10 @@ func jobOfRun(v *visit, id string) (string, error) {
 		WithHint("End the program that started it, such as a command in a terminal.")
 }
 
-// replayView is a replay that was asked for.
+// replayView is a requested replay.
 type replayView struct {
 	Job *job.Job `json:"job"`
-	// Result is what it came to; nil if it hasn't yet.
+	// Result is its result; nil before its end.
 	Result *host.Replayed `json:"result,omitempty"`
 	Live   string         `json:"-"`
 }
@@ -113,9 +113,9 @@ func (d *runData) replay(v *visit) error {
 	case !j.Status.Terminal():
 		d.Replay.Live = "/v1/jobs/" + url.PathEscape(j.ID) + "/events"
 	}
-	j.Payload, j.Result = nil, nil // the page has what it needs of them
+	j.Payload, j.Result = nil, nil // the page has what it needs from them
 	return nil
 }
 
-// Running reports whether the run goes on.
+// Running reports whether the run is still running.
 func (d *runData) Running() bool { return d.Run.Status == core.StatusRunning }

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// given is a memory that a run was given, and the credit that it got for it.
+// given is a memory that a run was given, and the credit that the memory got.
 type given struct {
 	ID    string           `json:"id"`
 	Title string           `json:"title,omitempty"`
@@ -26,8 +26,8 @@ func (d *runData) addGiven(id string) {
 	}
 }
 
-// given adds what is known of the memories that the run was given. Those that who asks may
-// not see keep their ids only, as the events of the run have them.
+// given adds the memories that the run was given. For a memory that the caller may not see
+// it adds only the id, which the events of the run have too.
 func (d *runData) given(v *visit) {
 	credits := d.credits(v)
 	for i := range d.Given {
@@ -35,14 +35,14 @@ func (d *runData) given(v *visit) {
 		g.Credit = credits[g.ID]
 		m, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: g.ID})
 		if err != nil {
-			continue // purged, or of a namespace that isn't theirs
+			continue // purged, or in a namespace that the caller doesn't reach
 		}
 		g.Title, g.State = cmp.Or(m.Title, line(m.Content, 80)), m.State
 	}
 }
 
-// credits is what feedback did to memories in the turns of the run. A session that others
-// share isn't looked at: its turns don't say of which run they are.
+// credits is what feedback did to memories in the turns of the run. A shared session is
+// ignored: its turns don't say to which run they belong.
 func (d *runData) credits(v *visit) map[string]*core.FeedbackItem {
 	credits := map[string]*core.FeedbackItem{}
 	if len(d.Given) == 0 || d.Session != d.Run.RunID {

@@ -24,17 +24,17 @@ func runTexts() []text { return []text{{path: "/runs/{id}/text", load: loadRunTe
 // runsData is a page of the list of runs.
 type runsData struct {
 	operation.Page[operation.RunSummary]
-	// Filter is what the list is of, and Statuses the choices of its status.
+	// Filter is the list's filter, and Statuses are the choices of its status.
 	Filter   operation.RunList `json:"filter"`
 	Statuses []choice          `json:"-"`
-	// Search narrows the newest runs further. Looked is how many of them were looked at, 0
-	// where it doesn't, and Partial whether there are others.
+	// Search narrows the newest runs further. Looked is how many were read for that, 0 without
+	// a search, and Partial whether there are others.
 	Search  runSearch `json:"search,omitzero"`
 	Looked  int       `json:"looked_at,omitempty"`
 	Partial bool      `json:"partial,omitempty"`
 	// Next is the next page's address.
 	Next string `json:"-"`
-	// Live is where events come from that change the list; "" is nowhere.
+	// Live is the address of the events that change the list; "" if there are none.
 	Live string `json:"-"`
 }
 
@@ -82,9 +82,9 @@ func (d *runsData) list(v *visit) (*operation.Page[operation.RunSummary], error)
 	return call[operation.Page[operation.RunSummary]](v, "run_list", &d.Filter)
 }
 
-// runSearch narrows a list of runs by what no index has.
+// runSearch narrows a list of runs by fields without an index.
 type runSearch struct {
-	// Min and Max are the scores between which a run's is, as they were typed; "" is any.
+	// Min and Max limit a run's score, as they were typed; "" is no limit.
 	Min string `json:"min_score,omitempty"`
 	Max string `json:"max_score,omitempty"`
 	// Error is a text of the run's error, or of an error of its last attempt. Upper and lower
@@ -110,11 +110,11 @@ func (s *runSearch) read(v *visit) error {
 	return nil
 }
 
-// maxRead is how many runs a search looks at.
+// maxRead is how many runs a search reads.
 const maxRead = 1000
 
-// search looks at the newest runs that the filter selects, one by one, and returns those that
-// fit, up to a page.
+// search reads the newest runs that the filter selects, one by one, and returns up to a
+// page of those that match.
 func (d *runsData) search(v *visit) (*operation.Page[operation.RunSummary], error) {
 	found := &operation.Page[operation.RunSummary]{Items: []operation.RunSummary{}}
 	in := d.Filter
@@ -146,7 +146,7 @@ func (d *runsData) search(v *visit) (*operation.Page[operation.RunSummary], erro
 	}
 }
 
-// fits reports whether a run is what is looked for. Only runs that didn't pass have errors.
+// fits reports whether a run matches the search. Only runs that didn't pass have errors.
 func (s *runSearch) fits(v *visit, r *operation.RunSummary) (bool, error) {
 	if s.Min != "" && r.Score < s.min || s.Max != "" && r.Score > s.max {
 		return false, nil
@@ -175,7 +175,7 @@ func (s *runSearch) fits(v *visit, r *operation.RunSummary) (bool, error) {
 	return false, nil
 }
 
-// liveRun is where the events of the newest run that goes on come from; "" if none does.
+// liveRun is the address of the events of the newest running run; "" if none runs.
 func liveRun(runs []operation.RunSummary) string {
 	for _, r := range runs {
 		if r.Status == core.StatusRunning {

@@ -15,14 +15,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// One search finds everything that has a page, by its id, by the beginning of its id, which
-// is what pages show of it, or by words. It asks the operations that every surface has, each
-// only for those who may call it. Memories and knowledge have an index of words. Of all
-// else the newest are looked at, up to a bound, and the page says so where there are more.
+// One search finds everything that has a page: by its id, by the beginning of its id, as
+// pages show it, or by words. It calls the same operations as every surface, and only those
+// that the caller may call. Memories and knowledge have an index of words. Of the other
+// kinds, only the newest are read, up to a limit, and the page says so if there are more.
 
 const (
-	// maxHits is how many things of a kind are shown, and maxLooked how many of those that
-	// have no index are looked at, the newest first.
+	// maxHits is how many results of a kind are shown, and maxLooked how many things of a kind
+	// without an index are read, the newest first.
 	maxHits   = 10
 	maxLooked = 1000
 	// maxQuery is how much of a query is looked for, in characters.
@@ -40,16 +40,16 @@ type searchData struct {
 	Sections []foundOfKind `json:"sections"`
 }
 
-// foundOfKind is what was found of a kind of things.
+// foundOfKind are the results of one kind.
 type foundOfKind struct {
 	Name string `json:"name"`
 	Hits []hit  `json:"hits"`
-	// Looked is how many were looked at, 0 where an index has all, and Partial whether
-	// there are others. Of says which, where it isn't the newest.
+	// Looked is how many were read, 0 if an index has all, and Partial whether there are
+	// others. Of says which were read, if they aren't the newest.
 	Looked  int    `json:"looked_at,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
 	Of      string `json:"of,omitempty"`
-	// More leads to the list of the kind, narrowed by the search where the list can be.
+	// More leads to the list of the kind, narrowed by the search if possible.
 	More crumb `json:"-"`
 }
 
@@ -65,13 +65,13 @@ type hit struct {
 // searcher finds things of a kind.
 type searcher struct {
 	name string
-	// scopes are those of which somebody needs one to see the kind.
+	// scopes are the scopes of which a caller needs one to see the kind.
 	scopes []core.Scope
-	// byID finds the one that has an id. An error that it isn't there is no error of the
-	// search. page is where one with an id is.
+	// byID finds the thing with an id. If there is none, that isn't an error of the search.
+	// page is the address of the thing with an id.
 	byID func(v *visit, id string) (hit, error)
 	page func(id string) string
-	// byWords finds those that have all words of a query.
+	// byWords finds things that have all words of a query.
 	byWords func(v *visit, query string, found *foundOfKind) error
 }
 
@@ -93,7 +93,7 @@ func knowledgeURL(id string) string { return "/knowledge/" + url.PathEscape(id) 
 func decisionURL(id string) string  { return "/decisions/" + url.PathEscape(id) }
 
 func loadSearch(v *visit) (*content, error) {
-	// The beginning of an id is shown with a mark at its end, which may come with it.
+	// Pages show the beginning of an id with an ellipsis, which may have been copied with it.
 	d := &searchData{Query: strings.TrimSuffix(line(strings.TrimSpace(v.query("q")), maxQuery), "…"), Sections: []foundOfKind{}}
 	kinds := slices.DeleteFunc(searchers(), func(s searcher) bool { return d.Query == "" || !slices.ContainsFunc(s.scopes, v.caller.Has) })
 	for _, find := range []func(*searcher, *visit, string, *foundOfKind) error{(*searcher).findID, (*searcher).findWords} {
@@ -110,13 +110,13 @@ func loadSearch(v *visit) (*content, error) {
 			break
 		}
 	}
-	slices.SortStableFunc(d.Sections, func(a, b foundOfKind) int { // what was found is first
+	slices.SortStableFunc(d.Sections, func(a, b foundOfKind) int { // kinds with results are first
 		return cmp.Compare(min(len(b.Hits), 1), min(len(a.Hits), 1))
 	})
 	return &content{Title: "Search", Data: d}, nil
 }
 
-// findID finds what has an id, or all whose ids begin so.
+// findID finds the thing with an id, or all things whose ids begin with it.
 func (s *searcher) findID(v *visit, query string, found *foundOfKind) error {
 	if s.byID == nil || strings.ContainsAny(query, " /") {
 		return nil
@@ -136,7 +136,7 @@ func (s *searcher) findID(v *visit, query string, found *foundOfKind) error {
 	return nil
 }
 
-// findWords finds what has all words of a query.
+// findWords finds the things that have all words of a query.
 func (s *searcher) findWords(v *visit, query string, found *foundOfKind) error {
 	if err := s.byWords(v, query, found); err != nil && !unfound(err) {
 		return err
@@ -144,12 +144,12 @@ func (s *searcher) findWords(v *visit, query string, found *foundOfKind) error {
 	return nil
 }
 
-// unfound reports whether an error says no more than that there is nothing for who asks.
+// unfound reports whether an error only says that there is nothing for the caller.
 func unfound(err error) bool {
 	return slices.Contains([]sdk.Code{sdk.NotFound, sdk.Denied, sdk.Invalid}, sdk.CodeOf(err))
 }
 
-// idsOf are the ids that an error names because each fits.
+// idsOf are the ids in the error of an ambiguous id.
 func idsOf(err error) []string {
 	for _, detail := range sdk.AsError(err).Details {
 		if ids, is := detail.([]string); is {
@@ -171,7 +171,8 @@ func has(query string, texts ...string) bool {
 	return true
 }
 
-// look looks at the newest of a list, page by page, and keeps those that take makes a hit of.
+// look reads the newest items of a list, page by page, and keeps those of which take makes
+// a hit.
 func look[T any](found *foundOfKind, list func(operation.Paging) (operation.Page[T], error), take func(*T) (hit, bool)) error {
 	for paging := (operation.Paging{Limit: operation.MaxLimit}); ; {
 		page, err := list(paging)
@@ -245,13 +246,13 @@ func memoriesByWords(v *visit, query string, found *foundOfKind) error {
 	})
 }
 
-// scored is a hit, and how well it fits.
+// scored is a hit with its score.
 type scored struct {
 	hit
 	score float64
 }
 
-// recallEach recalls in every place that somebody reaches, and keeps what fits best.
+// recallEach recalls in every place that the caller reaches, and keeps the best results.
 func recallEach(v *visit, found *foundOfKind, recall func(core.RecallFilter) ([]scored, error)) error {
 	places, err := placesOf(v)
 	if err != nil {
@@ -272,7 +273,7 @@ func recallEach(v *visit, found *foundOfKind, recall func(core.RecallFilter) ([]
 	for _, one := range all[:min(len(all), maxHits)] {
 		found.Hits = append(found.Hits, one.hit)
 	}
-	if len(all) > 0 && found.More.URL != "" && len(places) == 1 { // a list is of one place
+	if len(all) > 0 && found.More.URL != "" && len(places) == 1 { // a list shows only one place
 		found.More.URL += "&" + url.Values{"namespace": {places[0].Namespace}, "subtree": {map[bool]string{true: "true"}[places[0].Subtree]}}.Encode()
 	} else {
 		found.More = crumb{}
@@ -280,11 +281,11 @@ func recallEach(v *visit, found *foundOfKind, recall func(core.RecallFilter) ([]
 	return nil
 }
 
-// maxPlaces is in how many places memories are recalled.
+// maxPlaces is the number of places in which memories are recalled.
 const maxPlaces = 16
 
-// placesOf are the places in which somebody may recall: the namespaces of their patterns, or,
-// for who reaches all, the first parts of those that hold memories.
+// placesOf are the places in which the caller may recall: the namespaces of its patterns,
+// or, if it reaches all, the first segments of the namespaces with memories.
 func placesOf(v *visit) (places []core.RecallFilter, err error) {
 	if !slices.Contains(v.caller.Namespaces, "**") {
 		for _, pattern := range v.caller.Namespaces {
@@ -340,8 +341,8 @@ func decisionByID(v *visit, id string) (hit, error) {
 	return hit{string(d.Point), d.Namespace, d.ID, outcome.Text, decisionURL(d.ID)}, nil
 }
 
-// decisionsByWords looks at all decisions, or, where there are more than can be looked at, at
-// those of the last week, day or hour: their list has the oldest first.
+// decisionsByWords reads all decisions, or, if there are too many, those of the last week,
+// day or hour, since their list begins with the oldest.
 func decisionsByWords(v *visit, query string, found *foundOfKind) error {
 	for _, window := range []struct {
 		text string

@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// settingsPages are the pages of who may do what, and of what holds in a namespace.
+// settingsPages are the pages of tokens and of the settings of namespaces.
 func settingsPages() []page {
 	return []page{
 		{path: "/settings", template: "settings.html", nav: "/settings", load: loadSettings},
@@ -39,10 +39,10 @@ func settingsCrumbs() []crumb { return []crumb{{"Settings", "/settings"}} }
 
 // settingsData is what can be set here: the tokens, and the namespaces.
 type settingsData struct {
-	// Tokens are a page of the tokens; nil for who may not see them.
+	// Tokens are a page of the tokens; nil if the caller may not see them.
 	Tokens *operation.Page[operation.Token] `json:"tokens,omitempty"`
-	// Namespaces are the first of those that hold memories, and Others how many there are
-	// besides.
+	// Namespaces are the first namespaces with memories, and Others is how many more there
+	// are.
 	Namespaces []memory.NamespaceCount `json:"namespaces"`
 	Others     int                     `json:"other_namespaces,omitempty"`
 	// Scopes are those that a new token may have.
@@ -99,8 +99,8 @@ func makeToken(v *visit) (*content, error) {
 	return &content{Title: "A new token", Crumbs: settingsCrumbs(), Data: &tokenData{made, string(made.Secret)}}, nil
 }
 
-// tokenData is a token that was just made. Its secret formats as none, so that no text has
-// it by mistake; Shown is it on purpose.
+// tokenData is a new token. Its secret is hidden when it is formatted, so that no text
+// contains it by mistake; Shown is the secret itself.
 type tokenData struct {
 	*operation.NewToken
 	Shown string `json:"-"`
@@ -114,21 +114,21 @@ func askRevoke(v *visit) (*question, error) {
 	}, nil
 }
 
-// governanceData is what holds in a namespace, and what it sets itself.
+// governanceData are the settings in force in a namespace, and those that it sets itself.
 type governanceData struct {
 	*governance.Explanation
-	// Locked are the fields that the namespace locks for those below it, and Version is
-	// that of what it sets.
+	// Locked are the fields that the namespace locks for those below it, and Version is the
+	// version of its settings.
 	Locked  []string `json:"locked"`
 	Version string   `json:"version"`
 	// Levels are the levels above, with their pages.
 	Levels []crumb         `json:"-"`
 	Rows   []governanceRow `json:"-"`
-	// MayChange is whether who asks may change something here.
+	// MayChange is whether the caller may change something here.
 	MayChange bool `json:"-"`
 }
 
-// governanceRow is a field with what can be said of it.
+// governanceRow is a field with its values and whether it can be set.
 type governanceRow struct {
 	governance.Value
 	What string
@@ -137,7 +137,7 @@ type governanceRow struct {
 	In, Own string
 	// From is the page of the level that gave the value; "" for the built-in value.
 	From string
-	// Open is whether it can be set here, as no level above locks it.
+	// Open is whether it can be set here: no level above locks it.
 	Open bool
 	// Words are the values that it can have; none means a number, from Min to Max.
 	Words    []string
@@ -162,7 +162,7 @@ func loadGovernance(v *visit) (*content, error) {
 		d.Levels = append(d.Levels, crumb{level, governanceURL(level)})
 	}
 	own := map[string]string{}
-	if e.Failure == nil { // else what is stored can't be read: see Unset
+	if e.Failure == nil { // otherwise the stored settings can't be read: see Unset
 		record, err := call[governance.Record](v, "governance_get", &operation.GovernanceGet{Namespace: namespace})
 		if err != nil {
 			return nil, err

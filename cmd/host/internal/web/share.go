@@ -15,10 +15,10 @@ import (
 // short to be noticed.
 const gather = 15 * time.Millisecond
 
-// parts makes parts of pages for those who ask at once. It is safe for concurrent use.
+// parts makes parts of pages for simultaneous requests. It is safe for concurrent use.
 type parts struct {
 	mu sync.Mutex
-	// making are the parts that are being made, by what they are of.
+	// making are the parts that are being made, by caller and address.
 	making map[string]*making
 }
 
@@ -33,7 +33,7 @@ type making struct {
 	next *making
 }
 
-// get returns what render gives, called after get was.
+// get returns the result of a call of render that began after the call of get.
 func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 	p.mu.Lock()
 	now := p.making[key]
@@ -72,7 +72,7 @@ func (m *making) wait(render func() ([]byte, error)) ([]byte, error) {
 	return m.text, nil
 }
 
-// run makes a part, and lets those go on who wait for it.
+// run makes a part, and wakes the requests that wait for it.
 func (p *parts) run(key string, m *making, render func() ([]byte, error)) ([]byte, error) {
 	defer func() {
 		p.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 )
 
-// snapshotDiffData is what differs between what two turns were told.
+// snapshotDiffData is the difference between the snapshots of two turns.
 type snapshotDiffData struct {
 	*inject.Diff
 	FromTurn int64         `json:"from_turn"`
@@ -30,7 +30,7 @@ type blockChange struct {
 	// How is a tag, and Why says more.
 	How tag
 	Why string
-	// Words are the payloads, where both turns have the block.
+	// Words are the differences of the payloads, if both turns have the block.
 	Words *wordDiff
 	Broke bool
 }
@@ -69,7 +69,7 @@ func loadSnapshotDiff(v *visit) (*content, error) {
 	}, nil
 }
 
-// prefix says what became of the prefix that a model's provider caches.
+// prefix compares the prefixes that a model's provider caches.
 func (d *snapshotDiffData) prefix(from, to *inject.Snapshot) {
 	switch p := &d.Prefix; {
 	case from.Prefix.Chars+to.Prefix.Chars == 0:
@@ -84,7 +84,7 @@ func (d *snapshotDiffData) prefix(from, to *inject.Snapshot) {
 	}
 }
 
-// rows adds the blocks that differ: those that went, those that came, those that changed.
+// rows adds the blocks that differ: removed, added and changed ones.
 func (d *snapshotDiffData) rows(v *visit, from, to *inject.Snapshot) {
 	add := func(list []inject.BlockChange, how tag, absent string) {
 		for _, c := range list {
@@ -129,7 +129,7 @@ func (d *snapshotDiffData) others(v *visit, from, to *inject.Snapshot) error {
 	return err
 }
 
-// snapshotsOf are the first snapshots of a session; none for who may not see them.
+// snapshotsOf are the first snapshots of a session; none if the caller may not see them.
 func (v *visit) snapshotsOf(namespace, session string, most int) ([]*inject.Snapshot, error) {
 	found, err := optional[operation.Page[*inject.Snapshot]](v, "snapshot_list", &operation.SnapshotList{
 		Namespace: namespace, Session: session, Paging: operation.Paging{Limit: most},

@@ -72,7 +72,7 @@ func categoryName(c inject.Category) string {
 type snapshotsData struct {
 	operation.Page[*inject.Snapshot]
 	Filter operation.SnapshotList `json:"filter"`
-	// Sessions are those of who asks.
+	// Sessions are the caller's sessions.
 	Sessions []memory.Session `json:"-"`
 	Rows     []snapshotRow    `json:"-"`
 	Chars    *chart.Chart     `json:"-"`
@@ -88,7 +88,7 @@ type snapshotRow struct {
 	Session string
 }
 
-// allowance is how much of what a turn may hold it has.
+// allowance is a limit of the turn, and how much of it the snapshot uses.
 type allowance struct {
 	Used, Most int
 	Unit       string
@@ -101,7 +101,7 @@ func budgetOf(s *inject.Snapshot) allowance {
 	return allowance{s.CharsInjected, s.PolicyApplied.MaxChars, "characters"}
 }
 
-// prefixTag says what became of the prefix that a model's provider caches.
+// prefixTag says whether the prefix that a model's provider caches was reused.
 func prefixTag(p inject.Prefix) tag {
 	switch {
 	case p.Chars == 0:
@@ -191,7 +191,7 @@ type shownBlock struct {
 	*inject.Used
 	Number   int
 	Category tag
-	// Trust says whose words they are, and Cut how long the block was.
+	// Trust says who wrote the text, and Cut how long the block was.
 	Trust tag
 	Cut   *inject.Truncated
 	Text  *longText
@@ -254,8 +254,8 @@ func (d *snapshotData) blocks(v *visit) {
 	}
 }
 
-// trustOf says whose words a block has: only the operator and the host make anchors, and what
-// was recalled is data.
+// trustOf says who wrote a block's text: only the operator and the host make anchors, and
+// recalled text is data.
 func trustOf(u *inject.Used) tag {
 	switch {
 	case u.Anchor:

@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever a model, a plugin or a user wrote is shown as text. Templates escape what would be
-// markup. What would steer how text is shown, such as the characters that turn its direction
-// around, would let a text pretend to be another one: the finished page has their numbers in
-// their place, so that no template can forget it.
+// Whatever a model, a plugin or a user wrote is shown as text. Templates escape markup. But
+// characters that control how text is shown, such as those that reverse its direction,
+// could make a text look like another. In the finished page their code numbers replace
+// them, so that no template can forget it.
 
-// visible is a page whose characters can all be seen.
+// visible returns a page in which every character is visible.
 func visible(page []byte) []byte {
 	if utf8.Valid(page) && bytes.IndexFunc(page, unseen) < 0 {
 		return page
@@ -33,8 +33,8 @@ func visible(page []byte) []byte {
 	return out.Bytes()
 }
 
-// unseen reports whether a character isn't seen, or changes how others are. Joiners belong to
-// words of some scripts, and to many an emoji.
+// unseen reports whether a character is invisible, or changes how others are shown. Joiners
+// are allowed, since words of some scripts and many emoji need them.
 func unseen(r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f, r == '\n', r == '\t', r == '\u200c', r == '\u200d':
@@ -48,23 +48,23 @@ const (
 	// 150 KB at most. maxLines is how many lines of one.
 	maxLong  = 64 << 10
 	maxLines = 200
-	// minLong is what is shown of a text for which the page has no room.
+	// minLong is how much is shown of a text for which the page has no room.
 	minLong = 512
 )
 
-// longText is a text of any length as a page shows it.
+// longText is a text of any length in the form in which a page shows it.
 type longText struct {
 	// Text is what is shown, and Cut whether that isn't all.
 	Text string `json:"text"`
 	Cut  bool   `json:"cut,omitempty"`
-	// Lines and Bytes are of the whole, which is at Whole.
+	// Lines and Bytes are the size of the whole text, whose address is Whole.
 	Lines int    `json:"lines"`
 	Bytes int    `json:"bytes"`
 	Whole string `json:"whole,omitempty"`
 }
 
-// unbroken is how many bytes of a word a browser gets without a place to break it: the time
-// that it takes to break one grows with the square of its length.
+// unbroken is the most bytes of a word without a place to break it: a browser's time to
+// break a word grows with the square of its length.
 const unbroken = 96
 
 // Pieces are the text in parts between which a line may end, besides its spaces.
@@ -82,8 +82,8 @@ func (l *longText) Pieces() (pieces []string) {
 	return append(pieces, l.Text[from:])
 }
 
-// long is a text as this page has room for it: 200 lines, and 64 KB of all long texts
-// together. whole is where all of it is.
+// long cuts a text to the room of this page: 200 lines, and 64 KB for all long texts
+// together. whole is the address of the whole text.
 func (v *visit) long(text, whole string) *longText {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	l := &longText{Text: text, Lines: strings.Count(text, "\n") + 1, Bytes: len(text), Whole: whole}
@@ -105,7 +105,7 @@ func (v *visit) long(text, whole string) *longText {
 	return l
 }
 
-// escapedSize is how many bytes of HTML a character makes.
+// escapedSize is how many bytes of HTML a character takes.
 func escapedSize(r rune) int {
 	switch {
 	case strings.ContainsRune(`<>&'"`, r):
@@ -116,7 +116,7 @@ func escapedSize(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// line is a text on one line, of so many characters at most.
+// line is a text on one line, cut to a number of characters.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	n := 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A page is light or dark as the browser's system is, until somebody chooses.
+// A page is light or dark like the browser's system, until the user chooses.
 
 // themeCookie has the choice. It is no credential.
 const themeCookie = "reflectory_theme"
@@ -18,8 +18,7 @@ func themeOf(r *http.Request) string {
 	return ""
 }
 
-// takeTheme goes on to the next theme: from the system's to the dark one, the light one, and
-// back.
+// takeTheme switches to the next theme: from the system's to dark, to light, and back.
 func (p *Pages) takeTheme(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	next := map[string]string{"": "dark", "dark": "light", "light": ""}[themeOf(r)]

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// visit is a request of somebody who is known.
+// visit is a request of an authenticated caller.
 type visit struct {
 	*http.Request
 	w      http.ResponseWriter
@@ -24,7 +24,7 @@ type visit struct {
 	room int
 }
 
-// known answers a request of somebody who is known, and asks others to sign in.
+// known answers a request of an authenticated caller, and asks others to sign in.
 func (p *Pages) known(nav string, do func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Request: r, w: w, pages: p, nav: nav, room: maxLong}
@@ -49,7 +49,7 @@ func (p *Pages) known(nav string, do func(*visit) error) http.HandlerFunc {
 	}
 }
 
-// after is the query of the sign-in that leads back to where somebody was.
+// after is the query of the sign-in page that leads back to the requested page.
 func after(r *http.Request) string {
 	if r.Method != http.MethodGet || r.URL.RequestURI() == "/" {
 		return ""
@@ -57,7 +57,7 @@ func after(r *http.Request) string {
 	return "?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
 }
 
-// call calls an operation for who asks. One that may take long makes a job.
+// call calls an operation for the caller. One that may take long makes a job.
 func call[Out any](v *visit, name string, in any) (*Out, error) {
 	o, err := operation.Find(name)
 	if err != nil {
@@ -75,7 +75,8 @@ func call[Out any](v *visit, name string, in any) (*Out, error) {
 	return typed, nil
 }
 
-// optional is call for a part of a page that is left out for who may not see it: nil then.
+// optional is call for a part of a page that is left out if the caller may not see it; the
+// result is nil then.
 func optional[Out any](v *visit, name string, in any) (*Out, error) {
 	out, err := call[Out](v, name, in)
 	if sdk.CodeOf(err) == sdk.Denied {
@@ -93,8 +94,8 @@ func (v *visit) number(name string) int {
 	return n
 }
 
-// with is the address of this page with other fields: names and values by turns, "" leaves
-// a field out.
+// with is the address of this page with other fields, given as names and values in turn;
+// the value "" removes a field.
 func (v *visit) with(pairs ...string) string {
 	q := v.URL.Query()
 	q.Del("part")
@@ -110,7 +111,7 @@ func (v *visit) with(pairs ...string) string {
 	return v.URL.EscapedPath() + "?" + q.Encode()
 }
 
-// wantsJSON reports whether a program asks.
+// wantsJSON reports whether the caller is a program that wants JSON.
 func (v *visit) wantsJSON() bool {
 	accept := v.Header.Get("Accept")
 	return v.query("format") == "json" || strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
@@ -143,7 +144,7 @@ func (v *visit) partView(c content) view {
 // show answers with what a template makes of a view.
 func (v *visit) show(status int, name string, data view) { v.pages.show(v.w, status, name, data) }
 
-// show answers with what a template makes of a view, with all text visible.
+// show answers with a template's output, in which all text is visible.
 func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) {
 	text, err := p.render(name, data)
 	if err != nil {
@@ -155,7 +156,7 @@ func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) 
 	_, _ = w.Write(text) // who asked has gone
 }
 
-// render is what a template makes of a view, with all text visible.
+// render returns a template's output, in which all text is visible.
 func (p *Pages) render(name string, data view) ([]byte, error) {
 	var text bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {

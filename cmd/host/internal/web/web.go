@@ -1,17 +1,18 @@
 // Package web shows a host to a browser: what it learned, decided and did, and what needs
-// somebody.
+// attention.
 //
 // A page is declared by its path, its template and a function that calls operations, as
-// every surface does, and its data is what the template shows and what a program gets that
-// asks for JSON: see [page]. A form posts, calls an operation and goes back to a page: see
-// [form]. All of it is made on the server, charts too, so that everything can be read and
-// done without a script; the one script there is makes a page follow what happens.
+// every surface does. The template shows the page's data, and a program can get the same
+// data as JSON: see [page]. A form is posted, calls an operation and leads back to a page:
+// see [form]. Everything is made on the server, charts too, so that the pages work without
+// JavaScript. The only script makes a page follow what happens.
 //
-// What a model, a plugin or a user wrote is text, and nothing else: templates escape it, no
-// page has a script or a style of its own, characters that steer how text is shown are shown
-// instead, and a policy in the headers has the browser hold the page to that. Who asks is a
-// session's cookie, which no script can read and no other site can have sent. What checks
-// the host and the origin of a request is before this package.
+// What a model, a plugin or a user wrote is shown as text and nothing else: templates
+// escape it, no page has an inline script or style, characters that control how text is
+// shown are made visible, and a content security policy makes the browser enforce this. A
+// caller is identified by a session's cookie, which scripts can't read and other sites
+// can't send. The host and the origin of a request are checked before this package is
+// called.
 package web
 
 import (
@@ -26,39 +27,40 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 )
 
-// Config is what [Pages] are made of.
+// Config is what [Pages] work with.
 type Config struct {
-	// Host does what is asked for. It isn't closed.
+	// Host does what requests ask for. The pages don't close it.
 	Host *host.Host
 	// Authority opens and closes sessions.
 	Authority *access.Authority
-	// Authenticate says who asks; its errors are those of access.Authority.Authenticate.
+	// Authenticate returns the caller of a request; its errors are the ones of
+	// access.Authority.Authenticate.
 	Authenticate func(*http.Request) (core.Caller, error)
-	// Issuer is the name of who else says who somebody is, for whom there is a link to
-	// /login/oidc; "" is nobody. EndSession ends a session that was opened there.
+	// Issuer is the name of an OpenID Connect issuer, to which a link leads (/login/oidc); ""
+	// if there is none. EndSession ends a session that was opened there.
 	Issuer     string
 	EndSession func(cookie string)
 	// Secure is whether browsers reach the pages over TLS.
 	Secure bool
-	// NoAuth is whether the server asks for no credentials, which each page says.
+	// NoAuth is whether the server needs no credentials; each page says so.
 	NoAuth bool
 	// Version is the program's.
 	Version string
-	// Now is the time, in which ages are counted; nil is the system's.
+	// Now is the clock for ages; nil is the system's.
 	Now func() time.Time
 }
 
-// Visit is what is known of a browser's request besides the request.
+// Visit is what the server gives the pages besides a browser's request.
 type Visit struct {
-	// Failed counts a wrong credential, and is how long its address has to wait for the next
-	// if there were too many; 0 is not at all.
+	// Failed counts a wrong credential, and returns how long its address has to wait before
+	// the next if there were too many; otherwise 0.
 	Failed func() time.Duration
-	// Admit refuses what is more than a subject may ask for in a second; read is a request
-	// that changes nothing.
+	// Admit refuses a request above the rate of its subject; read is whether it changes
+	// nothing.
 	Admit func(subject string, read bool) error
 }
 
-// Pages answer browsers. They are safe for concurrent use, and have nothing to close.
+// Pages answer browsers. They are safe for concurrent use, and need no Close.
 type Pages struct {
 	config    Config
 	templates *template.Template
@@ -106,7 +108,8 @@ func New(c Config) (*Pages, error) {
 	return p, nil
 }
 
-// policy is what a page may load and do: what is of this server, and no script but the one.
+// policy is the content security policy: a page may load only files of this server, and
+// only its one script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; trusted-types reflectory; require-trusted-types-for 'script'"
 
@@ -123,10 +126,10 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 // visitKey is the key of a request's [Visit] in its context.
 type visitKey struct{}
 
-// visitOfRequest is what is known of a request besides it.
+// visitOfRequest returns the [Visit] of a request.
 func visitOfRequest(r *http.Request) Visit { return r.Context().Value(visitKey{}).(Visit) }
 
-// asset answers with a file that is the same for everybody.
+// asset answers with an embedded file, which is the same for everybody.
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if path == "/favicon.ico" {

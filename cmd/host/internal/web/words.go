@@ -7,10 +7,10 @@ import (
 	"github.com/reflectory/reflectory/core/run"
 )
 
-// Memories are prose: one long line, of which a word or two differ. So they are compared word
-// by word, and each is shown as a paragraph in which what differs is marked.
+// Memories are prose: one long line, in which a word or two differ. So they are compared
+// word by word, and each is shown as a paragraph in which the differences are marked.
 
-// wordDiff is what differs between two texts.
+// wordDiff is the difference between two texts.
 type wordDiff struct {
 	From, To []piece
 	// Cut is whether there is more of them than is shown.
@@ -20,8 +20,8 @@ type wordDiff struct {
 // piece is a part of a text.
 type piece struct {
 	Text string
-	// Mark is whether the other text doesn't have it, and Gap whether it stands for words that
-	// both have and that aren't shown.
+	// Mark is whether the other text lacks it, and Gap whether it stands for omitted words
+	// that both have.
 	Mark, Gap bool
 }
 
@@ -95,8 +95,8 @@ func joinWords(words []run.DiffLine) string {
 	return text.String()
 }
 
-// splitWords splits a text into its words, each with the space behind it. more is whether it
-// has more of them than are compared.
+// splitWords splits a text into words, each with the space after it. more is whether it has
+// more words than are compared.
 func splitWords(text string) (words []string, more bool) {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	begin, space := 0, false

@@ -163,7 +163,7 @@ func AskGo(w *World, name string, in any) string {
 	return AskAs(w, core.Operator(Agent), name, in)
 }
 
-// AskQueued is AskGo where a job does what may take long.
+// AskQueued is AskGo with a job for long work.
 func AskQueued(w *World, name string, in any) string {
 	w.T.Helper()
 	return ask(w, core.Operator(Agent), operation.Call{Queue: true}, name, in)

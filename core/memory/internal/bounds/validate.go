@@ -31,7 +31,7 @@ const (
 	derivedTitleRunes = 80
 )
 
-// PurgedMark is the prefix of a purged memory's id where a link ended at it. No memory's
+// PurgedMark is the prefix of a purged memory's id in a link that ended at it. No memory's
 // id may begin with it.
 const PurgedMark = "purged:"
 

@@ -11,7 +11,7 @@
 // It is internal to core/memory, because code that can get a [Tx] can purge without a
 // decision of the gate, or write a state that no transition leads to.
 //
-// All keys are in key.go, including those of turns and knowledge, because their layout is
-// one table with one golden test. Data derived from records is written with them here,
-// and can be computed again from them: see package check.
+// All keys are in key.go, including the keys of turns and knowledge, because their layout is
+// one table with one golden test. Data derived from records is written with them here, and
+// can be computed again from them: see package check.
 package record

@@ -24,7 +24,7 @@ const (
 	DreamCompleted = "completed" // each step was applied or skipped
 )
 
-// DreamRun is a plan, and what came of it.
+// DreamRun is a plan and its outcome.
 type DreamRun struct {
 	ID        string `json:"run_id"`
 	Namespace string `json:"namespace"`

@@ -44,7 +44,7 @@ func DeleteLink(t *Tx, namespace, from, relation, to string) error {
 }
 
 // LinksFrom returns the links that start at a memory, with a relation or, for "", with
-// any, in the order of their keys, at most most.
+// any, in the order of their keys; most limits their number.
 func LinksFrom(r core.Reader, id, relation string, most int) (links []core.Link, err error) {
 	start := []byte(LinkPrefix + id + "/")
 	if relation != "" {

@@ -28,14 +28,14 @@ type confinement struct {
 	// ownUserNS is whether it has a user namespace, in which the kernel counts its
 	// processes and threads separately from the others of its user.
 	ownUserNS bool
-	flying    bool     // messages held descriptors at the last look
+	flying    bool     // messages held descriptors at the last check
 	access    []string // granted paths, which its user must be able to read
 	command   launcher.Spec
 	control   *os.File // the host's end of the launcher's socket
 	theirs    *os.File // the launcher's end, until it is started
 }
 
-// prepare makes what can be made before the process is there.
+// prepare makes everything that can be made before the process exists.
 func (c *Cell) prepare() error {
 	if c.on = c.box.options.Mode != Off; !c.on {
 		return nil
@@ -117,9 +117,9 @@ func (c *Cell) connect() error {
 	return nil
 }
 
-// Confine tells the launcher, which runs as pid, what to do, and waits until it
-// has become the plugin. When it fails the process is to be killed; the error
-// is the kernel's own where the program itself can't be run.
+// Confine tells the launcher, which runs as pid, what to do, and waits until it has become the
+// plugin. If it fails, the caller must kill the process; the error is the kernel's own if the
+// program itself can't be run.
 func (c *Cell) Confine(pid int) error {
 	if !c.on {
 		return nil
@@ -138,7 +138,7 @@ func (c *Cell) Confine(pid int) error {
 		return sdk.Errorf(sdk.Exhausted, "spec_too_large", "plugin %s is started with too many arguments, variables or paths (%d bytes)", c.spec.Plugin, len(spec)).
 			WithHint("grant it fewer, or shorter ones")
 	}
-	// If the launcher is gone already, its answer will be missing.
+	// If the launcher is already gone, its answer will be missing.
 	_, _ = c.control.Write(spec)
 	return c.await()
 }
@@ -160,7 +160,7 @@ func (c *Cell) join(pid int) {
 	c.status.Notes = append(slices.Clone(c.status.Notes), "its control group doesn't take it: "+err.Error())
 }
 
-// await reads how the launcher fared: if all went well, it says nothing.
+// await reads the launcher's report, which is empty if everything succeeded.
 func (c *Cell) await() error {
 	var b [launcher.FailureBytes]byte
 	_, err := io.ReadFull(c.control, b[:])
@@ -227,7 +227,7 @@ func (c *Cell) release() {
 	c.groups.remove()
 }
 
-// filter is the seccomp program in the kernel's bytes, "" where there is none.
+// filter is the seccomp program in the kernel's encoding; "" if there is none.
 func (c *Cell) filter(pid int) (string, error) {
 	if !c.status.Seccomp {
 		return "", nil

@@ -18,7 +18,7 @@ func look() Status {
 
 func tryNamespace() bool { return false }
 
-// confinement is nothing here.
+// confinement is empty here.
 type confinement struct{}
 
 func (c *Cell) prepare() error { return nil }

@@ -10,23 +10,23 @@
 //
 // What is enforced on Linux (amd64 and arm64), and by what:
 //
-//	its own user        where the host is root, and the plugin's files are open to
+//	its own user        if the host is root, and the plugin's files are open to
 //	                    others: one of [Users] from [FirstUser] per instance, no
 //	                    groups; no capabilities in any case
 //	no_new_privs        always
 //	Landlock            files: its own folder read-only, its private folder,
-//	                    the loader's folders where it is dynamically linked, what
+//	                    the loader's folders if it is dynamically linked, what
 //	                    was granted (to be read and run); no TCP (Linux 6.7), no signals and no
 //	                    abstract sockets beyond itself (6.12)
 //	seccomp             no sockets but unix streams, no connect, no fork unless it
 //	                    may be several processes, no change of any file's mode,
 //	                    owner, times or attributes, no larger buffers, nothing in
 //	                    [the table of reasons], nothing newer than the table
-//	resource limits     data, stack, files, file size, no core dump; tasks where
+//	resource limits     data, stack, files, file size, no core dump; tasks if
 //	                    it has its own user, or a user namespace
-//	user namespace      where the host isn't root: the kernel counts its tasks
+//	user namespace      if the host isn't root: the kernel counts its tasks
 //	                    apart from the user's (Linux 5.14)
-//	PID namespace       where it may be several processes: all of them end with
+//	PID namespace       if it may be several processes: all of them end with
 //	                    the first, and that with the host
 //	cgroup              memory in every form, and tasks, of all its processes
 //

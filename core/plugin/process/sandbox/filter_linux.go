@@ -15,12 +15,12 @@ type refusal struct {
 	calls  []uint32
 }
 
-// reviewed is the newest system call that the table below was made with. Newer
-// ones don't exist for a plugin until somebody has looked at them.
+// reviewed is the newest system call that was known when the table below was made. For a
+// plugin, newer calls don't exist until somebody has reviewed them.
 const reviewed = unix.SYS_RSEQ_SLICE_YIELD // Linux 7.0
 
-// refusals lists what is refused whatever the arguments. What depends on them is
-// in conditions; what one architecture alone has is in olderCalls.
+// refusals lists the calls that are refused with any arguments. Calls that depend on their
+// arguments are in conditions; calls that only one architecture has are in olderCalls.
 func refusals() []refusal {
 	return []refusal{
 		{"reaches other programs: a plugin is connected to, and asks the host for the network", unix.EPERM, []uint32{
@@ -85,13 +85,13 @@ func refusals() []refusal {
 	}
 }
 
-// rules are what differs from one instance to another.
+// rules are what differs between instances.
 type rules struct {
 	forks   bool   // it may be several processes
-	alone   bool   // signals can't reach others: the kernel sees to that
+	alone   bool   // the kernel prevents signals to other processes
 	self    uint32 // the process's id, by its own count if that differs from the host's
 	counted bool   // a control group counts memory that several processes share
-	cuts    bool   // Landlock judges who may cut a file short
+	cuts    bool   // Landlock decides who may truncate a file
 }
 
 // Offsets in the kernel's struct seccomp_data. Arguments have 64 bits, low half
@@ -132,7 +132,7 @@ type condition struct {
 	then []bpf.Instruction
 }
 
-// on runs instructions where the call has this number.
+// on runs instructions if the call has this number.
 func on(number uint32, then ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: uint8(len(then))},
@@ -141,7 +141,7 @@ func on(number uint32, then ...bpf.Instruction) []bpf.Instruction {
 
 var (
 	allow = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
-	// nothing has the call do nothing and return success.
+	// nothing makes the call do nothing and return success.
 	nothing = deny(0)
 )
 
@@ -151,7 +151,7 @@ func deny(errno unix.Errno) bpf.Instruction {
 
 func argument(n uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offsetArgs + 8*n, Size: 4} }
 
-// conditions list what depends on arguments.
+// conditions lists the calls that depend on their arguments.
 func conditions(r rules) []condition {
 	list := []condition{
 		// Unix streams are what the plugin is called over. Datagrams can be sent
@@ -169,7 +169,8 @@ func conditions(r rules) []condition {
 		{unix.SYS_SCHED_SETATTR, selfOnly(r.self)},
 		{unix.SYS_MIGRATE_PAGES, selfOnly(r.self)},
 		{unix.SYS_MOVE_PAGES, selfOnly(r.self)},
-		// It would no longer end with the host, or hide its open files from it.
+		// The process would no longer end with the host, or would hide its open files from the
+		// host.
 		{unix.SYS_PRCTL, refuse(0, unix.PR_SET_PDEATHSIG, unix.PR_SET_DUMPABLE)},
 		{unix.SYS_IOCTL, only(1, unix.ENOTTY, fileRequests()...)},
 		{unix.SYS_FCNTL, only(1, unix.EPERM, fileCommands()...)},
@@ -195,15 +196,15 @@ func conditions(r rules) []condition {
 			condition{unix.SYS_MEMFD_CREATE, []bpf.Instruction{deny(unix.ENOSYS)}},
 			condition{unix.SYS_MEMFD_SECRET, []bpf.Instruction{deny(unix.ENOSYS)}})
 	}
-	if !r.cuts { // it takes no open file, so that Landlock's right to write wouldn't be asked for
+	if !r.cuts { // it takes a path, so Landlock's right to write wouldn't be checked
 		list = append(list, condition{unix.SYS_TRUNCATE, []bpf.Instruction{deny(unix.EPERM)}})
 	}
 	return append(list, olderConditions()...)
 }
 
-// fileRequests are what ioctl may ask for: what programs ask of any file at their
-// start. The others change attributes of files, give terminals input, have the
-// kernel send signals, or reach into drivers; a file that isn't theirs answers
+// fileRequests are the requests that ioctl allows: those that programs make for any file at
+// their start. Others change attributes of files, write input for terminals, make the
+// kernel send signals, or reach drivers. A file that doesn't support a request answers with
 // the same ENOTTY.
 func fileRequests() []uint32 {
 	return []uint32{
@@ -218,9 +219,9 @@ const (
 	fionclex = 0x5450
 )
 
-// fileCommands are what fcntl may do: descriptors, their flags, and locks. The
-// others enlarge pipes, watch folders, hold up who opens a file, set hints that
-// stay with it, and have the kernel send signals.
+// fileCommands are the commands that fcntl allows: for descriptors, their flags, and locks.
+// Others enlarge pipes, watch folders, delay processes that open a file, set hints that
+// stay with it, or make the kernel send signals.
 func fileCommands() []uint32 {
 	return []uint32{
 		unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_DUPFD_QUERY, unix.F_CREATED_QUERY, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
@@ -243,8 +244,7 @@ func streamsOnly() []bpf.Instruction {
 	}
 }
 
-// clones allows threads and, where there may be several processes, forks; never
-// namespaces.
+// clones allows threads and, if several processes are allowed, forks; never namespaces.
 func clones(r rules) []bpf.Instruction {
 	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
@@ -282,8 +282,7 @@ func only(arg uint32, errno unix.Errno, values ...uint32) []bpf.Instruction {
 	return match(arg, values, allow, deny(errno))
 }
 
-// match returns one thing where an argument has one of some values, and another
-// where it doesn't.
+// match returns then if an argument has one of some values, and fallback otherwise.
 func match(arg uint32, values []uint32, then, fallback bpf.Instruction) []bpf.Instruction {
 	list := []bpf.Instruction{argument(arg)}
 	for i, v := range values {
@@ -295,8 +294,8 @@ func match(arg uint32, values []uint32, then, fallback bpf.Instruction) []bpf.In
 // noFlags is the place of the flags of a call that always makes a file.
 const noFlags = ^uint32(0)
 
-// plainMode refuses to make a file that runs as its owner or group. Whether one
-// is made at all, and mode means anything, is in flags.
+// plainMode refuses to make a file that runs as its owner or group. The flags say whether a
+// file is made at all, and so whether the mode has a meaning.
 func plainMode(flags, mode uint32) []bpf.Instruction {
 	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 	var list []bpf.Instruction
@@ -313,11 +312,11 @@ func plainMode(flags, mode uint32) []bpf.Instruction {
 		allow)
 }
 
-// sameMode leaves a file's mode as it is. Landlock doesn't judge these calls, and a
-// filter sees neither path nor owner. Programs set modes of their own files where they
-// copy, unpack and lock, and give up where that fails; what they would gain by it, in a
-// folder that is closed to others and from which nothing is executed, is nothing. So the
-// call returns success, except for a mode that has the file run as its owner or group.
+// sameMode leaves a file's mode unchanged. Landlock doesn't check these calls, and a filter
+// sees neither path nor owner. Programs set modes of their own files when they copy, unpack
+// and lock, and give up if that fails. In a folder that is closed to others, and from which
+// nothing can be executed, a mode has no effect. So the call returns success, except for a
+// mode with which the file would run as its owner or group.
 func sameMode(mode uint32) []bpf.Instruction {
 	return []bpf.Instruction{
 		argument(mode),
@@ -327,7 +326,7 @@ func sameMode(mode uint32) []bpf.Instruction {
 	}
 }
 
-// usualBuffers refuses to set how much a socket holds, which is the kernel's
+// usualBuffers refuses to change the size of a socket's buffers, which are the kernel's
 // memory.
 func usualBuffers() []bpf.Instruction {
 	return append([]bpf.Instruction{
@@ -337,9 +336,9 @@ func usualBuffers() []bpf.Instruction {
 	}, refuse(2, unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE)...)
 }
 
-// countedMemory refuses memory that no limit counts: what grows like a stack,
-// which the data limit leaves out, and, without a control group, anonymous memory
-// that isn't private.
+// countedMemory refuses memory that no limit counts: memory that grows like a stack, which
+// the data limit leaves out, and, without a control group, anonymous memory that isn't
+// private.
 func countedMemory(r rules) []bpf.Instruction {
 	const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS // the bit of MAP_SHARED is also in MAP_SHARED_VALIDATE
 	list := []bpf.Instruction{

@@ -12,9 +12,9 @@ import (
 // folderName is the name of a private folder. Its number is random.
 var folderName = regexp.MustCompile(`^reflectory-i([0-9]{1,10})$`)
 
-// folder is a private folder. Its host keeps it locked as long as it lives, so that
-// another host knows that it isn't abandoned. The lock is on the folder itself, so that
-// the plugin, to which its contents belong, can't affect it.
+// folder is a private folder. Its host keeps it locked for as long as the host runs, so
+// that other hosts know that it isn't abandoned. The lock is on the folder itself, so the
+// plugin, which owns the contents, can't affect it.
 type folder struct {
 	path   string
 	number uint64
@@ -41,8 +41,8 @@ func newFolder(parent string) (*folder, error) {
 	}
 }
 
-// Enterable is whether every user may enter a folder. If the host isn't root that doesn't
-// matter, and the answer is yes.
+// Enterable is whether every user may enter a folder. It is true if the host isn't root,
+// since that doesn't matter then.
 func Enterable(dir string) bool {
 	if os.Geteuid() != 0 {
 		return true
@@ -74,7 +74,7 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// sweep removes the folders of killed hosts: those that have our kind of name, are closed
+// sweep removes the folders of killed hosts: folders with our kind of name that are closed
 // to others, belong to this user or to an instance's user, and are locked by nobody.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)

@@ -28,7 +28,7 @@ type groups struct {
 	memory  bool     // memory is limited
 }
 
-// hierarchies are where groups can be made: the host's own group or, in v1, one
+// hierarchies are the places where groups can be made: the host's own group or, in v1, one
 // for each controller.
 type hierarchies struct {
 	version      string
@@ -38,7 +38,7 @@ type hierarchies struct {
 // cgroupRoot is where control groups are mounted by convention.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// findGroups looks where the host may make groups: in v1 below its own group, in v2 also
+// findGroups finds out where the host may make groups: in v1 below its own group, in v2 also
 // next to it or next to its parent, because there a group with processes can't have child
 // groups with controllers. systemd gives users such groups.
 func findGroups() hierarchies {
@@ -138,7 +138,7 @@ func (g groups) enter() bool {
 	if moveThread(g.paths) == nil {
 		return true
 	}
-	_ = g.leave() // leaves those that it did enter
+	_ = g.leave() // leaves the groups that it did enter
 	return false
 }
 
@@ -200,7 +200,7 @@ func (g groups) members() []int {
 // removeTime is how long a killed process may take to leave its group.
 const removeTime = 2 * time.Second
 
-// remove kills what is left in the groups and removes them.
+// remove kills the processes that are left in the groups, and removes the groups.
 func (g groups) remove() {
 	for _, dir := range g.paths {
 		for deadline := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // the kernel reports no event

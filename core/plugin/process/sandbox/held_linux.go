@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a plugin removed from its folder stays on the disk as long as one of its processes
-// holds it: as an open file, as a mapping, or in a message that no socket has received
-// yet. The process table shows all three. If it doesn't show a file's size, the file
-// counts as the largest that a plugin may write.
+// A file that a plugin removed from its folder stays on the disk for as long as one of its
+// processes holds it: open, mapped, or in a message that no socket has received yet. The process
+// table shows all three. If it doesn't show a file's size, the file counts as the largest that a
+// plugin may write.
 
 // OutOfMemory is whether the kernel ended a process of the instance at its
 // memory limit.
@@ -47,7 +47,7 @@ func (c *Cell) members(pid int) []int {
 	return pids
 }
 
-// inode names a file as long as it is there.
+// inode names a file for as long as the file exists.
 type inode struct {
 	major, minor uint32
 	number       uint64
@@ -68,15 +68,15 @@ func (c *Cell) unnamed(pids []int) unnamed {
 	for _, size := range sizes {
 		u.bytes += size
 	}
-	// A message may carry a socket whose messages carry more. One is received
-	// between two looks, unless it is meant to hide something.
+	// A message may carry a socket whose messages carry more. Normally it is received between
+	// two checks, unless it is meant to hide something.
 	u.hidden = flying > 0 && c.flying
 	c.flying = flying > 0
 	return u
 }
 
-// openFiles adds the open files of a process that have no name, and returns how
-// many descriptors are in messages to it. A process that is gone holds nothing.
+// openFiles adds the open files of a process that have no name, and returns how many
+// descriptors are in messages to it. A process that has ended holds nothing.
 func openFiles(pid int, sizes map[inode]int64) (flying int) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	fds, err := os.ReadDir(filepath.Join(dir, "fd"))
@@ -100,7 +100,7 @@ func openFiles(pid int, sizes map[inode]int64) (flying int) {
 	return flying
 }
 
-// deleted follows the name of a file that has none, in the process table.
+// deleted is the suffix that the process table gives a file without a name.
 const deleted = " (deleted)"
 
 // carried is how many descriptors wait in a socket's messages.

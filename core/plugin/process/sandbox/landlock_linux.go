@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The versions of Landlock that brought more.
+// The versions of Landlock that added something.
 const (
 	referABI    = 2
 	truncateABI = 3
@@ -29,8 +29,8 @@ const (
 	readFile = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	read     = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	execute  = unix.LANDLOCK_ACCESS_FS_EXECUTE
-	// scratch is a private folder: files, folders and sockets to be made and
-	// removed, but no links that could lead the host elsewhere, and no programs.
+	// scratch are the rights in a private folder: to make and remove files, folders and
+	// sockets, but no links that could lead the host elsewhere, and no programs.
 	scratch = read | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REFER
@@ -39,7 +39,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// libraries are what a dynamically linked program needs before it begins.
+// libraries are the files that a dynamically linked program needs before it begins.
 func libraries() []grant {
 	var list []grant
 	for _, dir := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"} {
@@ -48,7 +48,8 @@ func libraries() []grant {
 	return append(list, grant{path: "/etc/ld.so.cache", rights: readFile, optional: true})
 }
 
-// certificates are where systems keep the authorities' certificates by which endpoints are known.
+// certificates are the paths of the authorities' certificates, by which endpoints are
+// verified.
 func certificates() []grant {
 	var list []grant
 	for _, path := range []string{
@@ -59,8 +60,8 @@ func certificates() []grant {
 	return list
 }
 
-// system is what "system" means as a granted path: programs, libraries and the settings
-// that they read everywhere.
+// system is the meaning of the granted path "system": programs, libraries and the settings
+// that programs commonly read.
 func system() []grant {
 	list := append(libraries(), certificates()...)
 	for _, dir := range []string{"/usr", "/bin", "/sbin"} {
@@ -81,7 +82,7 @@ func devices() []grant {
 	return list
 }
 
-// grant is a path and what may be done beneath it.
+// grant is a path and the rights below it.
 type grant struct {
 	path     string
 	rights   uint64
@@ -200,8 +201,8 @@ func (g grant) add(ruleset *os.File, handled uint64) error {
 	return nil
 }
 
-// isDynamic is whether a file is an ELF program that asks for a loader. It reads
-// two headers by itself, because debug/elf isn't made for hostile files.
+// isDynamic is whether a file is an ELF program that needs a loader. It reads the two
+// headers itself, because debug/elf isn't made for hostile files.
 func isDynamic(path string) bool {
 	f, err := os.Open(filepath.Clean(path))
 	if err != nil {

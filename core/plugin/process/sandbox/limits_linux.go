@@ -38,7 +38,7 @@ func (c *Cell) limits() []uint64 {
 		unix.RLIMIT_MEMLOCK, 0,
 		unix.RLIMIT_MSGQUEUE, 0,
 	}
-	if c.user != 0 || c.ownUserNS { // else it would count the host's own processes
+	if c.user != 0 || c.ownUserNS { // otherwise it would count the host's own processes
 		list = append(list, unix.RLIMIT_NPROC, uint64(tasks(c.spec.Processes)))
 	}
 	return list

@@ -16,8 +16,8 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox/launcher"
 )
 
-// Probe checks what this system has. It starts a process that ends at once, to see
-// whether it may have a namespace, and makes and removes control groups.
+// Probe checks what this system supports. It starts a process that ends at once, to find
+// out whether it may have a namespace, and makes and removes control groups.
 func Probe() Status {
 	s := look()
 	if s.Namespace = tryNamespace(); !s.Namespace {
@@ -46,7 +46,7 @@ func tasksBound(s Status, userNS bool) string {
 	return ""
 }
 
-// uncounted says what a plugin may hold where no control group counts it.
+// uncounted says how much memory a plugin may use that no control group counts.
 var uncounted = fmt.Sprintf("no writable control groups: limits.memory holds for the private data of each process by itself. Not counted are what sockets and "+
 	"pipes hold (about 110 MiB, by the %d descriptors of a process), files in its temporary folder where that is in memory (%d MiB), and the kernel's own "+
 	"records, such as page tables and file locks", maxOpen, MaxScratchBytes>>20)
@@ -133,8 +133,8 @@ func mapsUsers(file string) bool {
 	}
 }
 
-// isolate asks for namespaces: of process ids, and of the user, in which the
-// user is who it was.
+// isolate asks for namespaces: of process ids, and of users, in which the user stays the
+// same.
 func isolate(attr *syscall.SysProcAttr, pids, user bool) {
 	if pids {
 		attr.Cloneflags |= unix.CLONE_NEWPID
@@ -167,8 +167,8 @@ func tryNamespace() bool {
 	return true
 }
 
-// countsByNamespace is whether the kernel counts a user's tasks in each user
-// namespace by itself, as it does from Linux 5.14 on.
+// countsByNamespace is whether the kernel counts a user's tasks separately in each user
+// namespace, as since Linux 5.14.
 func countsByNamespace() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {

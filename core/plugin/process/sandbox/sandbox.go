@@ -59,7 +59,7 @@ type Sandbox struct {
 	users map[uint32]bool // taken by this host's instances
 }
 
-// New returns a sandbox. It looks at the system when that is first needed.
+// New returns a sandbox. It examines the system when it is first needed.
 func New(o Options) *Sandbox {
 	if o.Mode == "" {
 		o.Mode = Prefer
@@ -87,7 +87,7 @@ type Cell struct {
 	spec   Spec
 	status Status
 	folder *folder
-	user   uint32 // 0 where it runs as the host's user
+	user   uint32 // 0 if it runs as the host's user
 	confinement
 }
 

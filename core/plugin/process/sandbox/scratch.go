@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of what a private folder holds: far more than a call needs, and only a small
-// part of a disk.
+// The limits of a private folder: far more than a call needs, and only a small part of a
+// disk.
 const (
 	// MaxScratchFiles is how many files and folders it may hold.
 	MaxScratchFiles = 1024
@@ -17,10 +17,10 @@ const (
 	MaxScratchBytes = 512 << 20
 )
 
-// Check refuses an instance, whose first process is pid, if it has too many processes,
-// keeps too much in its private folder or in files without a name, or keeps something
-// that the host can't look through. No system call bounds these, so a driver calls Check
-// from time to time, from one goroutine.
+// Check refuses an instance, whose first process is pid, if it has too many processes, keeps too
+// much in its private folder or in files without a name, or keeps something that the host can't
+// examine. No system call limits these, so a driver calls Check from time to time, from one
+// goroutine.
 func (c *Cell) Check(pid int) error {
 	pids := c.members(pid)
 	if len(pids) > max(1, c.spec.Processes) {

@@ -71,7 +71,7 @@ func (w *rewriter) elements(count uint32) {
 	}
 }
 
-// elementKind skips the kind of an element segment's entries, where it has one.
+// elementKind skips the kind of an element segment's entries, if it has one.
 func (w *rewriter) elementKind(flags uint32) {
 	switch {
 	case flags&(segmentPassive|segmentExplicit) == 0: // it is about functions

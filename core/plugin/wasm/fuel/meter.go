@@ -138,7 +138,7 @@ func (m *meter) loop(w *rewriter) {
 	m.pay(w, 1)
 }
 
-// elseArm goes on from the one arm of an if to the other.
+// elseArm continues from one arm of an if to the other.
 func (m *meter) elseArm(w *rewriter) {
 	f := &m.frames[len(m.frames)-1]
 	if f.kind != opIf {

@@ -2,7 +2,7 @@ package scan
 
 import "github.com/reflectory/reflectory/sdk"
 
-// maxLen32 and maxLen64 are how many bytes a LEB128 number of so many bits takes.
+// maxLen32 and maxLen64 are the most bytes of a LEB128 number with 32 and 64 bits.
 const (
 	maxLen32 = 5
 	maxLen64 = 10

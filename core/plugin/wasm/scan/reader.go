@@ -90,7 +90,7 @@ func (r *reader) enter(n uint32) (outer []byte) {
 	return outer
 }
 
-// leave goes on behind what was entered, whether all of it was read or not.
+// leave continues after the part that was entered, whether all of it was read or not.
 func (r *reader) leave(outer []byte) {
 	r.pos = len(r.data)
 	r.data = outer

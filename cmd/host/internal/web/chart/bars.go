@@ -10,7 +10,7 @@ type Series struct{ Name, Class string }
 
 // Bar is a bar of stacked counts, one for each series.
 type Bar struct {
-	// Name is what it is of, such as an hour; Label is written below it, "" for nothing.
+	// Name is what it counts, such as an hour; Label is written below it, "" for nothing.
 	Name, Label string
 	Counts      []int64
 }

@@ -86,7 +86,7 @@ func finite(n float64) float64 {
 	return n
 }
 
-// cut is a text of so many characters at most.
+// cut shortens a text to a number of characters.
 func cut(text string, most int) string {
 	n := 0
 	for i := range text {

@@ -120,7 +120,7 @@ func Steps(what string, steps []Step) Chart {
 	return c
 }
 
-// radius is how large the marks of so many points are.
+// radius is the radius of the marks for a number of points.
 func radius(points int) float64 {
 	if points > 20 {
 		return 2.5

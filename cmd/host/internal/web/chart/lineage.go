@@ -17,10 +17,10 @@ type Node struct {
 	Me         bool
 }
 
-// Edge leads from what something comes from to what came of it.
+// Edge leads from a source to what was derived from it.
 type Edge struct{ From, To, Name string }
 
-// Lineage is what a thing comes from, on its left, and what came of it, on its right.
+// Lineage draws the sources of a thing on its left, and what was derived from it on its right.
 // Nodes beyond [MaxNodes] and edges whose ends aren't drawn are left out of the picture.
 func Lineage(what string, nodes []Node, edges []Edge) Chart {
 	const width, height, across, down = 176.0, 46.0, 226.0, 58.0

@@ -18,6 +18,6 @@
 //	end of the socket                  ◄─  the program runs
 //	step and errno                     ◄─  or a step failed, and nothing runs
 //
-// Everything that needs a decision is decided by the host: the launcher gets
-// finished limits, a finished Landlock ruleset and a finished seccomp filter.
+// The host makes all decisions: the launcher gets finished limits, a finished Landlock
+// ruleset and a finished seccomp filter.
 package launcher

@@ -31,8 +31,8 @@ const (
 // control is the descriptor of the socket to the host.
 const control = 3
 
-// exitFailed is the status of a launcher that didn't get to the program; the
-// host reads the reason from the socket.
+// exitFailed is the exit status of a launcher that couldn't start the program; the host
+// reads the reason from the socket.
 const exitFailed = 126
 
 func init() {
@@ -43,16 +43,15 @@ func init() {
 
 // launch confines the process and becomes the program. It doesn't return.
 //
-// Everything here is done by raw system calls on the main thread, to which an
-// init is bound. What applies to one thread only is enough: exec ends the
-// others.
+// Everything here is done by raw system calls on the main thread, to which an init is
+// bound. Settings for this thread only are enough: exec ends the others.
 func launch() {
 	var s Spec
 	check(StepHost, prctl(prSetPdeathsig, sigKill))
 	if !receive(&s) {
 		fail(Failure{Step: StepSpec, Errno: uint32(syscall.EINVAL)})
 	}
-	// Another user may not be able to walk to the program.
+	// Another user may have no access to the folders above the program.
 	program, err := syscall.Open(s.Path, oPath|syscall.O_CLOEXEC, 0)
 	checkError(StepExec, 0, err)
 	syscall.Umask(0o077)
@@ -109,9 +108,9 @@ func (s *Spec) become() {
 	check(StepUser, errno)
 }
 
-// bind has the kernel end this process with the host. Another user's process
-// lost the binding that the host made. A host that died meanwhile has closed
-// the socket.
+// bind makes the kernel end this process when the host ends. When the process became
+// another user's, it lost the binding that the host had made. If the host died meanwhile,
+// the socket is closed.
 func (s *Spec) bind() {
 	check(StepHost, prctl(prSetPdeathsig, sigKill))
 	poll := struct {
@@ -165,8 +164,8 @@ func closeOnExec(keep uintptr) {
 	}
 }
 
-// exec becomes the program: by its path, so that scripts and relative library
-// paths work, else by the descriptor, where the path can't be walked.
+// exec becomes the program: by its path, so that scripts and relative library paths work,
+// or by the descriptor, if the path can't be reached.
 func (s *Spec) exec(program int) {
 	err := syscall.Exec(s.Path, s.Args, s.Env)
 	if err == syscall.EACCES { //nolint:errorlint // as it is; package errors would be one import more

@@ -1,7 +1,7 @@
 package launcher
 
-// Variable in the environment makes a program that links this package a
-// launcher. Its value is always the same: the control socket's descriptor.
+// Variable makes a program that links this package a launcher, if it is in the environment.
+// Its value is always the same: the control socket's descriptor.
 const (
 	Variable = "REFLECTORY_SANDBOX_LAUNCHER"
 	Value    = "3"
@@ -19,9 +19,9 @@ type Spec struct {
 	Keep uint32
 	// Limits are resources and their limits, hard and soft, in this order.
 	Limits []uint64
-	// Filter is a seccomp program in the kernel's own bytes. Empty is none.
+	// Filter is a seccomp program in the kernel's encoding. Empty is none.
 	Filter string
-	// Access are paths that the user must be able to read, else it fails.
+	// Access are paths that the user must be able to read; otherwise the launcher fails.
 	Access []string
 	// Path is the program.
 	Path string
@@ -33,7 +33,7 @@ type Spec struct {
 // environment.
 const maxSpec = 1 << 20
 
-// Encode returns the bytes to send, and whether they aren't too many.
+// Encode returns the bytes to send; false if they are too many.
 func (s *Spec) Encode() ([]byte, bool) {
 	e := encoder{buf: make([]byte, 4)}
 	e.number(uint64(s.User))

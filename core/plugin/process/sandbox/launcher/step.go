@@ -1,6 +1,6 @@
 package launcher
 
-// Step is a thing that the launcher does, as it reports a failure.
+// Step is a step of the launcher, by which it reports a failure.
 type Step uint32
 
 // The steps, in their order.
@@ -8,10 +8,10 @@ const (
 	StepSpec     Step = iota + 1 // read the spec
 	StepUser                     // become another user, without capabilities
 	StepHost                     // end with the host
-	StepAccess                   // see what was granted
-	StepLandlock                 // forget the rest of the file system
+	StepAccess                   // read the granted paths
+	StepLandlock                 // give up the rest of the file system
 	StepLimits                   // limit memory, files and processes
-	StepSeccomp                  // forget most system calls
+	StepSeccomp                  // give up most system calls
 	StepExec                     // become the program
 )
 
@@ -31,7 +31,7 @@ func (s Step) String() string {
 // Failure is what the launcher reports before it exits.
 type Failure struct {
 	Step Step
-	// Errno is why, as the kernel says it.
+	// Errno is the kernel's error number.
 	Errno uint32
 	// Item is the index of the path, in StepAccess.
 	Item uint32

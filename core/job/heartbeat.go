@@ -9,16 +9,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What a pool does besides running jobs: it shows that it lives, sees who doesn't, hears of
-// requests to cancel that other processes wrote, and writes progress. All of it is one
-// goroutine that wakes every so often, with one write for all jobs, and none where nothing
-// runs on a store whose lock says who lives.
+// This file is what a pool does besides running jobs: it shows that it is alive, notices
+// which pools aren't, finds requests to cancel that other processes wrote, and writes
+// progress. One goroutine does all of it at intervals, with one write for all jobs. It
+// writes nothing if nothing runs on a store whose lock shows who is alive.
 
-// maxSilence is for how long a pool may fail to write its beat until it takes no more jobs:
-// soon after that another takes those it has.
+// maxSilence is how long a pool may fail to write its beat before it takes no more jobs:
+// soon after that, another pool takes over those that it has.
 func (o *PoolOptions) maxSilence() time.Duration { return o.LostAfter * 6 / 10 }
 
-// keep keeps the leases until its context ends.
+// keep maintains the leases until its context ends.
 func (p *Pool) keep(ctx context.Context) {
 	tick := time.NewTicker(min(p.options.Poll, p.options.BeatEvery/2)) // no beat comes much too late
 	defer tick.Stop()
@@ -40,8 +40,8 @@ func (p *Pool) keep(ctx context.Context) {
 	}
 }
 
-// retain removes jobs that aren't kept, now and then, until its context ends. It may take
-// longer than the leases could wait.
+// retain removes jobs that aren't kept, at intervals, until its context ends. It has its
+// own goroutine because it may take longer than the leases can wait.
 func (p *Pool) retain(ctx context.Context) {
 	tick := time.NewTicker(p.options.RetainEvery)
 	defer tick.Stop()
@@ -57,14 +57,14 @@ func (p *Pool) retain(ctx context.Context) {
 	}
 }
 
-// report reports what failed, unless the pool ends.
+// report reports an error, unless the pool is stopping.
 func (p *Pool) report(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		p.options.Report(err)
 	}
 }
 
-// beat raises the pool's beat, where it is time.
+// beat raises the pool's beat, if it is time.
 func (p *Pool) beat(ctx context.Context, now time.Time) {
 	p.mu.Lock()
 	due := now.Sub(p.beaten) >= p.options.BeatEvery
@@ -85,23 +85,23 @@ func (p *Pool) setBeaten(at time.Time) {
 	p.beaten = at
 }
 
-// silent reports whether others may take the pool for dead, so that it starts nothing.
+// silent reports whether others may believe that the pool is dead; then it starts nothing.
 func (p *Pool) silent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.jobs.options.Exclusive && time.Since(p.beaten) > p.options.maxSilence()
 }
 
-// watch takes over the jobs of holders whose beat this pool saw stand still for too long, by
-// its own monotonic clock: clocks of other machines count for nothing.
+// watch takes over the jobs of holders whose beat hasn't changed for too long, by this
+// pool's own monotonic clock: clocks of other machines don't matter.
 func (p *Pool) watch(ctx context.Context, now time.Time) {
 	beats, err := p.jobs.Holders(ctx)
 	if err != nil {
 		p.report(ctx, err)
 		return
 	}
-	// A look that comes late begins the count again: this process, or the store, stood still,
-	// and others may have had no chance to write their beats.
+	// After a late look the count begins again: this process or the store was suspended, and
+	// others may have had no chance to write their beats.
 	if now.Sub(p.watched) > p.options.LostAfter/2 {
 		clear(p.seen)
 	}
@@ -125,8 +125,8 @@ func (p *Pool) watch(ctx context.Context, now time.Time) {
 	}
 }
 
-// look writes the progress of each running job, and stops those that were asked to stop or
-// that aren't the pool's any more.
+// look writes the progress of each running job, and stops jobs that were asked to stop or
+// that another pool took over.
 func (p *Pool) look(ctx context.Context, now time.Time) {
 	p.mu.Lock()
 	jobs := slices.Collect(maps.Keys(p.running))

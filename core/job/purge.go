@@ -8,14 +8,14 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A purge has to take a memory's content out of what jobs were asked to do, saved and came
-// to. Where it is there is known from two things: objects that name the memory by
-// memory_id, as results do, and lists that a handler gives of what else a text was made
-// from. An index by memory leads from the memory to the jobs. What names the memory is
-// emptied where it is; of what was only given it, nobody can tell which words are its own, so
-// all of it goes.
+// A purge has to remove a memory's content from the payloads, steps and results of jobs.
+// Two things say where the content is: objects that name the memory by memory_id, as
+// results do, and a handler's lists of the memories that a text was made from. An index by
+// memory leads from the memory to the jobs. An object that names the memory is emptied. If
+// a text was only made from it, nobody can tell which words are the memory's, so the whole
+// text is removed.
 
-// purgedText takes the place of what was purged.
+// purgedText replaces what was purged.
 const purgedText = "[purged]"
 
 // purged reports whether a memory was purged.
@@ -26,9 +26,9 @@ func (c *change) purged(id string) (bool, error) {
 	return c.options.Purged(c, id)
 }
 
-// keep notes which memories a payload or result holds content of: those that are given, and
-// those that it names. It returns both without what was purged already, and whether
-// something was.
+// keep records which memories' content a payload or result has: the given ones, and those
+// that it names. It returns the data and the memories without those that were already
+// purged, and whether any was.
 func (c *change) keep(id string, data json.RawMessage, given []string) (clean json.RawMessage, kept []string, gone bool, err error) {
 	memories := append(slices.Clone(given), namedMemories(data)...)
 	slices.Sort(memories)
@@ -49,10 +49,10 @@ func (c *change) keep(id string, data json.RawMessage, given []string) (clean js
 	return data, kept, gone, nil
 }
 
-// memoryField is the member that says of which memory an object is.
+// memoryField is the member by which an object names the memory whose content it has.
 const memoryField = "memory_id"
 
-// namedMemories are the memories that objects in a JSON value are of.
+// namedMemories are the memories that objects in a JSON value name.
 func namedMemories(data json.RawMessage) (ids []string) {
 	if !bytes.Contains(data, []byte(memoryField)) {
 		return nil
@@ -84,8 +84,9 @@ func eachObject(v any, fn func(map[string]any)) {
 	}
 }
 
-// withoutMemory empties the objects of a memory in a JSON value: texts, lists and objects in
-// them go, ids and numbers stay. A value that doesn't name the memory goes as a whole.
+// withoutMemory empties the objects in a JSON value that name a memory: texts, lists and
+// objects in them are removed, ids and numbers stay. A value that doesn't name the memory
+// is removed as a whole.
 func withoutMemory(data json.RawMessage, memory string) json.RawMessage {
 	if len(data) == 0 {
 		return data
@@ -106,7 +107,8 @@ func withoutMemory(data json.RawMessage, memory string) json.RawMessage {
 	return core.MustJSON(root)
 }
 
-// emptyObject takes all that may be a memory's content out of an object that is of it.
+// emptyObject removes everything that may be a memory's content from an object that names
+// the memory.
 func emptyObject(object map[string]any) {
 	for name, value := range object {
 		switch value.(type) {
@@ -122,13 +124,13 @@ func emptyObject(object map[string]any) {
 	}
 }
 
-// Memories are the memories that jobs hold content of.
+// Memories removes purged memories from jobs.
 type Memories struct{}
 
 var _ core.Forgetter = Memories{}
 
 // Forget implements [core.Forgetter]. Jobs aren't runs: it returns none. A step that was
-// made from the memory goes, so that an attempt that needs it does it again.
+// made from the memory is removed, so an attempt that needs it does it again.
 func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
 	prefix := memoryKey(memoryID, "")
 	ids, err := core.Suffixes(tx, prefix, int(^uint(0)>>1))
@@ -146,7 +148,7 @@ func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
 	return nil, nil
 }
 
-// forget takes a memory out of a job.
+// forget removes a memory from a job.
 func forget(tx core.Tx, memory, id string) error {
 	rec, err := find(tx, id)
 	if err != nil || rec == nil {
@@ -181,7 +183,7 @@ func forget(tx core.Tx, memory, id string) error {
 	return forgetSteps(tx, memory, rec)
 }
 
-// without is a list without some texts.
+// without returns a list without some texts.
 func without(list []string, texts ...string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return slices.Contains(texts, s) })
 }
@@ -202,8 +204,8 @@ func forgetSteps(tx core.Tx, memory string, rec *record) error {
 	return put(tx, jobKey(rec.ID), rec)
 }
 
-// removeSteps removes the steps of a job that gone chooses, and from the index the memories
-// that the job then holds nothing of.
+// removeSteps removes the steps of a job that gone chooses, and the index entries of
+// memories whose content the job no longer has.
 func removeSteps(tx core.Tx, id string, gone func(*step) bool) error {
 	var keys [][]byte
 	var memories []string
@@ -247,8 +249,8 @@ func eachStep(r core.Reader, id string, fn func(key []byte, s *step)) error {
 	})
 }
 
-// memoriesOf are the memories that a job holds content of, sorted: what the index by memory
-// follows from.
+// memoriesOf are the memories whose content a job has, sorted. The index by memory is
+// derived from them.
 func memoriesOf(r core.Reader, id string) ([]string, error) {
 	var start content
 	var end result
