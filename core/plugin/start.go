@@ -32,12 +32,8 @@ func (p *pool) start(delay time.Duration) {
 }
 
 func (p *pool) bringUp(delay time.Duration) (Instance, error) {
-	backoff := time.NewTimer(delay)
-	defer backoff.Stop()
-	select {
-	case <-backoff.C:
-	case <-p.open.Done():
-		return nil, errClosed()
+	if err := p.backOff(delay); err != nil {
+		return nil, err
 	}
 	instance, err := p.options.Driver.Start(p.open, p.plugin)
 	if err != nil {
@@ -49,6 +45,23 @@ func (p *pool) bringUp(delay time.Duration) (Instance, error) {
 		return nil, err
 	}
 	return instance, nil
+}
+
+// backOff waits before a plugin that crashed is started again. The first start doesn't
+// wait: under the race detector, timers of a synctest bubble that are due at once can
+// crash it when several goroutines look at theirs together (golang/go#78156).
+func (p *pool) backOff(delay time.Duration) error {
+	if delay == 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.open.Done():
+		return errClosed()
+	}
 }
 
 // checkManifest refuses a plugin that isn't the one that was installed, since

@@ -33,6 +33,7 @@ const (
 // the rule that it breaks.
 var unsayable = map[string]string{
 	"a_invalid":                  ofText,
+	"after_invalid":              ofForm,
 	"agent_id_invalid":           ofText,
 	"anchor_categories_invalid":  ofRequest,
 	"anchor_category_disabled":   ofRequest,
@@ -82,6 +83,7 @@ var unsayable = map[string]string{
 	"pairs_invalid":              ofRequest,
 	"payload_invalid":            ofText,
 	"plugin_name_invalid":        ofText,
+	"policy_invalid":             ofForm,
 	"priority_invalid":           ofNumber,
 	"query_invalid":              ofText,
 	"reason_invalid":             ofText,
