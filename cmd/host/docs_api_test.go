@@ -92,20 +92,11 @@ func apiPage(t *testing.T) any {
 	}
 	slices.SortFunc(list, func(a, b *apiGroup) int { return strings.Compare(a.Noun, b.Noun) })
 	return map[string]any{
-		"Groups": list, "Local": local, "Objects": objectsIn(s), "Answers": httpapi.Answers(), "Limits": httpapi.DefaultLimits(),
+		"Groups": list, "Local": local, "Objects": s.sorted(), "Answers": httpapi.Answers(), "Limits": httpapi.DefaultLimits(),
 		"Headers": int64(httpapi.DefaultLimits().Headers), "MaxKey": httpapi.MaxKey, "MaxDepth": httpapi.MaxJSONDepth, "MaxNamespaces": httpapi.MaxStreamNamespaces,
 		"DefaultLimit": operation.DefaultLimit, "MaxLimit": operation.MaxLimit, "Listen": httpapi.DefaultListen,
 		"Deadline": operation.Deadline, "Scopes": scopeRows(),
 	}
-}
-
-// objectsIn are the objects that requests have in them, without the requests themselves.
-func objectsIn(s *shapes) []shape {
-	requests := map[string]bool{}
-	for _, o := range operation.Table() {
-		requests[shapeName(o.In())] = true
-	}
-	return slices.DeleteFunc(s.sorted(), func(described shape) bool { return requests[described.Name] })
 }
 
 // routeOf describes an operation's route and request.
