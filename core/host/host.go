@@ -236,7 +236,7 @@ func (h *Host) build() (err error) {
 	h.Runs.Purged = memory.Purged
 	h.Runs.Lives, h.Runs.Holder = h.lives, h.holder
 	sole := h.config.Store == nil && !h.config.Settings.Shared() || h.config.Sole // one process at a time has the data folder's store
-	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
+	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: h.id, Sole: sole, Gone: h.gone, Purged: memory.Purged}
 	if h.Jobs, err = h.newJobs(sole); err != nil {
 		return err
 	}

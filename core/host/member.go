@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -101,7 +100,7 @@ const drainTime = 15 * time.Second
 // drained ends the work on jobs: those that run go on for their grace, and the others go back
 // to the queue.
 func (h *Host) drained(ctx context.Context, pool *job.Pool) {
-	h.info("this host was asked to take on nothing more: others go on with its jobs")
+	h.info("this host takes on nothing more: others go on with its jobs")
 	if pool == nil {
 		return
 	}
@@ -211,8 +210,18 @@ func (h *Host) lives(r core.Reader, id string) (bool, error) {
 		return id == h.id, nil
 	}
 	if m := h.member.Load(); m != nil {
-		return m.Lives(id), nil
+		return m.LivesIn(r, id)
 	}
-	hosts, err := store.Hosts(r)
-	return slices.ContainsFunc(hosts, func(h store.HostRecord) bool { return h.ID == id }), err
+	return store.HasHost(r, id)
+}
+
+// gone reports whether another host no longer lives, as far as a server can see. A program
+// without a beat can't.
+func (h *Host) gone(r core.Reader, id string) (bool, error) {
+	m := h.member.Load()
+	if m == nil {
+		return false, nil
+	}
+	lives, err := m.LivesIn(r, id)
+	return !lives && err == nil, err
 }

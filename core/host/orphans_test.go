@@ -79,6 +79,32 @@ func TestOrphans_OfJobsKeepNoHost(t *testing.T) {
 	})
 }
 
+// A host that joined since the others looked keeps its runs.
+func TestOrphans_LeaveTheRunsOfWhoJustJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
+		s := mem.Open()
+		h := open(t, host.Config{Store: s})
+		if err := h.Join(ctx, host.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		hostsSee()
+		ghostRun(ctx, t, s, "run-1", run.Needs{})
+		held, err := h.Runs.HeldBy(ctx, "run-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Resume(ctx, "run-1", host.RunOptions{From: held}); sdk.ReasonOf(err) != run.Taken {
+			t.Errorf("it is taken over: %v", err)
+		}
+		hostsSee() // the ghost is gone by now
+		if r, err := h.Resume(ctx, "run-1", host.RunOptions{From: held}); err != nil || r.Status != core.StatusPassed {
+			t.Errorf("resumed, it is %+v: %v", r, err)
+		}
+		sound(t, s)
+	})
+}
+
 // A host says once that it can't go on with a run, and again if that comes back.
 func TestOrphans_ForgetWhatTheyWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

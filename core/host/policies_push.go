@@ -42,7 +42,13 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 	}
 	var now, before policyset.Active
 	err = p.host.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
-		now, before, err = policyset.Put(tx, set.Digest(), files, len(set.Files()))
+		next := policyset.Set{Digest: set.Digest(), Files: files, Policies: len(set.Files())}
+		if _, _, err = p.shared.read(tx); isUnusable(err) {
+			next.Unusable, err = sdk.ReasonOf(err), nil
+		}
+		if err == nil {
+			now, before, err = policyset.Put(tx, next)
+		}
 		return err
 	})
 	if err == nil {

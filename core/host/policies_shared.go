@@ -127,7 +127,8 @@ func (s *sharedPolicies) refresh(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known && failure == nil && active.Epoch < s.seen.Epoch {
+	unnamed := failure != nil && active.Epoch == 0 // what says which set decides is damaged
+	if s.known && active.Epoch < s.seen.Epoch && !unnamed {
 		return s.newest.failure // another call read a newer one meanwhile
 	}
 	s.known, s.seen, s.newest = true, active, compiledSet{set, failure}

@@ -28,7 +28,7 @@ func TestSharedPolicies_DecideNothingBeforeTheyAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = (&journal.Writer{Store: s}).Update(t.Context(), func(tx *journal.Tx) error {
-		_, _, err := policyset.Put(tx, set.Digest(), files, 1)
+		_, _, err := policyset.Put(tx, policyset.Set{Digest: set.Digest(), Files: files, Policies: 1})
 		return err
 	})
 	if err != nil {
@@ -42,5 +42,56 @@ func TestSharedPolicies_DecideNothingBeforeTheyAreRead(t *testing.T) {
 	}
 	if got, err := fresh(awayStore{s}).current(t.Context()); !errors.Is(err, errAway) {
 		t.Errorf("without its store it decides by %v: %v", got, err)
+	}
+}
+
+// delayed is a store whose view begins, and then waits until it is let go.
+type delayed struct {
+	core.Store
+	began, goOn chan struct{}
+}
+
+func (s delayed) View(ctx context.Context, fn func(core.Reader) error) error {
+	err := s.Store.View(ctx, fn)
+	close(s.began)
+	<-s.goOn
+	return err
+}
+
+// A set that can't be used, and that was read before a newer one, doesn't replace that.
+func TestSharedPolicies_AnOlderFailureReplacesNothing(t *testing.T) {
+	points, s := policy.NewPoints(), mem.Open()
+	push := func(digest string, files map[string]string) {
+		err := (&journal.Writer{Store: s}).Update(t.Context(), func(tx *journal.Tx) error {
+			_, _, err := policyset.Put(tx, policyset.Set{Digest: digest, Files: files, Policies: 1})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := map[string]string{"access/all.yaml": `rule: {match: [{output: '{"allow": false, "code": "closed", "reason": "no"}'}]}`}
+	set, err := points.LoadFiles(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &sharedPolicies{points: points, store: s, replace: func(*policy.Set) {}, newest: compiledSet{Set: points.Defaults()}}
+	push("sha256:other", good) // which isn't its digest
+	late := delayed{s, make(chan struct{}), make(chan struct{})}
+	p.store = late
+	failed := make(chan error)
+	go func() { failed <- p.refresh(t.Context()) }()
+	<-late.began
+	p.store = s
+	push(set.Digest(), good)
+	if err := p.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(late.goOn)
+	if err := <-failed; err != nil {
+		t.Errorf("the later one is in force: %v", err)
+	}
+	if active, err := p.active(); err != nil || active.Epoch != 2 || active.Digest != set.Digest() {
+		t.Errorf("the newest is %+v: %v", active, err)
 	}
 }

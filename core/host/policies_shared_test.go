@@ -64,7 +64,7 @@ func pushWithHeads(ctx context.Context, h *host.Host, files map[string]string, h
 			}
 			heads[l.namespace] = head.Seq
 		}
-		_, _, err := policyset.Put(tx, set.Digest(), files, 1)
+		_, _, err := policyset.Put(tx, policyset.Set{Digest: set.Digest(), Files: files, Policies: 1})
 		return err
 	})
 	return heads, set.Files()[0].Digest(), err
@@ -279,7 +279,7 @@ func TestPolicyPush_OfAnotherProgramsPolicies(t *testing.T) {
 	push := func(files map[string]string) {
 		t.Helper()
 		err := w.Update(ctx, func(tx *journal.Tx) error {
-			_, _, err := policyset.Put(tx, core.Digest(core.MustJSON(files)), files, 1)
+			_, _, err := policyset.Put(tx, policyset.Set{Digest: core.Digest(core.MustJSON(files)), Files: files, Policies: 1})
 			return err
 		})
 		if err != nil {
@@ -310,7 +310,7 @@ func TestPolicyPush_OfAnotherProgramsPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = w.Update(ctx, func(tx *journal.Tx) error {
-		_, _, err := policyset.Put(tx, set.Digest(), moving(0.25), 1)
+		_, _, err := policyset.Put(tx, policyset.Set{Digest: set.Digest(), Files: moving(0.25), Policies: 1})
 		return err
 	})
 	if err != nil {

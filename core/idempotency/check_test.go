@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestKeyLayout holds the rows of core/store/FORMAT.md.
@@ -179,6 +181,49 @@ func TestEnd_OfACallThatWroteNothingAndMayBeMadeAgain(t *testing.T) {
 		}
 		if out, err := k.Find(t.Context(), r); err != nil || (out != nil) != wrote {
 			t.Errorf("wrote %t: %+v, %v", wrote, out, err)
+		}
+	}
+}
+
+// TestClaim_OfAHostThatIsGone is another host's, which does the call. Should the first one live
+// after all, it writes nothing more for it, and its outcome doesn't count.
+func TestClaim_OfAHostThatIsGone(t *testing.T) {
+	s, gone := mem.Open(), false
+	hosts := map[string]*Keys{}
+	for _, owner := range []string{"one", "two"} {
+		hosts[owner] = &Keys{Store: s, Clock: &coretest.Clock{}, Owner: owner, Gone: func(_ core.Reader, owner string) (bool, error) {
+			return gone && owner == "one", nil
+		}}
+	}
+	ctx, r := t.Context(), &Request{Subject: "s", Key: "k", Operation: "op", Body: []byte("{}")}
+	mark := func(c *Claim) error {
+		inner := c.Context(ctx)
+		return s.Update(inner, func(tx core.Tx) error { return core.Mark(inner, tx) })
+	}
+	first, _, err := hosts["one"].Begin(ctx, r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := hosts["two"].Begin(ctx, r, nil); sdk.ReasonOf(err) != "idempotency_in_progress" {
+		t.Errorf("while its host lives: %v", err)
+	}
+	gone = true
+	second, _, err := hosts["two"].Begin(ctx, r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mark(first); sdk.ReasonOf(err) != "idempotency_taken_over" {
+		t.Errorf("the first host writes: %v", err)
+	}
+	if err := mark(second); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(second.End(ctx, Ending{Data: []byte(`"second"`)}), first.End(ctx, Ending{Data: []byte(`"first"`)})); err != nil {
+		t.Error(err)
+	}
+	for owner, k := range hosts {
+		if out, err := k.Find(ctx, r); err != nil || string(out.Data) != `"second"` {
+			t.Errorf("host %s has the outcome %+v, %v", owner, out, err)
 		}
 	}
 }

@@ -17,8 +17,9 @@
 //   - an outcome: it is given again.
 //
 // A claim whose host is gone is recognised by its owner, since each host that opens a store
-// has a new name. If several hosts work on a store at once, a claim of another host is
-// never taken over, since nothing says whether that host is gone.
+// has a new name. If several hosts work on a store at once, a claim of another host is taken
+// over once that host's beat has stopped. Should the host live after all, it writes nothing
+// more for the call: each of its transactions checks the claim.
 //
 // # Keys
 //

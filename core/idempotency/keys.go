@@ -40,6 +40,9 @@ type Keys struct {
 	// Sole says that no other host works on the store, so a claim of another host is one that
 	// a crash left.
 	Sole bool
+	// Gone reports whether another host no longer lives, so that a crash left its claims. If it
+	// is wrong, the other host can't write any more. Nil says that none is gone.
+	Gone func(r core.Reader, owner string) (bool, error)
 	// Purged reports whether a memory was purged; nil says that none was.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 
@@ -143,14 +146,31 @@ func (k *Keys) look(reader core.Reader, r *Request) (*Outcome, error) {
 	case found.State == purged:
 		return nil, sdk.Errorf(sdk.Conflict, "outcome_gone", "the call with this idempotency key was done; its outcome told of a memory that was purged since, or was too large to keep").
 			WithHint("it isn't done again with this key")
-	case found.Owner != k.Owner && !k.Sole:
-		return nil, sdk.Errorf(sdk.Conflict, "idempotency_in_progress", "another host does the call with this idempotency key").
-			WithHint("ask again, with the same key, once it has ended")
-	case found.State == claimed || r.Repeatable:
+	}
+	if lives, err := k.lives(reader, found.Owner); err != nil || lives {
+		if lives {
+			err = sdk.Errorf(sdk.Conflict, "idempotency_in_progress", "another host does the call with this idempotency key").
+				WithHint("ask again, with the same key, once it has ended")
+		}
+		return nil, err
+	}
+	if found.State == claimed || r.Repeatable {
 		return nil, nil
 	}
 	return nil, sdk.Errorf(sdk.Conflict, "outcome_unknown", "the call with this idempotency key has written something, and the host ended before its outcome was recorded").
 		WithHint("look whether what it was to do is done; it isn't done again with this key").WithDetail("operation", found.Operation)
+}
+
+// lives reports whether another host may still do the calls that it claimed.
+func (k *Keys) lives(reader core.Reader, owner string) (bool, error) {
+	if owner == k.Owner || k.Sole {
+		return false, nil
+	}
+	if k.Gone == nil {
+		return true, nil
+	}
+	gone, err := k.Gone(reader, owner)
+	return !gone && err == nil, err
 }
 
 func reused() error {
@@ -241,13 +261,27 @@ func (k *Keys) sweep(tx core.Tx) error {
 	return err
 }
 
-// Context is the context of the call. What is written in it marks the claim.
+// Context is the context of the call. What is written in it marks the claim. Once another
+// host has taken the claim over, nothing is: sdk.Conflict, reason "idempotency_taken_over".
 func (c *Claim) Context(ctx context.Context) context.Context {
 	marked := c.record
 	marked.State = written
 	value := core.MustJSON(&marked)
-	return core.WithMark(ctx, func(tx core.Tx) error { return tx.Put(recordKey(c.digest), value) })
+	return core.WithMark(ctx, func(tx core.Tx) error {
+		now, err := read(tx, c.digest)
+		if err != nil {
+			return err
+		}
+		if c.lost(now) {
+			return sdk.Errorf(sdk.Conflict, "idempotency_taken_over", "another host does the call with this idempotency key, since this host's beat had stopped").
+				WithHint("ask again, with the same key, for its outcome")
+		}
+		return tx.Put(recordKey(c.digest), value)
+	})
 }
+
+// lost reports whether another host has taken the claim over.
+func (c *Claim) lost(now *record) bool { return now != nil && now.Owner != c.record.Owner }
 
 // Ending is how a call ended.
 type Ending struct {
@@ -266,7 +300,7 @@ func (c *Claim) End(ctx context.Context, e Ending) error {
 	defer c.Abandon()
 	return c.keys.Store.Update(context.WithoutCancel(ctx), func(tx core.Tx) error {
 		before, err := read(tx, c.digest)
-		if err != nil {
+		if err != nil || c.lost(before) { // the outcome is that of the other host
 			return err
 		}
 		if e.Again && before != nil && before.State == claimed {

@@ -78,6 +78,10 @@ type PoliciesPushed struct {
 	Files int `json:"files"`
 	// Record is the digest of the stored set.
 	Record string `json:"record"`
+	// Unusable is the reason why the previous set couldn't be used, such as
+	// policies_unusable; "" if it could. Then no policy was asked who may push: only the
+	// local operator could.
+	Unusable string `json:"unusable,omitempty"`
 }
 
 func (PoliciesPushed) eventType() string      { return "agent.policy.pushed" }

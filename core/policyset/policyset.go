@@ -79,11 +79,22 @@ func damaged(key string) error {
 		WithHint("check the store, and push the policies again")
 }
 
-// Put puts a set in force, unless it is. files are what Active.Digest is the digest of, which
-// the caller has checked; policies is how many policies are among them. It returns which set
-// decides now, and which one did before. Values that the program didn't write are replaced.
-func Put(tx *journal.Tx, digest string, files map[string]string, policies int) (now, before Active, err error) {
-	value, err := core.EncodeJSON(stored{files})
+// Set is a set of policies to put in force.
+type Set struct {
+	// Digest is the digest of Files, which the caller has checked.
+	Digest string
+	Files  map[string]string
+	// Policies is how many policies are among the files.
+	Policies int
+	// Unusable is why the set before can't be used; "" if it can.
+	Unusable string
+}
+
+// Put puts a set in force, unless it is. It returns which set decides now, and which one did
+// before. Values that the program didn't write are replaced.
+func Put(tx *journal.Tx, set Set) (now, before Active, err error) {
+	digest := set.Digest
+	value, err := core.EncodeJSON(stored{set.Files})
 	if err != nil {
 		return now, before, err
 	}
@@ -107,6 +118,6 @@ func Put(tx *journal.Tx, digest string, files map[string]string, policies int) (
 		return now, before, err
 	}
 	return now, before, tx.Append(journal.PolicyStream, journal.PoliciesPushed{
-		Epoch: now.Epoch, Digest: digest, Previous: before.Digest, Files: policies, Record: core.Digest(value),
+		Epoch: now.Epoch, Digest: digest, Previous: before.Digest, Files: set.Policies, Record: core.Digest(value), Unusable: set.Unusable,
 	})
 }

@@ -17,7 +17,7 @@ func put(t *testing.T, s core.Store, digest, text string) (now, before policyset
 	t.Helper()
 	w := &journal.Writer{Store: s, Clock: &coretest.Clock{}}
 	err := w.Update(t.Context(), func(tx *journal.Tx) (err error) {
-		now, before, err = policyset.Put(tx, digest, map[string]string{"gate/all.yaml": text}, 1)
+		now, before, err = policyset.Put(tx, policyset.Set{Digest: digest, Files: map[string]string{"gate/all.yaml": text}, Policies: 1})
 		return err
 	})
 	if err != nil {

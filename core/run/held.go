@@ -183,21 +183,27 @@ func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) er
 	if err != nil {
 		return err
 	}
-	if seen != nil {
-		if !found || !h.same(seen) {
-			err = sdk.Errorf(sdk.Conflict, Taken, "run %s isn't host %s's any more", record.ID, core.Cut(seen.Host))
-		}
-		return err
+	holder := ""
+	if s.Holder != nil {
+		holder = s.Holder()
 	}
-	if !found || s.Holder == nil || s.Holder() == "" { // who sees no beats can't know
+	switch {
+	case seen != nil && (!found || !h.same(seen)):
+		return sdk.Errorf(sdk.Conflict, Taken, "run %s isn't host %s's any more", record.ID, core.Cut(seen.Host))
+	case seen != nil && h.Host == holder: // this host doesn't run it any more, but couldn't write that
+		return nil
+	case !found || holder == "": // who sees no beats can't know
 		return nil
 	}
 	lives, err := s.Lives(tx, h.Host)
-	if err == nil && lives {
-		err = sdk.Errorf(sdk.Conflict, "run_active", "run %s is running on host %s", record.ID, h.Host).
-			WithHint("wait for it to end").WithDetail("host", h.Host)
+	switch {
+	case err != nil || !lives:
+		return err
+	case seen != nil: // that host joined, or came back, since the look for runs of hosts that are gone
+		return sdk.Errorf(sdk.Conflict, Taken, "run %s is running on host %s, which lives", record.ID, h.Host)
 	}
-	return err
+	return sdk.Errorf(sdk.Conflict, "run_active", "run %s is running on host %s", record.ID, h.Host).
+		WithHint("wait for it to end").WithDetail("host", h.Host)
 }
 
 // heldAgrees reports whether a key of a run that a host runs agrees with the run.

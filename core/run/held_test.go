@@ -74,6 +74,9 @@ func TestHeld_OneHostTakesOver(t *testing.T) {
 		t.Fatalf("held are %v, %v", held, err)
 	}
 	hosts.checked(t)
+	if _, err := b.ResumeWith(ctx, "run-1", needs, &held[0]); sdk.ReasonOf(err) != "run_taken" { // it joined after b looked
+		t.Fatalf("b takes over a run of a host that lives: %v", err)
+	}
 	hosts.end("a")
 	if shown, err := b.Get(ctx, "run-1"); err != nil || shown.Status != core.StatusInterrupted {
 		t.Error(shown, err)

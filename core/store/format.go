@@ -109,8 +109,11 @@ func (f *Formats) Check(r core.Reader) error {
 		WithHint("restart the program: the store was replaced by an earlier one")
 }
 
+// formatNewer is the reason for refusing a store whose format the program doesn't know.
+const formatNewer = "store_format_newer"
+
 func (f *Formats) newer(at int) error {
-	return sdk.Errorf(sdk.Incompatible, "store_format_newer", "the store has format %d, this program knows formats up to %d", at, f.Newest).
+	return sdk.Errorf(sdk.Incompatible, formatNewer, "the store has format %d, this program knows formats up to %d", at, f.Newest).
 		WithHint("use a newer reflectory, or another store").
 		WithDetail("store_format", at).WithDetail("program_format", f.Newest)
 }

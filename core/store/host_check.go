@@ -24,11 +24,13 @@ func (HostChecker) Check(_ context.Context, r core.Reader, report func(core.Prob
 func eachUnread(r core.Reader, fn func(key string, err error)) error {
 	for _, prefix := range (HostChecker{}).Derived() {
 		err := core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
-			var record any = &HostRecord{}
+			var err error
 			if prefix == leasePrefix {
-				record = &LeaseRecord{}
+				err = decodeRecord(key, value, &LeaseRecord{})
+			} else {
+				_, err = decodeHost(key, value)
 			}
-			if err := decodeRecord(key, value, record); err != nil {
+			if err != nil {
 				fn(string(key), err)
 			}
 			return true, nil

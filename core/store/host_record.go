@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -46,12 +47,16 @@ type HostRecord struct {
 func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 
 // Hosts returns the records of a shared store's hosts by id, including hosts that are gone
-// and whose records nobody has removed yet.
-func Hosts(r core.Reader) (hosts []HostRecord, err error) {
+// and whose records nobody has removed yet. Of a record that is damaged, which a check
+// reports, there is only the id: its host writes it again with its next beat.
+func Hosts(r core.Reader) ([]HostRecord, error) { return readHosts(r, func(error) {}) }
+
+// readHosts is Hosts that calls damaged for each damaged record.
+func readHosts(r core.Reader, damaged func(error)) (hosts []HostRecord, err error) {
 	err = core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
-		var h HostRecord
-		if err := decodeRecord(key, value, &h); err != nil {
-			return false, err
+		h, err := decodeHost(key, value)
+		if err != nil {
+			damaged(err)
 		}
 		hosts = append(hosts, h)
 		return true, nil
@@ -59,13 +64,33 @@ func Hosts(r core.Reader) (hosts []HostRecord, err error) {
 	return hosts, err
 }
 
-// readHost returns a host's record, and whether there is one.
+// HasHost reports whether a host has a record, alive or not.
+func HasHost(r core.Reader, id string) (bool, error) {
+	_, found, err := r.Get(hostKey(id))
+	return found, err
+}
+
+// readHost returns a host's record, and whether there is one. One that is damaged has only its
+// id.
 func readHost(r core.Reader, id string) (h HostRecord, found bool, err error) {
 	value, found, err := r.Get(hostKey(id))
 	if err == nil && found {
-		err = decodeRecord(hostKey(id), value, &h)
+		h, _ = decodeHost(hostKey(id), value)
 	}
 	return h, found, err
+}
+
+// decodeHost decodes a host's record. One that is damaged has only its id.
+func decodeHost(key, value []byte) (h HostRecord, err error) {
+	id := string(key[len(hostPrefix):])
+	err = decodeRecord(key, value, &h)
+	if err == nil && h.ID != id {
+		err = corruptRecord(key, errors.New("it is of another host"))
+	}
+	if err != nil {
+		h = HostRecord{ID: id}
+	}
+	return h, err
 }
 
 // DrainHost asks a host to take on nothing more, and returns its record.
@@ -93,12 +118,21 @@ func HostNotFound(id string) error {
 
 func decodeRecord(key, value []byte, record any) error {
 	if err := json.Unmarshal(value, record); err != nil {
-		return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s can't be decoded: %w", key, err).
-			WithHint("rebuild derived data, which drops it: its host writes it again").WithAction("store check", "repair", "true").
-			WithDetail("key", string(key))
+		return corruptRecord(key, err)
 	}
 	return nil
 }
+
+// damagedRecord is the reason of the error for a record that can't be decoded.
+const damagedRecord = "record_corrupt"
+
+func corruptRecord(key []byte, cause error) error {
+	return sdk.Errorf(sdk.Internal, damagedRecord, "record %s can't be decoded: %w", key, cause).
+		WithHint("rebuild derived data, which drops it: its host writes it again").WithAction("store check", "repair", "true").
+		WithDetail("key", string(key))
+}
+
+func isDamaged(err error) bool { return sdk.ReasonOf(err) == damagedRecord }
 
 // validHostID reports whether id can name a host.
 func validHostID(id string) bool {

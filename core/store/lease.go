@@ -31,14 +31,16 @@ type LeaseRecord struct {
 
 func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
 
-// Leases returns the leases of a shared store by name.
+// Leases returns the leases of a shared store by name, without damaged ones, which a check
+// reports: whoever wants to take one gets the error.
 func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
 	leases = map[string]LeaseRecord{}
 	err = core.ScanPrefix(r, []byte(leasePrefix), func(key, value []byte) (bool, error) {
 		var l LeaseRecord
-		err := decodeRecord(key, value, &l)
-		leases[string(key[len(leasePrefix):])] = l
-		return err == nil, err
+		if decodeRecord(key, value, &l) == nil {
+			leases[string(key[len(leasePrefix):])] = l
+		}
+		return true, nil
 	})
 	return leases, err
 }
@@ -79,19 +81,23 @@ func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) 
 	}))
 }
 
-// WithLease takes a lease, calls fn with a store that is fenced by it, and releases it. If
-// the lease has a holder, it does nothing: the holder does the work. It is for a program
-// that writes no beats.
+// WithLease takes a lease, calls fn with a store that is fenced by it, and releases it. It is
+// for a program that writes no beats. If a host that does has the lease, it does nothing: the
+// holder does the work. From another program it takes the lease at once, since nobody would
+// see that one die: if it lives after all, the fence stops it, and fn does its work too.
 func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(core.Store) error) error {
-	var free LeaseRecord
+	var seen LeaseRecord
+	held := false
 	err := s.View(ctx, func(r core.Reader) (err error) {
-		free, err = ReadLease(r, what)
+		if seen, err = ReadLease(r, what); err == nil && seen.Holder != "" {
+			held, err = HasHost(r, seen.Holder)
+		}
 		return err
 	})
-	if err != nil || free.Holder != "" {
+	if err != nil || held {
 		return err
 	}
-	epoch, taken, err := TakeLease(ctx, s, what, holder, free)
+	epoch, taken, err := TakeLease(ctx, s, what, holder, seen)
 	if err != nil || !taken {
 		return err
 	}

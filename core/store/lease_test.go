@@ -75,6 +75,7 @@ func TestFenced_RefusesAnEarlierEpoch(t *testing.T) {
 func TestWithLease_OnlyWhereItIsFree(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		ctx, failure := t.Context(), errors.New("it failed")
+		change(t, s, func(tx core.Tx) error { return tx.Put([]byte("host/a"), []byte(`{"id":"a"}`)) })
 		for range 2 {
 			err := store.WithLease(ctx, s, store.LeaseRoot, "a", func(under core.Store) error {
 				if err := under.Update(ctx, write); err != nil {
@@ -91,6 +92,29 @@ func TestWithLease_OnlyWhereItIsFree(t *testing.T) {
 		}
 		if l := lease(t, s); l.Holder != "" || l.Epoch != 4 {
 			t.Errorf("the lease is %+v", l)
+		}
+	})
+}
+
+// A program without a beat that was killed while it had a lease holds up no other: the next one
+// has it at once, and the first writes nothing more, should it live.
+func TestWithLease_AfterAKilledProgram(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		ctx := t.Context()
+		epoch, _, err := store.TakeLease(ctx, s, store.LeaseRoot, "killed", store.LeaseRecord{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		did := false
+		err = store.WithLease(ctx, s, store.LeaseRoot, "next", func(under core.Store) error {
+			did = true
+			return under.Update(ctx, write)
+		})
+		if err != nil || !did || lease(t, s).Holder != "" {
+			t.Errorf("the next did it: %t, %v, %+v", did, err, lease(t, s))
+		}
+		if err := store.Fenced(s, store.LeaseRoot, epoch).Update(ctx, write); sdk.ReasonOf(err) != store.LeaseLost {
+			t.Errorf("the killed one writes: %v", err)
 		}
 	})
 }

@@ -33,11 +33,12 @@ type MemberOptions struct {
 	// Leases are the leases that the host takes whenever no other host has them, such as
 	// [LeaseRoot].
 	Leases []string
-	// Looked is called after each look, in the member's goroutine: from then on it is known
-	// which hosts are alive. It may be nil.
+	// Looked is called after each look, in the goroutine that looks: from then on it is known
+	// which hosts are alive. However long it takes, the beat goes on. It may be nil.
 	Looked func(context.Context)
 	// Drained is called once, in a goroutine that Stop waits for, when the host was asked to
-	// accept no more work. It may be nil.
+	// accept no more work, or can't write any more because the store has a newer format. It
+	// may be nil.
 	Drained func(context.Context)
 	// Report is called with errors of the background work. It must be safe for concurrent
 	// use. It may be nil.
@@ -64,8 +65,12 @@ type Member struct {
 	held map[string]uint64
 	// hosts are the beats of other hosts, and leases the beats of leases, as they were seen.
 	hosts, leases sightings
-	// failing is the last error that was reported, so that an outage is reported once.
-	failing string
+	// failing are the last errors that were reported, by their task, so that an outage is
+	// reported once.
+	failing map[string]string
+	// outdated is why the host can write nothing any more, not even its beat: the store has a
+	// newer format than its program knows.
+	outdated error
 }
 
 // NewMember returns a member that hasn't started.
@@ -83,7 +88,9 @@ func NewMember(o MemberOptions) (*Member, error) {
 		o.Report = func(error) {}
 	}
 	seen := sightings{goneAfter: o.GoneAfter}
-	return &Member{options: o, changed: make(chan struct{}), held: map[string]uint64{}, hosts: seen, leases: seen}, nil
+	return &Member{
+		options: o, changed: make(chan struct{}), held: map[string]uint64{}, hosts: seen, leases: seen, failing: map[string]string{},
+	}, nil
 }
 
 func (m *Member) beatEvery() time.Duration   { return m.options.GoneAfter / 5 }
@@ -105,7 +112,8 @@ func (m *Member) Start(ctx context.Context) error {
 	}
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	m.stop = stop
-	m.work.Go(func() { m.run(working) })
+	m.work.Go(func() { m.raise(working) })
+	m.work.Go(func() { m.watch(working) })
 	return nil
 }
 
@@ -123,8 +131,11 @@ func (m *Member) Stop(ctx context.Context) error {
 	}
 	m.stop()
 	m.work.Wait()
+	defer m.wake() // no beat will come for callers that wait for one
+	if m.isOutdated() != nil {
+		return nil // it can't write: the others see that it is gone
+	}
 	err := m.releaseAll(ctx)
-	m.wake() // no beat will come for callers that wait for one
 	return core.JoinErrors(err, sdk.Wrap("leave the hosts of the store", m.options.Store.Update(ctx, func(tx core.Tx) error {
 		return tx.Delete(hostKey(m.ID()))
 	})))
@@ -136,75 +147,76 @@ func (m *Member) isStopped() bool {
 	return m.stopped
 }
 
-// run looks at the other hosts, and raises the beat, at intervals until its context ends.
-func (m *Member) run(ctx context.Context) {
-	tick := time.NewTicker(m.lookEvery())
-	defer tick.Stop()
-	for {
-		if m.sinceBeat() >= m.beatEvery() {
-			m.report(ctx, m.beat(ctx))
-		}
-		m.report(ctx, m.look(ctx))
-		select {
-		case <-ctx.Done():
+func (m *Member) isOutdated() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.outdated
+}
+
+// raise raises the beat at intervals until its context ends, and sooner again after an error.
+// It does nothing else, so that nothing slow makes the others take this host for gone.
+func (m *Member) raise(ctx context.Context) {
+	wait := m.beatEvery()
+	for sleep(ctx, wait) {
+		err := m.beat(ctx)
+		m.report(ctx, "raise the host's beat", err)
+		switch {
+		case sdk.ReasonOf(err) == formatNewer:
+			m.outdate(ctx, err)
 			return
-		case <-tick.C:
+		case err != nil:
+			wait = m.lookEvery()
+		default:
+			wait = m.beatEvery()
 		}
 	}
 }
 
-func (m *Member) report(ctx context.Context, err error) {
+// sleep waits, and reports whether the context is still valid then.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// report reports what fails in a task, unless it failed in the same way the last time.
+func (m *Member) report(ctx context.Context, task string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	m.mu.Lock()
-	again := text == m.failing
-	m.failing = text
+	again := text == m.failing[task]
+	m.failing[task] = text
 	m.mu.Unlock()
 	if err != nil && !again && ctx.Err() == nil {
-		m.options.Report(err)
+		m.options.Report(sdk.Wrap(task, err))
 	}
 }
 
 // beat raises the host's beat, and the beats of its leases. A lease that another host took
-// meanwhile is dropped.
+// meanwhile, or that is damaged, is dropped.
 func (m *Member) beat(ctx context.Context) error {
 	at := time.Now() // before the commit, since others can't have seen the beat earlier
 	held := m.Held()
 	var kept map[string]uint64
 	var now HostRecord
-	err := m.options.Store.Update(ctx, func(tx core.Tx) error {
-		last, found, err := readHost(tx, m.ID())
-		if err != nil {
+	err := m.options.Store.Update(ctx, func(tx core.Tx) (err error) {
+		if now, err = m.next(tx); err != nil {
 			return err
 		}
-		now = m.options.Host
-		if found { // otherwise the host is starting, or others removed its record while it was suspended
-			now.Beat, now.Draining = last.Beat, last.Draining
-		}
-		if m.options.Describe != nil {
-			m.options.Describe(&now)
-		}
-		now.Beat++
-		kept = map[string]uint64{}
-		for _, what := range slices.Sorted(maps.Keys(held)) {
-			l, err := ReadLease(tx, what)
-			if err != nil {
-				return err
-			}
-			if l.Epoch != held[what] {
-				continue
-			}
-			kept[what], l.Beat = l.Epoch, l.Beat+1
-			if err := tx.Put(leaseKey(what), core.MustJSON(l)); err != nil {
-				return err
-			}
+		if kept, err = raiseLeases(tx, held); err != nil {
+			return err
 		}
 		return tx.Put(hostKey(m.ID()), core.MustJSON(now))
 	})
 	if err != nil {
-		return sdk.Wrap("raise the host's beat", err)
+		return err
 	}
 	m.mu.Lock()
 	m.beaten = at
@@ -218,14 +230,65 @@ func (m *Member) beat(ctx context.Context) error {
 	m.mu.Unlock()
 	m.wake()
 	if drain {
-		m.drain(ctx)
+		m.report(ctx, "give up the leases", m.releaseAll(ctx))
+		m.drained(ctx)
 	}
 	return nil
 }
 
-// drain gives up the leases, and reports that the host accepts no more work.
-func (m *Member) drain(ctx context.Context) {
-	m.report(ctx, m.releaseAll(ctx))
+// next is the host's record with its next beat. Others may have removed the record while the
+// host was suspended: one that was drained then stays so.
+func (m *Member) next(r core.Reader) (HostRecord, error) {
+	last, found, err := readHost(r, m.ID())
+	if err != nil {
+		return last, err
+	}
+	now := m.options.Host
+	if found {
+		now.Beat = last.Beat
+	}
+	if m.options.Describe != nil {
+		m.options.Describe(&now)
+	}
+	now.Beat++
+	now.Draining = last.Draining || m.Draining()
+	return now, nil
+}
+
+// raiseLeases raises the beats of leases that are held with these epochs, and returns those
+// that still are.
+func raiseLeases(tx core.Tx, held map[string]uint64) (kept map[string]uint64, err error) {
+	kept = map[string]uint64{}
+	for _, what := range slices.Sorted(maps.Keys(held)) {
+		l, err := ReadLease(tx, what)
+		if isDamaged(err) || err == nil && l.Epoch != held[what] {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept[what], l.Beat = l.Epoch, l.Beat+1
+		if err := tx.Put(leaseKey(what), core.MustJSON(l)); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+// outdate drains a host that can't write any more, since the store has a newer format.
+func (m *Member) outdate(ctx context.Context, why error) {
+	m.mu.Lock()
+	drain := !m.draining
+	m.outdated, m.draining, m.held = why, true, map[string]uint64{}
+	m.mu.Unlock()
+	m.wake()
+	if drain {
+		m.drained(ctx)
+	}
+}
+
+// drained reports that the host accepts no more work.
+func (m *Member) drained(ctx context.Context) {
 	if m.options.Drained != nil {
 		m.work.Go(func() { m.options.Drained(ctx) })
 	}
@@ -237,70 +300,6 @@ func (m *Member) wake() {
 	defer m.mu.Unlock()
 	close(m.changed)
 	m.changed = make(chan struct{})
-}
-
-func (m *Member) sinceBeat() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return time.Since(m.beaten)
-}
-
-// look reads which hosts have a beat, and takes leases that nobody holds.
-func (m *Member) look(ctx context.Context) error {
-	now := time.Now()
-	var hosts []HostRecord
-	var leases map[string]LeaseRecord
-	err := m.options.Store.View(ctx, func(r core.Reader) (err error) {
-		if hosts, err = Hosts(r); err == nil {
-			leases, err = Leases(r)
-		}
-		return err
-	})
-	if err != nil {
-		return sdk.Wrap("look at the hosts of the store", err)
-	}
-	m.mu.Lock()
-	beats := map[string]LeaseRecord{}
-	for _, h := range hosts {
-		if h.ID != m.ID() {
-			beats[h.ID] = LeaseRecord{Beat: h.Beat}
-		}
-	}
-	m.hosts.see(now, beats)
-	m.leases.see(now, leases)
-	m.mu.Unlock()
-	if err := m.takeLeases(ctx, leases); err != nil {
-		return err
-	}
-	if m.options.Looked != nil {
-		m.options.Looked(ctx)
-	}
-	return nil
-}
-
-// takeLeases takes leases that are held by nobody or by a host that is gone.
-func (m *Member) takeLeases(ctx context.Context, leases map[string]LeaseRecord) error {
-	for _, what := range m.options.Leases {
-		seen := leases[what]
-		m.mu.Lock()
-		_, mine := m.held[what]
-		free := seen.Holder == "" || seen.Holder == m.ID() || m.leases.gone(what)
-		wanted := !mine && free && !m.draining
-		m.mu.Unlock()
-		if !wanted {
-			continue
-		}
-		epoch, taken, err := TakeLease(ctx, m.options.Store, what, m.ID(), seen)
-		if err != nil {
-			return err
-		}
-		if taken {
-			m.mu.Lock()
-			m.held[what] = epoch
-			m.mu.Unlock()
-		}
-	}
-	return nil
 }
 
 // releaseAll gives up the leases.
@@ -333,46 +332,8 @@ func (m *Member) Fenced(lease string) (s core.Store, held bool) {
 	return Fenced(m.options.Store, lease, epoch), held
 }
 
-// Lives reports whether a host has a record whose beat rises. A host that this one began to
-// watch only recently counts as alive.
-func (m *Member) Lives(id string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return id == m.ID() && !m.stopped || m.hosts.known(id) && !m.hosts.gone(id)
-}
-
-// Gone are the ids of hosts that are gone, and have a record still, sorted.
-func (m *Member) Gone() (ids []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id := range m.hosts.last {
-		if m.hosts.gone(id) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// Forget removes the record of a host that is gone, once nothing of it is left to take
-// over. If the host's beat rises again, the record stays.
-func (m *Member) Forget(ctx context.Context, id string) error {
-	m.mu.Lock()
-	seen, gone := m.hosts.last[id], m.hosts.gone(id)
-	m.mu.Unlock()
-	if !gone {
-		return nil
-	}
-	return sdk.Wrap("forget host "+core.Cut(id), m.options.Store.Update(ctx, func(tx core.Tx) error {
-		h, found, err := readHost(tx, id)
-		if err != nil || !found || h.Beat != seen.as.Beat {
-			return err
-		}
-		return tx.Delete(hostKey(id))
-	}))
-}
-
-// Draining reports whether the host was asked to take on nothing more.
+// Draining reports whether the host was asked to take on nothing more, or can't write any
+// more because the store has a newer format.
 func (m *Member) Draining() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -380,15 +341,16 @@ func (m *Member) Draining() bool {
 }
 
 // Await waits while the host's last beat is so old that others may soon count the host as
-// gone. So the host starts nothing that they are about to take over.
+// gone. So the host starts nothing that they are about to take over. If it can't write any
+// more because the store has a newer format, the error says so.
 func (m *Member) Await(ctx context.Context) error {
 	for {
 		m.mu.Lock()
 		silent := time.Since(m.beaten) > m.silentAfter() && !m.stopped
-		changed := m.changed
+		changed, outdated := m.changed, m.outdated
 		m.mu.Unlock()
-		if !silent {
-			return nil
+		if outdated != nil || !silent {
+			return outdated
 		}
 		select {
 		case <-changed:
@@ -396,45 +358,4 @@ func (m *Member) Await(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// sightings are the beats that one observer saw. After a look that comes too late the count
-// begins again: the observer or the database was suspended, and the others may have had no
-// chance to raise their beats.
-type sightings struct {
-	goneAfter time.Duration
-	last      map[string]sighting
-	// looked is when the newest look was.
-	looked time.Time
-}
-
-// sighting is a record, and the time since which the observer has seen it unchanged.
-type sighting struct {
-	as    LeaseRecord
-	since time.Time
-}
-
-// see records a look, and forgets records that no longer exist.
-func (s *sightings) see(now time.Time, records map[string]LeaseRecord) {
-	late := now.Sub(s.looked) > s.goneAfter/2
-	next := make(map[string]sighting, len(records))
-	for name, as := range records {
-		if last, known := s.last[name]; known && last.as == as && !late {
-			next[name] = last
-		} else {
-			next[name] = sighting{as, now}
-		}
-	}
-	s.last, s.looked = next, now
-}
-
-func (s *sightings) known(name string) bool {
-	_, known := s.last[name]
-	return known
-}
-
-// gone reports whether a record hasn't changed for too long.
-func (s *sightings) gone(name string) bool {
-	last, known := s.last[name]
-	return known && s.looked.Sub(last.since) >= s.goneAfter
 }

@@ -375,3 +375,165 @@ func TestMember_AnyStops(t *testing.T) {
 		})
 	}
 }
+
+// A look that takes long delays no beat: the others see that the host lives.
+func TestMember_SlowLooksDelayNoBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		slow := start(t, s, "slow", func(o *store.MemberOptions) {
+			o.Looked = func(context.Context) { time.Sleep(time.Minute) }
+		})
+		b := start(t, s, "b", nil)
+		for range 6 {
+			if pass(5 * time.Second); !b.Lives("slow") {
+				t.Fatal("a host that looks slowly counts as gone")
+			}
+		}
+		slow.end(t)
+		b.end(t)
+	})
+}
+
+// One record that can't be read is reported once, and stops neither beats nor takeovers. Its
+// host writes it again, or counts as gone.
+func TestMember_DamagedRecordsStopNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		var mu sync.Mutex
+		var reported []string
+		a := start(t, s, "a", func(o *store.MemberOptions) { o.Report = nil })
+		b := start(t, s, "b", func(o *store.MemberOptions) {
+			o.Report = func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				reported = append(reported, err.Error())
+			}
+		})
+		pass(3 * time.Second)
+		a.store.stop()
+		change(t, s, func(tx core.Tx) error {
+			return core.JoinErrors(tx.Put([]byte("host/a"), []byte("{}")), tx.Put([]byte("host/nobody"), []byte("{")), tx.Put([]byte("lease/other"), []byte("{")))
+		})
+		pass(15 * time.Second)
+		if l := lease(t, s); l.Holder != "b" {
+			t.Errorf("after 15 s the lease is %+v", l)
+		}
+		if gone := fmt.Sprint(b.Gone()); gone != "[a nobody]" {
+			t.Errorf("gone are %s", gone)
+		}
+		if err := b.Forget(t.Context(), "nobody"); err != nil || hostIDs(t, s) != "a b" {
+			t.Errorf("left: %s, %v", hostIDs(t, s), err)
+		}
+		mu.Lock()
+		if len(reported) != 1 || !strings.Contains(reported[0], "host/nobody") {
+			t.Errorf("reported: %q", reported)
+		}
+		mu.Unlock()
+		a.store.goOn()
+		if pass(5 * time.Second); !b.Lives("a") {
+			t.Error("a host whose record was damaged doesn't write it again")
+		}
+		a.end(t)
+		b.end(t)
+	})
+}
+
+// A host that was drained, and that others forgot while it was stopped, goes on draining.
+func TestMember_AForgottenHostStaysDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		a, b := start(t, s, "a", nil), start(t, s, "b", nil)
+		if _, err := store.DrainHost(t.Context(), s, "a"); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Second)
+		a.store.stop()
+		pass(15 * time.Second)
+		if err := b.Forget(t.Context(), "a"); err != nil || hostIDs(t, s) != "b" {
+			t.Fatalf("left: %s, %v", hostIDs(t, s), err)
+		}
+		a.store.goOn()
+		pass(5 * time.Second)
+		err := s.View(t.Context(), func(r core.Reader) error {
+			hosts, err := store.Hosts(r)
+			if len(hosts) != 2 || !hosts[0].Draining {
+				t.Errorf("the hosts are %+v", hosts)
+			}
+			return err
+		})
+		if err != nil || !a.Draining() {
+			t.Error(a.Draining(), err)
+		}
+		a.end(t)
+		b.end(t)
+	})
+}
+
+// A host that joined since the last look lives for a transaction that meets it.
+func TestMember_SeesWhoJoinedSinceItsLastLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		a := start(t, s, "a", nil)
+		pass(1500 * time.Millisecond)
+		b := start(t, s, "b", nil)
+		lives := func(id string) (yes bool) {
+			err := s.View(t.Context(), func(r core.Reader) (err error) {
+				yes, err = a.LivesIn(r, id)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return yes
+		}
+		if a.Lives("b") || !lives("b") || !lives("a") || lives("nobody") {
+			t.Error("who lives isn't known")
+		}
+		b.store.stop()
+		if pass(15 * time.Second); lives("b") {
+			t.Error("a host that is gone lives")
+		}
+		b.store.goOn()
+		a.end(t)
+		b.end(t)
+	})
+}
+
+// Once another host has migrated the store, a host of an older program can't write its beat. It
+// drains itself, starts nothing, and ends without an error.
+func TestMember_AnOlderFormatDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := checked{mem.Open()}
+		change(t, s.Store, func(tx core.Tx) error { return tx.Put([]byte("meta/format"), fmt.Append(nil, store.Format)) })
+		drained, reported := 0, []string{}
+		a := start(t, s, "a", func(o *store.MemberOptions) {
+			o.Drained = func(context.Context) { drained++ }
+			o.Report = func(err error) { reported = append(reported, sdk.ReasonOf(err)) }
+		})
+		pass(3 * time.Second)
+		if err := a.Await(t.Context()); err != nil || a.Draining() {
+			t.Fatal(a.Draining(), err)
+		}
+		change(t, s.Store, func(tx core.Tx) error { return tx.Put([]byte("meta/format"), fmt.Append(nil, store.Format+1)) })
+		pass(10 * time.Second)
+		if !a.Draining() || drained != 1 || len(a.Held()) > 0 || fmt.Sprint(reported) != "[store_format_newer]" {
+			t.Errorf("draining %v, told %d times, holds %v, reported %q", a.Draining(), drained, a.Held(), reported)
+		}
+		if err := a.Await(t.Context()); sdk.ReasonOf(err) != "store_format_newer" {
+			t.Errorf("it goes on: %v", err)
+		}
+		a.end(t)
+	})
+}
+
+// checked is a store whose commits check the format, as they do where hosts share one.
+type checked struct{ core.Store }
+
+func (s checked) Update(ctx context.Context, fn func(core.Tx) error) error {
+	return s.Store.Update(ctx, func(tx core.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return store.Known().Check(tx)
+	})
+}

@@ -101,6 +101,9 @@ type Call struct {
 	// to whether the outcome is an earlier call's.
 	IdempotencyKey string
 	Replayed       *bool
+	// Local says that a process of the operator on this machine calls: the program itself, or a
+	// command over the socket. A call over the network isn't local, whatever its token.
+	Local bool
 
 	caller    core.Caller
 	operation *Operation

@@ -150,18 +150,10 @@ func TestFailover_Asynchronous(t *testing.T) {
 	primary, standby := pair(t)
 	s := open(t, postgres.Options{URL: primary.Either(standby)})
 	commits(t, s, 5)
-	for primary.Exec(t, "select count(*) from pg_stat_replication where replay_lsn >= pg_current_wal_lsn()") != "1" {
-		if t.Context().Err() != nil {
-			t.Fatal("the standby doesn't follow")
-		}
-	}
+	primary.Await(t, "the standby follows", "select count(*) = 1 from pg_stat_replication where replay_lsn >= pg_current_wal_lsn()")
 	standby.Exec(t, "alter system set primary_conninfo = ''")
 	standby.Exec(t, "select pg_reload_conf()")
-	for standby.Exec(t, "select count(*) from pg_stat_wal_receiver") != "0" {
-		if t.Context().Err() != nil {
-			t.Fatal("the standby still follows")
-		}
-	}
+	standby.Await(t, "the standby follows no more", "select count(*) = 0 from pg_stat_wal_receiver")
 	commits(t, s, 3) // which are lost
 	if err := errors.Join(primary.Stop("immediate"), standby.Promote()); err != nil {
 		t.Fatal(err)

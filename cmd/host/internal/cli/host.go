@@ -54,6 +54,7 @@ func doCall[Out any](ctx context.Context, a *App, call operation.Call, name stri
 	if err != nil {
 		return nil, err
 	}
+	call.Local = true // unless the server is another machine's, to which that isn't said
 	return client.Do[Out](ctx, c, call, name, in)
 }
 

@@ -37,12 +37,18 @@ type sharedHost struct {
 
 func newSharedWorld(t *testing.T, hosts int) *sharedWorld {
 	t.Helper()
-	url := postgrestest.Start(t).URL(t)
+	return newSharedWorldOn(t, postgrestest.Start(t).URL(t), "quick-host", hosts)
+}
+
+// newSharedWorldOn is newSharedWorld on a database, with one of the programs.
+func newSharedWorldOn(t *testing.T, url, program string, hosts int) *sharedWorld {
+	t.Helper()
 	w := &sharedWorld{killWorld: newKillWorld(t).count()}
 	w.env = append(w.env, "REFLECTORY_STORE="+url)
-	w.self = filepath.Join(w.dir, "quick-host")
-	if err := linkFile(filepath.Join(programs, "quick-host"), w.self); err != nil {
-		t.Fatal(err)
+	if w.self = filepath.Join(w.dir, program); program != "reflectory" { // which is there
+		if err := linkFile(filepath.Join(programs, program), w.self); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for range hosts {
 		w.add()

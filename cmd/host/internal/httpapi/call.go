@@ -74,7 +74,7 @@ func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Cal
 	if err := a.conditions(r, rt, in, &c); err != nil {
 		return nil, err
 	}
-	c.Host, r.called = a.config.Host, true
+	c.Host, c.Local, r.called = a.config.Host, r.local, true
 	out, err := rt.Do(core.WithCaller(r.http.Context(), r.caller), c, in)
 	if r.replayed {
 		w.Header().Set(replayedHeader, "true")

@@ -34,12 +34,22 @@ func (c *Cluster) AwaitSync(t testing.TB) {
 	t.Helper()
 	c.Exec(t, "alter system set synchronous_standby_names = '*'")
 	c.Exec(t, "select pg_reload_conf()")
-	for range 500 {
-		if c.Exec(t, "select count(*) from pg_stat_replication where sync_state = 'sync'") == "1" {
+	c.Await(t, "the standby becomes synchronous", "select count(*) = 1 from pg_stat_replication where sync_state = 'sync'")
+}
+
+// awaitRounds is how often [Cluster.Await] asks, each time with a connection of its own: for
+// many seconds.
+const awaitRounds = 1000
+
+// Await asks until the answer is yes, and ends the test if it never is.
+func (c *Cluster) Await(t testing.TB, what, sql string) {
+	t.Helper()
+	for range awaitRounds {
+		if c.Exec(t, sql) == "t" {
 			return
 		}
 	}
-	t.Fatal("the standby doesn't become synchronous")
+	t.Fatal("in vain: " + what)
 }
 
 // Promote makes a standby a primary.
