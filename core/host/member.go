@@ -78,12 +78,23 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	return nil
 }
 
+// Home is the address at which this host reaches the one that a namespace belongs to; "" is
+// that it does what concerns the namespace itself. See [store.Member.Home].
+func (h *Host) Home(namespace string) string {
+	m := h.member.Load()
+	if m == nil {
+		return ""
+	}
+	home, _ := m.Home(namespace)
+	return home.Peers
+}
+
 // record is the host's own record. If its plugins can't be read, the record has none; each
 // call of a plugin reports the reason.
 func (h *Host) record() store.HostRecord {
 	r := store.HostRecord{ID: h.id, Version: h.config.Version, StartedAt: h.Now().UTC().Round(0)}
 	if h.config.Server != nil {
-		r.Address = h.config.Server.URL
+		r.Address, r.Peers = h.config.Server.URL, h.config.Server.Peers
 	}
 	if plugins, err := h.Plugins(); err != nil {
 		h.warn(sdk.Wrap("read which plugins this host has", err))

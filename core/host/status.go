@@ -45,6 +45,9 @@ type Server struct {
 	Encryption access.Encryption `json:"encryption"`
 	// Auth is what callers show: [AuthToken], [AuthOIDC] or [AuthNone].
 	Auth string `json:"auth"`
+	// Peers is the address at which other hosts on the same store reach it; "" is that they
+	// don't.
+	Peers string `json:"peers,omitempty"`
 }
 
 // What callers of a server show.

@@ -30,6 +30,9 @@ type HostRecord struct {
 	Beat uint64 `json:"beat"`
 	// Address is where clients find it.
 	Address string `json:"address,omitempty"`
+	// Peers is the address at which other hosts reach it, to have it do what concerns its
+	// namespaces: see [Member.Home]. "" is that they don't.
+	Peers string `json:"peers,omitempty"`
 	// Version is its program's.
 	Version string `json:"version,omitempty"`
 	// Formats are the formats of the store that it can write, rising.

@@ -65,6 +65,8 @@ type Member struct {
 	held map[string]uint64
 	// hosts are the beats of other hosts, and leases the beats of leases, as they were seen.
 	hosts, leases sightings
+	// reached are the other hosts that a namespace can belong to, as the last look showed them.
+	reached []HostRecord
 	// failing are the last errors that were reported, by their task, so that an outage is
 	// reported once.
 	failing map[string]string

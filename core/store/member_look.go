@@ -51,6 +51,7 @@ func (m *Member) look(ctx context.Context) {
 	}
 	m.hosts.see(now, beats)
 	m.leases.see(now, leases)
+	m.reached = reachedFrom(m.options.Host, hosts)
 	m.mu.Unlock()
 	for _, what := range m.options.Leases {
 		m.report(ctx, "take the lease of "+what, m.takeLease(ctx, what, leases[what]))

@@ -157,6 +157,7 @@ var flagOffers = map[string]offer{
 	"out":        folder,
 	"policies":   folder,
 	"sdk":        folder,
+	"peer-tls":   folder,
 
 	"accept":                   freeText,
 	"by":                       freeText,
@@ -168,6 +169,7 @@ var flagOffers = map[string]offer{
 	"tls-by-proxy":             freeText,
 	"acme":                     freeText,
 	"acme-directory":           freeText,
+	"peer-listen":              freeText,
 	"oidc-issuer":              freeText,
 	"oidc-audience":            freeText,
 	"oidc-grant":               freeText,

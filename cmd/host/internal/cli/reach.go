@@ -33,6 +33,8 @@ type reach struct {
 	hosts     []string
 	directory string // of the ACME authority; "" is the default one
 
+	peering peering
+
 	// certificate is the server's certificate; nil if it does no TLS.
 	certificate certificate
 	exposure    *access.Exposure
@@ -63,6 +65,7 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.StringVar(&settings.oidcAudience, "oidc-audience", "", "`name` that such tokens are for (default: the server's URL)")
 	f.StringVar(&settings.oidcClient, "oidc-client", "", "`name` by which the issuer knows this server, for browsers that log in there; its secret, if any, is in REFLECTORY_OIDC_CLIENT_SECRET")
 	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to those of a claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that fits holds")
+	r.peering.flags(c)
 	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
 }
 
@@ -70,6 +73,9 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 func (r *reach) check(ctx context.Context, a *App) (err error) {
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil && !a.config.Shared() {
 		r.Tokens = new(int) // a new store has none
+	}
+	if err := r.peering.check(a); err != nil {
+		return err
 	}
 	r.OIDC = a.config.OIDCIssuer.Value != ""
 	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
@@ -85,10 +91,10 @@ func (r *reach) check(ctx context.Context, a *App) (err error) {
 	return nil
 }
 
-// open prepares the certificate from ACME for the listener.
-func (r *reach) open(a *App, listen net.Addr) (err error) {
-	if r.ACMEName == "" {
-		return nil
+// open listens for other hosts, and prepares the certificate from ACME for the listener.
+func (r *reach) open(ctx context.Context, a *App, listen net.Addr) (err error) {
+	if err := r.peering.open(ctx); err != nil || r.ACMEName == "" {
+		return err
 	}
 	r.asked, err = acme.New(acme.Options{
 		Name: r.ACMEName, Directory: r.directory, Listen: listen.String(), Folder: filepath.Join(a.config.DataDir.Value, "acme"), Report: a.reportCertificate,
@@ -135,6 +141,7 @@ func (a *App) reportCertificate(err error) {
 func (r *reach) server(listen net.Addr) *host.Server {
 	s := &host.Server{
 		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
+		Peers: r.peering.reached(),
 	}
 	switch {
 	case r.NoAuth:
@@ -178,7 +185,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
 		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
-		Trace: a.traces(),
+		Trace: a.traces(), Peers: r.peering.peers(a, h),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
 	if r.OIDC {
@@ -239,8 +246,9 @@ func issuerName(issuer string) string {
 	return issuer
 }
 
-// close closes the certificate and the issuer's client.
+// close closes the certificate, the issuer's client and the listener for other hosts.
 func (r *reach) close() {
+	r.peering.close()
 	if r.asked != nil {
 		_ = r.asked.Close() // it never fails
 	}

@@ -205,6 +205,11 @@ func TestServe_RefusesAnUnsafeStart(t *testing.T) {
 		"--acme localhost":                   "--acme",
 		"--acme a.org --no-auth --listen :0": "--no-auth",
 		"--acme a.example.org" + files:       "--acme",
+
+		"--peer-listen 127.0.0.1:0":                                                   "--peer-tls are needed together",
+		"--peer-listen 127.0.0.1:0 --peer-tls /no":                                    "--store",
+		"--peer-listen 0.0.0.0:0 --peer-tls /no --store postgres://nowhere.example/x": "--peer-listen 0.0.0.0:0",
+		"--peer-listen 10.0.0.1:7843 --peer-tls /no --store postgres://h.example/x":   "--peer-tls: /no can't be used: there is no file /no/tls.crt",
 	} {
 		code, _, errs := w.run(t.Context(), append([]string{"serve"}, strings.Fields(line)...)...)
 		if code != exitUsage || !strings.Contains(errs, says) || !strings.Contains(errs, "hint: ") && !strings.Contains(errs, " (") {

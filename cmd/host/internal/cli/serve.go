@@ -58,6 +58,10 @@ say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
 operator's (see reflectory token new), or an issuer of OpenID Connect whose tokens
 for this server are taken: --oidc-issuer, and --oidc-grant for what they are worth.
 
+Servers that share a database (--store) send each other the requests about a
+namespace, so that one of them has it warm, where --peer-listen and --peer-tls are
+given. Without them each does what it is asked for.
+
 A line for each request goes to standard error: who asked for what, and how it was
 answered, without content. With --json, where the server listens is one line on
 standard output. Stopped by SIGTERM or Ctrl-C, it takes nothing more, gives
@@ -86,10 +90,10 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	defer func() { _ = tcp.Close() }() // if it isn't served; otherwise it is closed already
-	if err := r.open(a, tcp.Addr()); err != nil {
+	defer r.close()
+	if err := r.open(ctx, a, tcp.Addr()); err != nil {
 		return err
 	}
-	defer r.close()
 	a.serving, a.observed.metrics = r.server(tcp.Addr()), metrics.New()
 	h, err := a.openHost(ctx)
 	if err != nil {
@@ -111,6 +115,9 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
+	if r.peering.listener != nil {
+		server.ServePeers(r.peering.listener, r.peering.certificate.Server())
+	}
 	if err := r.start(); err != nil {
 		return err
 	}

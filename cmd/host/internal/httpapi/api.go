@@ -49,6 +49,9 @@ type Config struct {
 	// Resource tells clients which issuer's tokens are accepted besides the host's own; nil is
 	// none.
 	Resource *Resource
+	// Peers are the other hosts on the same store, which get the requests about their
+	// namespaces; nil has this host do everything.
+	Peers *Peers
 	// Pages answers a browser's requests at "/" and the paths of [PagePaths], before the
 	// caller is authenticated; nil has no pages.
 	Pages  func(http.ResponseWriter, *http.Request, Visit)
@@ -79,6 +82,8 @@ type API struct {
 	streams *streams
 	calls   calls
 	origins *http.CrossOriginProtection
+	// forwarder is nil without other hosts.
+	forwarder *forwarder
 
 	ready    atomic.Bool
 	metrics  http.Handler  // nil if there are none
@@ -101,6 +106,9 @@ func New(c Config) (*API, error) {
 	a := &API{
 		config: c, limits: c.Limits.withDefaults(), routes: map[string]*route{}, hosts: map[string]bool{},
 		origins: http.NewCrossOriginProtection(), draining: make(chan struct{}),
+	}
+	if c.Peers != nil {
+		a.forwarder = newForwarder(c.Peers)
 	}
 	for _, o := range operation.Table() {
 		a.routes[o.Name] = newRoute(o)
@@ -129,7 +137,7 @@ func (a *API) Remote() http.Handler {
 	inner := a.mux(false)
 	a.mountPages(outer)
 	a.mountResource(outer)
-	known := a.enter(false, func(w http.ResponseWriter, r *request) {
+	known := a.enter(request{}, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {
 			return
 		}
@@ -156,7 +164,7 @@ func (a *API) sayNoAuth(next http.Handler) http.Handler {
 // Local handles requests over the socket, whose listener has checked the peer.
 func (a *API) Local() http.Handler {
 	inner := a.mux(true)
-	return a.enter(true, func(w http.ResponseWriter, r *request) {
+	return a.enter(request{local: true}, func(w http.ResponseWriter, r *request) {
 		if err := a.local(r); err != nil {
 			a.refuse(w, r, err)
 			return
@@ -165,10 +173,11 @@ func (a *API) Local() http.Handler {
 	})
 }
 
-// enter begins a request, checks where it comes from, and logs it at its end.
-func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.Handler {
+// enter begins a request, checks where it comes from, and logs it at its end. The way that it
+// came is by's.
+func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		r := &request{http: hr, local: local, trace: traceOf(hr), begun: time.Now()}
+		r := &request{http: hr, local: by.local, forwarded: by.forwarded, trace: traceOf(hr), begun: time.Now()}
 		var traced func(Line)
 		r.http, traced = a.traced(r)
 		h := w.Header()
@@ -192,16 +201,24 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		var err error
-		if r.address, err = a.senderOf(hr); err == nil {
-			err = a.checkOrigin(r)
-		}
-		if err != nil {
+		if err := a.checkSender(r); err != nil {
 			a.refuse(w, r, err)
 			return
 		}
 		next(w, r)
 	})
+}
+
+// checkSender finds out where a request comes from, and checks it.
+func (a *API) checkSender(r *request) (err error) {
+	if r.forwarded {
+		r.address = r.http.Header.Get(senderHeader)
+		return nil
+	}
+	if r.address, err = a.senderOf(r.http); err == nil {
+		err = a.checkOrigin(r)
+	}
+	return err
 }
 
 // traced begins the trace of a request, and returns the request with its new context.

@@ -38,7 +38,16 @@ func (a *API) operation(rt *route) http.Handler {
 			a.streamed(w, r, rt)
 			return
 		}
-		out, err := a.call(w, r, rt, operation.Call{})
+		var c operation.Call
+		in, err := a.input(w, r, rt, &c)
+		if err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		if a.forward(w, r, rt, in) {
+			return
+		}
+		out, err := a.do(w, r, rt, c, in)
 		if err != nil {
 			a.refuseWith(w, r, err, out)
 			return
@@ -59,10 +68,19 @@ func (a *API) operation(rt *route) http.Handler {
 	})
 }
 
-// call reads the request and calls the operation. If the caller lacks the scope, the call
-// is refused before the request is read.
+// call reads the request and calls the operation.
 func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Call) (any, error) {
-	in := reflect.New(rt.In()).Interface()
+	in, err := a.input(w, r, rt, &c)
+	if err != nil {
+		return nil, err
+	}
+	return a.do(w, r, rt, c, in)
+}
+
+// input reads the request, and what of it belongs to the call. If the caller lacks the scope,
+// nothing is read, since the operation refuses it.
+func (a *API) input(w http.ResponseWriter, r *request, rt *route, c *operation.Call) (in any, err error) {
+	in = reflect.New(rt.In()).Interface()
 	if rt.May(r.caller) {
 		if err := a.read(w, r, rt, in); err != nil {
 			return nil, err
@@ -71,9 +89,11 @@ func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Cal
 	if rt.Body && r.http.ContentLength != 0 {
 		c.Body = a.stream(w, r)
 	}
-	if err := a.conditions(r, rt, in, &c); err != nil {
-		return nil, err
-	}
+	return in, a.conditions(r, rt, in, c)
+}
+
+// do calls the operation.
+func (a *API) do(w http.ResponseWriter, r *request, rt *route, c operation.Call, in any) (any, error) {
 	c.Host, c.Local, r.called = a.config.Host, r.local, true
 	out, err := rt.Do(core.WithCaller(r.http.Context(), r.caller), c, in)
 	if r.replayed {

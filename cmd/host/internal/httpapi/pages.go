@@ -35,7 +35,7 @@ func (a *API) mountPages(mux *http.ServeMux) {
 	if a.config.Pages == nil {
 		return
 	}
-	h := a.enter(false, a.page)
+	h := a.enter(request{}, a.page)
 	for _, path := range PagePaths() {
 		mux.Handle(path, h)
 	}

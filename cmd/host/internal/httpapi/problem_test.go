@@ -259,7 +259,7 @@ func TestProblem_TraceIsTheCallers(t *testing.T) {
 // TestProblem_ADefectIsAnswered: a panic ends one request, says nothing, and is logged.
 func TestProblem_ADefectIsAnswered(t *testing.T) {
 	s := newSite(t)
-	h := s.api.enter(false, func(http.ResponseWriter, *request) { panic("secret") })
+	h := s.api.enter(request{}, func(http.ResponseWriter, *request) { panic("secret") })
 	a := serve(h, s.request("operator", "GET", "/v1/status", ""))
 	if p := a.problem(t); a.StatusCode != 500 || p.Code != "panic" || strings.Contains(a.body, "secret") {
 		t.Errorf("%d %s", a.StatusCode, a.body)

@@ -17,6 +17,8 @@ type request struct {
 	http *http.Request
 	// local is whether it came over the socket.
 	local bool
+	// forwarded is whether another host sent it on.
+	forwarded bool
 	// trace is the trace that it belongs to.
 	trace core.Trace
 	// address is the address that it came from.

@@ -40,7 +40,7 @@ func (a *API) mountResource(mux *http.ServeMux) {
 		"resource": resource.Audience, "authorization_servers": []string{resource.Issuer}, "bearer_methods_supported": []string{"header"},
 		"resource_name": "Reflectory",
 	})
-	mux.Handle("GET "+resourcePath, a.enter(false, func(w http.ResponseWriter, r *request) {
+	mux.Handle("GET "+resourcePath, a.enter(request{}, func(w http.ResponseWriter, r *request) {
 		r.op = "resource"
 		r.write(w, http.StatusOK, "application/json", text)
 	}))

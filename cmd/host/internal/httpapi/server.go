@@ -49,6 +49,12 @@ func NewServer(ctx context.Context, api *API) *Server {
 // ServeTCP serves a listener for callers that have a token, and closes it at the end.
 func (s *Server) ServeTCP(l net.Listener) { s.serve(l, s.api.Remote(), s.api.config.TLS) }
 
+// ServePeers serves a listener for other hosts, which show a certificate as encryption
+// demands, and closes it at the end.
+func (s *Server) ServePeers(l net.Listener, encryption *tls.Config) {
+	s.serve(l, s.api.Peer(), encryption)
+}
+
 // ServeSocket serves the listener of the socket, and closes it at the end.
 func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local(), nil) }
 

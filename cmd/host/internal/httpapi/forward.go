@@ -1,0 +1,208 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Of hosts that share a store, each namespace has one where its index is warm. Another that is
+// asked about the namespace has that one answer: the request goes on with its credentials,
+// over TLS in which both hosts show a certificate, and is checked there as here. It goes on
+// once, and if the other doesn't answer it is done here: that is right too, only slower. But
+// what may have been done there isn't done again here, unless it may be repeated.
+
+// Peers are the other hosts on the same store.
+type Peers struct {
+	// Home is the address of the host that a namespace belongs to; "" is this one. It must
+	// return soon.
+	Home func(namespace string) string
+	// TLS has the certificate that this host shows the others, and checks theirs.
+	TLS *tls.Config
+	// Failed is called with the address of a host that didn't answer, and the cause, once
+	// until requests go there again. It must be safe for concurrent use and return soon.
+	Failed func(address string, err error)
+}
+
+const (
+	// dialTime is how long a connection to another host may take, and answerTime how long that
+	// host may take to begin its answer: what takes long isn't sent to it.
+	dialTime, answerTime = time.Second, 5 * time.Second
+	// restTime is how long a host gets no requests after it didn't answer. A host that has
+	// ended is no home by then.
+	restTime = 10 * time.Second
+	// maxForwarded bounds an answer, in bytes: results come in pages and have bounded texts.
+	maxForwarded = 64 << 20
+)
+
+// senderHeader has the address that a forwarded request came from.
+const senderHeader = "Reflectory-Sender"
+
+// forwardedHeaders of a request go on with it, and answeredHeaders come back.
+var (
+	forwardedHeaders = []string{"Authorization", "Cookie", "Accept", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"}
+	answeredHeaders  = []string{"Content-Type", "Etag", "Location", "Retry-After", "Www-Authenticate", replayedHeader}
+)
+
+// forwarder sends requests to other hosts. It is safe for concurrent use.
+type forwarder struct {
+	peers     *Peers
+	transport *http.Transport
+	mu        sync.Mutex
+	// resting are the hosts that didn't answer, and until when they get no requests.
+	resting map[string]time.Time
+}
+
+func newForwarder(p *Peers) *forwarder {
+	return &forwarder{peers: p, resting: map[string]time.Time{}, transport: &http.Transport{
+		TLSClientConfig: p.TLS, ForceAttemptHTTP2: true, DialContext: (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSHandshakeTimeout: dialTime, ResponseHeaderTimeout: answerTime, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+}
+
+// forward has the host that a request's namespace belongs to answer it, and reports whether
+// the request is answered.
+func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool {
+	if a.forwarder == nil || r.local || r.forwarded || rt.Long || rt.Body {
+		return false
+	}
+	address := a.forwarder.home(rt, in)
+	if address == "" {
+		return false
+	}
+	answer, sent, err := a.forwarder.ask(r, address)
+	if err == nil {
+		// Another host may know fewer sessions of browsers, and what can't work there may work
+		// here.
+		elsewhere := answer.status == http.StatusUnauthorized || answer.status == http.StatusServiceUnavailable && rt.ReadOnly
+		if elsewhere {
+			return false
+		}
+		for name, values := range answer.header {
+			w.Header()[name] = values
+		}
+		r.code = answer.code()
+		r.write(w, answer.status, "", answer.body)
+		return true
+	}
+	if r.http.Context().Err() != nil {
+		return true // nobody waits for the answer
+	}
+	a.forwarder.rest(address, err)
+	repeatable := rt.ReadOnly || rt.Idempotent || r.http.Header.Get("Idempotency-Key") != ""
+	if !sent || repeatable {
+		return false
+	}
+	a.refuse(w, r, sdk.Errorf(sdk.Unavailable, "host_unanswered", "another host was asked for this, and didn't answer: it may have done it").
+		WithHint("look whether it was done; with an Idempotency-Key the request can be sent again"))
+	return true
+}
+
+// home is the address of the host that a request belongs to; "" is this one, also instead of
+// a host that didn't answer a moment ago.
+func (f *forwarder) home(rt *route, in any) string {
+	field, has := fieldsOf(rt.In())["namespace"]
+	if !has {
+		return ""
+	}
+	namespace := fieldAt(reflect.ValueOf(in).Elem(), field.index)
+	if namespace.Kind() != reflect.String || namespace.String() == "" {
+		return ""
+	}
+	address := f.peers.Home(namespace.String())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if until, rests := f.resting[address]; rests && time.Now().Before(until) {
+		return ""
+	}
+	delete(f.resting, address)
+	return address
+}
+
+// rest sends a host no requests for a while.
+func (f *forwarder) rest(address string, err error) {
+	f.mu.Lock()
+	_, rests := f.resting[address]
+	f.resting[address] = time.Now().Add(restTime)
+	f.mu.Unlock()
+	if !rests && f.peers.Failed != nil {
+		f.peers.Failed(address, err)
+	}
+}
+
+// peerAnswer is another host's answer, whole: one that breaks off was none.
+type peerAnswer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// code is the code for the request's log line; the other host's has more.
+func (a *peerAnswer) code() string {
+	if a.status < http.StatusBadRequest {
+		return ""
+	}
+	return "forwarded"
+}
+
+// ask sends a request to another host. sent is whether that may have got it.
+func (f *forwarder) ask(r *request, address string) (got *peerAnswer, sent bool, err error) {
+	var wrote atomic.Bool
+	ctx, cancel := context.WithTimeout(r.http.Context(), dialTime+answerTime)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	target := *r.http.URL
+	target.Scheme, target.Host = "https", address
+	out, err := http.NewRequestWithContext(ctx, r.http.Method, target.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, name := range forwardedHeaders {
+		if values := r.http.Header.Values(name); len(values) > 0 {
+			out.Header[name] = values
+		}
+	}
+	trace := r.trace
+	trace.Parent = cmp.Or(trace.Parent, trace.ID[:16])
+	out.Header.Set("Traceparent", trace.String())
+	out.Header.Set(senderHeader, r.address)
+	response, err := f.transport.RoundTrip(out)
+	if err != nil {
+		return nil, wrote.Load(), err
+	}
+	defer func() { _ = response.Body.Close() }() // it was read, or the answer isn't used
+	got = &peerAnswer{status: response.StatusCode, header: http.Header{}}
+	for _, name := range answeredHeaders {
+		if values := response.Header.Values(name); len(values) > 0 {
+			got.header[name] = values
+		}
+	}
+	got.body, err = io.ReadAll(io.LimitReader(response.Body, maxForwarded+1))
+	if err == nil && len(got.body) > maxForwarded {
+		err = errors.New("its answer is too large")
+	}
+	return got, true, err
+}
+
+// Peer handles requests that other hosts forward, which have checked where they come from.
+func (a *API) Peer() http.Handler {
+	inner := a.mux(false)
+	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) {
+		if a.authenticate(w, r) {
+			inner.ServeHTTP(w, r.with(r.http.Context()))
+		}
+	})
+}
