@@ -6,14 +6,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
@@ -25,6 +30,8 @@ import (
 type sharedWorld struct {
 	*killWorld
 	hosts []*sharedHost
+	// args are more flags of each server.
+	args []string
 }
 
 // sharedHost is one of the servers.
@@ -65,7 +72,7 @@ func (w *sharedWorld) add() *sharedHost {
 	for _, other := range w.hosts {
 		known[other.id] = true
 	}
-	h.cmd, h.at = h.serve()
+	h.cmd, h.at = h.serve(w.args...)
 	for _, shown := range h.listed() {
 		if !known[shown.ID] && shown.Self {
 			h.id = shown.ID
@@ -225,4 +232,53 @@ func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 	})
 	b.sound()
 	w.end()
+}
+
+// TestHosts_ANamespaceIsWarmOnOneHost: of two servers each sends the other what concerns its
+// namespaces, and does it all once the other is killed.
+func TestHosts_ANamespaceIsWarmOnOneHost(t *testing.T) {
+	w := newSharedWorld(t, 0)
+	folder := filepath.Join(w.dir, "peers")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(folder, name) }
+	coretest.WriteCertificate(t, at("tls.crt"), at("tls.key"), time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "peers.example.org")
+	if err := linkFile(at("tls.crt"), at("ca.crt")); err != nil {
+		t.Fatal(err)
+	}
+	w.args = []string{"--peer-listen", "127.0.0.1:0", "--peer-tls", folder}
+	a, b := w.add(), w.add()
+	recall := func(h *sharedHost, n int) string {
+		answer := h.ask(h.at, "POST", "/v1/recall", map[string]any{"namespace": fmt.Sprintf("team/n%d", n), "query": "harbour"})
+		if answer == nil {
+			t.Fatal("the server is gone")
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s: %v", answer.StatusCode, text, err)
+		}
+		return string(text)
+	}
+	const namespaces = 16
+	for n := range namespaces {
+		a.took("memory", "observe", "--id", fmt.Sprintf("note-%d", n), "--namespace", fmt.Sprintf("team/n%d", n), "--content", "the harbour closes")
+		if text := recall(b, n) + recall(a, n); strings.Count(text, fmt.Sprintf(`"note-%d"`, n)) != 2 {
+			t.Errorf("namespace %d: %s", n, text)
+		}
+	}
+	b.signal(syscall.SIGKILL)
+	_ = b.cmd.Wait()
+	for n := range namespaces {
+		if text := recall(a, n); !strings.Contains(text, fmt.Sprintf(`"note-%d"`, n)) {
+			t.Errorf("without the other, namespace %d: %s", n, text)
+		}
+	}
+	a.sound()
+	w.end()
+	forwarded := func(h *sharedHost) int { return strings.Count(h.log.String(), " by=127.0.0.1:") }
+	if forwarded(a) == 0 || forwarded(b) == 0 || !strings.Contains(a.log.String(), "doesn't answer; this one does") {
+		t.Errorf("%d and %d requests were sent on: %s", forwarded(a), forwarded(b), a.log.String())
+	}
 }

@@ -36,7 +36,7 @@ func (p *peering) check(a *App) (err error) {
 		return nil
 	case p.address == "" || p.folder == "":
 		return sdk.Errorf(sdk.Invalid, "peers_incomplete", "--peer-listen and --peer-tls are needed together").
-			WithHint("hosts that ask each other pass on credentials, so they encrypt, and know each other by certificates")
+			WithHint("hosts that ask each other say who asks, and are believed because of their certificates")
 	case malformed != nil || name == "" || ip != nil && ip.IsUnspecified():
 		return sdk.Errorf(sdk.Invalid, "peers_unreachable", "--peer-listen %s: other hosts can't connect to that", p.address).
 			WithHint("give an address of this machine, such as 10.1.2.3:7843")

@@ -15,9 +15,9 @@ import (
 )
 
 // serve starts a server in a process of its own.
-func (w *killWorld) serve() (cmd *exec.Cmd, at served) {
+func (w *killWorld) serve(args ...string) (cmd *exec.Cmd, at served) {
 	w.t.Helper()
-	cmd = exec.Command(w.self, "serve", "--json", "--listen", "127.0.0.1:0")
+	cmd = exec.Command(w.self, append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Env, cmd.Dir, cmd.Stderr = w.env, w.dir, &w.log
 	out, err := cmd.StdoutPipe()
 	if err == nil {

@@ -212,8 +212,7 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 // checkSender finds out where a request comes from, and checks it.
 func (a *API) checkSender(r *request) (err error) {
 	if r.forwarded {
-		r.address = r.http.Header.Get(senderHeader)
-		return nil
+		return readOrigin(r)
 	}
 	if r.address, err = a.senderOf(r.http); err == nil {
 		err = a.checkOrigin(r)

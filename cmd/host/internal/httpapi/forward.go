@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -15,14 +17,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Of hosts that share a store, each namespace has one where its index is warm. Another that is
-// asked about the namespace has that one answer: the request goes on with its credentials,
-// over TLS in which both hosts show a certificate, and is checked there as here. It goes on
-// once, and if the other doesn't answer it is done here: that is right too, only slower. But
-// what may have been done there isn't done again here, unless it may be repeated.
+// asked about the namespace has that one answer: the request goes on with the caller that was
+// authenticated here, without credentials, over TLS in which both hosts show a certificate.
+// Who has such a certificate is believed, as any host is that may write to the store. The
+// request goes on once, and if the other doesn't answer it is done here: that is right too,
+// only slower. But what may have been done there isn't done again here, unless it may be
+// repeated.
 
 // Peers are the other hosts on the same store.
 type Peers struct {
@@ -47,13 +53,19 @@ const (
 	maxForwarded = 64 << 20
 )
 
-// senderHeader has the address that a forwarded request came from.
-const senderHeader = "Reflectory-Sender"
+// forwardedHeader has the [origin] of a forwarded request, as JSON in base64.
+const forwardedHeader = "Reflectory-Forwarded"
+
+// origin is whose request was forwarded, and the address that it came from.
+type origin struct {
+	Caller  core.Caller
+	Address string
+}
 
 // forwardedHeaders of a request go on with it, and answeredHeaders come back.
 var (
-	forwardedHeaders = []string{"Authorization", "Cookie", "Accept", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"}
-	answeredHeaders  = []string{"Content-Type", "Etag", "Location", "Retry-After", "Www-Authenticate", replayedHeader}
+	forwardedHeaders = []string{"Accept", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"}
+	answeredHeaders  = []string{"Content-Type", "Etag", "Location", "Retry-After", replayedHeader}
 )
 
 // forwarder sends requests to other hosts. It is safe for concurrent use.
@@ -83,18 +95,16 @@ func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool
 	if address == "" {
 		return false
 	}
+	repeatable := rt.ReadOnly || rt.Idempotent || r.http.Header.Get("Idempotency-Key") != ""
 	answer, sent, err := a.forwarder.ask(r, address)
 	if err == nil {
-		// Another host may know fewer sessions of browsers, and what can't work there may work
-		// here.
-		elsewhere := answer.status == http.StatusUnauthorized || answer.status == http.StatusServiceUnavailable && rt.ReadOnly
-		if elsewhere {
-			return false
+		if answer.status == http.StatusServiceUnavailable && repeatable {
+			return false // what can't work there may work here
 		}
 		for name, values := range answer.header {
 			w.Header()[name] = values
 		}
-		r.code = answer.code()
+		r.by, r.code = address, answer.code()
 		r.write(w, answer.status, "", answer.body)
 		return true
 	}
@@ -102,7 +112,6 @@ func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool
 		return true // nobody waits for the answer
 	}
 	a.forwarder.rest(address, err)
-	repeatable := rt.ReadOnly || rt.Idempotent || r.http.Header.Get("Idempotency-Key") != ""
 	if !sent || repeatable {
 		return false
 	}
@@ -150,12 +159,13 @@ type peerAnswer struct {
 	body   []byte
 }
 
-// code is the code for the request's log line; the other host's has more.
+// code is the code of a refusal; "" is none.
 func (a *peerAnswer) code() string {
-	if a.status < http.StatusBadRequest {
+	var p client.Problem
+	if a.status < http.StatusBadRequest || json.Unmarshal(a.body, &p) != nil {
 		return ""
 	}
-	return "forwarded"
+	return p.Code
 }
 
 // ask sends a request to another host. sent is whether that may have got it.
@@ -178,7 +188,7 @@ func (f *forwarder) ask(r *request, address string) (got *peerAnswer, sent bool,
 	trace := r.trace
 	trace.Parent = cmp.Or(trace.Parent, trace.ID[:16])
 	out.Header.Set("Traceparent", trace.String())
-	out.Header.Set(senderHeader, r.address)
+	out.Header.Set(forwardedHeader, base64.StdEncoding.EncodeToString(core.MustJSON(origin{r.caller, r.address})))
 	response, err := f.transport.RoundTrip(out)
 	if err != nil {
 		return nil, wrote.Load(), err
@@ -197,12 +207,26 @@ func (f *forwarder) ask(r *request, address string) (got *peerAnswer, sent bool,
 	return got, true, err
 }
 
-// Peer handles requests that other hosts forward, which have checked where they come from.
+// Peer handles requests that other hosts forward, which have checked where they come from and
+// whose they are.
 func (a *API) Peer() http.Handler {
 	inner := a.mux(false)
-	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) {
-		if a.authenticate(w, r) {
-			inner.ServeHTTP(w, r.with(r.http.Context()))
-		}
-	})
+	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) { inner.ServeHTTP(w, r.with(r.http.Context())) })
+}
+
+// readOrigin reads whose request another host forwarded.
+func readOrigin(r *request) error {
+	var from origin
+	text, err := base64.StdEncoding.DecodeString(r.http.Header.Get(forwardedHeader))
+	if err == nil {
+		err = json.Unmarshal(text, &from)
+	}
+	if err == nil {
+		err = from.Caller.Validate()
+	}
+	if err != nil {
+		return headerInvalid(forwardedHeader, "it doesn't say whose request this is").WithHint("this address is for other hosts only")
+	}
+	r.caller, r.address = from.Caller, from.Address
+	return nil
 }

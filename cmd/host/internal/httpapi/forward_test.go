@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"net"
 	"net/http"
 	"os"
@@ -103,7 +104,7 @@ func TestForward_ANamespacesHomeAnswers(t *testing.T) {
 	if a.StatusCode != 200 || !strings.Contains(a.body, "note-forwarded") || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("recalled: %d %s", a.StatusCode, a.body)
 	}
-	if a := h.first.send("elsewhere", "POST", "/v1/recall", recalled); a.StatusCode != 403 || a.problem(t).Code != "namespace_denied" || h.first.line().Code != "forwarded" {
+	if a := h.first.send("elsewhere", "POST", "/v1/recall", recalled); a.StatusCode != 403 || a.problem(t).Code != "namespace_denied" || h.first.line().Code != "namespace_denied" || h.first.line().By != h.address {
 		t.Errorf("somebody without access: %d %s", a.StatusCode, a.body)
 	}
 	for _, own := range []string{strings.ReplaceAll(recalled, operationtest.Here, operationtest.Elsewhere), `{"query":"harbour"}`} {
@@ -151,9 +152,11 @@ func TestForward_WithoutAnAnswer(t *testing.T) {
 		t.Errorf("with a key: %d %s", a.StatusCode, a.body)
 	}
 	again()
-	breaks = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusUnauthorized) }
-	if a := h.first.send("here", "POST", "/v1/recall", recalled); a.StatusCode != 200 || !strings.Contains(a.body, "note-forwarded") {
-		t.Errorf("a host that doesn't know the caller: %d %s", a.StatusCode, a.body)
+	breaks = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if a := h.first.send("here", "POST", "/v1/recall", recalled, "Idempotency-Key", "r"); a.StatusCode != 200 || !strings.Contains(a.body, "note-forwarded") {
+		t.Errorf("a host that can't work: %d %s", a.StatusCode, a.body)
 	}
 	h.address = "127.0.0.1:1" // where nothing listens
 	if a := h.first.send("here", "POST", "/v1/memories", strings.Replace(observed, "note-forwarded", "note-direct", 1)); a.StatusCode != 200 || !h.first.has("note-direct") {
@@ -173,13 +176,33 @@ func TestPeers_ShowEachOtherACertificate(t *testing.T) {
 			encryption.TLS.GetClientCertificate = nil
 		}
 		transport := newForwarder(encryption).transport
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://"+h.address+"/v1/status", nil)
-		h.first.Must(err)
-		r.Header.Set("Authorization", "Bearer operator")
-		if a, err := transport.RoundTrip(r); err == nil {
+		if a, err := transport.RoundTrip(askStatus(t, h.address)); err == nil {
 			_ = a.Body.Close()
 			t.Errorf("a certificate: %s: %d", who, a.StatusCode)
 		}
 		transport.CloseIdleConnections()
 	}
+	for _, origin := range []string{"", "nothing", "e30K", base64.StdEncoding.EncodeToString([]byte(`{"Caller":{"Subject":"a","Scopes":["all"]}}`))} {
+		r := askStatus(t, h.address)
+		r.Header.Set("Authorization", "Bearer operator")
+		r.Header.Set(forwardedHeader, origin)
+		a, err := h.first.api.forwarder.transport.RoundTrip(r)
+		h.first.Must(err)
+		if _ = a.Body.Close(); a.StatusCode == http.StatusOK {
+			t.Errorf("a request of %q: %d", origin, a.StatusCode)
+		}
+		if a := h.first.send("", "GET", "/v1/status", "", forwardedHeader, origin); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("a stranger who says it is of %q: %d", origin, a.StatusCode)
+		}
+	}
+}
+
+// askStatus is a request for the status of the host at an address.
+func askStatus(t *testing.T, address string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://"+address+"/v1/status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -31,6 +31,8 @@ type Line struct {
 	Code     string
 	Status   int
 	Duration time.Duration
+	// By is the address of the host that answered; "" is this one.
+	By string
 	// Failure is an error inside the server; nil if there was none. For a failure elsewhere
 	// the line has only the code, since its message may quote content.
 	Failure error
@@ -42,6 +44,9 @@ func (l Line) String() string {
 	fmt.Fprintf(&b, "%s [%s] http: trace_id=%s subject=%s op=%s code=%s status=%d duration_ms=%.1f",
 		l.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), strings.ToUpper(l.Level), l.TraceID, field(l.Subject), orDash(l.Op), field(l.Code), l.Status,
 		float64(l.Duration.Microseconds())/1000)
+	if l.By != "" {
+		fmt.Fprintf(&b, " by=%s", field(l.By))
+	}
 	if l.Failure != nil {
 		fmt.Fprintf(&b, " error=%q", access.Hide([]byte(l.Failure.Error())))
 	}
@@ -70,7 +75,7 @@ func orDash(text string) string {
 func (r *request) line(took time.Duration) Line {
 	l := Line{
 		At: r.begun, Level: "info", TraceID: r.trace.ID, Subject: r.caller.Subject, Op: r.op, Method: r.http.Method, Route: r.route(),
-		Code: r.code, Status: r.status, Duration: took,
+		Code: r.code, Status: r.status, Duration: took, By: r.by,
 	}
 	if l.Code == "" {
 		l.Code = "ok"

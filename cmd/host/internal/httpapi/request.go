@@ -19,6 +19,8 @@ type request struct {
 	local bool
 	// forwarded is whether another host sent it on.
 	forwarded bool
+	// by is the address of the host that answered it; "" is this one.
+	by string
 	// trace is the trace that it belongs to.
 	trace core.Trace
 	// address is the address that it came from.
