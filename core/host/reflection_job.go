@@ -93,7 +93,7 @@ func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: core.MustJSON(map[string]string{"a": a, "b": b}),
 	})
 	if err != nil {
-		return false, sdk.Wrap("ask "+j.target.Plugin+" whether an insight is known", err)
+		return false, sdk.Wrap("ask "+j.target.Plugin+" whether two texts say the same", err)
 	}
 	return answer.Verdict.Valid, nil
 }
