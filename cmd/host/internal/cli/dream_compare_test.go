@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -40,6 +41,21 @@ func topicServer(t *testing.T) *httptest.Server {
 	return server
 }
 
+// writeDoorPairs writes labelled pairs on which the topicServer can be calibrated.
+func writeDoorPairs(t *testing.T, dir string) (file string) {
+	t.Helper()
+	var lines strings.Builder
+	for i := range 25 {
+		fmt.Fprintf(&lines, `{"a": "door %d really works", "b": "door %d works", "same": true}`+"\n", i, i)
+		fmt.Fprintf(&lines, `{"a": "door %d is red", "b": "door %d is blue", "same": false, "class": "value"}`+"\n", 25+i, 25+i)
+	}
+	file = filepath.Join(dir, "pairs.jsonl")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestDream_ComparesByFormsAndByACalibratedModel(t *testing.T) {
 	w := newWorld(t)
 	has := func(want string, args ...string) {
@@ -58,13 +74,7 @@ func TestDream_ComparesByFormsAndByACalibratedModel(t *testing.T) {
 
 	w.env["REFLECTORY_EMBEDDINGS_MODEL"], w.env["REFLECTORY_EMBEDDINGS_URL"] = "small", topicServer(t).URL+"/v1"
 	has(`"merge": false`, "compare", "door 7 really works", "door 7 works", "--json")
-	var lines strings.Builder
-	for i := range 25 {
-		fmt.Fprintf(&lines, `{"a": "door %d really works", "b": "door %d works", "same": true}`+"\n", i, i)
-		fmt.Fprintf(&lines, `{"a": "door %d is red", "b": "door %d is blue", "same": false, "class": "value"}`+"\n", 25+i, 25+i)
-	}
-	w.file("pairs.jsonl", lines.String())
-	file := filepath.Join(w.dir, "pairs.jsonl")
+	file := writeDoorPairs(t, w.dir)
 	has("small: near from a cosine of 0.92", "calibrate", "--pairs", file)
 	has(`"by": "vectors"`, "compare", "door 7 really works", "door 7 works", "--json")
 	has(`"class": "value"`, "compare", "door 7 is red", "door 7 is blue", "--json")
