@@ -109,21 +109,27 @@ func TestDream_IsLookedForEveryTenMinutes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		away := func(d time.Duration) { // in which no server looks
+			end()
+			time.Sleep(d)
+			h, end = begin()
+		}
 		observe("one", "two", "three", "four", "five")
 		after(10*time.Minute-time.Second, 0)
 		after(time.Second, 1)
-		end()
-		h, end = begin()
+		away(time.Hour)
 		after(30*time.Minute, 1)
 		pass()
 		observe("six", "seven", "eight", "nine", "ten")
-		after(24*time.Hour-time.Second, 0)
+		away(24*time.Hour - 20*time.Minute)
+		after(20*time.Minute-time.Second, 0)
 		after(time.Second, 1)
 		pass()
-		time.Sleep(20 * time.Hour)
+		away(20 * time.Hour)
 		observe("a", "b", "c", "d", "## Organization Report\nremoved: 3")
-		after(24*time.Hour-time.Second, 0)
-		after(10*time.Minute, 1)
+		away(24*time.Hour - 20*time.Minute)
+		after(20*time.Minute-time.Second, 0)
+		after(time.Second, 1)
 		end()
 	})
 }

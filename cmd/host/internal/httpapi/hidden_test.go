@@ -28,6 +28,7 @@ func TestAccess_WhatIsHiddenIsAsIfItWereNot(t *testing.T) {
 	for who, known := range map[string]bool{"none": false, "expired": false, "revoked": false, "wrong audience": false, "elsewhere": true} {
 		for there, away := range map[string]string{
 			"/v1/memories/" + memory:                       "/v1/memories/" + absent,
+			"/v1/memories/" + memory + "/explain":          "/v1/memories/" + absent + "/explain",
 			"/v1/runs/" + run:                              "/v1/runs/" + absent,
 			"/v1/jobs/" + job:                              "/v1/jobs/" + absent,
 			"/v1/memories?namespace=" + operationtest.Here: "/v1/memories?namespace=" + nowhere,
