@@ -100,6 +100,11 @@ func TestPlan_DecidesContradictions(t *testing.T) {
 	if err != nil || len(plan.Steps) != 0 || len(plan.Conflicts) != 1 {
 		t.Errorf("%+v, %v", plan, err)
 	}
+	items[0].Memory.Importance, items[0].Memory.Tags = .2, []string{dream.Pinned}
+	plan, err = dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items})
+	if err != nil || len(plan.Steps) != 0 || len(plan.Conflicts) != 0 {
+		t.Errorf("pinned: %+v, %v", plan, err)
+	}
 }
 
 // TestPlan_FindsContradictionsByVectors: of a calibrated model, from a cosine of .80 on, also
@@ -183,12 +188,11 @@ func TestPlan_ArchivesATenth(t *testing.T) {
 
 // TestPlan_MergesWhatMatchesTheKeeper itself: what is only near to what was merged stays.
 func TestPlan_MergesWhatMatchesTheKeeper(t *testing.T) {
-	items := []dream.Item{said("oldest", "Anna plays the violin", 0), said("older", "Anna really plays the violin", 1), said("newest", "Anna plays the violin indeed", 2)}
+	items := []dream.Item{said("oldest", "Anna plays the violin truly", 0), said("older", "Anna really plays the violin", 1), said("newest", "Anna plays the violin indeed", 2)}
 	for i, degrees := range []float64{0, 18, 36} { // cosines of .95 between neighbours, and of .81
 		angle := degrees * math.Pi / 180
 		items[i].Memory.EmbeddingModel, items[i].Vector = "m", []float32{float32(math.Cos(angle)), float32(math.Sin(angle))}
 	}
-	items[0].Memory.Content, items[0].Memory.Title = "Anna plays the violin truly", "Anna plays the violin truly"
 	plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items, Near: map[string]float64{"m": .92}, Options: dream.Options{SkipConflicts: true}})
 	if err != nil || len(plan.Steps) != 1 || plan.Steps[0].Reads[0].MemoryID != "newest" || plan.Steps[0].Reads[1].MemoryID != "older" {
 		t.Errorf("%+v, %v", plan.Steps, err)
