@@ -92,8 +92,14 @@ func Anchor(m *core.Memory) time.Time {
 	return m.CreatedAt
 }
 
-// Pinned is the tag of memories that a pass doesn't merge and doesn't archive.
-const Pinned = "pinned"
+// Tags by which a memory's writer keeps a pass from it.
+const (
+	// Pinned is the tag of memories that a pass doesn't merge and doesn't archive.
+	Pinned = "pinned"
+	// Undated is the tag of memories whose relative dates a pass leaves alone: they were
+	// imported without the time at which they were said, so that their anchor would be the import.
+	Undated = "undated"
+)
 
 // Touched reports whether a pass may change a memory: one that is in use, doesn't wait for
 // the gate, and is no notification.

@@ -125,6 +125,19 @@ func removeNot(s string) string {
 
 var plainWords = regexp.MustCompile(`\b[A-Za-z]{3,}\b`)
 
+// meaning is a word's form, the same for words that mean the same: "my mom is a single mother"
+// says no more when they are swapped.
+func meaning(word string) string {
+	form := text.Normal(word)
+	switch form {
+	case "mom":
+		return "mother"
+	case "dad":
+		return "father"
+	}
+	return form
+}
+
 // swapWords swaps two different words with content.
 func swapWords(rnd *rand.Rand, s string) string {
 	var places [][]int
@@ -145,7 +158,7 @@ func swapWords(rnd *rand.Rand, s string) string {
 		i := rnd.IntN(len(places) - 1)
 		j := i + 1 + rnd.IntN(len(places)-i-1)
 		a, b := s[places[i][0]:places[i][1]], s[places[j][0]:places[j][1]]
-		if text.Normal(a) != text.Normal(b) {
+		if meaning(a) != meaning(b) {
 			return s[:places[i][0]] + b + s[places[i][1]:places[j][0]] + a + s[places[j][1]:]
 		}
 	}

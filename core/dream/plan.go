@@ -252,11 +252,11 @@ const (
 type Texts struct{ Title, Content string }
 
 // Rewrite returns a memory's texts with absolute dates, and how many phrases it found; 0 if
-// it changes nothing, as for procedures and for texts that would become too long. A title
-// that was derived from the content is derived again.
+// it changes nothing, as for procedures, for memories with the tag [Undated] and for texts that
+// would become too long. A title that was derived from the content is derived again.
 func Rewrite(m *core.Memory, o DateOptions, derive func(string) string) (Texts, int) {
 	unchanged := Texts{m.Title, m.Content}
-	if m.Kind == core.KindProcedural {
+	if m.Kind == core.KindProcedural || slices.Contains(m.Tags, Undated) {
 		return unchanged, 0
 	}
 	anchor := Anchor(m)

@@ -2,7 +2,9 @@ package dream_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,10 +91,19 @@ func TestPlan_DecidesContradictions(t *testing.T) {
 			t.Errorf("%s: %+v", strategy, plan.Steps)
 		}
 	}
+	plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items, Options: dream.Options{Strategy: dream.MergeConflicts}})
+	if err != nil || len(plan.Steps) != 1 || plan.Steps[0].Kind != dream.StepMerge || plan.Steps[0].Reads[0].MemoryID != "new" {
+		t.Errorf("merged: %+v, %v", plan.Steps, err)
+	}
 	items[0].Memory.Importance = .9
-	plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items})
+	plan, err = dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items})
 	if err != nil || len(plan.Steps) != 0 || len(plan.Conflicts) != 1 {
 		t.Errorf("%+v, %v", plan, err)
+	}
+	items[0].Memory.Importance, items[0].Memory.Tags = .2, []string{dream.Pinned}
+	plan, err = dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items})
+	if err != nil || len(plan.Steps) != 0 || len(plan.Conflicts) != 0 {
+		t.Errorf("pinned: %+v, %v", plan, err)
 	}
 }
 
@@ -173,4 +184,49 @@ func TestPlan_ArchivesATenth(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c, plan.Steps, err)
 		}
 	}
+}
+
+// TestPlan_MergesWhatMatchesTheKeeper itself: what is only near to what was merged stays.
+func TestPlan_MergesWhatMatchesTheKeeper(t *testing.T) {
+	items := []dream.Item{said("oldest", "Anna plays the violin truly", 0), said("older", "Anna really plays the violin", 1), said("newest", "Anna plays the violin indeed", 2)}
+	for i, degrees := range []float64{0, 18, 36} { // cosines of .95 between neighbours, and of .81
+		angle := degrees * math.Pi / 180
+		items[i].Memory.EmbeddingModel, items[i].Vector = "m", []float32{float32(math.Cos(angle)), float32(math.Sin(angle))}
+	}
+	plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items, Near: map[string]float64{"m": .92}, Options: dream.Options{SkipConflicts: true}})
+	if err != nil || len(plan.Steps) != 1 || plan.Steps[0].Reads[0].MemoryID != "newest" || plan.Steps[0].Reads[1].MemoryID != "older" {
+		t.Errorf("%+v, %v", plan.Steps, err)
+	}
+}
+
+// TestPlan_MergesWithinAnAgentAndAKind, unless the two have more tags than a memory may have.
+func TestPlan_MergesWithinAnAgentAndAKind(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(m *core.Memory)
+		merged  int
+		refused []dream.Refusal
+	}{
+		"alike":         {func(*core.Memory) {}, 1, []dream.Refusal{}},
+		"another agent": {func(m *core.Memory) { m.AgentID = "robot" }, 0, []dream.Refusal{}},
+		"another kind":  {func(m *core.Memory) { m.Kind = core.KindSemantic }, 0, []dream.Refusal{}},
+		"pinned":        {func(m *core.Memory) { m.Tags = []string{dream.Pinned} }, 0, []dream.Refusal{}},
+		"50 tags":       {func(m *core.Memory) { m.Tags = tags(25, 25) }, 1, []dream.Refusal{}},
+		"51 tags":       {func(m *core.Memory) { m.Tags = tags(25, 26) }, 0, []dream.Refusal{{Newer: "new", Older: "old", Class: dream.TooManyTags}}},
+	} {
+		items := []dream.Item{said("old", "It waits 30 s", 0), said("new", "it waits thirty seconds", 1)}
+		items[0].Memory.Tags = tags(0, 25)
+		c.change(items[1].Memory)
+		plan, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: items, Options: dream.Options{SkipConflicts: true}})
+		if err != nil || len(plan.Steps) != c.merged || !slices.Equal(plan.Refusals, c.refused) {
+			t.Errorf("%s: %+v, refused %+v, %v", name, plan.Steps, plan.Refusals, err)
+		}
+	}
+}
+
+// tags are n tags from a number on.
+func tags(from, n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprint("t", from+i))
+	}
+	return list
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -23,17 +21,8 @@ func (h *Host) DreamRequest(q memory.DreamRequest, judge string) (memory.DreamRe
 		return q, nil
 	}
 	var err error
-	q.Judge, err = h.dreamJudge(q.Namespace, judge)
+	q.Judge, err = h.pairJudge(q.Namespace, judge)
 	return q, err
-}
-
-// dreamJudge is an evaluator as the judge of passes over a namespace.
-func (h *Host) dreamJudge(namespace, name string) (dream.Judge, error) {
-	call, err := h.reflectionCall(namespace, core.Target{Plugin: name, Timeout: h.config.ReflectionTime})
-	if err != nil {
-		return nil, err
-	}
-	return judge{call}, nil
 }
 
 // StartDreams checks every ten minutes whether a pass is due in a namespace, and queues a

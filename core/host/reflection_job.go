@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -61,8 +62,8 @@ func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Ju
 	if err != nil || s.ReflectionJudge.Value == "" {
 		return generator, nil, err
 	}
-	call, err := h.reflectionCall(namespace, core.Target{Plugin: s.ReflectionJudge.Value, Timeout: h.config.ReflectionTime})
-	return generator, judge{call}, err
+	judge, err := h.pairJudge(namespace, s.ReflectionJudge.Value)
+	return generator, judge, err
 }
 
 // reflectionCall is a plugin as reflections of a namespace call it.
@@ -87,13 +88,27 @@ func (h *Host) reflectionCall(namespace string, target core.Target) (*reflection
 // judge asks an evaluator whether two texts say the same: a valid verdict means yes.
 type judge struct{ *reflectionCall }
 
+// pairsOfTexts tells a model what it judges. The two texts are data to it.
+const pairsOfTexts = `You compare an agent's memories. The output has two texts, a and b. It passes only if both say the same, so that nobody who knows one learns anything from the other. A number, unit, name, person, time or degree of certainty that differs makes it fail, and so does a text that says more.`
+
+// pairJudge is an evaluator as the judge of a namespace's texts. The one of language models
+// asks the model of settings.llm; others get no config.
+func (h *Host) pairJudge(namespace, name string) (judge, error) {
+	target := core.Target{Plugin: name, Timeout: h.config.ReflectionTime}
+	if llm := h.config.Settings.LLM(); name == workflow.LLMPlugin && llm != nil {
+		target.Config = core.MustJSON(map[string]any{"llm": llm, "system": pairsOfTexts})
+	}
+	call, err := h.reflectionCall(namespace, target)
+	return judge{call}, err
+}
+
 // Same implements [reflection.Judge].
 func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 	answer, err := core.PluginEvaluator(j.plugins, j.target).Evaluate(j.scoped(ctx), &sdk.EvaluateRequest{
 		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: core.MustJSON(map[string]string{"a": a, "b": b}),
 	})
 	if err != nil {
-		return false, sdk.Wrap("ask "+j.target.Plugin+" whether an insight is known", err)
+		return false, sdk.Wrap("ask "+j.target.Plugin+" whether two texts say the same", err)
 	}
 	return answer.Verdict.Valid, nil
 }

@@ -135,8 +135,8 @@ func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, er
 	return d, err
 }
 
-// DreamDue reports whether a coordinated pass over a namespace is due: not too soon, and
-// with enough new memories.
+// DreamDue reports whether a coordinated pass over a namespace is due: not too soon, with
+// enough new memories, and not organized by another program lately.
 func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error) {
 	q := &DreamRequest{Namespace: namespace}
 	in := &snapshot{Input: dream.Input{At: m.options.Clock.Now()}}
@@ -148,14 +148,24 @@ func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error)
 	if err != nil || !last.IsZero() && in.At.Sub(last) < dreamEvery {
 		return false, err
 	}
-	written := 0
-	err = m.Each(ctx, namespace, last, func(memory *core.Memory) bool {
+	written, organized := 0, false
+	err = m.Each(ctx, namespace, last, func(memory *core.Memory) bool { // the newest first
 		if dream.Touched(memory) {
 			written++
+			organized = organized || organizes(memory, in.At)
 		}
-		return written < dreamRecords
+		return !organized && (written < dreamRecords || in.At.Sub(memory.CreatedAt) < dreamEvery)
 	})
-	return written >= dreamRecords, err
+	return written >= dreamRecords && !organized, err
+}
+
+// organizes reports whether a memory is a fresh report of another program's housekeeping.
+func organizes(m *core.Memory, at time.Time) bool {
+	if at.Sub(m.CreatedAt) >= dreamEvery {
+		return false
+	}
+	r := dream.ParseOrganizationReport(m.Content)
+	return r != nil && r.Organized()
 }
 
 // planDream makes and stores a plan. If modes count and the pass is skipped, it returns
@@ -372,10 +382,7 @@ func skips(in *snapshot, last time.Time) string {
 			continue
 		}
 		written++
-		if in.At.Sub(m.CreatedAt) < dreamEvery {
-			r := dream.ParseOrganizationReport(m.Content)
-			organized = organized || r != nil && r.Organized()
-		}
+		organized = organized || organizes(m, in.At)
 	}
 	switch {
 	case written < dreamRecords:

@@ -201,7 +201,11 @@ func (a *dreamTx) rewriting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.texts, _ = dream.Rewrite(memory, a.run.Plan.Options.DateOptions(), bounds.DerivedTitle)
+	texts, found := dream.Rewrite(memory, a.run.Plan.Options.DateOptions(), bounds.DerivedTitle)
+	if found == 0 {
+		return nil // a plan that was edited: the step is skipped
+	}
+	a.texts = texts
 	a.vector, err = a.m.embedTextsOf(ctx, memory, a.texts)
 	return err
 }

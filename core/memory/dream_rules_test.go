@@ -185,3 +185,83 @@ func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 		t.Errorf("decided again: %+v", r)
 	}
 }
+
+// TestDream_DatesByWhatTheImportSays: by occurred_at, else by the time when it is stored, and not
+// at all what has the tag undated, however a plan was edited. A pin keeps no dates.
+func TestDream_DatesByWhatTheImportSays(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	for id, q := range map[string]core.ObserveRequest{
+		"dated": {OccurredAt: "2025-03-01T10:00:00+01:00"}, "undated": {Tags: []string{dream.Undated}}, "silent": {}, "pinned": {Tags: []string{dream.Pinned}},
+	} {
+		q.ID, q.Content = id, "They moved to Rome yesterday, says "+id
+		w.observe(t, q)
+	}
+	vectors := func(id string) string { return dump(t, w.store)["memory-vector/"+id] }
+	before := vectors("dated")
+	p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Options: dream.Options{SkipMerges: true, SkipConflicts: true}})
+	must(t, err)
+	digest := dream.Digest(w.get(t, "undated"), nil)
+	p.Plan.Steps = append(p.Plan.Steps, dream.Step{N: len(p.Plan.Steps) + 1, Kind: dream.StepDates, Reads: []dream.Read{{MemoryID: "undated", Digest: digest}}})
+	run, err := w.StoreDream(t.Context(), p.Plan, memory.Always)
+	must(t, err)
+	r, err := w.ApplyDream(t.Context(), run.ID, nil)
+	must(t, err)
+	if r.AbsolutizedDates != 3 || r.StepsSkipped != 1 || vectors("dated") == before {
+		t.Errorf("%+v", r)
+	}
+	for id, day := range map[string]string{"dated": "2025-02-28", "undated": "yesterday", "silent": "2026-04-14", "pinned": "2026-04-14"} {
+		if got, want := w.get(t, id).Content, "They moved to Rome "+day+", says "+id; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	w.wantSound(t)
+}
+
+// TestDream_AUseChangesNoPlan: what was recalled and used since is no other text. Links of what is
+// merged stay where they are.
+func TestDream_AUseChangesNoPlan(t *testing.T) {
+	w := dreamer(t, mem.Open())
+	sure, unsure := .9, .1
+	victim := w.observe(t, core.ObserveRequest{Content: "It waits 30 s", Confidence: &sure})
+	other := w.observe(t, core.ObserveRequest{Content: "The ferry is late"})
+	_, err := w.Link(t.Context(), &memory.LinkRequest{From: victim.ID, Relation: "supports", To: other.ID})
+	must(t, err)
+	w.clock.Advance(time.Hour)
+	keeper := w.observe(t, core.ObserveRequest{Content: "it waits thirty seconds", Confidence: &unsure})
+	use := func(turn int64) { // the first use makes a memory active, which a plan reads
+		w.live(t, "s", turn, victim.ID, core.OutcomeSuccess)
+		w.live(t, "s", turn+1, keeper.ID, core.OutcomeSuccess)
+	}
+	use(1)
+	p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
+	must(t, err)
+	use(3)
+	r, err := w.ApplyDream(t.Context(), p.ID, nil)
+	must(t, err)
+	if got := w.get(t, keeper.ID); r.Consolidated != 1 || r.StepsSkipped != 0 || got.Confidence != sure || got.Signals.Uses() != 4 {
+		t.Errorf("%+v: %+v", r, got)
+	}
+	from, _, err := w.Links(t.Context(), victim.ID)
+	if err != nil || len(from) != 1 || from[0].To != other.ID || from[0].Relation != "supports" {
+		t.Errorf("links %+v, %v", from, err)
+	}
+	w.wantSound(t)
+}
+
+// TestDream_ArchivesNothingThatIsNamed by a tool's outcome or a reflection.
+func TestDream_ArchivesNothingThatIsNamed(t *testing.T) {
+	w := newGoverned(t, mem.Open(), nil)
+	low, high := .1, .9
+	for _, id := range []string{"named", "tried", "stale", "used"} {
+		w.observe(t, core.ObserveRequest{ID: id, Content: "note of what is " + id, Importance: &low})
+	}
+	_, err := w.evidence.RecordTools(t.Context(), []core.ToolOutcome{{MemoryID: "tried", Session: "x", Turn: 1, Tool: "make"}})
+	must(t, err)
+	w.live(t, "s", 1, "used", core.OutcomeSuccess)
+	w.reflect(t, core.ReflectRequest{SourceIDs: []string{"named"}, Importance: &high})
+	w.clock.Advance(8 * 24 * time.Hour)
+	r := w.dream(t, dream.Options{SkipMerges: true, SkipConflicts: true, Force: true})
+	if r.Archived != 1 || w.get(t, "stale").State != core.StateArchived {
+		t.Errorf("%+v", r)
+	}
+}

@@ -318,6 +318,9 @@ func TestDream_Modes(t *testing.T) {
 	if got := pass(""); got != memory.NotEnoughRecords {
 		t.Errorf("four records: %q", got)
 	}
+	if runs, _, err := w.DreamRuns(t.Context(), "ns", "", 10); err != nil || len(runs) != 0 || w.events("agent.dream.completed") != 0 {
+		t.Errorf("what was skipped is a run: %+v, %v", runs, err)
+	}
 	w.observe(t, core.ObserveRequest{Content: "one more"})
 	if got := pass(""); got != "" {
 		t.Errorf("five records: %q", got)
@@ -337,12 +340,18 @@ func TestDream_Modes(t *testing.T) {
 	for i := range 5 {
 		w.observe(t, core.ObserveRequest{Content: fmt.Sprint("new thing ", i)})
 	}
-	w.observe(t, core.ObserveRequest{Content: "## Organization Report\nConsolidated: 3\nre-indexed=7"})
+	report := w.observe(t, core.ObserveRequest{Content: "## Organization Report\nConsolidated: 3\nre-indexed=7"})
 	if got := pass(""); got != memory.AlreadyOrganized {
 		t.Errorf("organized: %q", got)
 	}
+	if due, err := w.DreamDue(t.Context(), "ns"); err != nil || due {
+		t.Errorf("organized, and due: %v", err)
+	}
 	if r := w.dream(t, dream.Options{}); r.ReportIngested != 1 {
 		t.Errorf("report %+v", r)
+	}
+	if got := w.get(t, report.ID); got.Version != report.Version || got.Metadata != nil {
+		t.Errorf("what had the report is changed: %+v", got)
 	}
 	if r := w.dream(t, dream.Options{}); r.ReportIngested != 0 {
 		t.Errorf("ingested again: %+v", r)

@@ -101,16 +101,19 @@ func TestDiscover_WorkflowsThatRan(t *testing.T) {
 	}
 }
 
-// TestDiscover_PluginsThatMayRun: a plugin is found by its examples, but not where the
+// TestDiscover_PluginsThatMayRun: a plugin is found by its examples as soon as the lock has it, but not where the
 // admission policy keeps it from running.
 func TestDiscover_PluginsThatMayRun(t *testing.T) {
 	w := operationtest.NewWithJudge(t, mem.Open())
+	const intent = "sort the morning mail"
+	if got := names(found(w, core.Operator(""), intent)); strings.Contains(got, "sorter") {
+		t.Errorf("before it is there, %s are offered", got)
+	}
 	w.File("plugins/test/sorter/"+install.PackageFile, "name: test/sorter\nversion: 1.0.0\nkinds: [evaluator]\nentry: run.sh\nexamples: [Sort the morning mail by postcode]\n")
 	w.File("plugins/test/sorter/run.sh", "exit 1\n")
 	place := install.Place{Lock: filepath.Join(w.Folder, install.LockFile), Dir: filepath.Join(w.Folder, "plugins")}
 	_, err := install.Add(t.Context(), filepath.Join(place.Dir, "test", "sorter"), install.AddOptions{Place: place, InPlace: true})
 	w.Must(err)
-	const intent = "sort the morning mail"
 	if a := found(w, core.Operator(""), intent); len(a.Candidates) == 0 || a.Candidates[0].Name != "test/sorter" {
 		t.Fatalf("it is answered %+v", a)
 	}

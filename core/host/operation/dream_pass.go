@@ -79,7 +79,8 @@ type DreamPass struct {
 	// Full compares all with all, not only what is new with everything.
 	Full bool `json:"full,omitempty"`
 	// Judge is the name of an evaluator that may overrule soft differences between near
-	// texts; "" is the configured one, if there is one.
+	// texts, such as reflectory/llm-eval, which asks the model of settings.llm; "" is the
+	// configured one, if there is one.
 	Judge string `json:"judge,omitempty"`
 	// Options are the pass's switches and thresholds; what they leave out has the value of
 	// the setting below dream.

@@ -22,7 +22,7 @@ func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f, o := c.Flags(), &in.Options
 	f.StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")
 	f.BoolVar(&in.Full, "full", false, "compare all with all, not only what is new with everything")
-	f.StringVar(&in.Judge, "judge", "", "an evaluator's `plugin` that may overrule soft differences of near texts")
+	f.StringVar(&in.Judge, "judge", "", "an evaluator's `plugin` that may overrule soft differences of near texts, such as reflectory/llm-eval")
 	f.BoolVar(&o.SkipDates, "skip-dates", false, "leave relative dates as they are")
 	f.BoolVar(&o.SkipMerges, "skip-merges", false, "merge nothing")
 	f.BoolVar(&o.SkipConflicts, "skip-conflicts", false, "decide no contradictions")

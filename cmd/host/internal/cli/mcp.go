@@ -26,8 +26,8 @@ func mcpCommand(a *App) *cobra.Command {
 		Long: `Speak the Model Context Protocol on standard input and output, for an agent's
 program that starts this one. Calls go to the server that has the store of the
 data folder, if there is one. Without one this program opens the store, and is
-the server for other commands, a second mcp too, and works on jobs, until it
-ends; then another takes the store.
+the server for other commands, a second mcp too, works on jobs, and goes on with
+runs that a server before it left, until it ends; then another takes the store.
 
 Each tool that is listed takes a part of the agent's context: the profile agent
 has what an agent needs that remembers, loop adds workflows and the judging and
@@ -141,8 +141,9 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	return k.remote, nil
 }
 
-// take opens the store, works on its jobs and listens on the socket, as a server without TCP.
-// The jobs of a store that servers share are theirs.
+// take opens the store, works on its jobs, goes on with the runs that a server before it left,
+// and listens on the socket, as a server without TCP. The jobs and runs of a store that servers
+// share are theirs.
 func (k *keeper) take(ctx context.Context) (err error) {
 	a := k.app
 	// Not the call's context: the host stays after it.
@@ -178,7 +179,11 @@ func (k *keeper) take(ctx context.Context) (err error) {
 		return err
 	}
 	if pool != nil {
-		if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
+		ctx := context.WithoutCancel(ctx)
+		if err := h.Join(ctx, host.JoinOptions{Pool: pool, TakeOver: operation.TakeOver(h)}); err != nil {
+			return err
+		}
+		if err := pool.Start(ctx); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
 // coder is a coding agent: the official library's client, and the program that it starts.
@@ -174,5 +177,36 @@ func TestMCP_AnAgentsProgramIsKilled(t *testing.T) {
 	})
 	if queued.Status != "queued" || ran.Result.RunID != queued.RunID || ran.Result.Status != "passed" {
 		t.Errorf("%+v %+v", queued, ran)
+	}
+}
+
+// TestMCP_GoesOnWithRuns that a server left when it was killed, be it an agent's program too: a
+// command's run has no job that would be taken over.
+func TestMCP_GoesOnWithRuns(t *testing.T) {
+	w := newKillWorld(t)
+	never := make(chan struct{})
+	late := llmtest.Text("too late").After(never)
+	model := llmtest.New(t, late, late, llmtest.Text("in time").Always())
+	defer close(never)
+	w.asks(model)
+	server, _ := w.serve()
+	command, _ := w.start("run", "ask.yaml")
+	asked := func(n int) func() bool { return func() bool { return len(model.Requests()) == n } }
+	until(t, "the model is asked", asked(1))
+	_ = server.Process.Kill()
+	_ = server.Wait()
+	_ = command.Wait()
+	first := w.coder()
+	until(t, "the program asks again", asked(2))
+	_ = first.cmd.Process.Kill()
+	_ = first.session.Close()
+	w.coder()
+	until(t, "the run ends", func() bool {
+		var list struct{ Items []shownRun }
+		w.json(&list, "runs", "list")
+		return len(list.Items) == 1 && list.Items[0].Status == core.StatusPassed
+	})
+	if n := len(model.Requests()); n != 3 {
+		t.Errorf("the model is asked %d times", n)
 	}
 }

@@ -23,7 +23,12 @@ With --file, one memory for each line of JSON: {"namespace", "content", "title"?
 "kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?,
 "occurred_at"?, "id"?, "agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that
 have none. They are stored 1000 at a time; a line with an idempotency_key that was
-stored before changes nothing, so a file with keys can be given again after a crash.`,
+stored before changes nothing, so a file with keys can be given again after a crash.
+
+The dream pass dates "yesterday" by occurred_at, else by the time when the memory is
+stored. Import old records with occurred_at, and those whose time isn't known with the
+tag undated, which keeps their phrases. A memory with the tag pinned is neither merged
+nor archived.`,
 		Example: `  reflectory memory observe --namespace team/mail --id names-1 --title "Names" --content "Signatures put the family name first."
   reflectory memory observe --namespace team/mail --file memories.jsonl`,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -111,4 +112,28 @@ func (w *killWorld) checkReflected(cutOff int) {
 	if len(unique) != 4 || len(calls) > len(unique)+cutOff {
 		w.t.Errorf("the generator was asked %q", calls)
 	}
+}
+
+// TestReflect_WaitsForAServer that works on it: over the socket, and from elsewhere by its URL.
+func TestReflect_WaitsForAServer(t *testing.T) {
+	w := reflecting(t)
+	server, at := w.serve()
+	token, err := os.ReadFile(at.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "REFLECTORY_TOKEN="+strings.TrimSpace(string(token)))
+	for i, from := range [][]string{nil, {"--server", at.URL}} {
+		for _, content := range []string{"one", "two", "three"} {
+			w.took("memory", "observe", "--namespace", "users/anna", "--content", fmt.Sprint("memory ", content, " of ", i))
+		}
+		var made operation.ReflectionProgress
+		if code := w.json(&made, append([]string{"reflect", "--user", "anna", "--force", "--wait"}, from...)...); code != exitPassed {
+			t.Fatalf("%v: exit %d", from, code)
+		}
+		if made.Status != "completed" || *made.MemoriesAnalyzed < 3 || *made.InsightsCreated != []int{5, 1}[i] { // of six, which the generator says again
+			t.Errorf("%v: %+v", from, made)
+		}
+	}
+	w.terminate(server, server.Process)
 }

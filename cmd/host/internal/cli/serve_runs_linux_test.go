@@ -14,6 +14,16 @@ import (
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
+// asks writes ask.yaml, a workflow that asks a model.
+func (w *killWorld) asks(model *llmtest.Server) {
+	w.t.Helper()
+	w.env = append(w.env, "REFLECTORY_LLM_ENDPOINTS="+strings.TrimPrefix(model.URL, "http://"))
+	ask := fmt.Sprintf("settings: {llm: {provider: ollama, model: m, base_url: %q}}\nnodes: [{name: n, action: llm.call, with: {prompt: p}}]\n", model.URL)
+	if err := os.WriteFile(filepath.Join(w.dir, "ask.yaml"), []byte(ask), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // TestServe_KilledInTheMiddleOfFiftyRuns: while five commands wait for their model, everything
 // else works, 45 further runs of jobs among it. The server is killed then, and the next one goes
 // on with each run, of a command and of a job, until it has ended once.
@@ -27,11 +37,7 @@ func TestServe_KilledInTheMiddleOfFiftyRuns(t *testing.T) {
 	}
 	model := llmtest.New(t, append(replies, llmtest.Text("in time").Always())...)
 	defer close(never)
-	w.env = append(w.env, "REFLECTORY_LLM_ENDPOINTS="+strings.TrimPrefix(model.URL, "http://"))
-	ask := fmt.Sprintf("settings: {llm: {provider: ollama, model: m, base_url: %q}}\nnodes: [{name: n, action: llm.call, with: {prompt: p}}]\n", model.URL)
-	if err := os.WriteFile(filepath.Join(w.dir, "ask.yaml"), []byte(ask), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.asks(model)
 	cmd, at := w.serve()
 	var commands []*exec.Cmd
 	for range asking {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -210,33 +209,6 @@ func TestProblem_HintsAreRoutes(t *testing.T) {
 	} {
 		if got := s.api.hint("do", try); got != want {
 			t.Errorf("%v is %q, want %q", try, got, want)
-		}
-	}
-}
-
-// TestProblem_ForeignAndAbsentAreTheSame, except for the trace's id.
-func TestProblem_ForeignAndAbsentAreTheSame(t *testing.T) {
-	s := newSite(t)
-	id, run := s.Memory(), s.Run(operationtest.Here)
-	const absent = "00000000-0000-7000-8000-00000000ffff"
-	for there, away := range map[string]string{
-		"/v1/memories/" + id:              "/v1/memories/" + absent,
-		"/v1/memories/" + id + "/explain": "/v1/memories/" + absent + "/explain",
-		"/v1/runs/" + run:                 "/v1/runs/" + absent,
-		"/v1/runs/" + run + "/events":     "/v1/runs/" + absent + "/events",
-	} {
-		one, two := s.send("elsewhere", "GET", there, ""), s.send("elsewhere", "GET", away, "")
-		p, q := one.problem(t), two.problem(t)
-		same := strings.NewReplacer(id, "ID", run, "ID", absent, "ID", p.TraceID, "", q.TraceID, "")
-		if one.StatusCode != 404 || same.Replace(one.body) != same.Replace(two.body) {
-			t.Errorf("%s: %s\n%s: %s", there, one.body, away, two.body)
-		}
-	}
-	for _, namespace := range []string{operationtest.Here, "not/there"} {
-		for _, path := range []string{"/v1/memories?namespace=", "/v1/events?namespace="} {
-			if a := s.send("elsewhere", "GET", path+namespace, ""); a.StatusCode != 403 || a.problem(t).Code != "namespace_denied" {
-				t.Errorf("%s%s: %s", path, namespace, a.body)
-			}
 		}
 	}
 }

@@ -90,6 +90,13 @@ func TestServer_CallersReachTheirOwn(t *testing.T) {
 			t.Errorf("%s: %s", tool, code)
 		}
 	}
+	never := strings.Repeat("f", 8) + id[8:]
+	for _, tool := range []string{"memory_get", "memory_explain"} {
+		foreign, absent := call(t, session, tool, map[string]any{"id": id}), call(t, session, tool, map[string]any{"id": never})
+		if strings.ReplaceAll(foreign.text, id, never) != absent.text {
+			t.Errorf("%s: %s\nand what isn't there: %s", tool, foreign.text, absent.text)
+		}
+	}
 	_, foreign := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "reflectory://memory/" + id})
 	_, absent := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "reflectory://memory/" + strings.Repeat("f", 8) + id[8:]})
 	if foreign == nil || absent == nil || strings.ReplaceAll(foreign.Error(), id[:8], "") != strings.ReplaceAll(absent.Error(), strings.Repeat("f", 8), "") {
