@@ -134,7 +134,7 @@ func (m *Member) Stop(ctx context.Context) error {
 	m.stop()
 	m.work.Wait()
 	defer m.wake() // no beat will come for callers that wait for one
-	if m.isOutdated() != nil {
+	if m.whyOutdated() != nil {
 		return nil // it can't write: the others see that it is gone
 	}
 	err := m.releaseAll(ctx)
@@ -149,7 +149,7 @@ func (m *Member) isStopped() bool {
 	return m.stopped
 }
 
-func (m *Member) isOutdated() error {
+func (m *Member) whyOutdated() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.outdated
@@ -161,7 +161,7 @@ func (m *Member) raise(ctx context.Context) {
 	wait := m.beatEvery()
 	for sleep(ctx, wait) {
 		err := m.beat(ctx)
-		m.report(ctx, "raise the host's beat", err)
+		m.report(ctx, "beat", err)
 		switch {
 		case sdk.ReasonOf(err) == formatNewer:
 			m.outdate(ctx, err)
@@ -186,7 +186,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// report reports what fails in a task, unless it failed in the same way the last time.
+// report reports the error of a task, unless that failed in the same way the last time.
 func (m *Member) report(ctx context.Context, task string, err error) {
 	text := ""
 	if err != nil {
@@ -197,7 +197,7 @@ func (m *Member) report(ctx context.Context, task string, err error) {
 	m.failing[task] = text
 	m.mu.Unlock()
 	if err != nil && !again && ctx.Err() == nil {
-		m.options.Report(sdk.Wrap(task, err))
+		m.options.Report(err)
 	}
 }
 
@@ -218,7 +218,7 @@ func (m *Member) beat(ctx context.Context) error {
 		return tx.Put(hostKey(m.ID()), core.MustJSON(now))
 	})
 	if err != nil {
-		return err
+		return sdk.Wrap("raise the host's beat", err)
 	}
 	m.mu.Lock()
 	m.beaten = at
@@ -232,7 +232,7 @@ func (m *Member) beat(ctx context.Context) error {
 	m.mu.Unlock()
 	m.wake()
 	if drain {
-		m.report(ctx, "give up the leases", m.releaseAll(ctx))
+		m.report(ctx, "release", m.releaseAll(ctx))
 		m.drained(ctx)
 	}
 	return nil

@@ -37,11 +37,11 @@ func (m *Member) look(ctx context.Context) {
 		}
 		return err
 	})
-	m.report(ctx, "look at the hosts of the store", err)
+	m.report(ctx, "look", sdk.Wrap("look at the hosts of the store", err))
 	if err != nil {
 		return
 	}
-	m.report(ctx, "read the records of hosts", core.JoinErrors(damaged...))
+	m.report(ctx, "records", core.JoinErrors(damaged...))
 	m.mu.Lock()
 	beats := map[string]LeaseRecord{}
 	for _, h := range hosts {
@@ -54,7 +54,7 @@ func (m *Member) look(ctx context.Context) {
 	m.reached = reachedFrom(m.options.Host, hosts)
 	m.mu.Unlock()
 	for _, what := range m.options.Leases {
-		m.report(ctx, "take the lease of "+what, m.takeLease(ctx, what, leases[what]))
+		m.report(ctx, "lease "+what, m.takeLease(ctx, what, leases[what]))
 	}
 	if m.options.Looked != nil {
 		m.options.Looked(ctx)
