@@ -129,11 +129,13 @@ func plain(value any) string {
 // decisionData is one decision.
 type decisionData struct {
 	*operation.Decision
-	Outcome tag       `json:"-"`
-	Rest    string    `json:"-"`
-	Values  []value   `json:"-"`
-	Used    []value   `json:"-"`
-	Record  *longText `json:"-"`
+	Outcome tag     `json:"-"`
+	Rest    string  `json:"-"`
+	Values  []value `json:"-"`
+	Used    []value `json:"-"`
+	// Lines are the rule with what each line saw; none if the policy has changed since.
+	Lines  []ruleLine `json:"-"`
+	Record *longText  `json:"-"`
 	// Lanes are the gate's, against the threshold.
 	Lanes *chart.Chart `json:"-"`
 	// Memory is the memory that was decided on, if it was one.
@@ -157,6 +159,7 @@ func loadDecision(v *visit) (*content, error) {
 			d.Used = append(d.Used, one)
 		}
 	}
+	d.Lines = v.ruleLines(found)
 	if id, is := found.Inputs["memory_id"].(string); is {
 		d.Memory = id
 	}

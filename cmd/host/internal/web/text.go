@@ -105,6 +105,24 @@ func (v *visit) long(text, whole string) *longText {
 	return l
 }
 
+// take reports whether the page still has room for a text, and takes it.
+func (v *visit) take(text string) bool {
+	size := escapedLen(text)
+	if size > v.room {
+		return false
+	}
+	v.room -= size
+	return true
+}
+
+// escapedLen is how many bytes of HTML a text takes.
+func escapedLen(text string) (size int) {
+	for _, r := range text {
+		size += escapedSize(r)
+	}
+	return size
+}
+
 // escapedSize is how many bytes of HTML a character takes.
 func escapedSize(r rune) int {
 	switch {

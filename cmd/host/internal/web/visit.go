@@ -78,7 +78,11 @@ func call[Out any](v *visit, name string, in any) (*Out, error) {
 // optional is call for a part of a page that is left out if the caller may not see it; the
 // result is nil then.
 func optional[Out any](v *visit, name string, in any) (*Out, error) {
-	out, err := call[Out](v, name, in)
+	return optionally(call[Out](v, name, in))
+}
+
+// optionally is a result that is nil, without an error, if the caller may not see it.
+func optionally[Out any](out *Out, err error) (*Out, error) {
 	if sdk.CodeOf(err) == sdk.Denied {
 		return nil, nil
 	}
