@@ -10,10 +10,12 @@ import (
 // ReplayedOutcome counts the decisions of a point that had one outcome, and would have one. Outcomes
 // are the words by which decisions are counted everywhere, such as "promote", or "failed".
 type ReplayedOutcome struct {
-	Point  core.Point `json:"point"`
-	Before string     `json:"before"`
-	After  string     `json:"after"`
-	Count  int        `json:"count"`
+	Point core.Point `json:"point"`
+	// Before is the recorded outcome, and After the new one.
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Count is how many decisions have both.
+	Count int `json:"count"`
 	// Changed counts those of them that would differ, if only in a detail, such as a reason.
 	Changed int `json:"changed"`
 }

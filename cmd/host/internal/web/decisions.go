@@ -57,7 +57,7 @@ type decidedRow struct {
 func loadDecisions(v *visit) (*content, error) {
 	d := &decisionsData{Filter: operation.DecisionList{
 		Point: core.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"),
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.Page[operation.Decided]](v, "decision_list", &d.Filter)
 	if err != nil {

@@ -125,7 +125,7 @@ func movesOf(moved map[moveKey]int64) (moves []chart.Move) {
 func loadMemories(v *visit) (*content, error) {
 	d := &memoriesData{Query: v.query("q"), Filter: operation.MemoryList{
 		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "",
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	if state := v.query("state"); state != "" {
 		d.Filter.States = []core.MemoryState{core.MemoryState(state)}

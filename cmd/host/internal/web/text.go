@@ -134,12 +134,13 @@ func escapedSize(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// line is a text on one line, cut to a number of characters.
+// line is a text on one line, cut to a number of characters; to fewer if most of them take far
+// more HTML than letters do, so that no text makes a page large.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	n := 0
-	for i := range text {
-		if n++; n > most {
+	n, size := 0, 0
+	for i, r := range text {
+		if n, size = n+1, size+escapedSize(r); n > most || size > 3*max(most, 20) {
 			return text[:i] + "…"
 		}
 	}
