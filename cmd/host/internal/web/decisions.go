@@ -197,7 +197,7 @@ func lanes(inputs map[string]any) *chart.Chart {
 	var bars []chart.Bar
 	for _, name := range []string{"react", "graph", "omega", "utility"} {
 		if n, is := inputs[name].(float64); is {
-			bars = append(bars, chart.Bar{Name: name, Counts: []int64{int64(n*100 + 0.5)}})
+			bars = append(bars, chart.Bar{Name: name, Label: name + " " + score(n), Counts: []int64{int64(n*100 + 0.5)}})
 		}
 	}
 	if len(bars) < 3 {

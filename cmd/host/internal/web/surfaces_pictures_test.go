@@ -20,7 +20,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/job"
 )
 
 // shot is a page of which pictures are made.
@@ -38,8 +40,11 @@ func (s *site) shots() []shot {
 	decisions := s.get("/decisions?format=json&point=gate").body
 	_, decision, _ := strings.Cut(decisions, `"id": "`)
 	decision, _, _ = strings.Cut(decision, `"`)
-	replay := s.post("/policies/replay", url.Values{"file": {"gate/candidate.yaml"}, "hours": {"24"}, "text": {candidate}}).Header.Get("Location")
-	s.work()
+	replay := s.post("/policies/replay", url.Values{"file": {"gate/candidate.yaml"}, "text": {candidate}}).Header.Get("Location")
+	pool, err := s.Host.NewPool(map[job.Type]job.Handler{job.Workflow: operation.Handlers(s.Host)[job.Workflow]})
+	s.Must(err)
+	_, err = pool.RunUntilIdle(s.Ctx)
+	s.Must(err)
 	return []shot{
 		{"overview", "/", "light dark 390"}, {"runs", "/runs?limit=12", "light"}, {"run", "/runs/" + ended, "light 390"}, {"run-running", "/runs/" + running.ID, ""},
 		{"run-unified", "/runs/" + ended + "?from=1&to=3&view=unified", ""}, {"memories", "/memory?subtree=true&namespace=" + here, "light"},

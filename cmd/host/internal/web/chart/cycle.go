@@ -117,9 +117,9 @@ func (d *drawing) move(m Move, from, to *Place, both bool) {
 		}
 		d.arrow(class, fmt.Sprintf("M%s %sV%s", at(x), at(y), at(end)), x, end, 0, map[bool]float64{true: 1, false: -1}[down])
 		if down {
-			label(x-8, (y+end)/2+4, "end")
+			label(x-8, max(y, end)-10, "end")
 		} else {
-			label(x+8, (y+end)/2+4, "start")
+			label(x+8, max(y, end)-10, "start")
 		}
 	case cols == 1:
 		y, end := middle-side(9), to.x()-3
