@@ -25,7 +25,7 @@ const shows = `new Promise((done) => {
 // TestFiguresOfTheNextAttempt measures how long after an attempt of a run is recorded it is on the open
 // page of the run, in a browser.
 func TestFiguresOfTheNextAttempt(t *testing.T) {
-	const attempts = 40
+	const attempts = 20
 	b := browse(t)
 	r := b.begin("contact")
 	b.contact(r, 1, false)

@@ -75,6 +75,8 @@ func TestFigures(t *testing.T) {
 	_, ended := s.demo()
 	memory := s.Memory()
 	s.rows()
+	s.Reopen() // decisions are recorded in the background
+	s = siteOf(w)
 	names := []string{"of 50 runs", "of a run", "of the overview", "of the overview, 30 days", "of 50 memories", "of a memory", "of a search by id", "of 50 decisions", "of 50 jobs", "of settings"}
 	targets := []string{
 		"/runs", "/runs/" + ended, "/", "/?period=30d", "/memory?subtree=true&namespace=" + url.QueryEscape(operationtest.Here), memoryURL(memory), "/search?q=" + ended,
