@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -164,7 +165,9 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 		ID      string
 		Matches []policy.RecordedMatch
 	}
-	if err := json.Unmarshal(data, &own); err != nil {
+	values := json.NewDecoder(bytes.NewReader(data))
+	values.UseNumber() // a whole number stays as it is
+	if err := values.Decode(&own); err != nil {
 		return err
 	}
 	d.ID, d.Matches, d.Record = own.ID, own.Matches, &policy.Record{}

@@ -30,7 +30,7 @@ type changeRule struct {
 	value  func(*run.Counts) float64
 	// less is whether a lower value is better.
 	less bool
-	// text is the difference, without its sign if it is nothing.
+	// text is the difference with its sign and unit.
 	text func(now, before float64) string
 }
 

@@ -47,7 +47,7 @@ func (s *site) shots() []shot {
 	s.Must(err)
 	return []shot{
 		{"overview", "/", "light dark 390"}, {"runs", "/runs?limit=12", "light"}, {"run", "/runs/" + ended, "light 390"}, {"run-running", "/runs/" + running.ID, ""},
-		{"run-unified", "/runs/" + ended + "?from=1&to=3&view=unified", ""}, {"memories", "/memory?subtree=true&namespace=" + here, "light"},
+		{"run-unified", "/runs/" + ended + "?from=1&to=3&view=unified", ""}, {"memories", "/memory?namespace=" + here, "light"},
 		{"memory", memoryURL(memory), "light"}, {"memory-gated", memoryURL(gated), ""}, {"approvals", "/approvals", ""}, {"knowledge", "/knowledge?namespace=" + url.QueryEscape(known.Namespace), ""},
 		{"knowledge-one", knowledgeURL(known.ID), ""}, {"decisions", "/decisions", "light"}, {"decision", decisionURL(decision), "dark"}, {"policies", "/policies", ""}, {"replay", replay, ""},
 		{"jobs", "/jobs", "light"}, {"dreams", "/dream?namespace=" + here, "light"}, {"dream", "/dream/" + parts.pass, "dark"}, {"dream-plan", "/dream/" + parts.plan, ""},
