@@ -18,7 +18,7 @@ import (
 
 // shows ends when an attempt is on the page.
 const shows = `new Promise((done) => {
-	const look = () => [...document.querySelectorAll(".attempt b")].some((b) => b.innerText === "Attempt %d") ? done(true) : requestAnimationFrame(look);
+	const look = () => [...document.querySelectorAll(".attempt b")].some((b) => b.textContent === "Attempt %d") ? done(true) : requestAnimationFrame(look);
 	look();
 })`
 
