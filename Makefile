@@ -101,7 +101,7 @@ test-surfaces: build
 	@TAGS="$(TAGS)" .ci/promtool
 	@.ci/mcp-conformance
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
-	go test -count=1 -timeout 30m -tags "$(TAGS) surfaces" -run '^TestBrowser' -v ./cmd/host/internal/web
+	go test -count=1 -timeout 30m -tags "$(TAGS) surfaces bench" -run '^(TestBrowser|TestFiguresOfTheNextAttempt)' -v ./cmd/host/internal/web
 
 ## screenshots: write pictures of the web pages to docs/img
 .PHONY: screenshots

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,8 +114,12 @@ func TestReplayReportsWhatWouldChange(t *testing.T) {
 	if diff := cmp.Diff(want, r.Changes[2]); diff != "" {
 		t.Error(diff)
 	}
+	if want := []policy.ReplayedOutcome{{Point: core.PointGate, Before: "retain", After: "obsolete", Count: 3, Changed: 3}}; !slices.Equal(r.Outcomes, want) {
+		t.Errorf("got %+v", r.Outcomes)
+	}
 	same := map[string]any{"verdict": "obsolete", "confidence": int64(1), "reason": "four"} // 1.0 went through JSON
-	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, same), 2), policy.ReplayOptions{Since: time.Time{}}); err != nil || r.Decided != 2 || r.Changed != 0 {
+	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, same), 2), policy.ReplayOptions{Since: time.Time{}}); err != nil || r.Decided != 2 || r.Changed != 0 ||
+		!slices.Equal(r.Outcomes, []policy.ReplayedOutcome{{Point: core.PointGate, Before: "obsolete", After: "obsolete", Count: 2}}) {
 		t.Errorf("nothing changes: got %+v, %v", r, err)
 	}
 	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, nil), 2), policy.ReplayOptions{Since: at.Add(1)}); err != nil || r.Decided != 0 {

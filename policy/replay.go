@@ -27,6 +27,9 @@ type Replay struct {
 	// Refused counts the decisions for which the policy wants something else, but the
 	// engine's own conditions prevent it.
 	Refused int `json:"refused"`
+	// Outcomes count what was decided again by its outcome before and after, in the order of the
+	// points.
+	Outcomes []ReplayedOutcome `json:"outcomes"`
 	// Changes are the first of them, changed and refused.
 	Changes []Change `json:"changes,omitempty"`
 }
@@ -70,7 +73,7 @@ func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], o R
 	if o.Engine == nil {
 		o.Engine = func(_ core.Point, _, output map[string]any) (map[string]any, []string) { return output, nil }
 	}
-	r := &Replay{}
+	r, counts := &Replay{Outcomes: []ReplayedOutcome{}}, outcomes{}
 	for record, err := range records {
 		if err != nil {
 			return nil, err
@@ -81,14 +84,15 @@ func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], o R
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := s.replay(ctx, record, o.Engine, r); err != nil {
+		if err := s.replay(ctx, record, o.Engine, r, counts); err != nil {
 			return nil, err
 		}
 	}
+	r.Outcomes = append(r.Outcomes, counts.list()...)
 	return r, nil
 }
 
-func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Replay) error {
+func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Replay, counts outcomes) error {
 	d, err := s.points.find(record.Point)
 	if err != nil {
 		return err
@@ -104,7 +108,9 @@ func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Repl
 	made := s.decide(ctx, d, record.Namespace, in)
 	r.Decided++
 	output := d.output(made.fields)
+	before, _ := engine(record.Point, record.Inputs, record.Output)
 	if made.Failure == nil && sameOutput(record.Output, output) {
+		counts.add(record, before, before, nil)
 		return nil
 	}
 	c := Change{
@@ -112,10 +118,11 @@ func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Repl
 		FileBefore: at(record.Decision), FileAfter: at(made.Decision), Failure: made.Failure,
 	}
 	c.Subject, _ = record.Inputs[d.subject].(string)
-	c.Before, _ = engine(record.Point, record.Inputs, record.Output)
+	c.Before = before
 	if c.After, c.Unmet = engine(record.Point, record.Inputs, output); len(c.Unmet) > 0 {
 		c.Wanted = output
 	}
+	counts.add(record, c.Before, c.After, made.Failure)
 	switch {
 	case made.Failure != nil:
 		r.Failed++

@@ -29,6 +29,9 @@ func (p *Policy) Shadow() bool { return p.program.Policy().Shadow }
 // Digest is the SHA-256 of the file's text.
 func (p *Policy) Digest() string { return p.program.Policy().Digest }
 
+// BuiltIn is whether it is the default of its point.
+func (p *Policy) BuiltIn() bool { return p == p.point.base() }
+
 // Cost is the static upper bound of a decision, in cel-go's units.
 func (p *Policy) Cost() uint64 { return p.program.Cost() }
 

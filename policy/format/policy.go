@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -49,6 +50,9 @@ type Policy struct {
 
 	text string
 }
+
+// Lines are the lines of the file.
+func (p *Policy) Lines() []string { return document.Lines(p.text) }
 
 // Rule is a list of matches, of which the first that matches decides, and the
 // variables that they share.

@@ -176,7 +176,7 @@ func (c *compiler) variable(v format.Variable, s *scope) *scope {
 		kind = x.kind
 		c.costs = c.costs.plus(costs{proven: x.costs.proven, assumed: x.costs.assumed})
 	}
-	name := variablePrefix + v.Name.Value
+	name := VariablePrefix + v.Name.Value
 	inner, err := s.with(name, kind)
 	if err != nil {
 		c.found.Add(v.Name.At, "", "the variable %q can't be declared: %v", v.Name.Value, err)

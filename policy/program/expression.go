@@ -14,8 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// variablePrefix is the prefix of the names of a policy's own variables.
-const variablePrefix = "variables."
+// VariablePrefix is the prefix of the names of a policy's own variables.
+const VariablePrefix = "variables."
 
 // scope is what an expression can name: the inputs, and the variables before it. It is
 // immutable.
@@ -147,7 +147,7 @@ func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *for
 			c.found.Add(at, hint, "%s", issue.Message)
 			continue
 		}
-		if short, isVariable := strings.CutPrefix(name, variablePrefix); isVariable {
+		if short, isVariable := strings.CutPrefix(name, VariablePrefix); isVariable {
 			c.found.Add(at, nearest(short, s.variables(), "it must stand before what names it"), "there is no variable %q here", short)
 			continue
 		}
@@ -167,7 +167,7 @@ func nearest(word string, known []string, fallback string) string {
 func (s *scope) names() []string {
 	var names []string
 	for name := range s.slots {
-		if !strings.HasPrefix(name, variablePrefix) {
+		if !strings.HasPrefix(name, VariablePrefix) {
 			names = append(names, name)
 		}
 	}
@@ -179,7 +179,7 @@ func (s *scope) names() []string {
 func (s *scope) variables() []string {
 	var names []string
 	for name := range s.slots {
-		if short, ok := strings.CutPrefix(name, variablePrefix); ok {
+		if short, ok := strings.CutPrefix(name, VariablePrefix); ok {
 			names = append(names, short)
 		}
 	}
@@ -200,8 +200,8 @@ func nameAt(parsed *ast.AST, id int64) string {
 		return ""
 	}
 	name := found[0].AsIdent()
-	if parent, ok := found[0].Parent(); ok && name+"." == variablePrefix && parent.Kind() == ast.SelectKind {
-		return variablePrefix + parent.AsSelect().FieldName()
+	if parent, ok := found[0].Parent(); ok && name+"." == VariablePrefix && parent.Kind() == ast.SelectKind {
+		return VariablePrefix + parent.AsSelect().FieldName()
 	}
 	return name
 }

@@ -60,6 +60,26 @@ func (p *Program) Reads(match, part, path string) bool {
 	return field >= 0 && s.output != nil && s.output.fields[field].goesBy(path)
 }
 
+// Inputs lists the paths into the inputs on which any part of a match depends, sorted.
+func (p *Program) Inputs(match string) (paths []string) {
+	i := slices.IndexFunc(p.steps, func(s step) bool { return s.match.Path == match })
+	if i < 0 {
+		return nil
+	}
+	s := &p.steps[i]
+	parts := []*expression{s.condition, s.explanation}
+	if s.output != nil {
+		parts = append(append(parts, s.output.value), s.output.fields...)
+	}
+	for _, x := range parts {
+		if x != nil {
+			paths = append(paths, x.reads...)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
 // Names reports whether any part of the policy depends on an input or a path into one.
 func (p *Program) Names(path string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {

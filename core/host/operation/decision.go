@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -153,15 +154,23 @@ type DecisionGet struct {
 type Decision struct {
 	ID string `json:"id"`
 	*policy.Record
+	// Matches are the matches of the policy's file around the one that decided, each line with
+	// the values that it saw; none if the file has changed since, or the caller may not see it.
+	Matches []policy.RecordedMatch `json:"matches,omitempty"`
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (d *Decision) UnmarshalJSON(data []byte) error {
-	var id struct{ ID string }
-	if err := json.Unmarshal(data, &id); err != nil {
+	var own struct {
+		ID      string
+		Matches []policy.RecordedMatch
+	}
+	values := json.NewDecoder(bytes.NewReader(data))
+	values.UseNumber() // a whole number stays as it is
+	if err := values.Decode(&own); err != nil {
 		return err
 	}
-	d.ID, d.Record = id.ID, &policy.Record{}
+	d.ID, d.Matches, d.Record = own.ID, own.Matches, &policy.Record{}
 	return json.Unmarshal(data, d.Record)
 }
 
@@ -201,5 +210,10 @@ func decisionGet(ctx context.Context, c *Call, in *DecisionGet) (*Decision, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Decision{found.ID, record}, nil
+	d := &Decision{ID: found.ID, Record: record}
+	// Everybody may know the defaults. A file of the operator's has the rules of all namespaces to which it applies.
+	if by, matches := c.Host.Policies.Set().Retrace(ctx, record); by != nil && (by.BuiltIn() || c.reaches(by.Namespace())) {
+		d.Matches = matches
+	}
+	return d, nil
 }

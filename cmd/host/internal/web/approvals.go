@@ -48,6 +48,9 @@ type approvalsData struct {
 	Next    string    `json:"-"`
 }
 
+// maxApprovals is how many reflections a page has: each with its text.
+const maxApprovals = 20
+
 // waiting is a waiting reflection as the page shows it.
 type waiting struct {
 	*memory.Pending
@@ -58,7 +61,7 @@ type waiting struct {
 
 func loadApprovals(v *visit) (*content, error) {
 	found, err := call[operation.Page[*memory.Pending]](v, "memory_pending", &operation.MemoryPending{
-		Namespace: v.query("namespace"), Paging: operation.Paging{Limit: min(v.number("limit"), operation.MaxLimit), PageToken: v.query("page_token")},
+		Namespace: v.query("namespace"), Paging: operation.Paging{Limit: v.limit(maxApprovals), PageToken: v.query("page_token")},
 	})
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ type verification struct {
 }
 
 func loadStreams(v *visit) (*content, error) {
-	found, err := call[operation.Page[journal.StreamHead]](v, "audit_streams", &operation.AuditStreams{Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")}})
+	found, err := call[operation.Page[journal.StreamHead]](v, "audit_streams", &operation.AuditStreams{Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")}})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ type entryRow struct {
 }
 
 const (
-	// maxEntries is how many entries a page shows if it doesn't say.
+	// maxEntries is how many entries a page shows.
 	maxEntries = 25
 	// maxFacts is how much of an entry is shown on its line, in characters.
 	maxFacts = 160
@@ -169,12 +169,9 @@ const (
 func loadEntries(v *visit) (*content, error) {
 	d := &entriesData{Filter: operation.AuditEntries{
 		Stream: v.query("stream"), From: uint64(max(v.number("from"), 0)), Types: v.URL.Query()["type"], //nolint:gosec // not negative
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxEntries), PageToken: v.query("page_token")},
 	}}
 	d.Filter.Types = slices.DeleteFunc(d.Filter.Types, func(t string) bool { return t == "" })
-	if d.Filter.Limit == 0 {
-		d.Filter.Limit = maxEntries
-	}
 	found, err := call[operation.StreamEntries](v, "audit_entries", &d.Filter)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ type decidedRow struct {
 func loadDecisions(v *visit) (*content, error) {
 	d := &decisionsData{Filter: operation.DecisionList{
 		Point: core.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"),
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.Page[operation.Decided]](v, "decision_list", &d.Filter)
 	if err != nil {
@@ -129,11 +129,13 @@ func plain(value any) string {
 // decisionData is one decision.
 type decisionData struct {
 	*operation.Decision
-	Outcome tag       `json:"-"`
-	Rest    string    `json:"-"`
-	Values  []value   `json:"-"`
-	Used    []value   `json:"-"`
-	Record  *longText `json:"-"`
+	Outcome tag     `json:"-"`
+	Rest    string  `json:"-"`
+	Values  []value `json:"-"`
+	Used    []value `json:"-"`
+	// Lines are the rule with what each line saw; none if the policy has changed since.
+	Lines  []ruleLine `json:"-"`
+	Record *longText  `json:"-"`
 	// Lanes are the gate's, against the threshold.
 	Lanes *chart.Chart `json:"-"`
 	// Memory is the memory that was decided on, if it was one.
@@ -157,6 +159,7 @@ func loadDecision(v *visit) (*content, error) {
 			d.Used = append(d.Used, one)
 		}
 	}
+	d.Lines = v.ruleLines(found)
 	if id, is := found.Inputs["memory_id"].(string); is {
 		d.Memory = id
 	}
@@ -194,7 +197,7 @@ func lanes(inputs map[string]any) *chart.Chart {
 	var bars []chart.Bar
 	for _, name := range []string{"react", "graph", "omega", "utility"} {
 		if n, is := inputs[name].(float64); is {
-			bars = append(bars, chart.Bar{Name: name, Counts: []int64{int64(n*100 + 0.5)}})
+			bars = append(bars, chart.Bar{Name: name, Label: name + " " + score(n), Counts: []int64{int64(n*100 + 0.5)}})
 		}
 	}
 	if len(bars) < 3 {

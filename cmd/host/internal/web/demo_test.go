@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// demo fills a site as somebody's would be: a day of runs of five workflows, memories, a
+// demo fills a site as somebody's would be: two days of runs of five workflows, memories, a
 // reflection that waits, jobs, and a run that goes on, which it returns with the id of the
 // one before.
 func (s *site) demo() (running *core.Run, ended string) {
@@ -25,7 +25,7 @@ func (s *site) demo() (running *core.Run, ended string) {
 	for range 9 {
 		s.Memory()
 	}
-	for i := range 60 {
+	for i := range 110 {
 		clock.Advance(time.Duration(10+random.IntN(30)) * time.Minute)
 		r := s.begin(names[random.IntN(1+random.IntN(len(names)))])
 		attempts, status := 1+random.IntN(3), core.StatusPassed

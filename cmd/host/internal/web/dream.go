@@ -65,7 +65,7 @@ type dreamRow struct {
 }
 
 func loadDreams(v *visit) (*content, error) {
-	d := &dreamsData{Filter: operation.DreamList{Namespace: v.query("namespace"), Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")}}, Modes: memory.DreamModes()}
+	d := &dreamsData{Filter: operation.DreamList{Namespace: v.query("namespace"), Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")}}, Modes: memory.DreamModes()}
 	found, err := call[operation.Page[*memory.DreamRun]](v, "dream_list", &d.Filter)
 	if err != nil {
 		return nil, err

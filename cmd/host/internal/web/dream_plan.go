@@ -432,7 +432,7 @@ type conflictsData struct {
 
 func loadConflicts(v *visit) (*content, error) {
 	d := &conflictsData{Filter: operation.DreamConflicts{
-		Namespace: v.query("namespace"), Agent: v.query("agent"), Paging: operation.Paging{Limit: cmp.Or(v.number("limit"), maxPairs), PageToken: v.query("page_token")},
+		Namespace: v.query("namespace"), Agent: v.query("agent"), Paging: operation.Paging{Limit: v.limit(maxPairs), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.Page[operation.DreamConflict]](v, "dream_conflicts", &d.Filter)
 	if err != nil {

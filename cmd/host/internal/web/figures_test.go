@@ -22,6 +22,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -48,17 +49,43 @@ func (s *site) large() {
 	s.signIn() // a session lasts for half a day
 }
 
+// rows makes as many decisions and jobs as a page lists, and more.
+func (s *site) rows() {
+	s.T.Helper()
+	nobody := core.Caller{Subject: "nobody", Namespaces: []string{"**"}, Scopes: core.Scopes()}
+	for i := range 120 {
+		_, err := s.Host.Jobs.Enqueue(s.Ctx, &job.Request{
+			UserID: fmt.Sprint("user-", i%7), Namespace: fmt.Sprint(operationtest.Here, "/", i), Type: job.Workflow, IdempotencyKey: fmt.Sprint("job-", i), Payload: []byte(`{"operation":"run_start"}`),
+		})
+		s.Must(err)
+		if _, err := s.Do(nobody, "memory_list", &operation.MemoryList{Namespace: operationtest.Here}); sdk.CodeOf(err) != sdk.Denied { // a refusal is recorded
+			s.T.Fatal(err)
+		}
+	}
+}
+
 // TestFigures measures pages of a store with 10,000 runs and 100,000 memories, most of them
 // with 50 rows, and their HTML.
 func TestFigures(t *testing.T) {
-	s := newSite(t)
+	w := operationtest.New(t)
+	w.File("data/policies/access/nobody.yaml", `rule: {match: [{condition: 'subject == "nobody"', output: '{"allow": false, "code": "no", "reason": "nobody may"}'}]}`)
+	w.Reopen()
+	s := siteOf(w)
 	s.large()
 	_, ended := s.demo()
 	memory := s.Memory()
+	s.rows()
+	s.Reopen() // decisions are recorded in the background
+	s = siteOf(w)
 	names := []string{"of 50 runs", "of a run", "of the overview", "of the overview, 30 days", "of 50 memories", "of a memory", "of a search by id", "of 50 decisions", "of 50 jobs", "of settings"}
 	targets := []string{
 		"/runs", "/runs/" + ended, "/", "/?period=30d", "/memory?subtree=true&namespace=" + url.QueryEscape(operationtest.Here), memoryURL(memory), "/search?q=" + ended,
 		"/decisions", "/jobs", "/settings",
+	}
+	for _, target := range []string{"/runs", "/decisions", "/jobs"} {
+		if rows := len(all(s.tree(s.get(target), http.StatusOK), "tr")) - 1; rows != maxRows {
+			t.Fatalf("%s has %d rows", target, rows)
+		}
 	}
 	var pages []func()
 	largest := 0

@@ -74,7 +74,7 @@ type jobsData struct {
 func loadJobs(v *visit) (*content, error) {
 	d := &jobsData{Types: operation.MaintenanceTypes(), Filter: operation.JobList{
 		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", UserID: v.query("user_id"), Type: job.Type(v.query("type")), Status: job.Status(v.query("status")),
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.JobPage](v, "job_list", &d.Filter)
 	if err != nil {

@@ -36,7 +36,7 @@ type knowledgeData struct {
 func loadKnowledge(v *visit) (*content, error) {
 	d := &knowledgeData{Namespace: v.query("namespace"), Superseded: v.query("superseded") != ""}
 	found, err := call[operation.Page[*core.Knowledge]](v, "knowledge_list", &operation.KnowledgeList{
-		Namespace: d.Namespace, Superseded: d.Superseded, Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Namespace: d.Namespace, Superseded: d.Superseded, Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	})
 	if err != nil {
 		return nil, err

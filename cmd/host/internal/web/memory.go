@@ -65,19 +65,67 @@ type memoriesData struct {
 	Next  string `json:"-"`
 }
 
-// flowing are the states of a memory's life in their order, with their colours.
+// flowing are the states of a memory's life with their colours and their places: those through
+// which use moves it, and below them those into which a pass of housekeeping puts it.
 var flowing = []struct {
-	state core.MemoryState
-	class string
+	state    core.MemoryState
+	class    string
+	col, row int
 }{
-	{core.StateOpen, chart.Info}, {core.StateActive, chart.OK}, {core.StateCooling, chart.Warn}, {core.StateRevalidatePending, chart.Warn},
-	{core.StatePromoted, chart.Violet}, {core.StateConsolidated, chart.Mute}, {core.StateArchived, chart.Mute},
+	{core.StateOpen, chart.Info, 0, 0}, {core.StateActive, chart.OK, 1, 0}, {core.StateCooling, chart.Warn, 2, 0}, {core.StateRevalidatePending, chart.Warn, 3, 0},
+	{core.StatePromoted, chart.Violet, 4, 0}, {core.StateConsolidated, chart.Mute, 1, 1}, {core.StateArchived, chart.Mute, 2, 1},
+}
+
+// drawnMoves are the moves that the flow draws. A line stands for all moves from one of some
+// states to one of some others; nil is from any.
+var drawnMoves = func() []drawnMove {
+	const open, active, cooling, gate = core.StateOpen, core.StateActive, core.StateCooling, core.StateRevalidatePending
+	const promoted, consolidated, archived = core.StatePromoted, core.StateConsolidated, core.StateArchived
+	type list = []core.MemoryState
+	return []drawnMove{
+		{chart.Move{Text: "used"}, open, active, list{open}, list{active}},
+		{chart.Move{Text: "cooled"}, active, cooling, list{open, active}, list{cooling}},
+		{chart.Move{Text: "used again"}, cooling, active, list{cooling}, list{active}},
+		{chart.Move{Text: "low score"}, cooling, gate, list{cooling}, list{gate}},
+		{chart.Move{Text: "candidates"}, active, gate, list{open, active}, list{gate}},
+		{chart.Move{Text: "promoted"}, gate, promoted, list{gate}, list{promoted}},
+		{chart.Move{Text: "retained", Rare: true}, gate, active, list{gate}, list{active, cooling}},
+		{chart.Move{Text: "merged", Rare: true}, active, consolidated, nil, list{consolidated}},
+		{chart.Move{Text: "undone", Rare: true}, consolidated, active, list{consolidated}, list{open, active, cooling}},
+		{chart.Move{Text: "archived", Rare: true}, cooling, archived, nil, list{archived}},
+		{chart.Move{Text: "undone", Rare: true}, archived, cooling, list{archived}, list{open, active, cooling}},
+	}
+}()
+
+// drawnMove is a line of the flow: where it is drawn, and the moves for which it stands.
+type drawnMove struct {
+	chart.Move
+	from, to   core.MemoryState
+	froms, tos []core.MemoryState
+}
+
+// moveKey is a move from one state to another.
+type moveKey struct{ from, to core.MemoryState }
+
+// movesOf are the moves of the flow, with how many memories made each.
+func movesOf(moved map[moveKey]int64) (moves []chart.Move) {
+	for _, m := range drawnMoves {
+		line := m.Move
+		line.From, line.To = stateName(m.from), stateName(m.to)
+		for key, n := range moved {
+			if (m.froms == nil || slices.Contains(m.froms, key.from)) && slices.Contains(m.tos, key.to) {
+				line.Count += n
+			}
+		}
+		moves = append(moves, line)
+	}
+	return moves
 }
 
 func loadMemories(v *visit) (*content, error) {
 	d := &memoriesData{Query: v.query("q"), Filter: operation.MemoryList{
 		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "",
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	if state := v.query("state"); state != "" {
 		d.Filter.States = []core.MemoryState{core.MemoryState(state)}
@@ -99,7 +147,7 @@ func loadMemories(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	var states []chart.State
+	var states []chart.Place
 	var names []core.MemoryState
 	for _, s := range flowing {
 		n := int64(0)
@@ -107,18 +155,20 @@ func loadMemories(v *visit) (*content, error) {
 			n = d.Counts.States[s.state]
 		}
 		names = append(names, s.state)
-		states = append(states, chart.State{Name: stateName(s.state), Count: n, Moved: moved[s.state], Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", "")})
+		states = append(states, chart.Place{Col: s.col, Row: s.row, State: chart.State{
+			Name: stateName(s.state), Count: n, Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", ""),
+		}})
 	}
-	d.States, d.Flow = choices(v, "state", "all", names), chart.Flow("Memories by state", states)
+	d.States, d.Flow = choices(v, "state", "all", names), chart.Cycle("Memories by state", states, movesOf(moved))
 	for i := range d.States {
 		d.States[i].Text = stateName(core.MemoryState(d.States[i].Text))
 	}
 	return &content{Title: "Memory", Data: d}, nil
 }
 
-// moves counts, for the page of one namespace, the memories that came to each state in the last
+// moves counts, for the page of one namespace, the memories that went from a state to another in the last
 // day, as far as the newest entries of its stream have them.
-func (d *memoriesData) moves(v *visit) (map[core.MemoryState]int64, error) {
+func (d *memoriesData) moves(v *visit) (map[moveKey]int64, error) {
 	if d.Filter.Namespace == "" || d.Filter.Subtree {
 		return nil, nil
 	}
@@ -131,10 +181,10 @@ func (d *memoriesData) moves(v *visit) (map[core.MemoryState]int64, error) {
 	case err != nil || found == nil:
 		return nil, err
 	}
-	moved, since := map[core.MemoryState]int64{}, v.pages.config.Now().Add(-24*time.Hour)
+	moved, since := map[moveKey]int64{}, v.pages.config.Now().Add(-24*time.Hour)
 	for i := range found.Items {
 		if m, ok := journal.As[journal.MemoryTransitioned](&found.Items[i]); ok && found.Items[i].At.After(since) {
-			moved[m.After]++
+			moved[moveKey{m.Before, m.After}]++
 		}
 	}
 	d.Moves = "moves of the last 24 hours"

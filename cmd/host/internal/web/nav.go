@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
@@ -20,34 +19,39 @@ type navItem struct {
 	Apart bool
 }
 
-// sections are the parts of the navigation. Each is shown to callers that have a scope that
-// its pages need.
+// sections are the parts of the navigation. Each is shown to callers that may call the
+// operation of its first page.
 var sections = []struct {
-	name, url, icon string
-	scope           core.Scope
-	apart           bool
+	name, url, icon, operation string
+	apart                      bool
 }{
-	{"Overview", "/", "overview", core.ScopeRun, false},
-	{"Runs", "/runs", "runs", core.ScopeRun, false},
-	{"Memory", "/memory", "memory", core.ScopeMemoryRead, false},
-	{"Decisions", "/decisions", "decisions", core.ScopePolicy, false},
-	{"Jobs", "/jobs", "jobs", core.ScopeRun, false},
-	{"Dream plans", "/dream", "dream", core.ScopeMemoryRead, true},
-	{"Snapshots", "/snapshots", "snapshots", core.ScopeMemoryRead, false},
-	{"Plugins", "/plugins", "plugins", core.ScopePlugin, false},
-	{"Audit", "/audit", "audit", core.ScopeMemoryRead, false},
-	{"Settings", "/settings", "settings", core.ScopeOperate, false},
+	{"Overview", "/", "overview", "run_list", false},
+	{"Runs", "/runs", "runs", "run_list", false},
+	{"Memory", "/memory", "memory", "memory_list", false},
+	{"Decisions", "/decisions", "decisions", "decision_list", false},
+	{"Jobs", "/jobs", "jobs", "job_list", false},
+	{"Dream plans", "/dream", "dream", "dream_list", true},
+	{"Snapshots", "/snapshots", "snapshots", "snapshot_list", false},
+	{"Plugins", "/plugins", "plugins", "plugin_list", false},
+	{"Audit", "/audit", "audit", "audit_streams", false},
+	{"Settings", "/settings", "settings", "token_list", false},
+}
+
+// may reports whether the caller has a scope that an operation needs.
+func (v *visit) may(name string) bool {
+	o, err := operation.Find(name)
+	return err == nil && o.May(v.caller)
 }
 
 // navigation is the navigation as who asks sees it: what they may open, and what needs them.
 func (v *visit) navigation() []navItem {
 	var items []navItem
 	for _, s := range sections {
-		if !v.caller.Has(s.scope) {
+		if !v.may(s.operation) {
 			continue
 		}
 		item := navItem{Text: s.name, URL: s.url, Icon: s.icon, Current: v.nav == s.url, Apart: s.apart}
-		if s.url == "/memory" && v.caller.Has(core.ScopeApprove) {
+		if s.url == "/memory" && v.may("memory_pending") {
 			item.Count = v.waiting()
 		}
 		if s.url == "/plugins" {

@@ -15,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // The overview answers two questions: whether reflection pays for itself, and whether
@@ -49,8 +48,11 @@ type overviewData struct {
 	Since   time.Time `json:"since"`
 	Periods []choice  `json:"-"`
 	Figures []figure  `json:"figures"`
-	// Ended counts the runs of the figures.
+	// Ended counts the runs of the figures, and Before those of the period before, from which the
+	// figures' changes are.
 	Ended     int64          `json:"ended"`
+	Before    int            `json:"ended_before"`
+	Span      string         `json:"-"`
 	Hours     *chart.Chart   `json:"-"`
 	Workflows []workflowRate `json:"workflows"`
 	Rates     *chart.Chart   `json:"-"`
@@ -64,11 +66,13 @@ type overviewData struct {
 
 // figure is a number, with its parts and its history.
 type figure struct {
-	Name  string       `json:"name"`
-	Value string       `json:"value"`
-	Unit  string       `json:"unit,omitempty"`
-	Text  string       `json:"text"`
-	Spark *chart.Chart `json:"-"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Unit  string `json:"unit,omitempty"`
+	Text  string `json:"text"`
+	// Change is how it differs from the period before; nil if one of the two has no number.
+	Change *change      `json:"change,omitempty"`
+	Spark  *chart.Chart `json:"-"`
 }
 
 // workflowRate is how many runs of a workflow passed at the first attempt, and in the end.
@@ -129,17 +133,28 @@ func loadOverview(v *visit) (*content, error) {
 
 // history adds the counts of the period, if the caller may list runs.
 func (d *overviewData) history(v *visit, p period) error {
-	h, err := operation.RunHistoryOf(v.Context(), operation.Call{Host: v.pages.config.Host}, &operation.RunHours{
+	h, err := optionally(operation.RunHistoryOf(v.Context(), operation.Call{Host: v.pages.config.Host}, &operation.RunHours{
 		Namespace: d.Namespace, Subtree: d.Namespace != "", Since: d.Since, Bucket: p.bucket, Buckets: p.buckets,
-	})
-	if sdk.CodeOf(err) == sdk.Denied {
-		h, err = &operation.RunHistory{Buckets: make([]run.Counts, p.buckets)}, nil
-	}
+	}))
 	if err != nil {
 		return err
 	}
+	if h == nil {
+		h = &operation.RunHistory{Buckets: make([]run.Counts, p.buckets)}
+	}
 	d.figures(p, h)
 	d.rates(h)
+	span := p.bucket * time.Duration(p.buckets)
+	before, err := optionally(operation.RunHistoryOf(v.Context(), operation.Call{Host: v.pages.config.Host}, &operation.RunHours{
+		Namespace: d.Namespace, Subtree: d.Namespace != "", Since: d.Since.Add(-span), Bucket: span, Buckets: 1,
+	}))
+	if err != nil || before == nil {
+		return err
+	}
+	d.Before, d.Span = int(before.All.Ended()), p.text
+	for i, rule := range changes {
+		d.Figures[i].Change = rule.of(&h.All, &before.All)
+	}
 	return nil
 }
 
@@ -180,7 +195,6 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		c := chart.Sparkline(name, values, chart.Accent)
 		return &c
 	}
-	share := func(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
 	add := func(name, value, unit, text string, of func(*run.Counts) float64, counts func(*run.Counts) int64) {
 		f := figure{Name: name, Value: "–", Text: "no run has ended"}
 		if counts(all) > 0 {
@@ -189,17 +203,16 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		}
 		d.Figures = append(d.Figures, f)
 	}
-	ended, passes, recalled := (*run.Counts).Ended, func(t *run.Counts) int64 { return t.Passed }, func(t *run.Counts) int64 { return t.Recalled }
 	usd := float64(all.CostNanos) / 1e9
 	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.Passed, all.Ended())), "%", fmt.Sprintf("%s of %s runs", count(all.Passed), count(all.Ended())),
-		func(t *run.Counts) float64 { return share(t.Passed, t.Ended()) }, ended)
+		passRate, ended)
 	add("Bought by reflection", fmt.Sprintf("%+.0f", 100*share(all.Passed-all.First(), all.Ended())), "pts", percent(share(all.First(), all.Ended()))+" % pass at the first attempt",
-		func(t *run.Counts) float64 { return share(t.Passed-t.First(), t.Ended()) }, ended)
+		boughtRate, ended)
 	add("Attempts per pass", fmt.Sprintf("%.2f", share(all.Attempts, all.Passed)), "", fmt.Sprintf("95 of 100 need %d or fewer", within95(all)),
-		func(t *run.Counts) float64 { return share(t.Attempts, t.Passed) }, passes)
+		perPass, passes)
 	add("Recalled and used", percent(share(all.Used, all.Recalled)), "%", "of "+count(all.Recalled)+" that were recalled",
-		func(t *run.Counts) float64 { return share(t.Used, t.Recalled) }, recalled)
-	if recalled(all) == 0 {
+		usedRate, recalled)
+	if all.Recalled == 0 {
 		d.Figures[len(d.Figures)-1].Text = "no run recalled a memory"
 	}
 	add("Model cost", cost(usd), "", fmt.Sprintf("%s and %s tokens a run", cost(usd/float64(max(all.Ended(), 1))), count(all.Tokens/max(all.Ended(), 1))),

@@ -53,7 +53,7 @@ type grant struct {
 }
 
 func loadPlugins(v *visit) (*content, error) {
-	found, err := call[operation.Page[host.PluginSummary]](v, "plugin_list", &operation.PluginList{Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")}})
+	found, err := call[operation.Page[host.PluginSummary]](v, "plugin_list", &operation.PluginList{Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")}})
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +143,14 @@ func loadPlugin(v *visit) (*content, error) {
 		return nil, err
 	}
 	d := pluginDataOf(found)
-	if d.Log, err = optional[operation.PluginLog](v, "plugin_logs", &operation.PluginLogs{Name: name}); err != nil {
+	if d.Log, err = optional[operation.PluginLog](v, "plugin_logs", &operation.PluginLogs{Name: name, Lines: maxLogLines}); err != nil {
 		return nil, err
 	}
 	return &content{Title: found.Name, Crumbs: []crumb{{"Plugins", "/plugins"}}, Data: d}, nil
 }
+
+// maxLogLines is how many of the newest lines of its log are shown.
+const maxLogLines = 60
 
 // pluginDataOf is what the page of a plugin shows of it.
 func pluginDataOf(found *host.Inspection) *pluginData {

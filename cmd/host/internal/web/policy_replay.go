@@ -1,9 +1,7 @@
 package web
 
 import (
-	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,17 +20,25 @@ type policyReplayView struct {
 	Others int
 }
 
-// replayMatrix counts the changes of a point by what was decided, down, and what would be, across.
+// replayMatrix counts the decisions of a point by what was decided, down, and what would be, across.
 type replayMatrix struct {
 	Point core.Point
 	After []string
 	Rows  []replayRow
 }
 
-// replayRow counts the changes of what was decided one way; 0 is none.
+// replayRow counts what was decided one way.
 type replayRow struct {
 	Before tag
-	Counts []int
+	Total  int
+	Counts []replayCell
+}
+
+// replayCell is how many of those would be decided one way. Same is whether that is the way in
+// which they were, and Changed how many would differ, if only in a detail.
+type replayCell struct {
+	Count, Changed int
+	Same           bool
 }
 
 // replayChange is a decision that would have been another.
@@ -61,7 +67,6 @@ func policyReplayOf(j *job.Job) *policyReplayView {
 		return nil
 	}
 	v := &policyReplayView{PolicyReplayed: found, Others: found.Changed + found.Refused - len(found.Changes)}
-	counts := map[core.Point]map[tag]map[string]int{}
 	for _, c := range found.Changes {
 		row := replayChange{At: c.At, Point: c.Point, Namespace: c.Namespace, Subject: c.Subject, After: c.FileAfter, Unmet: c.Unmet}
 		row.Was, _ = outcomeOf(c.Before, nil)
@@ -72,34 +77,38 @@ func policyReplayOf(j *job.Job) *policyReplayView {
 		if len(v.Rows) < maxReplayRows {
 			v.Rows = append(v.Rows, row)
 		}
-		if counts[c.Point] == nil {
-			counts[c.Point] = map[tag]map[string]int{}
-		}
-		if counts[c.Point][row.Was] == nil {
-			counts[c.Point][row.Was] = map[string]int{}
-		}
-		counts[c.Point][row.Was][row.Would.Text]++
 	}
-	for _, point := range slices.Sorted(maps.Keys(counts)) {
-		v.Matrices = append(v.Matrices, matrixOf(point, counts[point]))
+	for _, point := range core.PolicyPoints() {
+		if m := matrixOf(point, found); len(m.Rows) > 0 {
+			v.Matrices = append(v.Matrices, m)
+		}
 	}
 	return v
 }
 
-func matrixOf(point core.Point, counts map[tag]map[string]int) replayMatrix {
+// matrixOf arranges the outcomes of a point. Its rows and columns are the same words in the same
+// order, so that what would stay is on its diagonal.
+func matrixOf(point core.Point, r *operation.PolicyReplayed) replayMatrix {
 	m := replayMatrix{Point: point}
-	for _, row := range counts {
-		m.After = append(m.After, slices.Collect(maps.Keys(row))...)
+	counts := map[[2]string]replayCell{}
+	for _, o := range r.Outcomes {
+		if o.Point == point {
+			counts[[2]string{o.Before, o.After}] = replayCell{o.Count, o.Changed, o.Before == o.After}
+			m.After = append(m.After, o.Before, o.After)
+		}
 	}
 	slices.Sort(m.After)
 	m.After = slices.Compact(m.After)
-	for before, row := range counts {
-		r := replayRow{Before: before}
+	for _, before := range m.After {
+		row := replayRow{Before: tagOf(before)}
 		for _, after := range m.After {
-			r.Counts = append(r.Counts, row[after])
+			cell := counts[[2]string{before, after}]
+			row.Total += cell.Count
+			row.Counts = append(row.Counts, cell)
 		}
-		m.Rows = append(m.Rows, r)
+		if row.Total > 0 {
+			m.Rows = append(m.Rows, row)
+		}
 	}
-	slices.SortFunc(m.Rows, func(a, b replayRow) int { return cmp.Compare(a.Before.Text, b.Before.Text) })
 	return m
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,12 +16,18 @@ func TestPolicyReplay_IsAMatrix(t *testing.T) {
 	change := `{"point":"gate","subject":"memory-1","before":{"verdict":"promote"},"after":{"verdict":"retain"},"file_before":"a","file_after":"b when[0]"}`
 	access := `{"point":"access","subject":` + string(core.MustJSON(hostile[0])) + `,"before":{"allow":true},"after":{"allow":false},"file_before":"a","file_after":"c"}`
 	v := policyReplayOf(&job.Job{
-		Payload: []byte(`{"operation":"policy_replay"}`), Result: []byte(`{"decided":500,"changed":7,"changes":[` + change + `,` + change + `,` + access + `]}`),
+		Payload: []byte(`{"operation":"policy_replay"}`), Result: []byte(`{"decided":500,"changed":7,"changes":[` + change + `,` + change + `,` + access + `],
+			"outcomes":[{"point":"gate","before":"promote","after":"promote","count":84,"changed":1},{"point":"gate","before":"promote","after":"retain","count":6,"changed":6},
+			{"point":"gate","before":"retain","after":"retain","count":388},{"point":"access","before":"allow","after":"deny","count":1,"changed":1}]}`),
 	})
 	if len(v.Matrices) != 2 || v.Others != 4 || len(v.Rows) != 3 {
 		t.Fatalf("%+v", v)
 	}
-	if m := v.Matrices[1]; m.Point != core.PointGate || len(m.After) != 1 || m.After[0] != "retain" || m.Rows[0].Before.Text != "promote" || m.Rows[0].Counts[0] != 2 {
+	want := []replayRow{
+		{Before: tagOf("promote"), Total: 90, Counts: []replayCell{{84, 1, true}, {6, 6, false}}},
+		{Before: tagOf("retain"), Total: 388, Counts: []replayCell{{}, {388, 0, true}}},
+	}
+	if m := v.Matrices[0]; m.Point != core.PointGate || !slices.Equal(m.After, []string{"promote", "retain"}) || !reflect.DeepEqual(m.Rows, want) {
 		t.Errorf("%+v", m)
 	}
 	if v.Rows[0].Memory != "memory-1" || v.Rows[2].Memory != "" || v.Rows[2].Would.Text != "deny" {
@@ -30,7 +38,7 @@ func TestPolicyReplay_IsAMatrix(t *testing.T) {
 	s.Must(err)
 	var b strings.Builder
 	s.Must(pages.templates.ExecuteTemplate(&b, "policy-replay", v))
-	if body := b.String(); !strings.Contains(body, "7 would differ") || !strings.Contains(body, "4 more would differ") || strings.Contains(body, hostile[0]) || !strings.Contains(body, "recorded as") {
+	if body := b.String(); !strings.Contains(body, "7 would differ") || !strings.Contains(body, "4 more would differ") || strings.Contains(body, hostile[0]) || !strings.Contains(body, "recorded as") || !strings.Contains(body, `<td class="same">388</td>`) {
 		t.Errorf("%s", body)
 	}
 	if policyReplayOf(&job.Job{Payload: []byte(`{"operation":"run_start"}`), Result: []byte(`{}`)}) != nil || policyReplayOf(&job.Job{}) != nil {

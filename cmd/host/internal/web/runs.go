@@ -57,7 +57,7 @@ func choices[T ~string](v *visit, field, all string, values []T) []choice {
 func loadRuns(v *visit) (*content, error) {
 	d := &runsData{Filter: operation.RunList{
 		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Status: core.Status(v.query("status")), Workflow: v.query("workflow"),
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	if err := d.Search.read(v); err != nil {
 		return nil, err

@@ -65,8 +65,8 @@ type hit struct {
 // searcher finds things of a kind.
 type searcher struct {
 	name string
-	// scopes are the scopes of which a caller needs one to see the kind.
-	scopes []core.Scope
+	// operation lists the kind: callers that may not call it don't see the kind.
+	operation string
 	// byID finds the thing with an id. If there is none, that isn't an error of the search.
 	// page is the address of the thing with an id.
 	byID func(v *visit, id string) (hit, error)
@@ -77,14 +77,13 @@ type searcher struct {
 
 // searchers are the kinds in the order in which they are shown.
 func searchers() []searcher {
-	reads, runs := []core.Scope{core.ScopeMemoryRead}, []core.Scope{core.ScopeRun}
 	return []searcher{
-		{"Runs", runs, runByID, runURL, runsByWords},
-		{"Memories", reads, memoryByID, memoryURL, memoriesByWords},
-		{"Knowledge", reads, knowledgeByID, knowledgeURL, knowledgeByWords},
-		{"Decisions", []core.Scope{core.ScopePolicy}, decisionByID, decisionURL, decisionsByWords},
-		{"Jobs", []core.Scope{core.ScopeRun, core.ScopeEvaluate}, jobByID, jobURL, jobsByWords},
-		{"Plugins", []core.Scope{core.ScopePlugin}, nil, nil, pluginsByWords},
+		{"Runs", "run_list", runByID, runURL, runsByWords},
+		{"Memories", "memory_list", memoryByID, memoryURL, memoriesByWords},
+		{"Knowledge", "knowledge_list", knowledgeByID, knowledgeURL, knowledgeByWords},
+		{"Decisions", "decision_list", decisionByID, decisionURL, decisionsByWords},
+		{"Jobs", "job_list", jobByID, jobURL, jobsByWords},
+		{"Plugins", "plugin_list", nil, nil, pluginsByWords},
 	}
 }
 
@@ -95,7 +94,7 @@ func decisionURL(id string) string  { return "/decisions/" + url.PathEscape(id) 
 func loadSearch(v *visit) (*content, error) {
 	// Pages show the beginning of an id with an ellipsis, which may have been copied with it.
 	d := &searchData{Query: strings.TrimSuffix(line(strings.TrimSpace(v.query("q")), maxQuery), "…"), Sections: []foundOfKind{}}
-	kinds := slices.DeleteFunc(searchers(), func(s searcher) bool { return d.Query == "" || !slices.ContainsFunc(s.scopes, v.caller.Has) })
+	kinds := slices.DeleteFunc(searchers(), func(s searcher) bool { return d.Query == "" || !v.may(s.operation) })
 	for _, find := range []func(*searcher, *visit, string, *foundOfKind) error{(*searcher).findID, (*searcher).findWords} {
 		for i := range kinds {
 			found := foundOfKind{Name: kinds[i].name, Hits: []hit{}}

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/job"
 )
 
 // search is what the page of a search says.
@@ -67,5 +68,16 @@ func TestSearch_FindsEverythingThatHasAPage(t *testing.T) {
 	}
 	if got := s.search("ferries at dawn"); !strings.Contains(got, noted) {
 		t.Errorf("who reaches one namespace finds %q", got)
+	}
+	judged, err := s.Host.Jobs.Enqueue(s.Ctx, &job.Request{UserID: job.SystemUser, Namespace: operationtest.Here, Type: job.Workflow, IdempotencyKey: "judged", Payload: []byte(`{"operation":"evaluate"}`)})
+	s.Must(err)
+	for scope, own := range map[core.Scope]string{core.ScopeRun: queued, core.ScopeEvaluate: judged.ID, core.ScopeMemoryWrite: s.ReflectionJob(operationtest.Here)} {
+		s.become(scope)
+		if got := s.search("queued"); !strings.Contains(got, jobURL(own)) {
+			t.Errorf("with %s its job isn't found: %q", scope, got)
+		}
+		if menu := s.get("/search").body; !strings.Contains(menu, `<a href="/jobs"`) {
+			t.Errorf("with %s the menu has no jobs", scope)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func loadSettings(v *visit) (*content, error) {
 	d := &settingsData{Scopes: v.caller.Scopes, Namespaces: []memory.NamespaceCount{}}
 	var err error
 	d.Tokens, err = optional[operation.Page[operation.Token]](v, "token_list", &operation.TokenList{
-		Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	})
 	if err != nil {
 		return nil, err

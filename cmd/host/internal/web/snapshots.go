@@ -114,7 +114,7 @@ func prefixTag(p inject.Prefix) tag {
 
 func loadSnapshots(v *visit) (*content, error) {
 	d := &snapshotsData{Filter: operation.SnapshotList{
-		Namespace: v.query("namespace"), Session: v.query("session"), Paging: operation.Paging{Limit: v.number("limit"), PageToken: v.query("page_token")},
+		Namespace: v.query("namespace"), Session: v.query("session"), Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.Page[*inject.Snapshot]](v, "snapshot_list", &d.Filter)
 	if err != nil {

@@ -20,7 +20,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/job"
 )
 
 // shot is a page of which pictures are made.
@@ -35,14 +37,19 @@ func (s *site) shots() []shot {
 	parts := s.tended()
 	plugins, plugin := s.called()
 	here := url.QueryEscape(operationtest.Here)
-	decisions := s.get("/decisions?format=json").body
+	decisions := s.get("/decisions?format=json&point=gate").body
 	_, decision, _ := strings.Cut(decisions, `"id": "`)
 	decision, _, _ = strings.Cut(decision, `"`)
+	replay := s.post("/policies/replay", url.Values{"file": {"gate/candidate.yaml"}, "text": {candidate}}).Header.Get("Location")
+	pool, err := s.Host.NewPool(map[job.Type]job.Handler{job.Workflow: operation.Handlers(s.Host)[job.Workflow]})
+	s.Must(err)
+	_, err = pool.RunUntilIdle(s.Ctx)
+	s.Must(err)
 	return []shot{
 		{"overview", "/", "light dark 390"}, {"runs", "/runs?limit=12", "light"}, {"run", "/runs/" + ended, "light 390"}, {"run-running", "/runs/" + running.ID, ""},
-		{"run-unified", "/runs/" + ended + "?from=1&to=3&view=unified", ""}, {"memories", "/memory?subtree=true&namespace=" + here, "light"},
+		{"run-unified", "/runs/" + ended + "?from=1&to=3&view=unified", ""}, {"memories", "/memory?namespace=" + here, "light"},
 		{"memory", memoryURL(memory), "light"}, {"memory-gated", memoryURL(gated), ""}, {"approvals", "/approvals", ""}, {"knowledge", "/knowledge?namespace=" + url.QueryEscape(known.Namespace), ""},
-		{"knowledge-one", knowledgeURL(known.ID), ""}, {"decisions", "/decisions", "light"}, {"decision", decisionURL(decision), "dark"}, {"policies", "/policies", ""},
+		{"knowledge-one", knowledgeURL(known.ID), ""}, {"decisions", "/decisions", "light"}, {"decision", decisionURL(decision), "dark"}, {"policies", "/policies", ""}, {"replay", replay, ""},
 		{"jobs", "/jobs", "light"}, {"dreams", "/dream?namespace=" + here, "light"}, {"dream", "/dream/" + parts.pass, "dark"}, {"dream-plan", "/dream/" + parts.plan, ""},
 		{"conflicts", "/dream/conflicts?namespace=" + here, ""}, {"snapshots", "/snapshots?namespace=" + here + "&session=harbour", "light"}, {"snapshot", "/snapshots/" + parts.turns[1], "light"},
 		{"snapshot-diff", "/snapshots/" + parts.turns[2] + "/diff", ""}, {"plugins", plugins, "light"}, {"plugin", plugin, "light"}, {"plugin-uncalled", "/plugins/acme/house-style", ""}, {"audit", "/audit", "light"},
@@ -50,6 +57,14 @@ func (s *site) shots() []shot {
 		{"question", "/dream/" + parts.pass + "/undo", ""}, {"none-such", "/runs/none-such", ""}, {"sign-in", "/login", "light"},
 	}
 }
+
+// candidate is a policy of the gate's that would have kept what was promoted.
+const candidate = `rule:
+  match:
+    - condition: uses >= 100
+      output: '{"verdict": "promote", "confidence": 1.0, "reason": "used very often"}'
+    - output: '{"verdict": "retain", "confidence": 0.9, "reason": "not used often enough"}'
+`
 
 // screens are what pictures are of.
 var screens = map[string]screen{

@@ -199,6 +199,22 @@ func TestBrowser_PagesOfNothing(t *testing.T) {
 	b.pass(paths)
 }
 
+// TestBrowser_LongestTexts: with the longest and most hostile texts in every field no page has to be scrolled
+// sideways, or makes the browser say something.
+func TestBrowser_LongestTexts(t *testing.T) {
+	s, paths := longestSite(t)
+	b := browseOn(t, s)
+	b.look(screen{320, 0, "dark", true})
+	for _, path := range paths {
+		b.open(path)
+		where := fmt.Sprintf("%.200s", path)
+		b.quiet(where)
+		if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > 320 {
+			t.Errorf("%s: it is %d wide, because of %s", where, wide, eval[string](b, widest))
+		}
+	}
+}
+
 // pass looks at pages on every screen.
 func (b *browser) pass(paths []string) {
 	t := b.T

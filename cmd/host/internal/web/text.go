@@ -105,6 +105,24 @@ func (v *visit) long(text, whole string) *longText {
 	return l
 }
 
+// take reports whether the page still has room for a text, and takes it.
+func (v *visit) take(text string) bool {
+	size := escapedLen(text)
+	if size > v.room {
+		return false
+	}
+	v.room -= size
+	return true
+}
+
+// escapedLen is how many bytes of HTML a text takes.
+func escapedLen(text string) (size int) {
+	for _, r := range text {
+		size += escapedSize(r)
+	}
+	return size
+}
+
 // escapedSize is how many bytes of HTML a character takes.
 func escapedSize(r rune) int {
 	switch {
@@ -116,12 +134,13 @@ func escapedSize(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// line is a text on one line, cut to a number of characters.
+// line is a text on one line, cut to a number of characters; to fewer if most of them take far
+// more HTML than letters do, so that no text makes a page large.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	n := 0
-	for i := range text {
-		if n++; n > most {
+	n, size := 0, 0
+	for i, r := range text {
+		if n, size = n+1, size+escapedSize(r); n > most || size > 3*max(most, 20) {
 			return text[:i] + "…"
 		}
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -78,7 +79,11 @@ func call[Out any](v *visit, name string, in any) (*Out, error) {
 // optional is call for a part of a page that is left out if the caller may not see it; the
 // result is nil then.
 func optional[Out any](v *visit, name string, in any) (*Out, error) {
-	out, err := call[Out](v, name, in)
+	return optionally(call[Out](v, name, in))
+}
+
+// optionally is a result that is nil, without an error, if the caller may not see it.
+func optionally[Out any](out *Out, err error) (*Out, error) {
 	if sdk.CodeOf(err) == sdk.Denied {
 		return nil, nil
 	}
@@ -92,6 +97,19 @@ func (v *visit) query(name string) string { return v.URL.Query().Get(name) }
 func (v *visit) number(name string) int {
 	n, _ := strconv.Atoi(v.query(name))
 	return n
+}
+
+// maxRows is how many rows a page lists.
+const maxRows = 50
+
+// limit is how many items are listed: as many as are asked for, but on a page not more than
+// most, which is also how many it is by itself.
+func (v *visit) limit(most int) int {
+	n := cmp.Or(v.number("limit"), most)
+	if v.wantsJSON() {
+		return n
+	}
+	return min(n, most)
 }
 
 // with is the address of this page with other fields, given as names and values in turn;

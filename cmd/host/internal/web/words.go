@@ -67,16 +67,12 @@ func (d *wordDiff) add(v *visit, words []run.DiffLine, first, last bool) {
 
 // put adds a piece, if the page has room for it.
 func (d *wordDiff) put(v *visit, text, side string, gap bool) {
-	size := 0
-	for _, r := range text {
-		size += escapedSize(r)
-	}
-	if size > v.room {
+	if !v.take(text) {
 		d.Cut = true
 		return
 	}
-	if v.room -= size; side == run.SideBoth {
-		v.room -= size
+	if side == run.SideBoth { // it is on both sides
+		v.room -= escapedLen(text)
 	}
 	p := piece{text, side != run.SideBoth, gap}
 	if side != run.SideTo {

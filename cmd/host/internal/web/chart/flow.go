@@ -13,18 +13,16 @@ type State struct {
 	Class string
 	// URL leads to them; "" is nowhere.
 	URL string
-	// Moved is how many came from the state before; nothing is said of 0.
-	Moved int64
 }
 
 // Flow is states from left to right, with how many are in each.
 func Flow(what string, states []State) Chart {
 	const step, width, height = 126.0, 94.0, 60.0
-	c := Chart{Head: []string{"", "now", "moved there"}}
+	c := Chart{Head: []string{"", "now"}}
 	var said []string
 	for _, s := range states {
 		said = append(said, fmt.Sprintf("%d %s", s.Count, s.Name))
-		c.Rows = append(c.Rows, []string{s.Name, fmt.Sprint(s.Count), fmt.Sprint(s.Moved)})
+		c.Rows = append(c.Rows, []string{s.Name, fmt.Sprint(s.Count)})
 	}
 	c.Text = what + ": " + strings.Join(said, ", ")
 	var d drawing
@@ -34,9 +32,6 @@ func Flow(what string, states []State) Chart {
 		x := 1 + step*float64(i)
 		if i > 0 {
 			d.add(`<path class="edge" d="M%s 42h20"/><path class="tip" d="M%s 37.5l8 4.5-8 4.5z"/>`, at(x-step+width+2), at(x-11))
-			if s.Moved != 0 {
-				d.add(`<text class="tiny" x="%s" y="33" text-anchor="middle">%+d</text>`, at(x-19), s.Moved)
-			}
 		}
 		if s.URL != "" {
 			d.add(`<a href="%s">`, s.URL)

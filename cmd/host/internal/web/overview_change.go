@@ -1,0 +1,80 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/run"
+)
+
+// A figure alone doesn't say whether things go better than they did, so each is compared with
+// the period of the same length before it. For some of them more is better, for others less.
+
+// change is how a figure differs from the period before.
+type change struct {
+	// Text is the difference with its sign and unit, and Is says what it means: better, worse or
+	// same.
+	Text string `json:"text"`
+	Is   string `json:"is"`
+}
+
+// Class is the colour of the change, which its words say too.
+func (c *change) Class() string {
+	return map[string]string{"better": "ok", "worse": "warn"}[c.Is]
+}
+
+// changeRule says how a figure is compared.
+type changeRule struct {
+	// counts is how many things the figure is about, and value the figure.
+	counts func(*run.Counts) int64
+	value  func(*run.Counts) float64
+	// less is whether a lower value is better.
+	less bool
+	// text is the difference with its sign and unit.
+	text func(now, before float64) string
+}
+
+// changes are the rules of the overview's figures, in their order. A cost is compared by the
+// run: more runs cost more, which is neither good nor bad.
+var changes = []changeRule{
+	{ended, passRate, false, points("%+.1f pts")},
+	{ended, boughtRate, false, points("%+.0f pts")},
+	{passes, perPass, true, func(now, before float64) string { return fmt.Sprintf("%+.2f", now-before) }},
+	{recalled, usedRate, false, points("%+.0f pts")},
+	{costly, perRun, true, func(now, before float64) string { return fmt.Sprintf("%+.0f %% a run", 100*(now/before-1)) }},
+}
+
+func ended(c *run.Counts) int64    { return c.Ended() }
+func passes(c *run.Counts) int64   { return c.Passed }
+func recalled(c *run.Counts) int64 { return c.Recalled }
+func costly(c *run.Counts) int64   { return c.CostNanos }
+
+func passRate(c *run.Counts) float64   { return share(c.Passed, c.Ended()) }
+func boughtRate(c *run.Counts) float64 { return share(c.Passed-c.First(), c.Ended()) }
+func perPass(c *run.Counts) float64    { return share(c.Attempts, c.Passed) }
+func usedRate(c *run.Counts) float64   { return share(c.Used, c.Recalled) }
+func perRun(c *run.Counts) float64     { return share(c.CostNanos, c.Ended()) }
+
+// share is a part of a number; 0 of nothing.
+func share(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
+
+// points is the difference of two shares in percentage points.
+func points(format string) func(now, before float64) string {
+	return func(now, before float64) string { return fmt.Sprintf(format, 100*(now-before)) }
+}
+
+// of compares two periods; nil if the figure has no number in one of them.
+func (r *changeRule) of(now, before *run.Counts) *change {
+	if r.counts(now) == 0 || r.counts(before) == 0 {
+		return nil
+	}
+	a, b := r.value(now), r.value(before)
+	text := strings.Replace(r.text(a, b), "-", "−", 1)
+	switch number, _, _ := strings.Cut(text, " "); {
+	case strings.Trim(number, "+−0.") == "":
+		return &change{"no change", "same"}
+	case a < b == r.less:
+		return &change{text, "better"}
+	}
+	return &change{text, "worse"}
+}
