@@ -11,10 +11,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// lockSQL takes the locks of a commit in their order. It returns no rows.
+// lockSQL takes the locks of a commit in their order. It returns no rows. The setting holds
+// for the transaction: the plan of a named statement is kept, and one that was made while the
+// table was small would read all of it later.
 const lockSQL = `
 select from unnest($1::bigint[], $2::boolean[]) as l(id, exclusive)
-where (case when exclusive then pg_advisory_xact_lock(id) else pg_advisory_xact_lock_shared(id) end) is null`
+where (case when exclusive then pg_advisory_xact_lock(id) else pg_advisory_xact_lock_shared(id) end) is null
+  or (select set_config('enable_seqscan', 'off', true)) is null`
 
 // changedSQL finds what differs from what a transaction read: keys with another version
 // ($1 and $2), and ranges ($3 to $4) whose versions aren't $7 from $5 on, $6 of them. The
@@ -124,7 +127,7 @@ func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch)
 		return false, changes{}, err
 	}
 	defer c.put()
-	all, err := c.send(ctx, s.statements(locks, id, b)...)
+	all, err := c.sendNamed(ctx, s.statements(locks, id, b)...)
 	if err != nil {
 		return true, changes{}, err
 	}

@@ -25,6 +25,8 @@ type pool struct {
 	// down is since when no connection could be made; zero while they can.
 	down time.Time
 	trip atomic.Uint64 // how many round trips there were
+	// unnamed is whether sessions don't keep named statements, as those of some poolers.
+	unnamed atomic.Bool
 }
 
 // slots bounds how many connections are used for one purpose.
@@ -132,8 +134,12 @@ func discard(c *pgconn.PgConn) {
 
 // send sends statements, and counts the round trip.
 func (c *conn) send(ctx context.Context, statements ...statement) ([][]row, error) {
+	return c.sendBy(ctx, make([]string, len(statements)), statements)
+}
+
+func (c *conn) sendBy(ctx context.Context, names []string, statements []statement) ([][]row, error) {
 	c.pool.trip.Add(1)
-	rows, err := send(ctx, c.PgConn, statements...)
+	rows, err := sendBy(ctx, c.PgConn, names, statements)
 	if stateOf(err) == stateReadOnly {
 		c.discard() // the server was the primary before
 	}

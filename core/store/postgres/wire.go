@@ -8,13 +8,31 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statements are sent unnamed, with all parameters and results in binary. So nothing stays
-// in a session, and a pooler may give each transaction another one.
+// Statements are sent with all parameters and results in binary. Only those of a commit are
+// named where that works, so that the database parses and plans them once for a connection,
+// which is half of what a commit costs. Nothing else stays in a session, and a pooler may give
+// each transaction another one.
 
 // statement is a statement with its parameters.
 type statement struct {
 	sql    string
 	params []param
+}
+
+func (s *statement) oids() []uint32 {
+	list := make([]uint32, len(s.params))
+	for i, p := range s.params {
+		list[i] = p.oid
+	}
+	return list
+}
+
+func (s *statement) values() [][]byte {
+	list := make([][]byte, len(s.params))
+	for i, p := range s.params {
+		list[i] = p.bytes
+	}
+	return list
 }
 
 // param is an encoded parameter.
@@ -29,13 +47,19 @@ type row [][]byte
 // send sends statements in one round trip. Without a BEGIN among them they are one
 // transaction. It returns the rows of each.
 func send(ctx context.Context, c *pgconn.PgConn, statements ...statement) ([][]row, error) {
+	return sendBy(ctx, c, make([]string, len(statements)), statements)
+}
+
+// sendBy is send for statements that the session knows by their names; "" is one that it
+// doesn't.
+func sendBy(ctx context.Context, c *pgconn.PgConn, names []string, statements []statement) ([][]row, error) {
 	var batch pgconn.Batch
-	for _, s := range statements {
-		values, oids := make([][]byte, len(s.params)), make([]uint32, len(s.params))
-		for i, p := range s.params {
-			values[i], oids[i] = p.bytes, p.oid
+	for i, s := range statements {
+		if names[i] != "" {
+			batch.ExecPrepared(names[i], s.values(), binaryFormat(), binaryFormat())
+			continue
 		}
-		batch.ExecParams(s.sql, values, oids, binaryFormat(), binaryFormat())
+		batch.ExecParams(s.sql, s.values(), s.oids(), binaryFormat(), binaryFormat())
 	}
 	results, err := c.ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
