@@ -78,15 +78,15 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	return nil
 }
 
-// Home is the address at which this host reaches the one that a namespace belongs to; "" is
-// that it does what concerns the namespace itself. See [store.Member.Home].
-func (h *Host) Home(namespace string) string {
+// Home is the host that a namespace belongs to, and the address at which this host reaches
+// it; "" is that this one does what concerns the namespace. See [store.Member.Home].
+func (h *Host) Home(namespace string) (id, address string) {
 	m := h.member.Load()
 	if m == nil {
-		return ""
+		return "", ""
 	}
 	home, _ := m.Home(namespace)
-	return home.Peers
+	return home.ID, home.Peers
 }
 
 // record is the host's own record. If its plugins can't be read, the record has none; each

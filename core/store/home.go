@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 )
 
 // Hosts that share a store can all do everything, but what one of them keeps in memory, such as
@@ -12,9 +13,9 @@ import (
 // home for some namespaces, which costs time and is right all the same.
 
 // Home is the host that a namespace belongs to; found is false if that is this host, or if
-// this host isn't reached by others. Of the hosts of this one's version that live, take on
-// work and are reached, it is the one of rendezvous hashing: a host that comes or goes changes
-// the home of its own share of the namespaces, and of no others.
+// this host isn't reached by others. Of the hosts of this one's version and plugins that live,
+// take on work and are reached, it is the one of rendezvous hashing: a host that comes or goes
+// changes the home of its own share of the namespaces, and of no others.
 func (m *Member) Home(namespace string) (home HostRecord, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,14 +35,14 @@ func (m *Member) Home(namespace string) (home HostRecord, found bool) {
 // reachedFrom are the other hosts of a look that a namespace can belong to.
 func reachedFrom(own HostRecord, hosts []HostRecord) (list []HostRecord) {
 	for _, h := range hosts {
-		if h.ID != own.ID && h.Peers != "" && !h.Draining && h.Version == own.Version {
+		if h.ID != own.ID && h.Peers != "" && !h.Draining && h.Version == own.Version && maps.Equal(h.Plugins, own.Plugins) {
 			list = append(list, h)
 		}
 	}
 	return list
 }
 
-// weight is what a host bids for a namespace. Neither has a zero byte.
+// weight is what a host bids for a namespace.
 func weight(host, namespace string) uint64 {
 	sum := sha256.Sum256([]byte(host + "\x00" + namespace))
 	return binary.BigEndian.Uint64(sum[:])

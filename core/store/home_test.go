@@ -63,6 +63,7 @@ func TestMember_HomeIsOneThatCanAnswer(t *testing.T) {
 	for what, other := range map[string]HostRecord{
 		"isn't reached":      {ID: "b", Version: "2"},
 		"is of another time": {ID: "b", Peers: "b:1", Version: "1"},
+		"has other plugins":  {ID: "b", Peers: "b:1", Version: "2", Plugins: map[string]string{"a": "1"}},
 		"is drained":         {ID: "b", Peers: "b:1", Version: "2", Draining: true},
 	} {
 		for i, id := range homes(membersOf(t, own, other)["a"]) {

@@ -127,7 +127,12 @@ func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch)
 		return false, changes{}, err
 	}
 	defer c.put()
-	all, err := c.sendNamed(ctx, s.statements(locks, id, b)...)
+	statements := s.statements(locks, id, b)
+	names, err := c.names(ctx, statements)
+	if err != nil {
+		return false, changes{}, err
+	}
+	all, err := c.sendNamed(ctx, names, statements)
 	if err != nil {
 		return true, changes{}, err
 	}

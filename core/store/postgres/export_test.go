@@ -20,3 +20,15 @@ func (s *Store) CommitSerializable() {
 		return []statement{{sql: "begin isolation level serializable"}, commit, {sql: "commit"}}
 	}
 }
+
+// KeepsStatements reports whether the store's sessions keep the statements of commits.
+func (s *Store) KeepsStatements() bool {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	for _, c := range s.pool.idle {
+		if kept, _ := c.CustomData()[keptStatements].(map[string]string); len(kept) > 0 {
+			return !s.pool.unnamed.Load()
+		}
+	}
+	return false
+}

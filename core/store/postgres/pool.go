@@ -140,13 +140,18 @@ func (c *conn) send(ctx context.Context, statements ...statement) ([][]row, erro
 func (c *conn) sendBy(ctx context.Context, names []string, statements []statement) ([][]row, error) {
 	c.pool.trip.Add(1)
 	rows, err := sendBy(ctx, c.PgConn, names, statements)
+	c.failed(err)
+	return rows, err
+}
+
+// failed closes what an error shows to be useless.
+func (c *conn) failed(err error) {
 	if stateOf(err) == stateReadOnly {
 		c.discard() // the server was the primary before
 	}
 	if err != nil && c.IsClosed() {
 		c.pool.drain() // the others are probably lost too
 	}
-	return rows, err
 }
 
 // drain closes the idle connections.

@@ -70,6 +70,15 @@ func TestOpen_TLSAndPassfile(t *testing.T) {
 	refused(t, "no password", opens(t.Context(), url("localhost", full+ca)), "store_login_refused")
 }
 
+// A session keeps the statements of commits, which saves the database half of its work.
+func TestNamed_StatementsAreKept(t *testing.T) {
+	s := open(t, postgres.Options{URL: shared.Cluster(t).URL(t)})
+	commits(t, s, 2)
+	if !s.KeepsStatements() {
+		t.Error("each commit is parsed and planned anew")
+	}
+}
+
 // A pooler gives each transaction a connection, which others had before and have after it.
 func TestPooler_OfTransactions(t *testing.T) {
 	c := shared.Cluster(t)

@@ -4,8 +4,8 @@
 // # Tables
 //
 // kv has the pairs, each with the id of the commit that wrote it as its version, and
-// kv_commit has these ids for a day. There are no functions, triggers, sequences,
-// notifications or session state, so that poolers of transactions work.
+// kv_commit has these ids for a day. There are no functions, triggers, sequences or
+// notifications, and nothing is needed of a session, so that poolers of transactions work.
 //
 // # Transactions
 //

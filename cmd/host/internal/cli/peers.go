@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"net"
 
@@ -68,7 +67,7 @@ func (p *peering) reached() string {
 	}
 	name, _, _ := net.SplitHostPort(p.address)
 	_, port, _ := net.SplitHostPort(p.listener.Addr().String())
-	return net.JoinHostPort(cmp.Or(name, "localhost"), port)
+	return net.JoinHostPort(name, port)
 }
 
 // peers are the other hosts for the API; nil if this one doesn't ask them.
@@ -76,7 +75,7 @@ func (p *peering) peers(a *App, h *host.Host) *httpapi.Peers {
 	if p.listener == nil {
 		return nil
 	}
-	return &httpapi.Peers{Home: h.Home, TLS: p.certificate.Client(), Failed: func(address string, err error) {
+	return &httpapi.Peers{Home: h.Home, Self: h.ID(), TLS: p.certificate.Client(), Failed: func(address string, err error) {
 		a.notice(host.Notice{
 			Level: "warn", Message: "the host at " + address + " doesn't answer; this one does what it was asked for: " + err.Error(),
 			Hint: "look whether that host works, and whether --peer-listen of it can be reached from here",

@@ -58,7 +58,7 @@ say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
 operator's (see reflectory token new), or an issuer of OpenID Connect whose tokens
 for this server are taken: --oidc-issuer, and --oidc-grant for what they are worth.
 
-Servers that share a database (--store) send each other the requests about a
+Servers that share a database (--store) send each other the requests that name a
 namespace, so that one of them has it warm, where --peer-listen and --peer-tls are
 given. Without them each does what it is asked for.
 

@@ -212,7 +212,7 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 // checkSender finds out where a request comes from, and checks it.
 func (a *API) checkSender(r *request) (err error) {
 	if r.forwarded {
-		return readOrigin(r)
+		return a.readOrigin(r)
 	}
 	if r.address, err = a.senderOf(r.http); err == nil {
 		err = a.checkOrigin(r)
@@ -251,19 +251,23 @@ func (a *API) healthy(w http.ResponseWriter, _ *http.Request) { plain(w, http.St
 // stopped or drained, and the host can work. Anybody may ask, and learns no more than the
 // name of a reason.
 func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
-	notReady := func(text string) {
+	if why := a.unready(); why != "" {
 		w.Header().Set("Retry-After", "1")
-		plain(w, http.StatusServiceUnavailable, text)
-	}
-	if !a.ready.Load() || a.config.Host.Draining() {
-		notReady("not ready\n")
-		return
-	}
-	if err := a.config.Host.Unready(); err != nil {
-		notReady("not ready: " + sdk.ReasonOf(err) + "\n")
+		plain(w, http.StatusServiceUnavailable, why+"\n")
 		return
 	}
 	plain(w, http.StatusOK, "ready\n")
+}
+
+// unready says why no requests are accepted; "" is that they are.
+func (a *API) unready() string {
+	if !a.ready.Load() || a.config.Host.Draining() {
+		return "not ready"
+	}
+	if err := a.config.Host.Unready(); err != nil {
+		return "not ready: " + sdk.ReasonOf(err)
+	}
+	return ""
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -32,9 +33,11 @@ import (
 
 // Peers are the other hosts on the same store.
 type Peers struct {
-	// Home is the address of the host that a namespace belongs to; "" is this one. It must
+	// Home is the host that a namespace belongs to, and its address; "" is this one. It must
 	// return soon.
-	Home func(namespace string) string
+	Home func(namespace string) (id, address string)
+	// Self is this host's id, which others send along: an address may be another's by then.
+	Self string
 	// TLS has the certificate that this host shows the others, and checks theirs.
 	TLS *tls.Config
 	// Failed is called with the address of a host that didn't answer, and the cause, once
@@ -43,11 +46,14 @@ type Peers struct {
 }
 
 const (
-	// dialTime is how long a connection to another host may take, and answerTime how long that
-	// host may take to begin its answer: what takes long isn't sent to it.
-	dialTime, answerTime = time.Second, 5 * time.Second
-	// restTime is how long a host gets no requests after it didn't answer. A host that has
-	// ended is no home by then.
+	// dialTime is how long a connection to another host may take, and pingTime when one that is
+	// silent is tried, and how long that may take.
+	dialTime, pingTime = time.Second, 2 * time.Second
+	// answerTime is how long another host may take to answer: longer than its own deadline,
+	// which it reports itself.
+	answerTime = operation.Deadline + 2*time.Second
+	// restTime is how long a host gets no requests after it couldn't be reached. A host that
+	// has ended is no home by then.
 	restTime = 10 * time.Second
 	// maxForwarded bounds an answer, in bytes: results come in pages and have bounded texts.
 	maxForwarded = 64 << 20
@@ -56,15 +62,16 @@ const (
 // forwardedHeader has the [origin] of a forwarded request, as JSON in base64.
 const forwardedHeader = "Reflectory-Forwarded"
 
-// origin is whose request was forwarded, and the address that it came from.
+// origin is whose request was forwarded, the address that it came from, and the id of the
+// host that it is for.
 type origin struct {
-	Caller  core.Caller
-	Address string
+	Caller      core.Caller
+	Address, To string
 }
 
 // forwardedHeaders of a request go on with it, and answeredHeaders come back.
 var (
-	forwardedHeaders = []string{"Accept", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"}
+	forwardedHeaders = []string{"Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"}
 	answeredHeaders  = []string{"Content-Type", "Etag", "Location", "Retry-After", replayedHeader}
 )
 
@@ -73,15 +80,15 @@ type forwarder struct {
 	peers     *Peers
 	transport *http.Transport
 	mu        sync.Mutex
-	// resting are the hosts that didn't answer, and until when they get no requests.
-	resting map[string]time.Time
+	// resting are the hosts that couldn't be reached, and until when they get no requests.
+	resting map[string]struct{}
 }
 
 func newForwarder(p *Peers) *forwarder {
-	return &forwarder{peers: p, resting: map[string]time.Time{}, transport: &http.Transport{
+	return &forwarder{peers: p, resting: map[string]struct{}{}, transport: &http.Transport{
 		TLSClientConfig: p.TLS, ForceAttemptHTTP2: true, DialContext: (&net.Dialer{Timeout: dialTime}).DialContext,
-		TLSHandshakeTimeout: dialTime, ResponseHeaderTimeout: answerTime, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute,
-		MaxResponseHeaderBytes: 64 << 10,
+		TLSHandshakeTimeout: dialTime, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: pingTime},
 	}}
 }
 
@@ -91,63 +98,78 @@ func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool
 	if a.forwarder == nil || r.local || r.forwarded || rt.Long || rt.Body {
 		return false
 	}
-	address := a.forwarder.home(rt, in)
+	id, address := a.forwarder.home(rt, in)
 	if address == "" {
 		return false
 	}
-	repeatable := rt.ReadOnly || rt.Idempotent || r.http.Header.Get("Idempotency-Key") != ""
-	answer, sent, err := a.forwarder.ask(r, address)
-	if err == nil {
-		if answer.status == http.StatusServiceUnavailable && repeatable {
-			return false // what can't work there may work here
-		}
+	answer, sent, err := a.forwarder.ask(r, id, address)
+	ended := r.http.Context().Err()
+	switch {
+	case err == nil && answer.code() == hostUnready: // it did nothing
+		return false
+	case err == nil:
 		for name, values := range answer.header {
 			w.Header()[name] = values
 		}
 		r.by, r.code = address, answer.code()
 		r.write(w, answer.status, "", answer.body)
-		return true
-	}
-	if r.http.Context().Err() != nil {
-		return true // nobody waits for the answer
-	}
-	a.forwarder.rest(address, err)
-	if !sent || repeatable {
+	case ended == nil && (!sent || repeatable(r, rt, in)):
 		return false
+	case sent && !repeatable(r, rt, in):
+		a.refuse(w, r, sdk.Errorf(sdk.Unavailable, "host_unanswered", "another host was asked for this, and didn't answer: it may have done it").
+			WithHint("look whether it was done; with an Idempotency-Key the request can be sent again"))
+	default: // the caller gave up, or this host is being stopped
+		a.refuse(w, r, sdk.Errorf(sdk.Cancelled, "cancelled", "the request was given up: %w", ended))
 	}
-	a.refuse(w, r, sdk.Errorf(sdk.Unavailable, "host_unanswered", "another host was asked for this, and didn't answer: it may have done it").
-		WithHint("look whether it was done; with an Idempotency-Key the request can be sent again"))
 	return true
 }
 
-// home is the address of the host that a request belongs to; "" is this one, also instead of
-// a host that didn't answer a moment ago.
-func (f *forwarder) home(rt *route, in any) string {
+// repeatable is whether a request that may have been done can be done again: it changes
+// nothing, or nothing more, or its key says that it was done. A comparison of versions would
+// fail the second time.
+func repeatable(r *request, rt *route, in any) bool {
+	if rt.ReadOnly || r.http.Header.Get("Idempotency-Key") != "" {
+		return true
+	}
+	field, compares := fieldsOf(rt.In())["if_version"]
+	return rt.Idempotent && !(compares && !fieldAt(reflect.ValueOf(in).Elem(), field.index).IsZero())
+}
+
+// home is the host that a request belongs to, and its address; "" is this one, also instead
+// of a host that couldn't be reached a moment ago.
+func (f *forwarder) home(rt *route, in any) (id, address string) {
 	field, has := fieldsOf(rt.In())["namespace"]
 	if !has {
-		return ""
+		return "", ""
 	}
 	namespace := fieldAt(reflect.ValueOf(in).Elem(), field.index)
 	if namespace.Kind() != reflect.String || namespace.String() == "" {
-		return ""
+		return "", ""
 	}
-	address := f.peers.Home(namespace.String())
+	id, address = f.peers.Home(namespace.String())
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if until, rests := f.resting[address]; rests && time.Now().Before(until) {
-		return ""
+	if _, rests := f.resting[address]; rests {
+		return "", ""
 	}
-	delete(f.resting, address)
-	return address
+	return id, address
 }
 
-// rest sends a host no requests for a while.
+// rest sends a host no requests for a while, and reports why.
 func (f *forwarder) rest(address string, err error) {
 	f.mu.Lock()
 	_, rests := f.resting[address]
-	f.resting[address] = time.Now().Add(restTime)
+	f.resting[address] = struct{}{}
 	f.mu.Unlock()
-	if !rests && f.peers.Failed != nil {
+	if rests {
+		return
+	}
+	time.AfterFunc(restTime, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.resting, address)
+	})
+	if f.peers.Failed != nil {
 		f.peers.Failed(address, err)
 	}
 }
@@ -168,12 +190,20 @@ func (a *peerAnswer) code() string {
 	return p.Code
 }
 
-// ask sends a request to another host. sent is whether that may have got it.
-func (f *forwarder) ask(r *request, address string) (got *peerAnswer, sent bool, err error) {
-	var wrote atomic.Bool
+// ask sends a request to another host. sent is whether that may have got it. A host that can't
+// be reached, or whose connection broke, rests; one that only took too long doesn't.
+func (f *forwarder) ask(r *request, id, address string) (got *peerAnswer, sent bool, err error) {
+	var connected atomic.Bool
 	ctx, cancel := context.WithTimeout(r.http.Context(), dialTime+answerTime)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { connected.Store(false) }, GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			f.rest(address, err)
+		}
+	}()
 	target := *r.http.URL
 	target.Scheme, target.Host = "https", address
 	out, err := http.NewRequestWithContext(ctx, r.http.Method, target.String(), bytes.NewReader(r.body))
@@ -188,10 +218,10 @@ func (f *forwarder) ask(r *request, address string) (got *peerAnswer, sent bool,
 	trace := r.trace
 	trace.Parent = cmp.Or(trace.Parent, trace.ID[:16])
 	out.Header.Set("Traceparent", trace.String())
-	out.Header.Set(forwardedHeader, base64.StdEncoding.EncodeToString(core.MustJSON(origin{r.caller, r.address})))
+	out.Header.Set(forwardedHeader, base64.StdEncoding.EncodeToString(core.MustJSON(origin{r.caller, r.address, id})))
 	response, err := f.transport.RoundTrip(out)
 	if err != nil {
-		return nil, wrote.Load(), err
+		return nil, connected.Load(), err
 	}
 	defer func() { _ = response.Body.Close() }() // it was read, or the answer isn't used
 	got = &peerAnswer{status: response.StatusCode, header: http.Header{}}
@@ -207,15 +237,24 @@ func (f *forwarder) ask(r *request, address string) (got *peerAnswer, sent bool,
 	return got, true, err
 }
 
+// hostUnready is the reason of a host that does nothing of what another host sent it.
+const hostUnready = "host_unready"
+
 // Peer handles requests that other hosts forward, which have checked where they come from and
 // whose they are.
 func (a *API) Peer() http.Handler {
 	inner := a.mux(false)
-	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) { inner.ServeHTTP(w, r.with(r.http.Context())) })
+	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) {
+		if a.unready() != "" {
+			a.refuse(w, r, sdk.Errorf(sdk.Unavailable, hostUnready, "this host doesn't take requests of others now").WithHint("ask another host"))
+			return
+		}
+		inner.ServeHTTP(w, r.with(r.http.Context()))
+	})
 }
 
 // readOrigin reads whose request another host forwarded.
-func readOrigin(r *request) error {
+func (a *API) readOrigin(r *request) error {
 	var from origin
 	text, err := base64.StdEncoding.DecodeString(r.http.Header.Get(forwardedHeader))
 	if err == nil {
@@ -224,9 +263,19 @@ func readOrigin(r *request) error {
 	if err == nil {
 		err = from.Caller.Validate()
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return headerInvalid(forwardedHeader, "it doesn't say whose request this is").WithHint("this address is for other hosts only")
+	case a.forwarder == nil || from.To != a.forwarder.peers.Self:
+		return sdk.Errorf(sdk.Unavailable, hostUnready, "this is another host than the one that was asked").WithHint("ask another host")
 	}
 	r.caller, r.address = from.Caller, from.Address
 	return nil
+}
+
+// close ends the connections to other hosts.
+func (f *forwarder) close() {
+	if f != nil {
+		f.transport.CloseIdleConnections()
+	}
 }

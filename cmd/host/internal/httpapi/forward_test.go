@@ -35,16 +35,17 @@ func newHosts(t *testing.T, between func(http.Handler) http.Handler) *hosts {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	h.first.Must(err)
 	h.address = l.Addr().String()
-	home := func(namespace string) string {
+	home := func(namespace string) (id, address string) {
 		if strings.HasPrefix(namespace, operationtest.Here) {
-			return h.address
+			return "second", h.address
 		}
-		return ""
+		return "", ""
 	}
-	for _, s := range []*site{h.first, h.second} { // the second, too, would send it to the second
-		s.api.forwarder = newForwarder(&Peers{Home: home, TLS: h.peers.Client(), Failed: h.note})
+	for id, s := range map[string]*site{"first": h.first, "second": h.second} { // the second, too, would send it to the second
+		s.api.forwarder = newForwarder(&Peers{Home: home, Self: id, TLS: h.peers.Client(), Failed: h.note})
 		t.Cleanup(s.api.forwarder.transport.CloseIdleConnections)
 	}
+	h.second.api.ready.Store(true)
 	handler := h.second.api.Peer()
 	if between != nil {
 		handler = between(handler)
@@ -116,6 +117,19 @@ func TestForward_ANamespacesHomeAnswers(t *testing.T) {
 	if a := h.first.send("nobody", "POST", "/v1/recall", recalled); a.StatusCode != 401 || h.second.line().Status == 401 {
 		t.Errorf("a stranger: %d %s", a.StatusCode, a.body)
 	}
+	governed := "/v1/governance/" + strings.ReplaceAll(operationtest.Here, "/", "%2F")
+	a = h.first.send("here", "GET", governed, "")
+	if tag := a.Header.Get("ETag"); a.StatusCode != 200 || tag == "" || h.first.line().By != h.address {
+		t.Errorf("with a version: %d %v", a.StatusCode, a.Header)
+	} else if a := h.first.send("here", "GET", governed, "", "If-None-Match", tag); a.StatusCode != 304 || a.Header.Get("ETag") != tag {
+		t.Errorf("what the caller has: %d %v", a.StatusCode, a.Header)
+	}
+	for i := range 2 {
+		a := h.first.send("here", "POST", "/v1/memories", strings.Replace(observed, "note-forwarded", "note-keyed", 1), "Idempotency-Key", "k")
+		if replayed := a.Header.Get(replayedHeader) == "true"; a.StatusCode != 200 || replayed != (i == 1) {
+			t.Errorf("with a key, %d: %d %v", i, a.StatusCode, a.Header)
+		}
+	}
 	if len(h.failed) > 0 {
 		t.Errorf("%v didn't answer", h.failed)
 	}
@@ -152,11 +166,15 @@ func TestForward_WithoutAnAnswer(t *testing.T) {
 		t.Errorf("with a key: %d %s", a.StatusCode, a.body)
 	}
 	again()
-	breaks = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		w.WriteHeader(http.StatusServiceUnavailable)
+	breaks = func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) }
+	h.second.api.ready.Store(false)
+	if a := h.first.send("here", "POST", "/v1/recall", recalled); a.StatusCode != 200 || !strings.Contains(a.body, "note-forwarded") {
+		t.Errorf("a host that isn't ready: %d %s", a.StatusCode, a.body)
 	}
-	if a := h.first.send("here", "POST", "/v1/recall", recalled, "Idempotency-Key", "r"); a.StatusCode != 200 || !strings.Contains(a.body, "note-forwarded") {
-		t.Errorf("a host that can't work: %d %s", a.StatusCode, a.body)
+	h.second.api.ready.Store(true)
+	h.second.api.forwarder.peers.Self = "third"
+	if a := h.first.send("here", "POST", "/v1/recall", recalled); a.StatusCode != 200 || !strings.Contains(a.body, "note-forwarded") {
+		t.Errorf("another host at the address: %d %s", a.StatusCode, a.body)
 	}
 	h.address = "127.0.0.1:1" // where nothing listens
 	if a := h.first.send("here", "POST", "/v1/memories", strings.Replace(observed, "note-forwarded", "note-direct", 1)); a.StatusCode != 200 || !h.first.has("note-direct") {
@@ -169,11 +187,11 @@ func TestPeers_ShowEachOtherACertificate(t *testing.T) {
 	h := newHosts(t, nil)
 	stranger := peerCertificate(t, "peers.example.org")
 	for who, encryption := range map[string]*Peers{
-		"another authority's": {TLS: stranger.Client()},
+		"another authority's": {TLS: h.peers.Client()},
 		"none":                {TLS: h.peers.Client()},
 	} {
-		if who == "none" {
-			encryption.TLS.GetClientCertificate = nil
+		if encryption.TLS.GetClientCertificate = nil; who != "none" {
+			encryption.TLS.GetClientCertificate = stranger.Client().GetClientCertificate
 		}
 		transport := newForwarder(encryption).transport
 		if a, err := transport.RoundTrip(askStatus(t, h.address)); err == nil {

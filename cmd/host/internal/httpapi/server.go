@@ -71,7 +71,8 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 		DisableGeneralOptionsHandler: true,
 		// Headers above the limit are refused with a problem, up to this size; beyond it,
 		// net/http refuses them in its own words.
-		MaxHeaderBytes: 2 * limits.Headers,
+		// What another host forwards has its caller in a header besides.
+		MaxHeaderBytes: 4 * limits.Headers,
 		ErrorLog:       log.New(io.Discard, "", 0), // a connection that broke, which its request's line says
 	}
 	s.mu.Lock()
@@ -123,6 +124,7 @@ func (s *Server) end() error {
 	all.Wait()
 	s.cancel()
 	s.work.Wait()
+	s.api.forwarder.close()
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
