@@ -125,7 +125,11 @@ func TestDream_HostileTextIsText(t *testing.T) {
 func TestDream_PagesOfALargePlan(t *testing.T) {
 	s := newSite(t)
 	for i := range 45 {
-		s.remember(fmt.Sprintf("Visitor %d came yesterday with %s", i, strings.Repeat("a very long list of gifts, ", 400)), .5)
+		var gifts strings.Builder // others than any other visitor's: what is alike is compared
+		for j := range 800 {
+			fmt.Fprintf(&gifts, "present%dx%d, ", i, j)
+		}
+		s.remember(fmt.Sprintf("Visitor %d came yesterday with %s", i, gifts.String()), .5)
 	}
 	d, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)

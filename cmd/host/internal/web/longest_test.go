@@ -41,7 +41,6 @@ func marks(bytes, n int) string {
 }
 
 const (
-	many                        = 50 // as many as a page lists
 	line1MB, line8MB, wordBytes = 1 << 20, 8<<20 - 200, 128
 )
 
