@@ -126,7 +126,7 @@ func TestDream_PagesOfALargePlan(t *testing.T) {
 	s := newSite(t)
 	for i := range 45 {
 		var gifts strings.Builder // others than any other visitor's: what is alike is compared
-		for j := range 800 {
+		for j := range 240 {
 			fmt.Fprintf(&gifts, "present%dx%d, ", i, j)
 		}
 		s.remember(fmt.Sprintf("Visitor %d came yesterday with %s", i, gifts.String()), .5)
