@@ -62,9 +62,10 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 	defer cancel()
 	began := time.Now()
 	err = p.guard(ctx, limited, m, c)
+	now := time.Now()
+	took := now.Sub(began)
 	if c.kind != "" && (err == nil || ctx.Err() == nil) {
-		now := time.Now()
-		p.latency.note(now, now.Sub(began), err != nil)
+		p.latency.note(now, took, err != nil)
 	}
 	switch {
 	case err == nil:
@@ -72,7 +73,7 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 		return nil
 	case ctx.Err() != nil:
 		return p.gaveUp(ctx, "before the plugin answered")
-	case limited.Err() != nil:
+	case limited.Err() != nil || took >= c.timeout: // the plugin may see the deadline before the timer here does
 		return p.timedOut(c.timeout)
 	case sdk.ReasonOf(err) == "plugin_exited":
 		m.settle()
