@@ -7,7 +7,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// ReplayedOutcome counts the decisions of a point that had one outcome, and would have one. Outcomes
+// ReplayedOutcome counts the decisions of a point with the same recorded outcome and the same new
+// one. Outcomes
 // are the words by which decisions are counted everywhere, such as "promote", or "failed".
 type ReplayedOutcome struct {
 	Point core.Point `json:"point"`

@@ -5,7 +5,8 @@ import (
 	"maps"
 )
 
-// Role is what a call does in the loop. It is the last part of an idempotency key.
+// Role is what a call does in the loop. It is the last part of a
+// step's idempotency key; children of a composite add their name.
 type Role string
 
 // The roles of calls.
@@ -86,7 +87,8 @@ type CorrectRequest struct {
 
 // CorrectResponse is the repaired output and the usage.
 type CorrectResponse struct {
-	// Output is the next attempt: any JSON value.
+	// Output is the next attempt, any JSON value; with correct_mode regenerate it is merged
+	// into the state.
 	Output   json.RawMessage   `json:"output"`
 	Usage    Usage             `json:"usage,omitzero"`
 	Metadata map[string]string `json:"metadata,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// GuardVersion is the version of [Compare]: it is raised with each change after which any
-// two texts have another answer.
+// GuardVersion is the version of [Compare]: it is raised with each change after which at
+// least one pair of texts has another answer.
 const GuardVersion = 1
 
 // Comparison says whether two texts say the same, and if not, what differs.

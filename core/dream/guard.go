@@ -203,8 +203,8 @@ func oppositeWords(a, b []word) *difference {
 	return nil
 }
 
-// negations are what a word is with a prefix or an ending that makes it its opposite, and
-// without.
+// negations are the forms of a word with a prefix or an ending that makes it its opposite, or
+// without one that it has.
 func negations(form string) (list []string) {
 	for _, p := range negativePrefixes {
 		if rest, is := strings.CutPrefix(form, p); is && len(rest) > 2 {

@@ -22,7 +22,7 @@ func (h *Host) PluginElsewhere(ctx context.Context, err error) bool {
 		}
 	}
 	found := false
-	_ = h.Store.View(ctx, func(r core.Reader) error { // without them the error says enough
+	_ = h.Store.View(ctx, func(r core.Reader) error { // if the hosts can't be read, the error says enough
 		hosts, err := store.Hosts(r)
 		for _, other := range hosts {
 			_, has := other.Plugins[name]

@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// errLeft is the cause with which a run ends on this host that another goes on with.
+// errLeft is why a run stops on this host if another host goes on with it.
 var errLeft = sdk.Errorf(sdk.Cancelled, "run_left", "this host stops: another one goes on with the run")
 
 // runEnd records how a run ended, which only the run's own epoch may forbid. A run of a job
 // would otherwise stay running where the job was cancelled, or timed out, and its handler
-// took so long to end that the job's fence fell first.
+// took so long to end that the job's fence already refused its writes.
 type runEnd struct {
 	core.RunRecorder
 	runs *run.Repository

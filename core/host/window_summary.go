@@ -15,9 +15,9 @@ import (
 
 // The oldest turns of a window are summed up by the model of settings.summaries. It is asked
 // when a prompt first has to do without these turns, so that the beginning of the prompt,
-// which a provider caches, changes once for them. What it wrote stays until more turns are
-// left out, and is then what it goes on from: it is asked about each turn once. Without a
-// model, and until then where it fails, the first sentence of each turn stands for it.
+// which a provider caches, changes once for them. Its summary stays until more turns
+// are left out, and it then goes on from that: it is asked about each turn once. Without a
+// model, or after a failure until there are more turns, the first sentence of each turn is used.
 
 // maxSummed is how many characters of turns a model is asked to sum up at once: the newest of
 // them, where a session had more before there was a model.

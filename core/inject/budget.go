@@ -139,8 +139,8 @@ func (a *assembly) afterAnchors() (size, error) {
 		WithHint("anchors are never cut or dropped: make them shorter, or raise max_chars or max_tokens").WithDetail("anchors", ids)
 }
 
-// shares is each category's part of what the anchors left. Under single there is one other
-// block, which has all of it.
+// shares is each category's part of what the anchors left. In the mode single there is one
+// block besides the anchors, which gets everything.
 func (a *assembly) shares(left size) (shares [len(categories)]size) {
 	var needs [len(categories)]size
 	for _, p := range a.blocks {

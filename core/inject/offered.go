@@ -6,7 +6,7 @@ import (
 )
 
 // Offered returns what events record about a turn's snapshot, and the memories that are in
-// it, whole or cut; nil if the turn has no snapshot.
+// it; nil if the turn has no snapshot.
 func Offered(r core.Reader, session string, turn int64) (info *journal.InjectionInfo, memoryIDs []string, err error) {
 	id, found, err := r.Get(turnKey(session, turn))
 	if err != nil || !found {

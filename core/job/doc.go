@@ -12,7 +12,7 @@
 // A user's jobs are a queue: they run one at a time, in the order in which they were
 // queued. Of the users whose first job may run, the one goes next that was served longest
 // ago. Jobs of [SystemUser] have a queue for each namespace, and a job of type workflow is
-// a queue by itself. The first job of a queue that nothing of runs is in one of two ordered
+// a queue by itself. If no job of a queue runs, its first job is in one of two ordered
 // sets: ready, by when its queue was served, or waiting, by when it may run. So the next job
 // is found by looking at the first of each type, however many wait. Where hosts share a
 // store, jobs are divided by their users into shards ([Repository.Divide]), each of which

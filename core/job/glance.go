@@ -101,8 +101,8 @@ func (g *glance) at(s shard) *glimpse {
 	return &g.shards[len(g.shards)-1]
 }
 
-// worth are the shards in which a claim may find something, from the one on where this host
-// goes on.
+// worth are the shards in which a claim may find something, beginning with from, and then from
+// the first one on.
 func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list []shard) {
 	if !g.divided {
 		return []shard{""}
@@ -135,7 +135,7 @@ func (r *Repository) noteClaim(holder string, s shard) {
 	r.claimedIn[holder] = s
 }
 
-// lookEvery is how old what is known of other shards may be where a job is queued.
+// lookEvery is the greatest age of what this process knows of other shards when it queues a job.
 const lookEvery = 2 * time.Second
 
 // lookAgain looks at all shards, unless that was done a moment ago, or the store is of one

@@ -99,8 +99,8 @@ func (r *Repository) Beat(ctx context.Context, name string) error {
 	}))
 }
 
-// Progress says how far a job is, from 0 to 1. What comes within a second of the last write
-// isn't written, and neither is less than what was: a caller says the same again later.
+// Progress says how far a job is, from 0 to 1. A value isn't written within a second of the last write,
+// or if it isn't larger than the stored one; the caller's next one takes its place.
 func (r *Repository) Progress(ctx context.Context, l Lease, progress float64) error {
 	if !(progress >= 0 && progress <= 1) { // nor is NaN
 		return sdk.Errorf(sdk.Invalid, "progress_invalid", "progress is %v, not from 0 to 1", progress)

@@ -67,8 +67,8 @@ func shardIn(r core.Reader, name string) (shard, error) {
 	return shardFor(name), nil
 }
 
-// nextNumber numbers a job that is queued. Where jobs are divided the numbers of two shards
-// are alike by the time, so that lists of all jobs are in order as far as clocks agree; those
+// nextNumber numbers a job that is queued. Where jobs are divided, the numbers of each
+// shard follow the time, so that lists of all jobs are in order as far as clocks agree; those
 // of one shard rise whatever the clock says.
 func (c *change) nextNumber(s shard) (uint64, error) {
 	least := uint64(0)
@@ -78,8 +78,8 @@ func (c *change) nextNumber(s shard) (uint64, error) {
 	return c.countOn(shard.numberKey, s, least)
 }
 
-// countOn raises a counter of a shard by one, and to more than least. It counts on from that of
-// the time before jobs were divided.
+// countOn raises a counter of a shard by one, and to more than least. It continues from
+// the counter that was used before jobs were divided.
 func (c *change) countOn(counter func(shard) []byte, s shard, least uint64) (uint64, error) {
 	last := least
 	for _, of := range []shard{"", s} {

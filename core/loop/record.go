@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// recordError marks a failure to make an attempt durable. It ends the loop
-// even while it is being cancelled, because nothing may be built on a lost attempt.
+// recordError marks a failure to make an attempt durable. Such an error ends
+// the loop even while the loop is being cancelled, because nothing may be built on a lost attempt.
 type recordError struct{ error }
 
 func (e *recordError) Unwrap() error { return e.error }

@@ -34,7 +34,9 @@
 // one commit: signals, credit, the session's bias, and the states that the retention
 // policy changes (package lifecycle has the arithmetic and the table of transitions). A
 // decision of the gate on a memory is another commit, with its consequences. Only there
-// is a memory purged or promoted to knowledge. Turns change a memory's state, never time.
+// is a memory purged or promoted to knowledge. The retention
+// policy changes a memory's state after turns, never because time has passed; only a dream
+// pass looks at a memory's age.
 //
 // # What a purge removes
 //

@@ -65,7 +65,7 @@ func (b *breaker) admit(now time.Time) (delay time.Duration, ok bool) {
 	return 0, false
 }
 
-// exited records an unasked exit, or a start that failed, of an instance that
+// exited records an unrequested exit, or a start that failed, of an instance that
 // lived so long. The random number spreads the backoff.
 func (b *breaker) exited(now time.Time, lived time.Duration, cause error, random float64) {
 	if lived >= stableAfter {
@@ -102,7 +102,7 @@ func (b *breaker) onTrial(now, started time.Time) bool {
 	return b.state(now) == BreakerHalfOpen && !started.Before(b.reopens)
 }
 
-// backoff is the wait after the n-th unasked exit in a row, for a random number
+// backoff is the wait after the n-th unrequested exit in a row, for a random number
 // in [0,1).
 func backoff(n int, random float64) time.Duration {
 	wait := min(float64(backoffLimit), float64(backoffFirst)*math.Pow(2, float64(n-1)))

@@ -79,7 +79,8 @@ func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch i
 	})
 }
 
-// dropHeld notes that no host runs a run. If no other host could, nothing was noted.
+// dropHeld notes that no host runs a run. If no other host can have the store, nothing
+// was noted.
 func (s *Repository) dropHeld(tx core.Tx, id string) error {
 	if s.Lives == nil {
 		return nil
@@ -106,8 +107,8 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	return list, sdk.Wrap("list the runs of hosts", err)
 }
 
-// Leave gives up a run without an end, so that another host takes it over: that this one ran
-// it stays noted, and it mustn't write anything more of it.
+// Leave gives up a run without an end, so that another host takes it over: the record that
+// this one ran it stays, and this one mustn't write anything more of the run.
 func (s *Repository) Leave(id string) { s.release(id) }
 
 // Runs reports whether this process runs a run.
@@ -118,7 +119,7 @@ func (s *Repository) Runs(id string) bool {
 	return held
 }
 
-// Holds refuses a run that this process runs, and that another has meanwhile: sdk.Conflict,
+// Holds returns an error if another host took over a run that this process runs: sdk.Conflict,
 // reason "run_taken_over".
 func (s *Repository) Holds(ctx context.Context, id string) error {
 	s.mu.Lock()

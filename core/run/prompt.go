@@ -10,7 +10,7 @@ import (
 
 // The result of inject.snapshot has its blocks with their payloads, and the prompt, which is the
 // payloads again. So if a block has a memory's text, the prompt is stored as [purgedText], and made
-// again later from the payloads of that time.
+// again from the payloads when it is read.
 
 // The members of a snapshot, and of its blocks.
 const (

@@ -6,8 +6,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Fenceable is a store that is open already, with what [WithFence] needs of one: its
-// transactions are refused where the fence of their context is.
+// Fenceable is a store that is open already, with what [WithFence] needs of one: a
+// transaction is refused if the fence in its context refuses it.
 func Fenceable(s core.Store) core.Store { return &fenceable{fenced{Store: s}} }
 
 // fenceable passes on what its store can do besides.

@@ -169,8 +169,8 @@ func (s *fenced) RetainedIn() []string {
 type fenceKey struct{}
 
 // WithFence returns a context whose transactions on an [OnDemand] or [Fenceable] store are
-// fenced, besides those of their own store: so all that is done for a piece of work is, whatever part
-// writes it.
+// fenced, besides those of their own store: so a fence holds for all that is written for a piece of
+// work, whatever part writes it.
 func WithFence(ctx context.Context, f Fence) context.Context {
 	if outer := fenceOf(ctx); outer != nil {
 		inner := f

@@ -100,7 +100,7 @@ func (o *OnDemand) View(ctx context.Context, fn func(core.Reader) error) error {
 	return s.View(ctx, fn)
 }
 
-// Update implements [core.Store]. A context of [WithFence] is refused where its fence is.
+// Update implements [core.Store]. A fence of [WithFence] in its context may refuse it.
 func (o *OnDemand) Update(ctx context.Context, fn func(core.Tx) error) error {
 	s, err := o.Open(ctx)
 	if err != nil {

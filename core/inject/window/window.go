@@ -18,7 +18,7 @@ import (
 const (
 	fullShare   = .8 // above it, turns are folded,
 	foldedShare = .4 // until less than this is left.
-	blockShare  = .2 // What stands for the folded turns may have together.
+	blockShare  = .2 // The summary of all folded turns may have so much.
 )
 
 // maxSentence is the longest sentence of a folded turn, in characters.
@@ -32,8 +32,8 @@ type Turn struct {
 
 // Folded is what the turns tell a prompt.
 type Folded struct {
-	// Old are the folded turns, the oldest first, and Room is how many characters what
-	// stands for them may have.
+	// Old are the folded turns, the oldest first, and Room is how many characters their
+	// summary may have.
 	Old  []Turn
 	Room int
 	// Earlier are the folded turns with a sentence each, the oldest first. LeftOut counts
@@ -73,8 +73,8 @@ func Fold(turns []Turn, maxChars int) *Folded {
 	return f
 }
 
-// sentences are the first sentences of turns, up to most characters: the newest ones where
-// not all fit.
+// sentences are the first sentences of the newest turns, as many as fit into most characters,
+// and at least one.
 func sentences(turns []Turn, most int) []Turn {
 	list := make([]Turn, len(turns))
 	first := len(turns)

@@ -13,7 +13,7 @@ type Place struct {
 	Score    float64
 }
 
-// Weight is the share of a turn's credit that a memory at this rank earns, from .15 to 1.
+// Weight is the factor, at most 1, by which a turn's credit counts for a memory at this rank.
 func (p Place) Weight() float64 {
 	return min(1, max(.15, .20+float64(.55*p.rankWeight())+float64(.25*(p.Score+1))/2))
 }

@@ -2,9 +2,10 @@ package lifecycle
 
 import "github.com/reflectory/reflectory/core"
 
-// How long a memory waits before its state may change again, in relevant turns. Both
-// waits are doubled if nothing has changed, so that a steady pattern of use doesn't move
-// a memory back and forth, or before the gate, for ever.
+// How long a memory waits before its state may change again, in relevant turns. The
+// wait of cooling is doubled if the memory cools again soon, the gate's if there is no new
+// evidence, so that a steady pattern of use doesn't move a memory back and forth, or before
+// the gate, for ever.
 const (
 	waitTurns    = 10  // at first
 	maxWaitTurns = 160 // at most

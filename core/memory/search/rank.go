@@ -16,8 +16,8 @@ const (
 	DefaultVectorWeight = 0.5
 	// qWeight is λ, the weight of q; the similarity has the rest.
 	qWeight = 0.3
-	// DefaultDepthBoost is the factor of reflections. Each level of depth adds depthStep
-	// to it, up to maxDepth.
+	// DefaultDepthBoost is the factor of reflections. Each level of depth, up to
+	// maxDepth, makes it larger by the share depthStep.
 	DefaultDepthBoost = 1.2
 	depthStep         = 0.05
 	maxDepth          = 3

@@ -83,7 +83,7 @@ func (s *snapshots) renew() map[*snapshot]time.Time {
 	return maps.Clone(s.open)
 }
 
-// hotValue names one of the readers of earlier snapshots that still reads; "" for none.
+// held names one of the readers of earlier snapshots that still reads; "" for none.
 func (s *snapshots) held(earlier map[*snapshot]time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

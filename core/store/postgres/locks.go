@@ -11,14 +11,14 @@ import (
 // writes exclusively, and those that it read shared. A range has no keys of its own to
 // lock, so it locks what contains it: its class, the keys with the same prefix up to the
 // first zero byte; or, if it goes over classes, its kind, the keys with the same prefix
-// up to the first slash; or else everything. A written key locks shared what contains it.
+// up to the first slash; or else everything. Each written key takes shared locks on what contains it.
 // So of two commits of which one read what the other writes, one waits for the other, and
 // then finds what the other wrote.
 //
 // A lock is a number, which is made from what it stands for. Two things with the same
 // number only wait for each other without need.
 
-// maxLocks is up to how many locks a commit takes one by one. Beyond, it locks
+// maxLocks is how many locks a commit takes one by one at most. Beyond, it locks
 // everything: PostgreSQL has room for 64 locks times the connections that it allows.
 const maxLocks = 2000
 

@@ -22,7 +22,7 @@ type peering struct {
 
 // flags adds the flags.
 func (p *peering) flags(c *cobra.Command) {
-	c.Flags().StringVar(&p.address, "peer-listen", "", "`address` at which other hosts on the same store reach this one, which get requests about their namespaces, and send it those about its own")
+	c.Flags().StringVar(&p.address, "peer-listen", "", "`address` at which the other hosts of the store reach this one; each sends requests on to the host that a namespace belongs to")
 	c.Flags().StringVar(&p.folder, "peer-tls", "", "`folder` with tls.crt, tls.key and ca.crt, by which such hosts know each other")
 }
 

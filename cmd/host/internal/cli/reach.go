@@ -57,8 +57,8 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
 	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` of the certificate that it shows, in PEM, with its issuers' behind it")
 	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
-	f.StringVar(&r.ACMEName, "acme", "", "`name` that a certificate is asked for by ACME, which agrees to its issuer's terms; the name's port 443 has to lead here")
-	f.StringVar(&r.directory, "acme-directory", "", "`URL` of that issuer's directory (default: Let's Encrypt's)")
+	f.StringVar(&r.ACMEName, "acme", "", "`name` to get a certificate for by ACME, which accepts the authority's terms; port 443 of the name must reach this server")
+	f.StringVar(&r.directory, "acme-directory", "", "`URL` of the ACME authority's directory (default: Let's Encrypt's)")
 	f.StringArrayVar(&r.Proxies, "tls-by-proxy", nil, "`network` of proxies that do TLS, such as 10.1.2.3/32; may be repeated")
 	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach it, besides those of its certificate; may be repeated")
 	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are taken too")
@@ -152,8 +152,8 @@ func (r *reach) server(listen net.Addr) *host.Server {
 	return s
 }
 
-// url is the server's URL for clients: with the first name that it was given, otherwise its
-// certificate's, otherwise its address.
+// url is the server's URL for clients: with the first name of --host, otherwise with the name
+// in --listen, or the certificate's where it doesn't cover that.
 func (r *reach) url(listen string) string {
 	name, port, _ := net.SplitHostPort(listen)
 	if asked, _, _ := net.SplitHostPort(r.Address); asked != "" {

@@ -80,7 +80,8 @@ type forwarder struct {
 	peers     *Peers
 	transport *http.Transport
 	mu        sync.Mutex
-	// resting are the hosts that couldn't be reached, and until when they get no requests.
+	// resting are the addresses of hosts that couldn't be reached, and get no requests for
+	// restTime.
 	resting map[string]struct{}
 }
 

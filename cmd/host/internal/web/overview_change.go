@@ -25,7 +25,8 @@ func (c *change) Class() string {
 
 // changeRule says how a figure is compared.
 type changeRule struct {
-	// counts is how many things the figure is about, and value the figure.
+	// counts is 0 for a period that has nothing of what the figure is about, which isn't
+	// compared. value is the figure.
 	counts func(*run.Counts) int64
 	value  func(*run.Counts) float64
 	// less is whether a lower value is better.
@@ -49,7 +50,9 @@ func passes(c *run.Counts) int64   { return c.Passed }
 func recalled(c *run.Counts) int64 { return c.Recalled }
 func costly(c *run.Counts) int64   { return c.CostNanos }
 
-func passRate(c *run.Counts) float64   { return share(c.Passed, c.Ended()) }
+func passRate(c *run.Counts) float64 { return share(c.Passed, c.Ended()) }
+
+// boughtRate is the share of runs that passed only after the first attempt.
 func boughtRate(c *run.Counts) float64 { return share(c.Passed-c.First(), c.Ended()) }
 func perPass(c *run.Counts) float64    { return share(c.Attempts, c.Passed) }
 func usedRate(c *run.Counts) float64   { return share(c.Used, c.Recalled) }
