@@ -2,9 +2,12 @@ package web
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/inject"
 )
@@ -33,6 +36,32 @@ func (s *site) told(session string) (ids []string) {
 		ids = append(ids, built.SnapshotID)
 	}
 	return ids
+}
+
+// TestSnapshots_RoleMixIsText: names, keys and texts of an operator's profile of roles, as long
+// as they may be.
+func TestSnapshots_RoleMixIsText(t *testing.T) {
+	s := newSite(t)
+	role := func(n int) map[string]any {
+		text := strings.Repeat("<b onclick='alert(1)'>\"&", 20) + strconv.Itoa(n)
+		return map[string]any{
+			"role": "<script>alert(" + strconv.Itoa(n) + ")</script>", "objectives": []string{text},
+			"constraints": []map[string]any{{"key": "javascript:alert(1)", "text": text}},
+		}
+	}
+	s.File("data/"+host.RoleMixDir+"/own.yaml", string(core.MustJSON(map[string]any{
+		"profile_id": "own", "description": "<img src=x>", "roles": []any{role(1), role(2)}, "weights": []int{2, 1},
+	})))
+	s.File("data/policies/injection/own.yaml", `rule: {id: "own", match: [{output: '{"mode": "hybrid", "role_mix": "own", "route": "react", "max_blocks": 12, "max_chars": 8000}'}]}`)
+	s.Reopen()
+	s = siteOf(s.World)
+	built := operationtest.Try[inject.Built](s.World, "snapshot_build", &inject.BuildRequest{Namespace: operationtest.Here, Session: "mixed", Turn: 1, Blocks: []inject.Draft{
+		{BlockID: "task", Category: inject.Workflow, Priority: new(1), Payload: "Close the harbour."},
+	}})
+	if built.RoleMix == nil || len(built.RoleMix.Roles) != 2 || len(built.RoleMix.Conflicts) != 1 {
+		t.Fatalf("the mix is %+v", built.RoleMix)
+	}
+	s.walk("/snapshots/" + built.SnapshotID)
 }
 
 // TestSnapshots_ShowWhatAModelWasTold: the blocks with their trust, what was dropped and why,
