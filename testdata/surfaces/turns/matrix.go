@@ -1,6 +1,7 @@
-// Package turns has what is expected of prompts and sessions of a server that many callers
-// use at once: nine rows, which are driven over HTTP against a built program. It knows the
-// program only by what its users see. The tests of two packages run it, in small and whole.
+// Package turns tests what is expected of the prompts and sessions of a server that many
+// callers use at once: nine expectations, which are tested over HTTP against a built
+// program. It knows the program only by what its users see. The tests of two packages run
+// it, one in a small version and one in full.
 package turns
 
 import (
