@@ -83,7 +83,7 @@ func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, er
 }
 
 // waits notes a page of the jobs of a shard that wait for a time, by the page's first item. A
-// shard's pages come in order, so the first call decides.
+// shard's pages come in order, so the first call decides when the shard is due.
 func (g *glance) waits(s shard, first string) {
 	order, _ := parts(first)
 	due := orderTime(order)
