@@ -115,7 +115,7 @@ func (s *Supervisor) drain(pools ...*pool) {
 	}
 }
 
-// warm starts a pool's first instance and has it answer.
+// warm starts a pool's first instance and waits until it answers.
 func (p *pool) warm(ctx context.Context) error {
 	return p.do(ctx, call{op: "start", timeout: p.plugin.Limits.StartTimeout, run: func(ctx context.Context, i Instance) error {
 		return healthy(ctx, i)
