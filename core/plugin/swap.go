@@ -41,7 +41,7 @@ func (s *Supervisor) Remove(name string) error {
 
 // Replace replaces a plugin by another version, without losing a call: once the first
 // instance of the new version is up and healthy, it takes all new calls, and the old
-// version ends as with [Supervisor.Remove]. If the new version doesn't come up, the error
+// version ends as with [Supervisor.Remove]. If the new version doesn't start, the error
 // says why, and the old one stays in use. The first instance is the one without an
 // environment; an environment's instance starts with its next call.
 func (s *Supervisor) Replace(ctx context.Context, p Installed) error {

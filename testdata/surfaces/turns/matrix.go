@@ -15,7 +15,7 @@ import (
 type Server struct {
 	// URL is where it listens, and Token is the operator's.
 	URL, Token string
-	// Stop has it end by itself.
+	// Stop asks it to end.
 	Stop func()
 }
 
@@ -34,7 +34,7 @@ type Scale struct {
 	Clients, Turns int
 }
 
-// row is something that holds whatever else goes on.
+// row is an expectation that holds whatever else happens at the same time.
 type row struct {
 	name string
 	run  func(*testing.T, *matrix)
