@@ -108,7 +108,7 @@ func (s *shapes) typeOf(t reflect.Type) string {
 	return "integer"
 }
 
-// word is a string, with what it may be where that is a few words.
+// word is a string, with its values if they are a few words.
 func (s *shapes) word(t reflect.Type) string {
 	values := s.of(t).values[t.Name()]
 	if len(values) == 0 || slices.Contains(values, "") && len(values) == 1 {

@@ -32,7 +32,8 @@ type surface struct {
 	ask func(w *operationtest.World, c operationtest.Case, in any) (answer string, said bool)
 	// caller is the one that the surface has.
 	caller core.Caller
-	// differs says how an answer isn't a Go program's; "" is that it is. Nil compares bytes.
+	// differs says how an answer differs from a Go program's; "" means that it doesn't. Nil
+	// compares bytes.
 	differs func(key, got, want string) string
 }
 

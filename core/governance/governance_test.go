@@ -29,7 +29,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{t, s, governance.New(&journal.Writer{Store: s, Clock: &coretest.Clock{}})}
 }
 
-// set changes a level, and fails the test where that is refused.
+// set changes a level, and fails the test if that is refused.
 func (b *bench) set(namespace string, assignments ...string) {
 	b.Helper()
 	if _, err := b.Set(b.Context(), namespace, assignments...); err != nil {

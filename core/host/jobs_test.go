@@ -39,7 +39,7 @@ func dreams(t *testing.T, h *host.Host, namespace string, fn job.HandlerFunc) []
 }
 
 // TestJobs_NotifyOfTheirEnd with a memory in their namespace that counts for nothing and
-// isn't recalled; where there is no room for one, the job ends all the same.
+// isn't recalled; if there is no room for one, the job ends all the same.
 func TestJobs_NotifyOfTheirEnd(t *testing.T) {
 	h := open(t, host.Config{})
 	done := dreams(t, h, "n", func(context.Context, *job.Running) (*job.Outcome, error) { return nil, nil })

@@ -301,7 +301,7 @@ func TestPolicyPush_OfAnotherProgramsPolicies(t *testing.T) {
 	if after := transitions(t, s); after != before {
 		t.Errorf("%d decisions of a set that can't be used", after-before)
 	}
-	push(moving(0.5)) // its digest isn't that of the files
+	push(moving(0.5)) // its digest isn't the digest of the files
 	if err := fresh.Ready(ctx); sdk.ReasonOf(err) != "policies_unusable" {
 		t.Errorf("ready: %v", err)
 	}

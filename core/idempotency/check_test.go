@@ -36,7 +36,7 @@ func TestKeyLayout(t *testing.T) {
 	}
 }
 
-// call makes a call with a key, which tells of a memory.
+// call makes a call with a key, whose outcome mentions a memory.
 func call(t *testing.T, k *Keys, key string) *Outcome {
 	t.Helper()
 	claim, earlier, err := k.Begin(t.Context(), &Request{Subject: "s", Key: key, Operation: "op", Body: []byte("{}")}, []string{"n"})

@@ -89,7 +89,7 @@ func TestJobs_KeepTheRules(t *testing.T) {
 	})
 }
 
-// which draws a job that fits; nil where none does.
+// which draws a job that fits; nil if none does.
 func (m *model) which(t *rapid.T, fits func(*modelJob) bool) *modelJob {
 	var list []*modelJob
 	for _, j := range m.jobs {
@@ -273,7 +273,7 @@ func (j *modelJob) stop(status job.Status) {
 	}
 }
 
-// putOff has a job of the model wait.
+// putOff postpones a job of the model.
 func (m *model) putOff(j *modelJob, wait time.Duration) {
 	j.stop(job.StatusQueued)
 	j.wait, j.notBefore = wait, m.clock.Now().Add(wait)
@@ -319,7 +319,7 @@ func (m *model) snooze(t *rapid.T) {
 	m.after(t, j, again, want, wait)
 }
 
-// after is what becomes of a job whose attempt failed.
+// after is the state of a job whose attempt failed.
 func (m *model) after(t *rapid.T, j *modelJob, again, want bool, wait time.Duration) {
 	switch {
 	case again != want:

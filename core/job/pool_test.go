@@ -445,7 +445,7 @@ func TestPool_RunsAsWhoAsked(t *testing.T) {
 }
 
 // TestPool_TakesOverWhoShowsNoBeat: two processes on one store. The first is stopped for
-// longer than the lease, and writes nothing when it goes on.
+// longer than the lease, and writes nothing when it continues.
 func TestPool_TakesOverWhoShowsNoBeat(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		stuck := &stuckStore{Store: mem.Open()}

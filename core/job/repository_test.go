@@ -817,7 +817,7 @@ func TestForget_TakesAMemoryOutOfMessages(t *testing.T) {
 	}
 }
 
-// TestClaim_SetsADamagedJobAside: it holds up no other user, is reported once, and comes back
+// TestClaim_SetsADamagedJobAside: it delays no other user, is reported once, and comes back
 // with a rebuild once it can be read.
 func TestClaim_SetsADamagedJobAside(t *testing.T) {
 	for name, key := range map[string]func(id string) []byte{

@@ -268,7 +268,7 @@ func feeds(ctx context.Context, g *governed, agent string) error {
 	return err
 }
 
-// revalidates has the gate decide on a memory that waits for it.
+// revalidates makes the gate decide on a memory that waits for it.
 func revalidates(t *testing.T, g *governed, to core.MemoryState) act {
 	t.Helper()
 	g = newGoverned(t, g.store, deferred)

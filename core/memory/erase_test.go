@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// lessonIn makes a memory that came into a state as memories do.
+// lessonIn makes a memory that reached a state as memories do.
 func (g *governed) lessonIn(t *testing.T, id string, state core.MemoryState) {
 	t.Helper()
 	g.lesson(t, id)

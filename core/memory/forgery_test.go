@@ -478,7 +478,7 @@ func kindOf(key, value string) string {
 }
 
 // isOldMark is the one loss that doesn't show: the mark of an entry that another
-// followed. The root records heads only, so nothing comes of it.
+// followed. The root records only heads, so this has no effect.
 func isOldMark(whole map[string]string, key, what string) bool {
 	rest, mark := strings.CutPrefix(key, "event-new/")
 	stream, seq, _ := strings.Cut(rest, "\x00")

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// graph has a memory do all the work of a workflow, or none of it.
+// graph lets a memory do all the work of a workflow, or none of it.
 func graph(id string, reached bool) *core.WorkflowDAG {
 	node := "lost"
 	if reached {
@@ -26,7 +26,7 @@ func graph(id string, reached bool) *core.WorkflowDAG {
 	}
 }
 
-// lessonsOf are the memories of the script, by what becomes of them.
+// lessonsOf are the memories of the script, by what happens to them.
 func (g *governed) lessonsOf(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{"useless", "useful", "plain"} {

@@ -97,7 +97,7 @@ func (h *hosts) pick() string {
 	return h.ids[h.IntN(len(h.ids))]
 }
 
-// operation has a host do something. What is refused is an operation as well.
+// operation makes a host do something. A refused request is an operation too.
 func (h *hosts) operation(t *testing.T, g *governed) (name string) {
 	ctx := t.Context()
 	var err error

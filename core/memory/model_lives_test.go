@@ -80,7 +80,7 @@ type offer struct {
 }
 
 // lifeOp is an operation: run returns what an engine answers, and judge applies
-// that to the model, and says what came of it and what is wrong with it.
+// that to the model, and says what the result was and what is wrong with it.
 type lifeOp struct {
 	name  string
 	run   func(*testing.T, *governed) lifeAnswer

@@ -76,7 +76,7 @@ type modelOp struct {
 	expect func(id string) (reason string)
 }
 
-// answer is what an operation came to.
+// answer is the result of an operation.
 type answer struct {
 	reason, id string
 	depth      int

@@ -17,7 +17,7 @@ import (
 )
 
 // TestTheShapeOfAMemory holds the names and forms of its members: times have the
-// writer's offset, and the vector is beside the record.
+// writer's offset, and the vector is next to the record.
 func TestTheShapeOfAMemory(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		at := zoned{time.Date(2026, 11, 21, 1, 2, 3, 4, time.FixedZone("", -5400))}

@@ -54,7 +54,7 @@ func failThrice(ctx context.Context, w *world) error {
 
 // TestStoppedBeforeAnyCommitNothingIsHalf stops a host before each of its
 // commits, checks what is stored, and lets another host go on with the same
-// calls: it comes to the same end.
+// calls: it reaches the same end.
 func TestStoppedBeforeAnyCommitNothingIsHalf(t *testing.T) {
 	for next, ended := range map[string]core.MemoryState{
 		core.NextPurge: core.StatePurged, core.NextPromote: core.StatePromoted, core.NextRetain: core.StateCooling,

@@ -335,7 +335,7 @@ func (f *failing) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.Re
 }
 
 // Wherever a reflection is cut off, the next attempt asks nothing again and writes nothing
-// twice, and comes to the same.
+// twice, and has the same result.
 func TestRun_GoesOnAfterACrash(t *testing.T) {
 	questions := []string{"a?", "b?"}
 	answers := []string{twoInsights, `{"insights": [{"content": "Clear the caches first!", "sources": ["m1"]}, {"content": "More", "sources": ["m2"]}]}`}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestStart_TwoServersOnOneFolder: the second says who has the store, and the first goes on.
+// TestStart_TwoServersOnOneFolder: the second says who has the store, and the first keeps
+// working.
 func TestStart_TwoServersOnOneFolder(t *testing.T) {
 	data := t.TempDir()
 	first := start(t, data, "")

@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestLineage_GoesBothWaysWithinReach: what a memory comes from and what came of it, with
-// nothing of namespaces that the caller doesn't reach.
+// TestLineage_GoesBothWaysWithinReach: what a memory comes from and what was made from it,
+// with nothing of namespaces that the caller doesn't reach.
 func TestLineage_GoesBothWaysWithinReach(t *testing.T) {
 	w := newWorld(t)
 	root := w.Memory()

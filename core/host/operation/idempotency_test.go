@@ -246,7 +246,7 @@ type crashing struct {
 	left    int
 	after   bool
 	crashed bool
-	// passes is whether the transaction fails alone, and the store goes on.
+	// passes is whether only the transaction fails, and the store keeps working.
 	passes bool
 }
 
@@ -318,7 +318,7 @@ func TestIdempotency_AfterACrash(t *testing.T) {
 		call    func() (string, any)
 		at      int
 		after   bool
-		refused string // "" is that the second call succeeds
+		refused string // "" means that the second call succeeds
 		again   bool
 	}{
 		{observe, claim, false, "", false},

@@ -26,7 +26,7 @@ nodes:
   - {name: two, action: memory.observe, with: {content: the ferry leaves at ten}}
 `
 
-// queued has a job do an operation.
+// queued makes a job do an operation.
 func queued(w *world, c core.Caller, name string, in any) (*operation.JobQueued, error) {
 	w.T.Helper()
 	o, err := operation.Find(name)
@@ -411,7 +411,7 @@ func endsAt(w *world, inner core.Store, commit int, after bool) bool {
 // replaced is an answer without the id that was asked for.
 func replaced(answer, id string) string { return strings.ReplaceAll(answer, id, "ID") }
 
-// TestJob_RunSurvivesAProcessThatEndsAtAnyCommit: the next process goes on with the run, and
+// TestJob_RunSurvivesAProcessThatEndsAtAnyCommit: the next process continues the run, and
 // each memory is there once.
 func TestJob_RunSurvivesAProcessThatEndsAtAnyCommit(t *testing.T) {
 	ends := 0
@@ -495,7 +495,7 @@ func TestJob_IsOfItsScope(t *testing.T) {
 	w.Refused(err, sdk.NotFound, job.NotFound)
 }
 
-// TestJob_WaitsForAHostThatHasItsPlugin, and fails where none has.
+// TestJob_WaitsForAHostThatHasItsPlugin, and fails if none has it.
 func TestJob_WaitsForAHostThatHasItsPlugin(t *testing.T) {
 	w := newWorld(t)
 	me := core.Operator(operationtest.Agent)

@@ -29,8 +29,8 @@ func used(b *inject.Built, id string) *inject.Used {
 	return nil
 }
 
-// TestPrompt_HasTheHintOnce: the turn after a wrong one is told what to do better, as data,
-// and the one after that isn't.
+// TestPrompt_HasTheHintOnce: the prompt of the turn after a wrong one says what to do
+// better, as data, and the one after that isn't.
 func TestPrompt_HasTheHintOnce(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "m", here)

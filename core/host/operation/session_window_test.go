@@ -58,7 +58,7 @@ func turnOf(w *world, c core.Caller, session string, outcome core.Outcome, summa
 	return turn, out.(*core.FeedbackResult).Bias
 }
 
-// TestSession_Windows: a reset begins at bias 0 and a resume goes on with what the window
+// TestSession_Windows: a reset begins at bias 0 and a resume continues with what the window
 // had, while turns are numbered through; each window only knows its own turns.
 func TestSession_Windows(t *testing.T) {
 	w := newWorld(t)
@@ -174,7 +174,7 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	}
 }
 
-// TestSession_SummaryHoldsForItsTexts: a window's summary is told as long as its turns say
+// TestSession_SummaryHoldsForItsTexts: a window's summary is used as long as its turns say
 // what it was written from. A purge removes it, and takes none after it of what it removed.
 func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	w := newWorld(t)

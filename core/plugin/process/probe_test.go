@@ -195,7 +195,7 @@ func nest(depth string) (string, error) {
 	return "nested", err
 }
 
-// unlinked holds files open that have no name, and goes on.
+// unlinked holds files open that have no name, and continues.
 func unlinked(arg string) (string, error) {
 	for n := range number(arg) {
 		f, err := os.Create(filepath.Join(os.TempDir(), "f"+strconv.Itoa(n)))

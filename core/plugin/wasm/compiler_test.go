@@ -175,7 +175,7 @@ func TestTheFoldersOfModulesArePrivate(t *testing.T) {
 	}
 }
 
-// What lies in the folder is run as the host's own code, so nobody else may have had a
+// What is in the folder is run as the host's own code, so nobody else may have had a
 // hand in it.
 func TestAFolderThatOthersMayWriteToIsRefused(t *testing.T) {
 	for name, make := range map[string]func(dir string) error{

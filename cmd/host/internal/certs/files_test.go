@@ -147,7 +147,7 @@ func TestOpen_RefusesWhatIsNoPair(t *testing.T) {
 	}
 }
 
-// TestFiles_RenewalKeepsConnections: one that is open goes on with the certificate that it
+// TestFiles_RenewalKeepsConnections: an open one continues with the certificate that it
 // was shown, and a new one is shown the new one. Versions before 1.2 are refused.
 func TestFiles_RenewalKeepsConnections(t *testing.T) {
 	w, first := open(t)

@@ -73,7 +73,7 @@ func (w *world) complete(t *testing.T, line ...string) string {
 	return out.String()
 }
 
-// offered are the values that a command line may go on with, and cobra's directive.
+// offered are the values with which a command line may continue, and cobra's directive.
 func (w *world) offered(t *testing.T, line ...string) (values []string, directive string) {
 	t.Helper()
 	out := w.complete(t, line...)

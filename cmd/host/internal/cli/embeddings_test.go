@@ -63,7 +63,7 @@ func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 		t.Errorf("it isn't found by meaning: %s", out)
 	}
 
-	// Without its key nothing is embedded, and what needs no vectors goes on.
+	// Without its key nothing is embedded, and what needs no vectors still works.
 	delete(w.env, "THE_KEY")
 	if out, errs := w.ok("memory", "observe", "--namespace", "n", "--content", "x"); out == "" || !strings.Contains(errs, "reembed n") {
 		t.Errorf("not stored, or its vector isn't missed: %s%s", out, errs)
@@ -105,7 +105,7 @@ type settings struct {
 	says string
 }
 
-// checkSettings has the host read settings, whose variables begin with prefix.
+// checkSettings makes the host read settings, whose variables begin with prefix.
 func checkSettings(t *testing.T, prefix string, tests []settings) {
 	t.Helper()
 	for _, tt := range tests {

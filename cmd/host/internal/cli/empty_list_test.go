@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEmptyList_SaysWhereItLooked also holds that a list that goes on says how, and that
+// TestEmptyList_SaysWhereItLooked also checks that a list that continues says how, and that
 // what can't fit is refused instead of found nowhere.
 func TestEmptyList_SaysWhereItLooked(t *testing.T) {
 	w := newPlainWorld(t)

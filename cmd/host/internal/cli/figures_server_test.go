@@ -59,15 +59,16 @@ func startBuilt(t *testing.T, fill func(data string)) *builtServer {
 	return s
 }
 
-// command runs a command of the program beside the server.
+// command runs a command of the program while the server runs.
 func (s *builtServer) command(args ...string) {
 	if out, err := exec.Command(s.program, append(args, "--json", "--data-dir", s.data)...).CombinedOutput(); err != nil {
 		s.t.Errorf("%s: %v\n%s", args, err, out)
 	}
 }
 
-// TestFiguresServed measures commands beside a server, with the start of their program: one
-// that reads a record, and a recall in 100,000 memories, which the server has warm.
+// TestFiguresServed measures commands that use a server, with the start of their program:
+// one that reads a record, and a recall in 100,000 memories, whose index the server has in
+// memory.
 func TestFiguresServed(t *testing.T) {
 	const memories, writers, namespace = 100_000, 64, "figures"
 	s := startBuilt(t, func(data string) {

@@ -194,7 +194,7 @@ func TestALongLoopOfLargeOutputsIsStoredOnce(t *testing.T) {
 	l.checkShown()
 }
 
-// checkShown checks what runs show tells of the run.
+// checkShown checks what runs show says about the run.
 func (l *largeRun) checkShown() {
 	l.t.Helper()
 	code, out, errs := l.run(l.t.Context(), "runs", "show", l.id, "--json")

@@ -22,7 +22,7 @@ import (
 )
 
 // hostiles are programs that are no good plugins, by the names they are
-// installed under. Those from the liar on never come to serve.
+// installed under. The liar and those after it never get to serve.
 var hostiles = map[string]func(){
 	"hostile": func() { process.Main(hostile()) },
 	"stubborn": func() {

@@ -171,7 +171,7 @@ func (s *suite) serve(h *host.Plugins, name, config string, moments <-chan struc
 	}
 }
 
-// accuse has a bad plugin do what it does, and checks what its caller gets.
+// accuse lets a bad plugin do what it does, and checks what its caller gets.
 func (s *suite) accuse(h *host.Plugins, name string, bad suspect) {
 	timeout := time.Minute
 	if bad.late {
@@ -224,7 +224,7 @@ func (s *suite) closeBusy(h *host.Plugins, suspects map[string]suspect) {
 }
 
 // A plugin that is started again is what was pinned when it was first used,
-// whatever became of its files.
+// whatever happened to its files.
 func TestAPluginSwappedWhileItRunsIsNotTheOneThatIsStartedAgain(t *testing.T) {
 	s := newSuite(t, []suspect{
 		{program: "hostile", do: "exit", reason: "plugin_exited", says: "out of cheese"},

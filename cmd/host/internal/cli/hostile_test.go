@@ -18,7 +18,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// hostileWorkflow has a good plugin make an output and a bad one judge it.
+// hostileWorkflow makes a good plugin produce an output and a bad one judge it.
 const hostileWorkflow = `name: "hostile \e[2J"
 nodes:
   - name: work
@@ -44,7 +44,7 @@ func (w *killWorld) hostile(plugin, do, limit string) {
 	w.workflow(hostileWorkflow, w.tally, plugin, limit, do)
 }
 
-// alone is json, and sees to it that no process is left.
+// alone is json, and makes sure that no process is left.
 func (w *killWorld) alone(v any, args ...string) int {
 	w.t.Helper()
 	cmd, out := w.start(append(args, "--json")...)

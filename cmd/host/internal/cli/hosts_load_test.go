@@ -54,9 +54,10 @@ type load struct {
 }
 
 // TestHosts_LoadBehindABalancer: three servers take a load for 10 minutes while one is killed
-// each minute and replaced, one is stopped and goes on, and the database fails over. What was
-// acknowledged is there once, also what jobs ran, and each recall finds what was acknowledged
-// before it began. It is a part of make scale only: the other tests kill and stop servers too.
+// each minute and replaced, one is suspended and continues, and the database fails over. What
+// was acknowledged is there once, also what jobs ran, and each recall finds what was
+// acknowledged before it began. It is a part of make scale only: the other tests kill and stop
+// servers too.
 func TestHosts_LoadBehindABalancer(t *testing.T) {
 	if !coretest.Stress() {
 		return
@@ -225,7 +226,7 @@ func (l *load) observe(ctx context.Context, client int) {
 	}
 }
 
-// run has jobs run workflows, one after the other.
+// run makes jobs run workflows, one after the other.
 func (l *load) run(ctx context.Context, tally string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var queued operation.JobQueued

@@ -71,7 +71,7 @@ func (w *killWorld) askOnce(at served, method, path string, body any) *http.Resp
 	return answer
 }
 
-// queueRuns has jobs run workflows, and returns those that the server acknowledged.
+// queueRuns makes jobs run workflows, and returns those that the server acknowledged.
 func (w *killWorld) queueRuns(at served, workflows []string) (queued []operation.JobQueued) {
 	w.t.Helper()
 	for _, text := range workflows {

@@ -25,7 +25,7 @@ type killWorld struct {
 	t         *testing.T
 	dir, self string
 	env       []string
-	// tally is the file in which calls are noted; "" where none is.
+	// tally is the file in which calls are noted; "" if there is none.
 	tally string
 	// log is what servers said; to be read once they have ended.
 	log bytes.Buffer

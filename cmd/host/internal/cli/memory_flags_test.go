@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWhoDecidesOnWhatWaitsIsRecorded has one agent ask, another approve, and a third
+// TestWhoDecidesOnWhatWaitsIsRecorded lets one agent ask, another approve, and a third
 // reject.
 func TestWhoDecidesOnWhatWaitsIsRecorded(t *testing.T) {
 	w := newPlainWorld(t)

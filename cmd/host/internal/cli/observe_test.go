@@ -60,7 +60,7 @@ func (c *collected) path(id []byte) string {
 	return c.path(s.ParentSpanId) + "/" + s.Name
 }
 
-// paths are those of all spans, once each.
+// paths are the paths of all spans, each once.
 func (c *collected) paths() (list []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -166,7 +166,7 @@ func TestReflect_AModelThatIsSlow(t *testing.T) {
 }
 
 // TestReflect_AModelThatAsksToWait: the job is put off for as long as the model says, which is
-// no attempt, and then goes on with what it has: the question that was answered isn't asked
+// no attempt, and then continues with what it has: the question that was answered isn't asked
 // again.
 func TestReflect_AModelThatAsksToWait(t *testing.T) {
 	t.Parallel()

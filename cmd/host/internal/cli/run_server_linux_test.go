@@ -36,14 +36,14 @@ func (w *killWorld) interrupted(env ...string) string {
 	_ = cmd.Wait()
 	said := errs.String()
 	if i := strings.Index(said, "run "); i > 0 {
-		said = said[i:] // before it are the steps that it came to
+		said = said[i:] // before it are the steps that it reached
 	}
 	said = attempts.ReplaceAllString(said, "N attempts") // a signal may arrive after another one
 	return fmt.Sprintf("exit %d\n%s%s", cmd.ProcessState.ExitCode(), each.ReplaceAllString(out.String(), "EACH"), each.ReplaceAllString(said, "EACH"))
 }
 
 // TestRun_InterruptedOverAServerEndsAsWithoutOne: the run is cancelled and recorded as such,
-// the command says how to go on with it, and the server goes on.
+// the command says how to continue it, and the server keeps working.
 func TestRun_InterruptedOverAServerEndsAsWithoutOne(t *testing.T) {
 	w := newKillWorld(t).count()
 	w.workflow(tallyWorkflow, w.tally, 1000)

@@ -89,7 +89,7 @@ func (t tenant) caller() core.Caller {
 func (t tenant) keyEnv() string { return "KEY_" + strings.ToUpper(t.name) }
 func (t tenant) key() string    { return "sk-test-of-" + t.name + "-0f5d2c91" }
 
-// start has the tenant's caller run a workflow that asks the model and pries; before each
+// start makes the tenant's caller run a workflow that asks the model and pries; before each
 // node it meets the other run.
 func (t tenant) start(ctx context.Context, h *host.Host, meet func()) (*operation.RunEnded, error) {
 	in := &operation.RunStart{Namespace: "team/" + t.name, Workflow: fmt.Sprintf(`
@@ -111,7 +111,8 @@ nodes:
 	return out.(*operation.RunEnded), nil
 }
 
-// meeting returns what lets two go on together: each waits for the other, or for the end.
+// meeting returns a function that lets two continue together: each waits for the other, or
+// for the end.
 func meeting(ctx context.Context) (one, other func()) {
 	c := make(chan struct{})
 	one = func() {

@@ -23,7 +23,7 @@ type world struct {
 }
 
 // newWorld makes a world with plugins. It works in the folder of the tests, with the
-// examples beside it.
+// examples next to it.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := emptyWorld(t)

@@ -28,7 +28,7 @@ func TestFigures(t *testing.T) {
 	t.Run("follow", figureFollow)
 }
 
-// figureGet has one caller ask both servers by turns, over a connection that is kept.
+// figureGet makes one caller ask both servers in turn, over a connection that is kept.
 func figureGet(t *testing.T) {
 	api, bare, request := getMemory(t)
 	figures := coretest.Interleave(4001, 1, asker(t, bare, request), asker(t, api, request))

@@ -79,8 +79,8 @@ func TestJobs_FullQueues(t *testing.T) {
 	}
 }
 
-// TestEvents_FollowAJob from its first event, without those of the user's other jobs, with
-// progress that has no id.
+// TestEvents_FollowAJob from its first event, without the events of the user's other jobs,
+// with progress that has no id.
 func TestEvents_FollowAJob(t *testing.T) {
 	s := newSite(t)
 	server, l := s.start()

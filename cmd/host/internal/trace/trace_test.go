@@ -21,7 +21,7 @@ const secret = "s3cret"
 // asksModel is the config of a plugin that asks a model.
 var asksModel = json.RawMessage(`{"llm":{"provider":"ollama","model":"llama3.2"},"prompt":"` + secret + `"}`)
 
-// work does a run of two iterations, and searches beside it: its content is the secret.
+// work does a run of two iterations, and a search outside it. Its content is the secret.
 func work(ctx context.Context, t *Tracer) {
 	do := func(ctx context.Context, w core.Work, out core.WorkOutcome, below ...func(context.Context)) {
 		ctx, end := t.Work(ctx, w)

@@ -45,7 +45,7 @@ func (s *site) attempt(r *core.Run, visit int, a core.Attempt) {
 	}
 }
 
-// begin creates a run that goes on.
+// begin creates a run that stays running.
 func (s *site) begin(name string) *core.Run {
 	s.T.Helper()
 	r := &core.Run{

@@ -192,7 +192,7 @@ func TestBrowser_PagesOfNothing(t *testing.T) {
 	b := browse(t)
 	var paths []string
 	for _, p := range pages() {
-		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") && path != "/audit/entries" { // which are those of a stream
+		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") && path != "/audit/entries" { // which are the events of a stream
 			paths = append(paths, path)
 		}
 	}
@@ -333,7 +333,7 @@ func TestBrowser_NextAttempt(t *testing.T) {
 }
 
 // keyed is a step by keyboard: the tab key leads to what has a text, Enter presses it, and
-// then an expression comes to hold.
+// then an expression becomes true.
 type keyed struct{ to, holds string }
 
 // TestBrowser_Keys: by keyboard alone somebody signs in, finds the run that failed last night,
