@@ -19,7 +19,7 @@ type glance struct {
 	counts counts
 	queued map[shard]int
 	// due is when the first of the jobs that wait for a time may run; zero if none waits.
-	// due time.Time
+	due time.Time
 }
 
 // glimpse is what may be done in a shard.
