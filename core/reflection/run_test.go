@@ -137,7 +137,7 @@ func TestRun_ReflectsOnTheSameMemoriesOnceADay(t *testing.T) {
 	}
 }
 
-// rewind has the next reflection begin where the last one did.
+// rewind makes the next reflection begin where the last one did.
 func rewind(b *bench) {
 	b.Helper()
 	err := b.store.Update(b.Context(), func(tx core.Tx) error {
@@ -201,7 +201,7 @@ func TestRun_SharesTheQuota(t *testing.T) {
 	if diff := cmp.Diff([]int{2, 2, 1}, asked); diff != "" || done.InsightsCreated != 5 || done.Dropped != 13 || len(done.Questions) != 3 {
 		t.Errorf("%v, %+v", asked, done.Result)
 	}
-	// Where nothing is left, nothing is asked.
+	// If nothing is left, nothing is asked.
 	b.observe("ns", "four", 1)
 	b.observe("ns", "five", 1)
 	b.observe("ns", "six", 1)

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The commands of the handbook and of the README's server work as they are pasted: each
+// The commands of the handbook and of the README's server work when they are pasted: each
 // page's blocks of sh are run one after the other, by one shell, in the project that init
-// makes. A line that ends with "# exit 3" ends with that. A block of text after commands is
-// in what they print; … is anything.
+// makes. A line that ends with "# exit 3" exits with that code. What a block of text after
+// commands shows is in what they print; … matches anything.
 
 func TestDocs_CommandsOfOperationsWork(t *testing.T) {
 	newPageWorld(t).run("../../../../docs/operations.md", "")

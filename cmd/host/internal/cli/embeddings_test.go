@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// embeddingServer answers with vectors of the model that it is asked for, whose
-// first number tells the harbour from all else. It counts the texts, and refuses
-// other keys than one; "" is none.
+// embeddingServer answers with vectors of the model that it is asked for, whose first
+// number distinguishes texts about the harbour from all others. It counts the texts, and
+// refuses other keys than one; "" is none.
 func embeddingServer(t *testing.T, key string) (server *httptest.Server, texts *atomic.Int64) {
 	texts = new(atomic.Int64)
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,8 +97,8 @@ func TestSettingsOfEmbeddingsAreChecked(t *testing.T) {
 	})
 }
 
-// settings are variables of the environment, and what is said of them: "" where they
-// are fine.
+// settings are variables of the environment, and what is said about them: "" if they are
+// right.
 type settings struct {
 	name string
 	env  map[string]string

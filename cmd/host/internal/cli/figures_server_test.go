@@ -135,8 +135,8 @@ func TestFiguresIdle(t *testing.T) {
 // pageBytes is what a write of a byte counts as.
 const pageBytes = 4096
 
-// writes is how many bytes a process had the disk write. What wakes the threads of Go's
-// runtime are writes too, but to no disk.
+// writes is how many bytes a process made the disk write. Go's runtime also wakes its
+// threads by writes, but not to a disk.
 func writes(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))

@@ -78,8 +78,8 @@ func TestABadModuleEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 	}
 }
 
-// checkFailure runs the workflow, which the bad plugin ends, and looks at what is
-// said of it and recorded.
+// checkFailure runs the workflow, which the bad plugin ends, and looks at what is said and
+// recorded about that.
 func (w *world) checkFailure(do, reason, cause string) {
 	w.t.Helper()
 	code, run := w.judge(do)
