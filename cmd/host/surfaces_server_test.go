@@ -290,9 +290,9 @@ func (l *redactions) errors(got []client.Fault, e *core.ErrorInfo) bool {
 	})
 }
 
-// TestSurfacesRefuseOthersAlike has each operation's valid request made for callers who may
-// not, by a Go program and over HTTP with a token: one whose scope is another one, and one
-// who reaches another namespace.
+// TestSurfacesRefuseOthersAlike makes each operation's valid request as callers who may not
+// make it, by a Go program and over HTTP with a token: one whose scope is another one, and
+// one who reaches another namespace.
 func TestSurfacesRefuseOthersAlike(t *testing.T) {
 	for _, o := range operation.Table() {
 		if asJobs[o.Name] {

@@ -148,7 +148,7 @@ func TestCompletion_OffersWhatExists(t *testing.T) {
 	}
 }
 
-// A key press makes no store, waits for none, and says nothing of what is wrong.
+// A key press makes no store, waits for none, and doesn't report what is wrong.
 func TestCompletion_CostsNothing(t *testing.T) {
 	w := newPlainWorld(t)
 	for _, line := range []string{"memory get ", "runs show ", "memory list --namespace ", "plugin inspect ", "audit show "} {

@@ -19,7 +19,7 @@ import (
 var firstNumber = regexp.MustCompile(`\d+`)
 
 // topicServer embeds texts by the first number in them, and a little by whether they have
-// the word really: what has one number is near.
+// the word really. Texts with the same number are near.
 func topicServer(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Input []string }

@@ -54,7 +54,7 @@ func newKillWorld(t *testing.T) *killWorld {
 	return w
 }
 
-// count has tally note its calls in a file. The sandbox would deny it that, and
+// count makes tally note its calls in a file. The sandbox would deny it that, and
 // is off.
 func (w *killWorld) count() *killWorld {
 	w.tally = filepath.Join(w.dir, "tally.txt")

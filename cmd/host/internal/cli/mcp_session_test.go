@@ -180,8 +180,8 @@ func TestMCP_AnAgentsProgramIsKilled(t *testing.T) {
 	}
 }
 
-// TestMCP_GoesOnWithRuns that a server left when it was killed, be it an agent's program too: a
-// command's run has no job that would be taken over.
+// TestMCP_GoesOnWithRuns that a server left when it was killed, also if it was an agent's
+// program: a command's run has no job that would be taken over.
 func TestMCP_GoesOnWithRuns(t *testing.T) {
 	w := newKillWorld(t)
 	never := make(chan struct{})

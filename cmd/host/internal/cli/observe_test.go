@@ -25,7 +25,7 @@ type collected struct {
 	raw    string
 }
 
-// collect has the world's programs send traces to a collector on this machine's loopback.
+// collect makes the world's programs send traces to a collector on this machine's loopback.
 func (w *world) collect() *collected {
 	c := &collected{spans: map[string]*traces.Span{}}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

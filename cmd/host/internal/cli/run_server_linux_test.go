@@ -106,8 +106,8 @@ func TestRun_ASecretIsTheServersOwn(t *testing.T) {
 	}
 }
 
-// TestRun_AServersOtherPluginIsRefused where the caller's lock pins another package under
-// the name that the workflow uses; what is the same, and what isn't used, is in nobody's way.
+// TestRun_AServersOtherPluginIsRefused if the caller's lock pins another package under the
+// name that the workflow uses. Packages that are the same, or aren't used, don't matter.
 func TestRun_AServersOtherPluginIsRefused(t *testing.T) {
 	w := newWorld(t).unconfined()
 	tally := w.file("tally.yaml", fmt.Sprintf(strings.ReplaceAll(tallyWorkflow, "works: 1000000", "works: 0"), "", 1))

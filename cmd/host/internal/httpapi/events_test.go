@@ -188,7 +188,7 @@ func TestEvents_FollowARun(t *testing.T) {
 	s.Must(server.Stop())
 }
 
-// TestEvents_ResetWhereEntriesAreGone, and go on from there.
+// TestEvents_ResetWhereEntriesAreGone, and continue from there.
 func TestEvents_ResetWhereEntriesAreGone(t *testing.T) {
 	s := newSite(t)
 	server, l := s.start()

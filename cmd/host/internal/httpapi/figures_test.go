@@ -133,7 +133,7 @@ func (s *site) follow(address, who string) *reader {
 	return &reader{s.T, bufio.NewReaderSize(answer.Body, 1<<10), func() { _ = c.Close() }, answer}
 }
 
-// inUse is how much memory is, of the heap and of stacks.
+// inUse is how much memory is in use, for the heap and for stacks.
 func inUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -26,7 +26,7 @@ func (s *site) queue(who string) operation.JobQueued {
 }
 
 // TestJobs_OfLongOperations: a run is asked for over TCP, found by the id that the answer
-// named once the job has run, and its job is to others as if it weren't there.
+// named once the job has run, and for others its job doesn't exist.
 func TestJobs_OfLongOperations(t *testing.T) {
 	s := newSite(t)
 	queued := s.queue("here")

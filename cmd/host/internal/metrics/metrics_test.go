@@ -362,7 +362,7 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestMetrics_OfADatabase are missing where there is none, and all but the dead rows are there
+// TestMetrics_OfADatabase are missing if there is none, and all but the dead rows are there
 // where it can't be asked.
 func TestMetrics_OfADatabase(t *testing.T) {
 	for _, c := range []struct {

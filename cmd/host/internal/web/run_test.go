@@ -157,7 +157,7 @@ func TestRun_Refusals(t *testing.T) {
 	}
 }
 
-// TestRuns_Filters: the list is of a score and of a text of errors where it is asked for.
+// TestRuns_Filters: the list can be filtered by a score and by a text of errors.
 func TestRuns_Filters(t *testing.T) {
 	s := newSite(t)
 	for _, c := range []struct {
