@@ -210,7 +210,7 @@ func TestTheCatalogueDescribesFields(t *testing.T) {
 	}
 }
 
-// TestTheCatalogueHasTheFieldsOfTheContract holds the events of memories in spec
+// TestTheCatalogueHasTheFieldsOfTheContract checks the events of memories in spec
 // 6.5 with the fields that each has to have.
 func TestTheCatalogueHasTheFieldsOfTheContract(t *testing.T) {
 	const turn, life, gate = "session_id turn_id", " memory_id state_before ttl_score", " state_after decision.verdict decision.confidence"

@@ -78,7 +78,7 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 	}
 }
 
-// TestErase_OfWhatWasPromotedTakesItsKnowledge also holds what took an older entry's
+// TestErase_OfWhatWasPromotedTakesItsKnowledge also checks what took an older entry's
 // place: that one stays out of date.
 func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	g := newGoverned(t, mem.Open(), nil)

@@ -135,7 +135,7 @@ func (g *governed) runs(t *testing.T) {
 	must(t, open.Attempts(1, "loop").RecordOutput(ctx, attempt(2, false)))
 }
 
-// unheld are the fields that FORMAT.md says a check can't hold, by the prefix of the
+// unheld are the fields that FORMAT.md says a check can't verify, by the prefix of the
 // key; none for a whole value.
 func unheld(t *testing.T) map[string][]string {
 	t.Helper()

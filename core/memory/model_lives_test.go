@@ -20,7 +20,7 @@ import (
 
 // TestModelOfLives runs the same random turns, evidence, sweeps and decisions of
 // the gate on mem, on pebble and on a model that has the formulas of the
-// specification once more, and compares what each answers and then holds.
+// specification once more, and compares the answers and then the contents.
 func TestModelOfLives(t *testing.T) {
 	p := newModelPlan()
 	real := func(o *memory.Options) {

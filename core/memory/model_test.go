@@ -16,7 +16,7 @@ import (
 )
 
 // TestModel runs the same random operations on mem, on pebble and on a model of
-// a few maps, and compares what each answers and then holds.
+// a few maps, and compares the answers and then the contents.
 func TestModel(t *testing.T) {
 	p := newModelPlan()
 	r := rand.New(rand.NewPCG(5, 2026))

@@ -30,7 +30,7 @@ func failedTurn(w *world, c core.Caller, session, namespace string) *operation.R
 	return recalled
 }
 
-// subject is a caller of a name who reaches here.
+// subject is a caller with a name that reaches this namespace.
 func subject(name string) core.Caller {
 	return core.Caller{Subject: name, Scopes: core.Scopes(), Namespaces: []string{here}}
 }
