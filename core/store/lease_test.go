@@ -36,8 +36,8 @@ func TestLease_OneTakesIt(t *testing.T) {
 	})
 }
 
-// What is written under an epoch is over with its release, and by whoever takes the lease in
-// the middle of the transaction.
+// Nothing is written under an epoch once it is released, even in the middle of the
+// transaction.
 func TestFenced_RefusesAnEarlierEpoch(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		ctx := t.Context()

@@ -82,7 +82,7 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 }
 
 // TestRecordsAreDecodedAsTheGeneralDecoderDoes compares the decoder that is written by hand
-// with the general one, and that it reads what the encoder makes.
+// with the general one, and checks that it reads what the encoder makes.
 func TestRecordsAreDecodedAsTheGeneralDecoderDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")
