@@ -151,8 +151,8 @@ type ListFilter struct {
 	Status Status
 	// May selects jobs by user and namespace.
 	May func(userID, namespace string) bool
-	// MayDo selects by the type and by what it was asked to do, which is read for that. Nil
-	// selects all.
+	// MayDo selects jobs by type and payload. If it is set, payloads are read. Nil selects
+	// all.
 	MayDo func(t Type, payload json.RawMessage) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int

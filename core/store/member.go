@@ -34,7 +34,8 @@ type MemberOptions struct {
 	// [LeaseRoot].
 	Leases []string
 	// Looked is called after each look, in the goroutine that looks: from then on it is known
-	// which hosts are alive. However long it takes, the beat goes on. It may be nil.
+	// which hosts are alive. It may take long, since the beat doesn't wait for it. It may be
+	// nil.
 	Looked func(context.Context)
 	// Drained is called once, in a goroutine that Stop waits for, when the host was asked to
 	// accept no more work, or can't write any more because the store has a newer format. It

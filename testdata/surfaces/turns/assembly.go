@@ -117,8 +117,8 @@ func roles(t *testing.T, m *matrix) {
 }
 
 // modes: the same blocks under three modes. Hybrid adds its roles to what classified has, and
-// single keeps the anchors and the first block. A block that two of them have is the same,
-// byte for byte.
+// single keeps the anchors and the first block. A block that two of the prompts have is the
+// same in both, byte for byte.
 func modes(t *testing.T, m *matrix) {
 	each(t, m.Clients, func(t *testing.T, n int) {
 		c := m.server.caller(t, fmt.Sprint("modes-", n), true)

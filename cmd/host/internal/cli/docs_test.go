@@ -28,8 +28,9 @@ func TestDocs_CommandsOfTheREADMEsServerWork(t *testing.T) {
 	newPageWorld(t).run("../../../../README.md", "## A server")
 }
 
-// The tutorials are for the root of the source, where the examples and bin are. The one about
-// plugins builds a program: TestNewPluginsInGoPassTheKit does the same.
+// The commands of the tutorials need the folders examples and bin, as the root of the source
+// has them. The tutorial about plugins builds a program, so TestNewPluginsInGoPassTheKit
+// tests it instead.
 func TestDocs_CommandsOfTutorialsWork(t *testing.T) {
 	for _, section := range []string{"## Memory in five minutes", "## Your first hour with policies"} {
 		t.Run(section, func(t *testing.T) {
