@@ -158,7 +158,7 @@ type GateDecision struct {
 	// Policy says which rule decided. Its latency is left out, so that the same
 	// evidence gives the same record.
 	Policy Decision `json:"policy"`
-	// Conditions are the engine's conditions that a purge or promotion met or failed;
+	// Conditions are the gate's own conditions that a purge or promotion met or failed;
 	// none for a policy that retains.
 	Conditions []GateCondition `json:"conditions,omitempty"`
 	// Unmet names the conditions that turned a purge or promotion into a retain. Intended
@@ -172,7 +172,7 @@ type GateDecision struct {
 	GivenTo *GivenTo `json:"given_to,omitempty"`
 }
 
-// GateCondition is one of the engine's conditions for a purge or promotion: it is met if
+// GateCondition is one of the gate's own conditions for a purge or promotion: it is met if
 // Have is at least Need.
 type GateCondition struct {
 	// Name is stable, such as "confidence" or "failed_turns".

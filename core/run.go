@@ -244,7 +244,7 @@ type LoopResult struct {
 	Errors    []sdk.Finding `json:"errors"`
 	// Accepted is whether the attempt passed by the loop's own rule.
 	Accepted bool `json:"accepted"`
-	// Best is the true best attempt, whatever the strategy returned.
+	// Best is the best attempt, even if on_failure made another one the result.
 	Best    Best               `json:"best"`
 	History []sdk.HistoryEntry `json:"history"`
 	Usage   RunUsage           `json:"usage"`

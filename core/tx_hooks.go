@@ -13,8 +13,8 @@ type TxHooks struct {
 
 type txHooksKey struct{}
 
-// Begin begins a run of the transaction, and returns the context in which [AfterTx]
-// waits for its end, and [TxReader] is r.
+// Begin begins a run of the transaction. In the context that it returns, [AfterTx] makes
+// its calls after the transaction's end, and [TxReader] returns r.
 func (h *TxHooks) Begin(ctx context.Context, r Reader) context.Context {
 	h.waiting, h.reader = nil, r
 	return context.WithValue(ctx, txHooksKey{}, h)
@@ -39,8 +39,8 @@ func AfterTx(ctx context.Context, do func()) {
 	do()
 }
 
-// TxReader is what the transaction of ctx reads with, for a part that is called in it
-// without being given it, such as policies; nil if ctx has no transaction.
+// TxReader returns the reader of ctx's transaction; nil if ctx has none. It is for parts
+// that are called in a transaction but aren't passed its reader, such as policies.
 func TxReader(ctx context.Context) Reader {
 	if h, ok := ctx.Value(txHooksKey{}).(*TxHooks); ok {
 		return h.reader

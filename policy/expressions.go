@@ -48,21 +48,21 @@ func pointVariables() map[core.Point][]program.Variable {
 	const object, list = "map(string, dyn)", "list(dyn)"
 	return map[core.Point][]program.Variable{
 		core.PointWhen:    {{Name: "state", Type: object, Doc: "the state, with the result of each node that ran before"}},
-		core.PointVerdict: {{Name: "output", Type: "dyn", Doc: "what the function gave: its JSON, else its text"}},
+		core.PointVerdict: {{Name: "output", Type: "dyn", Doc: "what the function returned: its JSON, else its text"}},
 		core.PointAccept: {
-			{Name: "valid", Type: "bool", Doc: "the verdict's"},
-			{Name: "score", Type: "double", Doc: "the verdict's, 0 to 1"},
+			{Name: "valid", Type: "bool", Doc: "whether the verdict is valid"},
+			{Name: "score", Type: "double", Doc: "the verdict's score, 0 to 1"},
 			{Name: "errors", Type: list, Doc: "the verdict's findings"},
 			{Name: "output", Type: "dyn", Doc: "the attempt's output"},
 			{Name: "iteration", Type: "int", Doc: "the attempt's number, from 1"},
 		},
 		core.PointStop: {
 			{Name: "iteration", Type: "int", Doc: "the attempt's number, from 1"},
-			{Name: "score", Type: "double", Doc: "the attempt's"},
-			{Name: "best_score", Type: "double", Doc: "the best attempt's"},
+			{Name: "score", Type: "double", Doc: "the attempt's score"},
+			{Name: "best_score", Type: "double", Doc: "the best attempt's score"},
 			{Name: "errors", Type: list, Doc: "the attempt's findings"},
-			{Name: "history", Type: list, Doc: "the attempts so far, the oldest first, as many as history_limit lets be shown"},
-			{Name: "usage", Type: object, Doc: "what the loop took: tokens_in, tokens_out, tokens, cost_usd, wall_ms"},
+			{Name: "history", Type: list, Doc: "the attempts so far, the oldest first, as many as history_limit allows"},
+			{Name: "usage", Type: object, Doc: "what the loop consumed: tokens_in, tokens_out, tokens, cost_usd, wall_ms"},
 		},
 	}
 }

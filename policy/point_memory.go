@@ -38,10 +38,10 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"miss_streak", "int", "relevant turns in a row without a good use", func(x *in) program.Value { return program.Int(x.MissStreak) }, nil},
 			{"relevant_turns", "int", "turns in which recall returned it", func(x *in) program.Value { return program.Int(x.RelevantTurns) }, nil},
 			{"since_cooled", "int", "relevant turns since it cooled, while it is cooling", func(x *in) program.Value { return program.Int(x.SinceCooled) }, nil},
-			{"cooling_wait", "int", "the since_cooled from which it may be active again: 10, doubled up to 160 if it soon cools again", func(x *in) program.Value { return program.Int(x.CoolingWait) }, nil},
+			{"cooling_wait", "int", "the value of since_cooled from which it may be active again: 10, doubled (up to 160) each time it soon cools again", func(x *in) program.Value { return program.Int(x.CoolingWait) }, nil},
 			{"gated", "bool", "whether the gate ever decided on it", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
 			{"since_gate", "int", "relevant turns since the gate's last decision, if gated", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
-			{"gate_rest", "int", "the since_gate from which the gate is asked again: 10, doubled up to 160 while no new evidence comes", func(x *in) program.Value { return program.Int(x.GateRest) }, nil},
+			{"gate_rest", "int", "the value of since_gate from which the gate is asked again: 10, doubled (up to 160) while no new evidence comes", func(x *in) program.Value { return program.Int(x.GateRest) }, nil},
 			{"sessions", "int", "sessions that used it", func(x *in) program.Value { return program.Int(x.Sessions) }, nil},
 			{"success_count", "int", "uses that succeeded", func(x *in) program.Value { return program.Int(x.Successes) }, nil},
 			{"partial_count", "int", "uses that succeeded in part", func(x *in) program.Value { return program.Int(x.Partials) }, nil},
@@ -50,7 +50,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"hit_rate", "double", "moving average of what its relevant turns earned, 0 to 1", func(x *in) program.Value { return program.Double(x.CorrectedHitRate()) }, nil},
 			{"hit_rate_ewma", "double", "the same average, in which the start value of 0 still counts", func(x *in) program.Value { return program.Double(x.HitRate) }, nil},
 			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
-			{"q_value", "double", "how useful it is by what recall learned, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
+			{"q_value", "double", "how useful it is, as learned from the outcomes of earlier turns, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
 			{"ttl_score", "double", "its last score", func(x *in) program.Value { return program.Double(x.TTLScore) }, nil},
 		}, slices.Concat(retentionWeights(), facts(func(x *in) *core.MemoryFacts { return &x.Facts }))...),
 		fields: []field[core.RetentionOutcome]{
@@ -70,8 +70,8 @@ func facts[I any](of func(*I) *core.MemoryFacts) []input[I] {
 		{"tags", "list(string)", "its tags", func(x *I) program.Value { return program.Any(of(x).Tags) }, []uint64{tagCount, wordSize}},
 		{"priority", "int", "1 to 10", func(x *I) program.Value { return program.Int(of(x).Priority) }, nil},
 		{"importance", "double", "0 to 1", func(x *I) program.Value { return program.Double(of(x).Importance) }, nil},
-		{"confidence", "double", "0 to 1: how sure who wrote it was", func(x *I) program.Value { return program.Double(of(x).Confidence) }, nil},
-		{"reflection_depth", "int", "0 for what was observed", func(x *I) program.Value { return program.Int(of(x).ReflectionDepth) }, nil},
+		{"confidence", "double", "0 to 1: how sure its author was", func(x *I) program.Value { return program.Double(of(x).Confidence) }, nil},
+		{"reflection_depth", "int", "its depth: 0 for an observation", func(x *I) program.Value { return program.Int(of(x).ReflectionDepth) }, nil},
 		{"revalidation_score", "double", "utility that the gate's last decision found, if gated", func(x *I) program.Value { return program.Double(of(x).Revalidation) }, nil},
 	}
 }
@@ -114,11 +114,11 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 			{"named_uses", "int", "uses that feedback named, rather than assumed", func(x *in) program.Value { return program.Int(x.Named) }, nil},
 			{"named_sessions", "int", "sessions of those uses", func(x *in) program.Value { return program.Int(x.NamedSessions) }, nil},
 			{"named_failures", "int", "turns in which they failed", func(x *in) program.Value { return program.Int(x.NamedFailures) }, nil},
-			{"minimum_confidence", "double", "governance: what a purge or promotion needs at least", func(x *in) program.Value { return program.Double(x.MinConfidence) }, nil},
-			{"settings_fail", "bool", "whether the namespace's settings can't be read: nothing is purged or promoted then", func(x *in) program.Value { return program.Bool(x.SettingsFail) }, nil},
+			{"minimum_confidence", "double", "governance: the lowest confidence with which a memory is purged or promoted", func(x *in) program.Value { return program.Double(x.MinConfidence) }, nil},
+			{"settings_fail", "bool", "whether the namespace's settings can't be read; if so, nothing is purged or promoted", func(x *in) program.Value { return program.Bool(x.SettingsFail) }, nil},
 			{"gated", "bool", "whether the gate decided on it before", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
 			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
-			{"q_value", "double", "how useful it is by what recall learned, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
+			{"q_value", "double", "how useful it is, as learned from the outcomes of earlier turns, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
 		}, slices.Concat(gateLanes(), facts(func(x *in) *core.MemoryFacts { return &x.Facts }))...),
 		fields: []field[core.GateOutcome]{
 			{"verdict", "string", "what happens to the memory", func(o *core.GateOutcome, v any) { o.Verdict = v.(string) },
@@ -133,18 +133,18 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 func gateLanes() []input[core.GateInput] {
 	type in = core.GateInput
 	return []input[in]{
-		{"react", "double", "lane of the tool outcomes, 0 to 1", func(x *in) program.Value { return program.Double(x.React.Lane()) }, nil},
+		{"react", "double", "score of the evidence from tool calls, 0 to 1", func(x *in) program.Value { return program.Double(x.React.Lane()) }, nil},
 		{"good", "int", "tool calls that went well or were recovered from, in turns that used it", func(x *in) program.Value { return program.Int(x.React.Good) }, nil},
 		{"tool_failures", "int", "tool calls that failed", func(x *in) program.Value { return program.Int(x.React.ToolFailures) }, nil},
 		{"recovery_success", "int", "tool failures that were recovered from", func(x *in) program.Value { return program.Int(x.React.RecoverySuccess) }, nil},
-		{"recurrence_score", "double", "share of the last 20 turns that used it with a recorded outcome", func(x *in) program.Value { return program.Double(x.React.Recurrence) }, nil},
-		{"react_refs", "int", "references behind the tool evidence", func(x *in) program.Value { return program.Int(x.React.Refs) }, nil},
-		{"graph", "double", "lane of the workflow graph, 0 to 1", func(x *in) program.Value { return program.Double(x.Graph.Lane()) }, nil},
+		{"recurrence_score", "double", "of the last 20 turns that used it, the share with a recorded outcome", func(x *in) program.Value { return program.Double(x.React.Recurrence) }, nil},
+		{"react_refs", "int", "how many references the tool evidence has", func(x *in) program.Value { return program.Int(x.React.Refs) }, nil},
+		{"graph", "double", "score of the evidence from the workflow's graph, 0 to 1", func(x *in) program.Value { return program.Double(x.Graph.Lane()) }, nil},
 		{"graph_known", "bool", "whether there is a graph", func(x *in) program.Value { return program.Bool(x.Graph.Known) }, nil},
-		{"path_reachable", "bool", "whether the item's nodes are reachable, if graph_known", func(x *in) program.Value { return program.Bool(x.Graph.PathReachable) }, nil},
-		{"dependency_relevance_score", "double", "share of exits that need the item's nodes", func(x *in) program.Value { return program.Double(x.Graph.Dependency) }, nil},
-		{"decomposition_impact_score", "double", "share of nodes downstream of the item's", func(x *in) program.Value { return program.Double(x.Graph.Decomposition) }, nil},
-		{"graph_refs", "int", "references behind the graph's evidence", func(x *in) program.Value { return program.Int(x.Graph.Refs) }, nil},
+		{"path_reachable", "bool", "whether a node of the graph that has the memory can be reached, if graph_known", func(x *in) program.Value { return program.Bool(x.Graph.PathReachable) }, nil},
+		{"dependency_relevance_score", "double", "share of exits that can be reached only through the memory's nodes", func(x *in) program.Value { return program.Double(x.Graph.Dependency) }, nil},
+		{"decomposition_impact_score", "double", "share of nodes that are downstream of the memory's nodes", func(x *in) program.Value { return program.Double(x.Graph.Decomposition) }, nil},
+		{"graph_refs", "int", "how many references the graph's evidence has", func(x *in) program.Value { return program.Int(x.Graph.Refs) }, nil},
 		{"omega", "double", "mean of the three factors below, 0 to 1", func(x *in) program.Value { return program.Double(x.OmegaLane()) }, nil},
 		{"upstream_status_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(x.UpstreamStatus()) }, nil},
 		{"codebase_verification_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(x.CodebaseVerification()) }, nil},
@@ -155,19 +155,19 @@ func gateLanes() []input[core.GateInput] {
 func reflectPoint() point[core.ReflectInput, core.Permission] {
 	type in = core.ReflectInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointReflect, "agent_id", "Whether a reflection may be written. The namespace's depth cap holds whatever a policy says.", true),
+		definition: denying(core.PointReflect, "agent_id", "Whether a reflection may be written. Whatever a policy decides, the namespace's depth cap applies.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where the reflection goes", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"agent_id", "string", "who reflects", func(x *in) program.Value { return program.Text(x.AgentID) }, []uint64{wordSize}},
 			{"kind", "string", "reflection, semantic or procedural", func(x *in) program.Value { return program.Text(x.Kind) }, []uint64{wordSize}},
 			{"title", "string", "its title", func(x *in) program.Value { return program.Text(x.Title) }, []uint64{titleSize}},
 			{"tags", "list(string)", "its tags", func(x *in) program.Value { return program.Any(x.Tags) }, []uint64{tagCount, wordSize}},
-			{"depth", "int", "its depth: 1 reflects on plain memories", func(x *in) program.Value { return program.Int(x.Depth) }, nil},
-			{"cap", "int", "the namespace's greatest depth", func(x *in) program.Value { return program.Int(x.Cap) }, nil},
+			{"depth", "int", "its depth: 1 if all its sources are observations", func(x *in) program.Value { return program.Int(x.Depth) }, nil},
+			{"cap", "int", "the greatest depth that the namespace allows", func(x *in) program.Value { return program.Int(x.Cap) }, nil},
 			{"priority", "int", "1 to 10", func(x *in) program.Value { return program.Int(x.Priority) }, nil},
 			{"confidence", "double", "0 to 1", func(x *in) program.Value { return program.Double(x.Confidence) }, nil},
 			{"source_ids", "list(string)", "what it reflects on", func(x *in) program.Value { return program.Any(x.SourceIDs) }, []uint64{listCount, wordSize}},
-			{"source_namespaces", "list(string)", "where the sources live, one for each", func(x *in) program.Value { return program.Any(x.SourceNamespaces) }, []uint64{listCount, namespaceSize}},
+			{"source_namespaces", "list(string)", "the sources' namespaces, one for each", func(x *in) program.Value { return program.Any(x.SourceNamespaces) }, []uint64{listCount, namespaceSize}},
 			{"source_kinds", "list(string)", "the sources' kinds, one for each", func(x *in) program.Value { return program.Any(x.SourceKinds) }, []uint64{listCount, wordSize}},
 		},
 		fields: permission(),
@@ -188,8 +188,8 @@ func denying(name core.Point, subject, doc string, everything bool) definition {
 // permission are the fields of a point that allows or denies.
 func permission() []field[core.Permission] {
 	return []field[core.Permission]{
-		{"allow", "bool", "whether it may be", func(o *core.Permission, v any) { o.Allow = v.(bool) }, nil, false},
-		{"code", "string", "a snake_case name of a refusal", func(o *core.Permission, v any) { o.Code = v.(string) }, nil, true},
+		{"allow", "bool", "whether it is allowed", func(o *core.Permission, v any) { o.Allow = v.(bool) }, nil, false},
+		{"code", "string", "a name for the refusal, in snake_case", func(o *core.Permission, v any) { o.Code = v.(string) }, nil, true},
 		{"reason", "string", "a line that says why", func(o *core.Permission, v any) { o.Reason = v.(string) }, nil, true},
 	}
 }

@@ -23,15 +23,15 @@ func loopPoint() point[core.LoopInput, core.LoopOutcome] {
 		inputs: []input[in]{
 			{"ns", "string", "the run's namespace", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"workflow", "string", "the workflow's name", func(x *in) program.Value { return program.Text(x.Workflow) }, []uint64{wordSize}},
-			{"valid", "bool", "the evaluator's verdict", func(x *in) program.Value { return program.Bool(x.Valid) }, nil},
+			{"valid", "bool", "whether the evaluator found the attempt valid", func(x *in) program.Value { return program.Bool(x.Valid) }, nil},
 			{"accepted", "bool", "whether the workflow accepts it: by its accept rule, or without one if it is valid", func(x *in) program.Value { return program.Bool(x.Accepted) }, nil},
 			{"score", "double", "the attempt's score, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
 			{"best_score", "double", "the highest so far", func(x *in) program.Value { return program.Double(x.BestScore) }, nil},
-			{"iteration", "int", "from 1", func(x *in) program.Value { return program.Int(x.Iteration) }, nil},
+			{"iteration", "int", "the attempt's number, from 1", func(x *in) program.Value { return program.Int(x.Iteration) }, nil},
 			{"errors", "list(dyn)", "what the evaluator found", func(x *in) program.Value { return findings(x.Errors) }, []uint64{listCount}},
 			{"output", "dyn", "the attempt", func(x *in) program.Value { return decoded(x.Output) }, nil},
 			{"history", "list(dyn)", "the judged attempts, this one included: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return decodedList(x.History) }, []uint64{listCount}},
-			{"usage", "map(string, dyn)", "tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return usage(x.Usage) }, nil},
+			{"usage", "map(string, dyn)", "what the loop consumed: tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return usage(x.Usage) }, nil},
 		},
 		fields: []field[core.LoopOutcome]{
 			{"accept", "bool", "whether the attempt passes", func(o *core.LoopOutcome, v any) { o.Accept = v.(bool) }, nil, false},
@@ -92,8 +92,8 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 			{"turn", "int", "the session's turn counter", func(x *in) program.Value { return program.Int(x.Turn) }, nil},
 			{"complexity", "double", "how complex the task is, 0 to 1", func(x *in) program.Value { return program.Double(x.Complexity) }, nil},
 			{"risk", "double", "how much harm a mistake would do, 0 to 1", func(x *in) program.Value { return program.Double(x.Risk) }, nil},
-			{"failure_class", "string", "of the turn before: tool_error, policy_error, timeout, …; empty after a success", func(x *in) program.Value { return program.Text(x.FailureClass) }, []uint64{wordSize}},
-			{"blocks", "map(string, int)", "candidate blocks by category", func(x *in) program.Value { return program.Any(counts(x.Blocks)) }, []uint64{8}},
+			{"failure_class", "string", "what failed in the turn before: tool_error, policy_error, timeout, …; empty after a success", func(x *in) program.Value { return program.Text(x.FailureClass) }, []uint64{wordSize}},
+			{"blocks", "map(string, int)", "how many candidate blocks each category has", func(x *in) program.Value { return program.Any(counts(x.Blocks)) }, []uint64{8}},
 			{"window_fill", "double", "how full the window is, 0 to 1", func(x *in) program.Value { return program.Double(x.WindowFill) }, nil},
 			{"bias", "double", "how the session's turns went, -1 to 1", func(x *in) program.Value { return program.Double(x.Bias) }, nil},
 		},
@@ -148,20 +148,20 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 	type in = core.RoutingInput
 	return point[in, core.RoutingOutcome]{
 		definition: definition{
-			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends, medium asks, low blocks.",
+			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends it, medium asks a question, low recommends nothing.",
 			failure: "low",
 			safe:    func(named) []any { return []any{"low"} },
 		},
 		inputs: []input[in]{
-			{"ns", "string", "who asks", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"ns", "string", "the namespace of the request", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"score", "double", "how well it matches, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
 			{"success_rate", "double", "how often it succeeded, 0 to 1", func(x *in) program.Value { return program.Double(x.SuccessRate) }, nil},
 			{"final_score", "double", "score × (.5 + .5·success_rate)", func(x *in) program.Value { return program.Double(x.FinalScore) }, nil},
-			{"lead", "double", "how far the next candidate is behind", func(x *in) program.Value { return program.Double(x.Lead) }, nil},
-			{"candidates", "int", "how many there are", func(x *in) program.Value { return program.Int(x.Candidates) }, nil},
+			{"lead", "double", "how far the next candidate's final_score is below this one's", func(x *in) program.Value { return program.Double(x.Lead) }, nil},
+			{"candidates", "int", "how many candidates there are", func(x *in) program.Value { return program.Int(x.Candidates) }, nil},
 		},
 		fields: []field[core.RoutingOutcome]{
-			{"confidence", "string", "the band", func(o *core.RoutingOutcome, v any) { o.Confidence = v.(string) }, []string{"high", "medium", "low"}, false},
+			{"confidence", "string", "the confidence band", func(o *core.RoutingOutcome, v any) { o.Confidence = v.(string) }, []string{"high", "medium", "low"}, false},
 		},
 	}
 }
@@ -171,7 +171,7 @@ func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	return point[in, core.Permission]{
 		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each run's first call of it, and again once an instance of it has ended.", true),
 		inputs: []input[in]{
-			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"ns", "string", "the namespace in which it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},
 			{"version", "string", "its version", func(x *in) program.Value { return program.Text(x.Version) }, []uint64{wordSize}},
 			{"digest", "string", "sha256:… of its files", func(x *in) program.Value { return program.Text(x.Digest) }, []uint64{wordSize}},
@@ -194,7 +194,7 @@ func accessPoint() point[core.AccessInput, core.Permission] {
 			{"local", "bool", "whether it is the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},
 			{"operation", "string", "what is to be done, such as memory_reflect", func(x *in) program.Value { return program.Text(x.Operation) }, []uint64{wordSize}},
 			{"scope", "string", "what a token needs for it, such as memory:write", func(x *in) program.Value { return program.Text(x.Scope) }, []uint64{wordSize}},
-			{"ns", "string", "where", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"ns", "string", "the namespace; empty for what belongs to the host", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"scopes", "list(string)", "the token's scopes; * is all", func(x *in) program.Value { return program.Any(x.Scopes) }, []uint64{tagCount, wordSize}},
 			{"namespaces", "list(string)", "the token's namespaces: a/b, a/**, **", func(x *in) program.Value { return program.Any(x.Namespaces) }, []uint64{tagCount, namespaceSize}},
 		},

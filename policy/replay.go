@@ -25,7 +25,7 @@ type Replay struct {
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
 	// Refused counts the decisions for which the policy wants something else, but the
-	// engine's own conditions prevent it.
+	// host's own conditions prevent it.
 	Refused int `json:"refused"`
 	// Outcomes count what was decided again by its outcome before and after, in the order of the
 	// points.
@@ -42,10 +42,10 @@ type Change struct {
 	// Subject is what the decision is about: a memory's id, a plugin, a workflow.
 	Subject string `json:"subject,omitempty"`
 	// Before and After are the effects of the recorded and the new decision, after the
-	// engine's conditions.
+	// host's own conditions.
 	Before map[string]any `json:"before"`
 	After  map[string]any `json:"after"`
-	// Wanted is the candidate's output if the engine refuses it, and Unmet names the
+	// Wanted is the candidate's output if the host refuses it, and Unmet names the
 	// conditions that it doesn't meet.
 	Wanted map[string]any `json:"wanted,omitempty"`
 	Unmet  []string       `json:"unmet,omitempty"`

@@ -34,8 +34,8 @@ func guard(a, b []text.Token) *difference {
 // word is a token with what the guard knows about it.
 type word struct {
 	text.Token
-	// base is the form that all variants of the word share: went and goes are go, and children
-	// are kids.
+	// base is the form that all variants of the word share: "go" for went and goes, and "child"
+	// for children and kids.
 	base string
 	// tense is how the verb is inflected, if it is one.
 	tense inflection
@@ -203,8 +203,8 @@ func oppositeWords(a, b []word) *difference {
 	return nil
 }
 
-// negations are the forms of a word with a prefix or an ending that makes it its opposite, or
-// without one that it has.
+// negations are possible opposites of a word: with a negative prefix added or removed, or with
+// -ful and -less exchanged.
 func negations(form string) (list []string) {
 	for _, p := range negativePrefixes {
 		if rest, is := strings.CutPrefix(form, p); is && len(rest) > 2 {

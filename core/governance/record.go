@@ -44,7 +44,7 @@ type Retention struct {
 	Hysteresis *float64 `json:"hysteresis,omitempty"`
 }
 
-// Gate is what purges and promotions need in addition to the engine's own conditions.
+// Gate is what purges and promotions need in addition to the gate's own conditions.
 type Gate struct {
 	MinConfidence *float64 `json:"min_confidence,omitempty"`
 }

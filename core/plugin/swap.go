@@ -103,8 +103,8 @@ func (s *Supervisor) discard(p *pool) {
 	}
 }
 
-// drain ends pools, each once its calls have. The lock must be held, the pools
-// taken out, and a swap under way or the supervisor open.
+// drain ends each pool as soon as its calls have ended. The caller must hold the lock and
+// have taken the pools out; a swap must be under way, or the supervisor open.
 func (s *Supervisor) drain(pools ...*pool) {
 	for _, p := range pools {
 		s.unlisted[p] = true

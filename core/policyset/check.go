@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Checker holds the sets, and the key that says which one decides, to the events of their
-// pushes.
+// Checker compares the sets, and the key that says which one is in force, with the events of
+// their pushes.
 type Checker struct{}
 
 var _ core.Checker = Checker{}
@@ -41,8 +41,8 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	return err
 }
 
-// pushes reads the journal: the digest of the record of each set that was pushed, by the
-// set's, and the newest push.
+// pushes reads the newest push from the journal, and the digest of each pushed set's record,
+// by the set's own digest.
 func pushes(ctx context.Context, r core.Reader, report func(core.Problem)) (records map[string]string, last Active, err error) {
 	records = map[string]string{}
 	err = journal.Read(r, journal.PolicyStream, func(e journal.Entry) error {

@@ -109,25 +109,25 @@ func Blocks() []Block {
 func outerBlocks() []Block {
 	return []Block{
 		{blockWorkflow, "The file itself.", []Key{
-			{Name: "name", Type: TypeText, Doc: "What lists of runs call the workflow.", Default: "the file's name"},
+			{Name: "name", Type: TypeText, Doc: "The workflow's name in lists of runs.", Default: "the file's name"},
 			{Name: "description", Type: TypeText, Doc: "What the workflow is for, in a sentence. A discovery looks at it."},
 			{Name: "examples", Type: TypeList, Doc: "Texts that say in other words what the workflow is for, up to 20. A discovery looks at them."},
-			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "What holds for all nodes."},
-			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No name begins with `reflection_`.", Default: "empty"},
+			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "Settings that apply to all nodes."},
+			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No key may begin with `reflection_`.", Default: "empty"},
 			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("What is done, one node after the other: 1 to %d.", maxNodes)},
 		}},
-		{blockSettings, "What holds for all nodes.", []Key{
+		{blockSettings, "Settings that apply to all nodes.", []Key{
 			{
 				Name: "step_limit", Type: TypeInteger, Least: 1, Most: maxStepLimit, Default: fmt.Sprint(DefaultStepLimit),
-				Doc: "How many nodes a run visits at most, so that a `goto` can't go round for ever.",
+				Doc: "How many nodes a run visits at most, so that a `goto` can't repeat nodes for ever.",
 			},
-			{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the language model is reached, where a step doesn't say otherwise."},
+			{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the language model is reached, unless a step says otherwise."},
 		}},
-		{blockLLM, "How a language model is reached. It holds no templates: nothing in the state decides where a key is sent. An operator must have allowed an endpoint other than OpenAI's and a local Ollama.", []Key{
+		{blockLLM, "How a language model is reached. It may not contain templates, so nothing in the state decides where a key is sent. An endpoint other than OpenAI's or a local Ollama's must have been allowed by an operator.", []Key{
 			{Name: "provider", Type: TypeWord, Values: []string{"openai", "ollama"}, Doc: "Which API the endpoint speaks."},
 			{Name: "base_url", Type: TypeText, Doc: "The endpoint.", Default: "the provider's own"},
 			{Name: "model", Type: TypeText, Doc: "The model's name."},
-			{Name: "api_key_env", Type: TypeName, Form: envForm, Doc: "The variable of the environment that holds the key, never the key itself."},
+			{Name: "api_key_env", Type: TypeName, Form: envForm, Doc: "The environment variable that holds the key, never the key itself."},
 			{Name: "timeout", Type: TypeDuration, Doc: "How long one request to the endpoint may take."},
 			{Name: "price", Type: TypeMapping, Block: blockPrice, Doc: "What tokens cost, for `budget.cost_usd`."},
 		}},
@@ -136,15 +136,15 @@ func outerBlocks() []Block {
 			{Name: "out", Type: TypeNumber, Most: math.MaxFloat64, Required: true, Doc: "Dollars for a million tokens of answers."},
 		}},
 		{blockNode, "One step of the workflow. Its result is `state.<name>` for the nodes after it.", []Key{
-			{Name: "name", Type: TypeName, Form: nodeForm, Required: true, Doc: "A name of its own: a-z, 0-9 and _, beginning with a letter; not `end`."},
+			{Name: "name", Type: TypeName, Form: nodeForm, Required: true, Doc: "A unique name: a-z, 0-9 and _, beginning with a letter; not `end`."},
 			{Name: "action", Type: TypeWord, Values: actionNames(), Required: true, Doc: "What it does: see below."},
 			{Name: "with", Type: TypeMapping, Required: true, Doc: "What the action needs: see the action's table."},
-			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "The node is skipped where this isn't true."},
-			{Name: "goto", Type: TypeList, Block: blockGoto, Doc: fmt.Sprintf("Where to go on, at most %d ways: the first whose `when` is true. Without one, the next node follows.", maxGotos)},
+			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "The node is skipped if this isn't true."},
+			{Name: "goto", Type: TypeList, Block: blockGoto, Doc: fmt.Sprintf("Which node comes next: the first of at most %d choices whose `when` is true. Without one, the next node follows.", maxGotos)},
 		}},
-		{blockGoto, "A way to leave a node.", []Key{
+		{blockGoto, "A choice of the node that comes next.", []Key{
 			{Name: "to", Type: TypeText, Required: true, Doc: "A node's name, or `end`."},
-			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "Whether to take it.", Default: "always"},
+			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "Whether this choice is taken.", Default: "always"},
 		}},
 	}
 }
@@ -154,9 +154,9 @@ func actionBlocks() []Block {
 	state := stateOnly()
 	return []Block{
 		{actionLoop, "Generates an output, evaluates it, and corrects it until it passes or a limit stops it.", loopKeys()},
-		{blockBudget, "What a loop may consume, over all resumes. It ends after the attempt that reaches a limit.", []Key{
+		{blockBudget, "What a loop may consume, over all resumes. The loop ends after the attempt that reaches a limit.", []Key{
 			{Name: "tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Doc: "Tokens of prompts and answers."},
-			{Name: "cost_usd", Type: TypeNumber, Most: math.MaxFloat64, Doc: "Dollars, above 0. It needs a `price`."},
+			{Name: "cost_usd", Type: TypeNumber, Most: math.MaxFloat64, Doc: "Dollars, more than 0. This needs a `price`."},
 		}},
 		{actionEvaluate, "Judges a value once.", []Key{
 			{Name: "evaluator", Type: TypeMapping, Block: "evaluator", Required: true, Doc: "What judges."},
@@ -176,42 +176,42 @@ func actionBlocks() []Block {
 			{Name: "source_ids", Type: TypeList, Required: true, Sees: state, Doc: "The memories that it is derived from."},
 			{Name: "kind", Type: TypeText, Sees: state, Doc: "Its kind.", Default: "`reflection`"},
 			{Name: "title", Type: TypeText, Sees: state, Doc: "A line."},
-			{Name: "depth", Type: TypeInteger, Sees: state, Least: 1, Most: math.MaxInt32, Doc: "The depth that it must have: another one is refused."},
+			{Name: "depth", Type: TypeInteger, Sees: state, Least: 1, Most: math.MaxInt32, Doc: "The depth that it must have: any other is refused."},
 		}, memoryKeys()...)},
-		{actionRecall, "Finds the memories that fit a text best. With a session it is one of the session's turns.", []Key{
+		{actionRecall, "Finds the memories that fit a text best. With a session, the recall is one of the session's turns.", []Key{
 			{Name: "query", Type: TypeText, Required: true, Sees: state, Doc: "What is looked for, in words."},
 			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
 			{Name: "subtree", Type: TypeFlag, Sees: state, Doc: "Also in the namespaces below.", Default: "false"},
 			{Name: "limit", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "How many memories at most.", Default: "5"},
-			{Name: "min_score", Type: TypeNumber, Sees: state, Most: 1, Doc: "Leaves out what scores less."},
+			{Name: "min_score", Type: TypeNumber, Sees: state, Most: 1, Doc: "Leaves out memories with a lower score."},
 			{Name: "kinds", Type: TypeList, Sees: state, Doc: "Only these kinds."},
 			{Name: "states", Type: TypeList, Sees: state, Doc: "Only these states."},
-			{Name: "tags", Type: TypeList, Sees: state, Doc: "Only what has all of these tags."},
-			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Only what this agent wrote."},
-			{Name: "include_superseded", Type: TypeFlag, Sees: state, Doc: "Also what another memory supersedes.", Default: "false"},
-			{Name: "session", Type: TypeText, Sees: state, Doc: "The session that this is a turn of.", Default: "the run's; without one, no turn"},
+			{Name: "tags", Type: TypeList, Sees: state, Doc: "Only memories that have all of these tags."},
+			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Only memories that this agent wrote."},
+			{Name: "include_superseded", Type: TypeFlag, Sees: state, Doc: "Also memories that another one supersedes.", Default: "false"},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session of which this is a turn.", Default: "the run's; without one, no turn"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "the session's next one"},
 		}},
-		{actionFeedback, "Says how a turn went. Without an outcome it only names what was used, and the run's end is the outcome.", []Key{
+		{actionFeedback, "Says how a turn went. Without an outcome, it only names the memories that were used, and the end of the run gives the outcome.", []Key{
 			{Name: "outcome", Type: TypeWord, Values: outcomes(), Sees: state, Doc: "How it went."},
-			{Name: "session", Type: TypeText, Sees: state, Doc: "The session.", Default: "the one of the run's newest turn"},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session.", Default: "the session of the run's newest turn"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn.", Default: "the run's newest"},
 			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
-			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Others that were probably used. They earn the same credit, but no purge or promotion."},
+			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Other memories that were probably used. They get the same credit, but it never leads to a purge or promotion."},
 			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},
 			{Name: "failure_class", Type: TypeWord, Values: failureClasses(), Sees: state, Doc: "What failed.", Default: "tool_error if a tool failed, else other"},
 			{Name: "corrective_action", Type: TypeText, Sees: state, Doc: "What was or should be done about it."},
 			{Name: "next_turn_hint", Type: TypeText, Sees: state, Doc: "What the prompt of the session's next turn should say."},
 			{Name: "summary", Type: TypeText, Sees: state, Doc: "What the prompts of later turns should say about this one."},
-			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so; the best first.", Default: "`text`"},
+			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so, from the best source to the worst.", Default: "`text`"},
 			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose turn it was.", Default: "who runs the workflow"},
 		}},
 		{actionSnapshot, "Builds what a model is told in a turn, and stores it. `state.<name>.prompt` is the prompt.", []Key{
 			{Name: "query", Type: TypeText, Sees: state, Doc: "What is recalled for the turn, in words.", Default: "nothing is recalled"},
 			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
-			{Name: "session", Type: TypeText, Sees: state, Doc: "The session that this is a turn of.", Default: "the run's"},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session of which this is a turn.", Default: "the run's"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "with a query the session's next one, else the run's newest"},
-			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides what is left out.", Default: "all by the policy point"},
+			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides what is left out.", Default: "the policy point decides everything"},
 			{Name: "blocks", Type: TypeList, Sees: state, Doc: "Blocks of your own: `{block_id, category, priority, payload}` and more, see `POST /v1/snapshots`."},
 			{Name: "complexity", Type: TypeNumber, Most: 1, Sees: state, Doc: "How complex the task is.", Default: "0.5"},
 			{Name: "risk", Type: TypeNumber, Most: 1, Sees: state, Doc: "How much a mistake would harm.", Default: "0.5"},
@@ -224,15 +224,15 @@ func memoryKeys() []Key {
 	state := stateOnly()
 	return []Key{
 		{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "The text."},
-		{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where it is.", Default: "the run's; of a reflection, its first source's"},
+		{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where it is.", Default: "the run's; for a reflection, its first source's"},
 		{Name: "tags", Type: TypeList, Sees: state, Doc: "Its tags."},
 		{Name: "priority", Type: TypeInteger, Least: 1, Most: 10, Sees: state, Doc: "How much it matters."},
 		{Name: "importance", Type: TypeNumber, Most: 1, Sees: state, Doc: "How important it is."},
-		{Name: "confidence", Type: TypeNumber, Most: 1, Sees: state, Doc: "How sure it is."},
+		{Name: "confidence", Type: TypeNumber, Most: 1, Sees: state, Doc: "How certain it is."},
 		{Name: "metadata", Type: TypeMapping, Sees: state, Doc: "Any object of yours."},
-		{Name: "occurred_at", Type: TypeText, Sees: state, Doc: "When what it tells of happened, as RFC 3339 has it."},
+		{Name: "occurred_at", Type: TypeText, Sees: state, Doc: "When the event that it describes happened, in the format of RFC 3339."},
 		{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose memory it is.", Default: "who runs the workflow"},
-		{Name: "idempotency_key", Type: TypeText, Sees: state, Doc: "Makes a repetition return the first outcome.", Default: "one of the run and the visit"},
+		{Name: "idempotency_key", Type: TypeText, Sees: state, Doc: "Makes a repetition return the first outcome.", Default: "a key made from the run and the visit"},
 	}
 }
 
@@ -253,9 +253,9 @@ func loopKeys() []Key {
 		{Name: "evaluator", Type: TypeMapping, Block: "evaluator", Required: true, Doc: "What judges it."},
 		{Name: "corrector", Type: TypeMapping, Block: "corrector", Doc: "What corrects it. Without one, the generator runs again."},
 		{Name: "max_iterations", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultMaxIterations), Doc: "How many attempts there are at most."},
-		{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Takes the JSON value in an attempt's text for the output."},
+		{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Uses the JSON value in an attempt's text as the output."},
 		{Name: "accept", Type: TypeExpression, Point: core.PointAccept, Default: "the evaluator's `valid`", Doc: "Whether an attempt passes."},
-		{Name: "stop_when", Type: TypeExpression, Point: core.PointStop, Doc: "Ends the loop where it is true after an attempt that didn't pass."},
+		{Name: "stop_when", Type: TypeExpression, Point: core.PointStop, Doc: "Ends the loop if it is true after an attempt that didn't pass."},
 		{Name: "no_progress", Type: TypeInteger, Least: 2, Most: loop.MaxMaxIterations, Default: "off", Doc: "Ends the loop after this many attempts in a row with the same output or the same errors."},
 		{Name: "timeout", Type: TypeDuration, Default: "none", Doc: "How long the loop may be active, over all resumes."},
 		{Name: "budget", Type: TypeMapping, Block: blockBudget, Doc: "What it may consume."},
@@ -273,11 +273,11 @@ func loopKeys() []Key {
 		},
 		{
 			Name: "on_generator_error", Type: TypeWord, Values: []string{string(loop.GeneratorErrorStop), string(loop.GeneratorErrorAttempt)},
-			Default: "by its cause", Doc: "What a generator's failure means: the run ends and can be resumed, or it is an attempt without an output. By default a generator that can't work ends the run, and one that made nothing usable made an attempt.",
+			Default: "depends on the cause", Doc: "What a generator's failure means: the run ends and can be resumed, or it is an attempt without an output. By default, a generator that can't work ends the run; if it made nothing usable, that is an attempt.",
 		},
-		{Name: "evaluator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultEvaluatorRetries), Doc: "How often a call that failed for a passing reason is tried again."},
+		{Name: "evaluator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultEvaluatorRetries), Doc: "How many times a call that failed for a temporary reason is tried again."},
 		{Name: "generator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultGeneratorRetries), Doc: "The same for the generator."},
-		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many earlier attempts plugins are shown, the newest ones; fewer where they exceed 2 MiB."},
+		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many earlier attempts plugins are shown, the newest ones; fewer if these exceed 2 MiB."},
 	}
 }
 

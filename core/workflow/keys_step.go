@@ -38,8 +38,8 @@ func stepBlocks() []Block {
 			{Name: "messages", Type: TypeList, Block: blockMessage, Doc: "A conversation instead of a prompt."},
 			{Name: "system", Type: TypeText, Sees: state, Doc: "The system message."},
 			{Name: "response_schema", Type: TypeAny, Doc: "A JSON Schema that the endpoint makes the answer follow. The output is then the parsed value."},
-			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Takes the JSON value in the answer for the output."},
-			{Name: "cache", Type: TypeFlag, Default: "false", Doc: "Gives the stored answer where the same was asked before, and pays nothing."},
+			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Uses the JSON value in the answer as the output."},
+			{Name: "cache", Type: TypeFlag, Default: "false", Doc: "Returns the stored answer, at no cost, if the same was asked before."},
 		}, samplingKeys(state)...), timeout(defaultLLMTimeout.String()))},
 		{formLLM, "A language model as a judge. Without a prompt it has one of its own.", append(append([]Key{
 			{Name: "prompt", Type: TypeText, Sees: judged, Doc: "What to look for."},
@@ -48,39 +48,39 @@ func stepBlocks() []Block {
 			{Name: "examples", Type: TypeList, Sees: judged, Doc: "Judged examples, which are shown to the model."},
 			{Name: "system", Type: TypeText, Sees: judged, Doc: "The system message."},
 		}, samplingKeys(judged)...), timeout(defaultLLMTimeout.String()))},
-		{formLua, "A script of Lua 5.4 in a sandbox. It is never templated: it reads `state` and `iteration` as variables, an evaluator and a corrector `output`, a corrector `errors` and `feedback` too.", []Key{
+		{formLua, "A script of Lua 5.4 in a sandbox. It holds no templates: it reads the variables `state` and `iteration`; in an evaluator or corrector also `output`; in a corrector also `errors` and `feedback`.", []Key{
 			{Name: "code", Type: TypeText, Doc: "The script."},
 			{Name: "run", Type: TypeText, Doc: "The same; a step with `run` needs no `type`."},
 			timeout(defaultTimeout.String()),
 		}},
 		{formPlugin, "A plugin of any kind.", []Key{
 			{Name: "plugin", Type: TypeName, Form: pluginForm, Required: true, Doc: "Its full name, `publisher/name`."},
-			{Name: "config", Type: TypeMapping, Sees: state, Doc: "What it is told. An evaluator's templates read `output` too. `code`, `run` and `schema` stay as they are."},
+			{Name: "config", Type: TypeMapping, Sees: state, Doc: "Its settings. An evaluator's templates may also read `output`. Templates in `code`, `run` and `schema` stay as they are."},
 			timeout("the plugin's own"),
 		}},
 		{formSchema, "JSON Schema, with a pointer to each error.", []Key{
 			{Name: "schema", Type: TypeAny, Doc: "The schema: a mapping or a boolean."},
 			{Name: "schema_file", Type: TypeText, Doc: "The same from a file in the workflow's folder."},
-			{Name: "documents", Type: TypeMapping, Doc: "Other schemas that it refers to: files, by their absolute URIs."},
+			{Name: "documents", Type: TypeMapping, Doc: "Other schemas that it refers to: a file for each absolute URI."},
 			{Name: "draft", Type: TypeWord, Values: drafts, Default: "the schema's `$schema`, else 2020-12", Doc: "Which version of JSON Schema it is."},
 			{Name: "formats", Type: TypeWord, Values: []string{"assert", "annotate"}, Default: "`assert`", Doc: "Whether `format` is checked."},
-			{Name: "scoring", Type: TypeWord, Values: []string{"graded", "strict"}, Default: "`graded`", Doc: "Whether an output that is nearly right scores nearly 1, or 0."},
+			{Name: "scoring", Type: TypeWord, Values: []string{"graded", "strict"}, Default: "`graded`", Doc: "Whether an output that is nearly right scores nearly 1 (`graded`) or 0 (`strict`)."},
 			{Name: "coerce", Type: TypeFlag, Default: "false", Doc: "Turns texts into the numbers and booleans that the schema asks for."},
 			timeout(defaultTimeout.String()),
 		}},
-		{formAll, "Several evaluators: valid if all are, with the lowest score, or if any is, with the highest.", []Key{
+		{formAll, "Several evaluators. `all` is valid if all of them are, and has the lowest score. `any` is valid if one of them is, and has the highest score.", []Key{
 			{Name: "evaluators", Type: TypeList, Block: blockChild, Required: true, Doc: fmt.Sprintf("The children, nested at most %d deep.", maxCompositeDepth)},
 			failFast(),
 		}},
 		{formWeighted, "Several evaluators: the score is their weighted mean.", []Key{
 			{Name: "evaluators", Type: TypeList, Block: blockWeighted, Required: true, Doc: fmt.Sprintf("The children, nested at most %d deep.", maxCompositeDepth)},
-			{Name: "threshold", Type: TypeNumber, Most: 1, Default: fmt.Sprint(loop.DefaultThreshold), Doc: "The score, above 0, from which it is valid."},
+			{Name: "threshold", Type: TypeNumber, Most: 1, Default: fmt.Sprint(loop.DefaultThreshold), Doc: "The lowest score with which it is valid, above 0."},
 			failFast(),
 		}},
 		{blockChild, "A child of `all` or `any`: an evaluator with a name.", []Key{childName()}},
 		{blockWeighted, "A child of `weighted`.", []Key{
 			childName(),
-			{Name: "weight", Type: TypeNumber, Most: math.MaxFloat64, Default: "1", Doc: "How much its score counts. One of them must be above 0."},
+			{Name: "weight", Type: TypeNumber, Most: math.MaxFloat64, Default: "1", Doc: "How much its score counts. At least one weight must be above 0."},
 		}},
 		{blockMessage, "A message of a conversation.", []Key{
 			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant"}, Required: true, Doc: "Who says it."},
@@ -90,7 +90,7 @@ func stepBlocks() []Block {
 }
 
 func childName() Key {
-	return Key{Name: "name", Type: TypeName, Form: childForm, Required: true, Doc: "A name of its own among its siblings. Findings bear it as their `source`."}
+	return Key{Name: "name", Type: TypeName, Form: childForm, Required: true, Doc: "A unique name among its siblings. It is the `source` of the child's findings."}
 }
 
 func failFast() Key {
@@ -100,12 +100,12 @@ func failFast() Key {
 // samplingKeys are the model and how it picks its words.
 func samplingKeys(sees []string) []Key {
 	return []Key{
-		{Name: "model", Type: TypeText, Sees: sees, Default: "the one of `llm`", Doc: "The model's name."},
+		{Name: "model", Type: TypeText, Sees: sees, Default: "the model of `llm`", Doc: "The model's name."},
 		{Name: "temperature", Type: TypeNumber, Most: 2, Sees: sees, Doc: "How freely it picks its words."},
-		{Name: "top_p", Type: TypeNumber, Most: 1, Sees: sees, Doc: "From how much of the likely words it picks."},
-		{Name: "seed", Type: TypeInteger, Least: math.MinInt32, Most: math.MaxInt32, Sees: sees, Doc: "Makes an answer repeatable, where the endpoint can."},
+		{Name: "top_p", Type: TypeNumber, Most: 1, Sees: sees, Doc: "From which share of the most likely words it picks (nucleus sampling)."},
+		{Name: "seed", Type: TypeInteger, Least: math.MinInt32, Most: math.MaxInt32, Sees: sees, Doc: "Makes answers repeatable, if the endpoint supports it."},
 		{Name: "max_tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Sees: sees, Doc: "How long an answer may be."},
 		{Name: "stop", Type: TypeAny, Sees: sees, Doc: "A text, or a list of texts, that ends the answer."},
-		{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the model is reached; what it leaves out is from `settings.llm`."},
+		{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the model is reached; keys that it leaves out are taken from `settings.llm`."},
 	}
 }

@@ -42,7 +42,7 @@ func functions() []Function {
 	return []Function{
 		{
 			Name: "clamp", Signature: "clamp(x double, low double, high double) double",
-			Doc:  "x, or the bound that it passes",
+			Doc:  "x, or the bound if x is beyond it",
 			args: []*cel.Type{double, double, double}, result: double,
 			math: func(x, low, high float64) float64 { return max(low, min(x, high)) },
 		},
@@ -57,12 +57,12 @@ func functions() []Function {
 			math: func(a, b, _ float64) float64 { return max(a, b) },
 		},
 		{
-			Name: "distance", Signature: "distance(a double, b double) double", Doc: "how far two numbers lie apart",
+			Name: "distance", Signature: "distance(a double, b double) double", Doc: "the distance between two numbers",
 			args: []*cel.Type{double, double}, result: double,
 			math: func(a, b, _ float64) float64 { return math.Abs(a - b) },
 		},
 		{
-			Name: "rounded", Signature: "rounded(x double) double", Doc: "x rounded to 1e-9, so that sums of fractions compare as they read",
+			Name: "rounded", Signature: "rounded(x double) double", Doc: "x rounded to 1e-9, so that sums of decimal fractions compare as expected",
 			args: []*cel.Type{double}, result: double,
 			math: func(x, _, _ float64) float64 { return core.Rounded(x) },
 		},

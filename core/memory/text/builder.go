@@ -16,12 +16,12 @@ type Builder struct {
 
 // use is how documents use a term.
 type use struct {
-	// last is one more than the place in times of its newest document, and count is
-	// how many documents have it.
+	// last is one more than the index in Builder.times for the term's newest document, and
+	// count is how many documents have the term.
 	last, count uint32
 }
 
-// NewBuilder makes one for an index of such a language and order; see [New].
+// NewBuilder makes a builder of an index with this language and order; see [New].
 func NewBuilder(language Language, order func(a, b uint32) int) *Builder {
 	return &Builder{index: New(language, order)}
 }

@@ -29,8 +29,8 @@ type Options struct {
 	// Connections is how many connections views may use at once. Default 16; up to 8 more
 	// are used by transactions and by commits.
 	Connections int
-	// Fresh are the ids that this host makes, so that nobody looks whether they exist. Nil
-	// has none.
+	// Fresh notes the ids that this host makes, so that the database isn't asked whether they
+	// exist. Nil notes none.
 	Fresh *FreshIDs
 }
 

@@ -16,7 +16,7 @@ type EvaluateResult struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Children are the verdicts of a composite's children, by name.
 	Children map[string]sdk.Verdict `json:"children,omitempty"`
-	// Usage is the usage of judging; nil if none was reported.
+	// Usage is the usage of judging; absent if none was reported.
 	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
@@ -25,15 +25,15 @@ type CorrectResult struct {
 	Output json.RawMessage `json:"output"`
 	// Changed is whether Output differs from the data that was given.
 	Changed bool `json:"changed"`
-	// Usage is the usage of correcting; nil if none was reported.
+	// Usage is the usage of correcting; absent if none was reported.
 	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
 // CallResult is what llm.call, lua.run and plugin.call return.
 type CallResult struct {
 	Output json.RawMessage `json:"output"`
-	// Usage is the usage of the call. For an action that doesn't promise it, it is nil if
-	// none was reported.
+	// Usage is the usage of the call. For lua.run and plugin.call it is absent if none was
+	// reported.
 	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
