@@ -148,7 +148,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 	type in = core.RoutingInput
 	return point[in, core.RoutingOutcome]{
 		definition: definition{
-			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends it, medium asks a question, low recommends nothing.",
+			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends it, medium asks a question, low recommends nothing (execution_blocked).",
 			failure: "low",
 			safe:    func(named) []any { return []any{"low"} },
 		},
