@@ -47,7 +47,7 @@ func newExpressions() *expressions {
 func pointVariables() map[core.Point][]program.Variable {
 	const object, list = "map(string, dyn)", "list(dyn)"
 	return map[core.Point][]program.Variable{
-		core.PointWhen:    {{Name: "state", Type: object, Doc: "the state, with the result of each node that ran before"}},
+		core.PointWhen:    {{Name: "state", Type: object, Doc: "the state, including the result of each node that ran before"}},
 		core.PointVerdict: {{Name: "output", Type: "dyn", Doc: "what the function returned: its JSON, else its text"}},
 		core.PointAccept: {
 			{Name: "valid", Type: "bool", Doc: "whether the verdict is valid"},

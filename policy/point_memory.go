@@ -85,7 +85,7 @@ func retentionWeights() []input[core.RetentionInput] {
 		{"w_miss", "double", "governance: weight of each miss in a row", func(x *in) program.Value { return program.Double(x.Weights.Miss) }, nil},
 		{"w_stale", "double", "governance: weight of each turn of inactivity", func(x *in) program.Value { return program.Double(x.Weights.Stale) }, nil},
 		{"active_threshold", "double", "governance: the lowest score of an active memory", func(x *in) program.Value { return program.Double(x.Weights.Active) }, nil},
-		{"revalidate_threshold", "double", "governance: below it the gate decides", func(x *in) program.Value { return program.Double(x.Weights.Revalidate) }, nil},
+		{"revalidate_threshold", "double", "governance: the score below which the gate decides", func(x *in) program.Value { return program.Double(x.Weights.Revalidate) }, nil},
 		{"hysteresis", "double", "governance: how far above active_threshold a cooling memory must be to become active again", func(x *in) program.Value { return program.Double(x.Weights.Hysteresis) }, nil},
 	}
 }

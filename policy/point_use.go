@@ -191,7 +191,7 @@ func accessPoint() point[core.AccessInput, core.Permission] {
 		definition: denying(core.PointAccess, "operation", "Whether somebody may do something in a namespace.", false),
 		inputs: []input[in]{
 			{"subject", "string", "who was authorised: a token's subject, or operator on the command line", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
-			{"local", "bool", "whether it is the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},
+			{"local", "bool", "whether the request comes from the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},
 			{"operation", "string", "what is to be done, such as memory_reflect", func(x *in) program.Value { return program.Text(x.Operation) }, []uint64{wordSize}},
 			{"scope", "string", "what a token needs for it, such as memory:write", func(x *in) program.Value { return program.Text(x.Scope) }, []uint64{wordSize}},
 			{"ns", "string", "the namespace; empty for what belongs to the host", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},

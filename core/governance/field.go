@@ -64,7 +64,7 @@ func Fields() []Field {
 			func(r *Record) **float64 { return &r.Retention.Stale }, func(g *core.Governance, v float64) { g.Retention.Stale = v }),
 		numbers("retention.active_threshold", "least score of an active memory", false, -maxWeight, maxWeight, &w.Active,
 			func(r *Record) **float64 { return &r.Retention.Active }, func(g *core.Governance, v float64) { g.Retention.Active = v }),
-		numbers("retention.revalidate_threshold", "below it the gate decides", false, -maxWeight, maxWeight, &w.Revalidate,
+		numbers("retention.revalidate_threshold", "the score below which the gate decides", false, -maxWeight, maxWeight, &w.Revalidate,
 			func(r *Record) **float64 { return &r.Retention.Revalidate }, func(g *core.Governance, v float64) { g.Retention.Revalidate = v }),
 		numbers("retention.hysteresis", "how much higher the score must be to become active again", false, 0, maxWeight, &w.Hysteresis,
 			func(r *Record) **float64 { return &r.Retention.Hysteresis }, func(g *core.Governance, v float64) { g.Retention.Hysteresis = v }),

@@ -43,7 +43,7 @@ type BuildRequest struct {
 	Blocks []Draft `json:"blocks,omitempty"`
 	// Complexity is how complex the task is, from 0 to 1; .5 if it is missing.
 	Complexity *float64 `json:"complexity,omitempty"`
-	// Risk is how much a mistake would harm, from 0 to 1; .5 if it is missing.
+	// Risk is how much harm a mistake would do, from 0 to 1; .5 if it is missing.
 	Risk *float64 `json:"risk,omitempty"`
 }
 

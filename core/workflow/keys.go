@@ -170,17 +170,17 @@ func actionBlocks() []Block {
 		{actionObserve, "Stores a memory.", append([]Key{
 			{Name: "id", Type: TypeText, Sees: state, Doc: "Its id.", Default: "a new one"},
 			{Name: "kind", Type: TypeText, Sees: state, Doc: "`observation`, `semantic`, `procedural` or `notification`.", Default: "`observation`"},
-			{Name: "title", Type: TypeText, Sees: state, Doc: "A line.", Default: "the content's first 80 characters"},
+			{Name: "title", Type: TypeText, Sees: state, Doc: "A title of one line.", Default: "the content's first 80 characters"},
 		}, memoryKeys()...)},
 		{actionReflect, "Stores a memory that is derived from others.", append([]Key{
 			{Name: "source_ids", Type: TypeList, Required: true, Sees: state, Doc: "The memories that it is derived from."},
 			{Name: "kind", Type: TypeText, Sees: state, Doc: "Its kind.", Default: "`reflection`"},
-			{Name: "title", Type: TypeText, Sees: state, Doc: "A line."},
+			{Name: "title", Type: TypeText, Sees: state, Doc: "A title of one line."},
 			{Name: "depth", Type: TypeInteger, Sees: state, Least: 1, Most: math.MaxInt32, Doc: "The depth that it must have: any other is refused."},
 		}, memoryKeys()...)},
 		{actionRecall, "Finds the memories that fit a text best. With a session, the recall is one of the session's turns.", []Key{
 			{Name: "query", Type: TypeText, Required: true, Sees: state, Doc: "What is looked for, in words."},
-			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
+			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where to look.", Default: "the run's"},
 			{Name: "subtree", Type: TypeFlag, Sees: state, Doc: "Also in the namespaces below.", Default: "false"},
 			{Name: "limit", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "How many memories at most.", Default: "5"},
 			{Name: "min_score", Type: TypeNumber, Sees: state, Most: 1, Doc: "Leaves out memories with a lower score."},
@@ -197,7 +197,7 @@ func actionBlocks() []Block {
 			{Name: "session", Type: TypeText, Sees: state, Doc: "The session.", Default: "the session of the run's newest turn"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn.", Default: "the run's newest"},
 			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
-			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Other memories that were probably used. They get the same credit, but it never leads to a purge or promotion."},
+			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Other memories that were probably used. They get the same credit, but don't count as the uses that a purge or promotion needs."},
 			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},
 			{Name: "failure_class", Type: TypeWord, Values: failureClasses(), Sees: state, Doc: "What failed.", Default: "tool_error if a tool failed, else other"},
 			{Name: "corrective_action", Type: TypeText, Sees: state, Doc: "What was or should be done about it."},
@@ -214,7 +214,7 @@ func actionBlocks() []Block {
 			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides what is left out.", Default: "the policy point decides everything"},
 			{Name: "blocks", Type: TypeList, Sees: state, Doc: "Blocks of your own: `{block_id, category, priority, payload}` and more, see `POST /v1/snapshots`."},
 			{Name: "complexity", Type: TypeNumber, Most: 1, Sees: state, Doc: "How complex the task is.", Default: "0.5"},
-			{Name: "risk", Type: TypeNumber, Most: 1, Sees: state, Doc: "How much a mistake would harm.", Default: "0.5"},
+			{Name: "risk", Type: TypeNumber, Most: 1, Sees: state, Doc: "How much harm a mistake would do.", Default: "0.5"},
 		}},
 	}
 }
@@ -229,7 +229,7 @@ func memoryKeys() []Key {
 		{Name: "priority", Type: TypeInteger, Least: 1, Most: 10, Sees: state, Doc: "How much it matters."},
 		{Name: "importance", Type: TypeNumber, Most: 1, Sees: state, Doc: "How important it is."},
 		{Name: "confidence", Type: TypeNumber, Most: 1, Sees: state, Doc: "How certain it is."},
-		{Name: "metadata", Type: TypeMapping, Sees: state, Doc: "Any object of yours."},
+		{Name: "metadata", Type: TypeMapping, Sees: state, Doc: "Any object."},
 		{Name: "occurred_at", Type: TypeText, Sees: state, Doc: "When the event that it describes happened, in the format of RFC 3339."},
 		{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose memory it is.", Default: "who runs the workflow"},
 		{Name: "idempotency_key", Type: TypeText, Sees: state, Doc: "Makes a repetition return the first outcome.", Default: "a key made from the run and the visit"},
