@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core/store"
 )
@@ -20,6 +21,9 @@ func (s *Store) CommitSerializable() {
 		return []statement{{sql: "begin isolation level serializable"}, commit, {sql: "commit"}}
 	}
 }
+
+// EndViewsAfter sets after which time the database ends the view of a host that stopped.
+func (s *Store) EndViewsAfter(d time.Duration) { s.idleTime = d }
 
 // KeepsStatements reports whether the store's sessions keep the statements of commits.
 func (s *Store) KeepsStatements() bool {

@@ -20,6 +20,48 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// TestView_OfAStoppedHost: while a host stands still in the middle of a view it holds no lock of
+// a key, and after a while, which is short here, the database ends the view, so that it can
+// clean up. If the host goes on, it is told, and its next view is a new one.
+func TestView_OfAStoppedHost(t *testing.T) {
+	cluster := shared.Cluster(t)
+	s := open(t, postgres.Options{URL: cluster.URL(t) + "&application_name=stopped"})
+	s.EndViewsAfter(500 * time.Millisecond)
+	key := []byte("key")
+	if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put(key, []byte("value")) }); err != nil {
+		t.Fatal(err)
+	}
+	read := func(r core.Reader) error {
+		value, _, err := r.Get(key)
+		if err == nil && string(value) != "value" {
+			t.Errorf("the key has %q", value)
+		}
+		return err
+	}
+	err := s.View(t.Context(), func(r core.Reader) error {
+		if err := read(r); err != nil {
+			return err
+		}
+		if n := cluster.Exec(t, `select count(*) from pg_locks join pg_stat_activity using (pid)
+			where application_name = 'stopped' and locktype = 'advisory'`); n != "0" {
+			t.Errorf("a host that stands still in a view holds %s locks", n)
+		}
+		cluster.Exec(t, `set statement_timeout = '60s';
+			do $$ begin
+				while exists (select from pg_stat_activity where application_name = 'stopped' and state = 'idle in transaction') loop
+					perform pg_sleep(0.05), pg_stat_clear_snapshot();
+				end loop;
+			end $$`)
+		return read(r)
+	})
+	if sdk.ReasonOf(err) != "store_view_lost" || !sdk.Transient(err) {
+		t.Errorf("the view that was ended: %v", err)
+	}
+	if err := s.View(t.Context(), read); err != nil {
+		t.Errorf("the next view: %v", err)
+	}
+}
+
 // appenders append numbered entries to lists and to a stream of the journal while harm is
 // done, and then verify that each acknowledged entry is there once.
 func appenders(t *testing.T, s core.Store, harm func()) {

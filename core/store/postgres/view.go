@@ -3,7 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
@@ -13,9 +15,14 @@ import (
 // beginSQL begins a view. Its snapshot is taken by the first read, which travels with it.
 const beginSQL = `begin isolation level repeatable read, read only`
 
-// idleSQL has the database end the view of a host that stopped, which would keep it from
-// cleaning up: a page is read within milliseconds.
-const idleSQL = `set local idle_in_transaction_session_timeout = '60s'`
+// idleTime is after which time the database ends the view of a host that stopped, which would
+// keep it from cleaning up: a page is read within milliseconds.
+const idleTime = time.Minute
+
+// idleStatement has the database end a view that reads nothing for so long.
+func idleStatement(d time.Duration) statement {
+	return statement{sql: fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", d.Milliseconds())}
+}
 
 // view reads a snapshot of the database.
 type view struct {
@@ -81,7 +88,7 @@ func (v *view) read(q statement) ([]row, error) {
 		c, err := v.store.pool.get(v.ctx, v.store.views)
 		if err == nil {
 			var all [][]row
-			if all, err = c.send(v.ctx, statement{sql: beginSQL}, statement{sql: idleSQL}, q); err == nil {
+			if all, err = c.send(v.ctx, statement{sql: beginSQL}, idleStatement(v.store.idleTime), q); err == nil {
 				v.conn = c
 				return all[2], nil
 			}
