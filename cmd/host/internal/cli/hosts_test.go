@@ -212,9 +212,16 @@ func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 		t.Fatalf("%d jobs were queued", len(queued))
 	}
 	a.signal(syscall.SIGKILL)
+	killed := time.Now()
 	_, _ = a.cmd.Wait(), client.Wait()
 	if out.Len() > 0 && strings.Contains(out.String(), `"passed"`) {
 		t.Fatal("the run was faster than the kill")
+	}
+	if coretest.Stress() {
+		until(t, "another host goes on with the run", func() bool { return slices.Contains(b.events("run/"+run), "run_resumed") })
+		coretest.Figure{
+			Name: "PostgreSQL: from kill -9 of a host until another goes on with its run", Value: time.Since(killed).Seconds(), Unit: "s", Target: 15,
+		}.Print(os.Stdout)
 	}
 	until(t, "the run goes on", func() bool { r, _ := b.shownRun(run); return r.Status == core.StatusPassed })
 	b.whole(run, passes)
