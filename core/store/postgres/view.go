@@ -19,9 +19,16 @@ const beginSQL = `begin isolation level repeatable read, read only`
 // keep it from cleaning up: a page is read within milliseconds.
 const idleTime = time.Minute
 
-// idleStatement has the database end a view that reads nothing for so long.
-func idleStatement(d time.Duration) statement {
-	return statement{sql: fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", d.Milliseconds())}
+// beginView begins a view, and has the database end it once the host reads nothing for so
+// long: between two statements, and on Linux in the middle of a long answer over TCP. Other
+// systems would complain about that in the log each time.
+func (s *Store) beginView() []statement {
+	limit := s.idleTime.Milliseconds()
+	begin := []statement{{sql: beginSQL}, {sql: fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", limit)}}
+	if s.server.linux {
+		begin = append(begin, statement{sql: fmt.Sprintf("set local tcp_user_timeout = %d", limit)})
+	}
+	return begin
 }
 
 // view reads a snapshot of the database.
@@ -88,9 +95,9 @@ func (v *view) read(q statement) ([]row, error) {
 		c, err := v.store.pool.get(v.ctx, v.store.views)
 		if err == nil {
 			var all [][]row
-			if all, err = c.send(v.ctx, statement{sql: beginSQL}, idleStatement(v.store.idleTime), q); err == nil {
+			if all, err = c.send(v.ctx, append(v.store.beginView(), q)...); err == nil {
 				v.conn = c
-				return all[2], nil
+				return all[len(all)-1], nil
 			}
 			c.put()
 		}

@@ -200,7 +200,11 @@ func (w *sharedWorld) end() {
 // journal's root.
 func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 	const passes = 60
-	w := newSharedWorld(t, 3)
+	program := "quick-host"
+	if coretest.Stress() {
+		program = "reflectory" // whose times are those of the figure
+	}
+	w := newSharedWorldOn(t, postgrestest.Start(t).URL(t), program, 3)
 	w.workflow(tallyWorkflow, w.tally, passes)
 	a, b := w.hosts[0], w.hosts[1]
 	if list := a.listed(); len(list) != 3 || slices.ContainsFunc(list, func(h operation.HostItem) bool { return h.State != host.HostLives }) {
