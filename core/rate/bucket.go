@@ -19,6 +19,7 @@ func newBucket(o *Options) *bucket {
 	return &bucket{o.Clock, rate.NewLimiter(rate.Limit(o.PerSecond), int(o.Burst))}
 }
 
+// take implements [allowance].
 func (b *bucket) take(context.Context) (wait time.Duration, ended bool, err error) {
 	now := b.clock.Now()
 	next := b.ReserveN(now, 1)

@@ -27,7 +27,8 @@ type Options struct {
 	// system's, which no change of the machine's time disturbs.
 	Clock core.Clock
 	// Store is shared with other hosts, which have the same options; nil is that this host
-	// counts by itself. Host is its id among them. If their limits differ, the highest holds.
+	// counts by itself. Host is its id among them, of which only one limiter limits What. If
+	// their limits differ, the highest holds.
 	Store core.Store
 	Host  string
 }

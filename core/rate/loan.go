@@ -9,7 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// loan is the allowance of a name on a host that shares it with others.
+// loan is the allowance of a name on a host that shares it with others. If a transaction fails,
+// or nobody knows whether it did, the host has nothing of what that lent.
 type loan struct {
 	options *Options
 	terms   terms
@@ -38,6 +39,7 @@ func newLoan(o *Options, name string) *loan {
 func (t *terms) least() int64 { return max(1, int64(t.burst/16)) }
 func (t *terms) most() int64  { return max(1, int64(t.burst/2)) }
 
+// take implements [allowance].
 func (l *loan) take(ctx context.Context) (wait time.Duration, ended bool, err error) {
 	select {
 	case l.turn <- struct{}{}:

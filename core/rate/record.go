@@ -13,7 +13,7 @@ const (
 	// hold is how long a host may use a part that it borrowed.
 	hold = 10 * time.Second
 	// window is how long a window lasts at least. Near the limit there are a few small
-	// transactions in each; after a burst nothing is admitted for two.
+	// transactions in each; after a burst nothing is admitted for two windows.
 	window = 250 * time.Millisecond
 )
 
