@@ -10,11 +10,11 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 PLUGINS ?= schema-eval llm-eval lua-eval
 # lua54 builds lua-eval on the system's Lua 5.4 (needs cgo and liblua5.4-dev).
 TAGS ?= lua54
-# What make test runs without the race detector: wazero's compiler, which computes on
-# memory of its own and takes five times as long with it. A package may stand here
-# only if it shares nothing and instantiates no generic code that does: the linker
-# keeps one copy of that for all, and with sync.Map's the detector would report races
-# that are none.
+# What make test runs without the race detector: wazero's compiler, which works on
+# memory of its own and takes five times as long with it. A package may be in this list
+# only if its own code shares nothing between goroutines and it uses no generic code that
+# does, such as sync.Map: the linker keeps one copy of generic code for the whole program,
+# and if that were the copy without the detector, it would report races that don't exist.
 ALONE := engine/wazevo/ssa engine/wazevo/frontend engine/wazevo/backend/... wasm/binary leb128
 RACE := -race $(ALONE:%=-gcflags=github.com/tetratelabs/wazero/internal/%=-race=false)
 # How long each fuzz target runs in make fuzz.

@@ -1,7 +1,7 @@
 package core
 
-// A decision is counted by its outcome in a word. The words of a point are few and fixed:
-// what a policy may answer freely isn't one.
+// Decisions are counted by a word for their outcome. The words of a point are few and
+// fixed, so a text that a policy may choose freely isn't used.
 
 // Word is the state that the memory should be in.
 func (o RetentionOutcome) Word() string { return o.State }

@@ -89,8 +89,8 @@ func decodeDetail(name string, text json.RawMessage) (any, error) {
 	return DecodeJSON(text)
 }
 
-// decodeProblems are the problems of an error that is several. Nil is a list that other parts
-// of the program made, whose members aren't those of an ErrorInfo.
+// decodeProblems are the problems in an error that consists of several. It is nil for a list
+// that other parts of the program made, whose members aren't the members of an ErrorInfo.
 func decodeProblems(text json.RawMessage) []*ErrorInfo {
 	var list []*struct {
 		ErrorInfo

@@ -7,7 +7,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// What is set for a namespace holds for those below it, unless they set it themselves.
+// A setting of a namespace applies to the namespaces below it, unless they set it
+// themselves.
 func ExampleNamespaceChain() {
 	fmt.Println(core.NamespaceChain("team/mail/inbox"))
 	fmt.Println(core.CheckNamespace("team//mail"))

@@ -12,7 +12,7 @@ import (
 )
 
 // TestOnlyAnInputMayBeAPipeOrDevice: a pipe that nobody writes to is refused at
-// once, and of a device no more is read than the bound.
+// once, and no more than the limit is read from a device.
 func TestOnlyAnInputMayBeAPipeOrDevice(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")

@@ -44,7 +44,7 @@ type Governance struct {
 	// [Languages].
 	Language string
 	// MaxStaleness is for how long a recall may go without looking at what other hosts
-	// committed since the last look; 0 has each recall look.
+	// committed since the last look; 0 makes each recall look.
 	MaxStaleness time.Duration
 	// SetBy is the level that set each field, by the field's name, such as
 	// "limits.max_memories". It doesn't have fields with their built-in default.

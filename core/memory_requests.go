@@ -80,7 +80,7 @@ type RecallFilter struct {
 	Namespace string `json:"namespace"`
 	// Subtree includes the namespaces below.
 	Subtree bool `json:"subtree,omitempty"`
-	// Kinds without any are all but notifications.
+	// Kinds are the kinds to return; none means all but notifications.
 	Kinds   []MemoryKind  `json:"kinds,omitempty"`
 	Tags    []string      `json:"tags,omitempty"`
 	States  []MemoryState `json:"states,omitempty"`
@@ -211,14 +211,14 @@ type FeedbackResult struct {
 	Outcome Outcome `json:"outcome"`
 	// Source is the source of the outcome.
 	Source string `json:"source,omitempty"`
-	// Duplicate is whether the turn already had its feedback, from a source that is as good:
-	// the other fields are then from the first feedback.
+	// Duplicate is whether the turn already had its feedback, from a source that is at least
+	// as good: the other fields are then from the first feedback.
 	Duplicate bool `json:"duplicate,omitempty"`
 	// Bias is the session's bias, in [-1,1].
 	Bias  float64        `json:"bias"`
 	Items []FeedbackItem `json:"items"`
-	// Revalidate are the memories that this feedback put before the gate. The gate's
-	// decisions are listed with each memory.
+	// Revalidate are the memories that wait for the gate because of this feedback. The
+	// gate's decisions are listed with each memory.
 	Revalidate []string `json:"revalidate"`
 	// Purged says, for each memory that the gate purged right after, what was derived
 	// from it. It isn't recorded, so repeated feedback doesn't have it.

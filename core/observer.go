@@ -10,14 +10,14 @@ import (
 // An operator wants to see what a host works on: how often, how long, with what outcome,
 // and which work belongs to which. Events don't say that: they come after something was
 // done, and don't nest. So the parts that do such work tell an observer when it begins,
-// which may put into the context what it needs to know the work below by, and when it
-// ends. The parts know nothing of traces or metrics, and without an observer all of it
-// costs a comparison.
+// and when it ends. At the beginning the observer may put something into the context, by
+// which it recognises the work below. The parts know nothing of traces or metrics, and
+// without an observer all of it costs a comparison.
 
 // Observer follows work. It is called as work begins, and returns the context in which
 // that is done and what to call at its end, once. It must be safe for concurrent use and
-// return soon. What it is given has content: what of that leaves the program is the
-// observer's decision. The zero value follows nothing.
+// return soon. What it is given has content, and the observer decides which of that leaves
+// the program. The zero value follows nothing.
 type Observer func(ctx context.Context, w Work) (context.Context, func(WorkOutcome))
 
 // Begin begins work that the observer, if there is one, follows.
@@ -82,7 +82,7 @@ type Work struct {
 	// Role is what a plugin is called for, and Config what with: a JSON object.
 	Role   sdk.Role
 	Config json.RawMessage
-	// Namespace is where memories are searched or changed, where the work names one.
+	// Namespace is where memories are searched or changed, if the work names one.
 	Namespace string
 	// Query is what memories are searched for.
 	Query string

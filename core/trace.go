@@ -6,7 +6,7 @@ import (
 )
 
 // Trace is the trace that a request is a part of, as W3C's trace context has it. A surface
-// takes it on from its caller, or begins one, so that a refusal, a line of the log and an
+// continues its caller's trace, or begins one, so that a refusal, a line of the log and an
 // exported trace have the same id.
 type Trace struct {
 	// ID is 32 hexadecimal digits, not all 0.
@@ -21,8 +21,8 @@ type Trace struct {
 // traceparent is the header of a trace: version, trace, parent, flags.
 var traceparent = Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
 
-// ParseTraceparent reads a traceparent header, of which this is the whole value. false is
-// for what isn't one, which is to be ignored.
+// ParseTraceparent reads a traceparent header, of which this is the whole value. It returns
+// false for a value that isn't one, which is to be ignored.
 func ParseTraceparent(header string) (Trace, bool) {
 	parts := traceparent().FindStringSubmatch(header)
 	if parts == nil || parts[1] == "ff" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {

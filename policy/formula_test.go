@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// The formulas of the lifecycle and of the gate, written down a second time and
-// apart from the default files.
+// The formulas of the lifecycle and of the gate, written a second time, independently of
+// the default files.
 
 func round9(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
@@ -108,7 +108,7 @@ func TestDefaultGateIsTheFormulaForEachCountOfUses(t *testing.T) {
 	}
 }
 
-// q puts the utility where it is wanted, a hair below, at and above each bound.
+// q is chosen so that the utility is just below, at, and just above each limit.
 func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 	p := policy.New(policy.NewPoints(), policy.Options{})
 	verdicts := map[string]int{}
@@ -133,7 +133,7 @@ func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 	}
 }
 
-// rate9 is the hit rate without the weight of its start.
+// rate9 is the hit rate without the effect of its starting value.
 func rate9(in *core.RetentionInput) float64 {
 	return min(1, in.HitRate/(1-math.Pow(.9, float64(in.RelevantTurns))))
 }

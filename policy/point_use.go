@@ -23,14 +23,14 @@ func loopPoint() point[core.LoopInput, core.LoopOutcome] {
 		inputs: []input[in]{
 			{"ns", "string", "the run's namespace", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"workflow", "string", "the workflow's name", func(x *in) program.Value { return program.Text(x.Workflow) }, []uint64{wordSize}},
-			{"valid", "bool", "the evaluator's word", func(x *in) program.Value { return program.Bool(x.Valid) }, nil},
-			{"accepted", "bool", "the workflow's word: its accept rule, or valid without one", func(x *in) program.Value { return program.Bool(x.Accepted) }, nil},
+			{"valid", "bool", "the evaluator's verdict", func(x *in) program.Value { return program.Bool(x.Valid) }, nil},
+			{"accepted", "bool", "whether the workflow accepts it: by its accept rule, or without one if it is valid", func(x *in) program.Value { return program.Bool(x.Accepted) }, nil},
 			{"score", "double", "the attempt's score, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
 			{"best_score", "double", "the highest so far", func(x *in) program.Value { return program.Double(x.BestScore) }, nil},
 			{"iteration", "int", "from 1", func(x *in) program.Value { return program.Int(x.Iteration) }, nil},
 			{"errors", "list(dyn)", "what the evaluator found", func(x *in) program.Value { return findings(x.Errors) }, []uint64{listCount}},
 			{"output", "dyn", "the attempt", func(x *in) program.Value { return decoded(x.Output) }, nil},
-			{"history", "list(dyn)", "the judged attempts with this one: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return decodedList(x.History) }, []uint64{listCount}},
+			{"history", "list(dyn)", "the judged attempts, this one included: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return decodedList(x.History) }, []uint64{listCount}},
 			{"usage", "map(string, dyn)", "tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return usage(x.Usage) }, nil},
 		},
 		fields: []field[core.LoopOutcome]{
@@ -76,7 +76,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 	type out = core.InjectionOutcome
 	return point[in, out]{
 		definition: definition{
-			name: core.PointInjection, doc: "What a turn's prompt context holds at most, in which mode and by which roles.",
+			name: core.PointInjection, doc: "How much a turn's prompt may hold, in which mode, and with which roles.",
 			failure: "the built-in defaults",
 			safe: func(named) []any {
 				return []any{"classified", "react", int64(12), int64(8000), nil, nil, nil, nil, nil, nil}
@@ -91,7 +91,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 			{"session_id", "string", "the session", func(x *in) program.Value { return program.Text(x.SessionID) }, []uint64{wordSize}},
 			{"turn", "int", "the session's turn counter", func(x *in) program.Value { return program.Int(x.Turn) }, nil},
 			{"complexity", "double", "how complex the task is, 0 to 1", func(x *in) program.Value { return program.Double(x.Complexity) }, nil},
-			{"risk", "double", "how much a mistake would harm, 0 to 1", func(x *in) program.Value { return program.Double(x.Risk) }, nil},
+			{"risk", "double", "how much harm a mistake would do, 0 to 1", func(x *in) program.Value { return program.Double(x.Risk) }, nil},
 			{"failure_class", "string", "of the turn before: tool_error, policy_error, timeout, …; empty after a success", func(x *in) program.Value { return program.Text(x.FailureClass) }, []uint64{wordSize}},
 			{"blocks", "map(string, int)", "candidate blocks by category", func(x *in) program.Value { return program.Any(counts(x.Blocks)) }, []uint64{8}},
 			{"window_fill", "double", "how full the window is, 0 to 1", func(x *in) program.Value { return program.Double(x.WindowFill) }, nil},
@@ -101,7 +101,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 			{"mode", "string", "how blocks share the budget", func(o *out, v any) { o.Mode = v.(string) }, []string{"single", "classified", "hybrid"}, false},
 			{"route", "string", "which lane leads", func(o *out, v any) { o.Route = v.(string) }, []string{"react", "graph"}, false},
 			{"max_blocks", "int", "blocks at most", func(o *out, v any) { o.MaxBlocks = v.(int64) }, nil, false},
-			{"max_chars", "int", "characters at most; 0 leaves it to max_tokens", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
+			{"max_chars", "int", "characters at most; with 0 only max_tokens limits them", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
 			{"max_tokens", "int", "tokens at most", func(o *out, v any) { o.MaxTokens = v.(int64) }, nil, true},
 			{"category_cap", "map(string, int)", "characters at most by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
 			{"ordering", "string", "how blocks are sorted", func(o *out, v any) { o.Ordering = v.(string) },
@@ -157,7 +157,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 			{"score", "double", "how well it matches, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
 			{"success_rate", "double", "how often it succeeded, 0 to 1", func(x *in) program.Value { return program.Double(x.SuccessRate) }, nil},
 			{"final_score", "double", "score × (.5 + .5·success_rate)", func(x *in) program.Value { return program.Double(x.FinalScore) }, nil},
-			{"lead", "double", "how far the next candidate lies behind", func(x *in) program.Value { return program.Double(x.Lead) }, nil},
+			{"lead", "double", "how far the next candidate is behind", func(x *in) program.Value { return program.Double(x.Lead) }, nil},
 			{"candidates", "int", "how many there are", func(x *in) program.Value { return program.Int(x.Candidates) }, nil},
 		},
 		fields: []field[core.RoutingOutcome]{

@@ -1,7 +1,7 @@
 // Command typecheck checks the types of all code and its tests for the systems that it isn't
-// built on. It finds what a build there would find, from the sources and without
-// the bodies of what others wrote, in seconds: a build compiles the standard library
-// and all dependencies once per system, for minutes each.
+// built on. It finds the mistakes that a build there would find, but in seconds, from the
+// sources and without the function bodies of dependencies. A build compiles the standard
+// library and all dependencies once per system, which takes minutes each time.
 package main
 
 import (

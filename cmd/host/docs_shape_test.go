@@ -108,7 +108,7 @@ func (s *shapes) typeOf(t reflect.Type) string {
 	return "integer"
 }
 
-// word is a string, with what it may be where that is a few words.
+// word is a string, with its values if they are a few words.
 func (s *shapes) word(t reflect.Type) string {
 	values := s.of(t).values[t.Name()]
 	if len(values) == 0 || slices.Contains(values, "") && len(values) == 1 {
@@ -120,8 +120,8 @@ func (s *shapes) word(t reflect.Type) string {
 	return "one of " + strings.Join(slices.DeleteFunc(values, func(v string) bool { return v == "" }), ", ")
 }
 
-// shapeName is what an object is called: its Go type's name, for pages with what they
-// have items of.
+// shapeName is what an object is called: its Go type's name, and for a page also the type
+// of its items.
 func shapeName(t reflect.Type) string {
 	name := t.Name()
 	if other, taken := twiceNamed[t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]+"."+name]; taken {
@@ -130,7 +130,7 @@ func shapeName(t reflect.Type) string {
 	return name
 }
 
-// twiceNamed are types whose name another one has, by package and name.
+// twiceNamed are types that share their name with another one, by package and name.
 var twiceNamed = map[string]string{
 	"operation.Value": "StateValue", "governance.Value": "GovernanceValue",
 	"core.Recalled": "RecalledMemory", "knowledge.Recalled": "RecalledKnowledge", "host.Replayed": "RunReplayed", "loop.Replayed": "AttemptReplayed",
@@ -161,7 +161,7 @@ func bare(t reflect.Type) string {
 	return name
 }
 
-// fields adds a struct's fields, and those of what it embeds, in their order.
+// fields adds a struct's fields, and the fields of structs that it embeds, in their order.
 func (s *shapes) fields(t reflect.Type, to *shape) {
 	source := s.of(t)
 	docs := source.fields[bare(t)]
@@ -192,8 +192,8 @@ func (s *shapes) fields(t reflect.Type, to *shape) {
 	}
 }
 
-// withJSONNames has a text name other fields as JSON does. A sentence may begin with a word
-// that is a field's name too.
+// withJSONNames makes a text name other fields as JSON does. A sentence may begin with a
+// word that is a field's name too.
 func withJSONNames(text string, t reflect.Type) string {
 	return goWord.ReplaceAllStringFunc(text, func(found string) string {
 		before, name := found[:2], found[2:]

@@ -37,7 +37,7 @@ type sourcePackage struct {
 
 func newSources(t testing.TB) *sources { return &sources{t, map[string]*sourcePackage{}} }
 
-// of is the package that declares a type; an empty one where it isn't of this module.
+// of is the package that declares a type; an empty one if the type isn't in this module.
 func (s *sources) of(t reflect.Type) *sourcePackage {
 	folder, own := strings.CutPrefix(t.PkgPath()+"/", module)
 	if p := s.read[folder]; p != nil {
@@ -109,7 +109,7 @@ func (p *sourcePackage) take(d *ast.GenDecl) {
 	}
 }
 
-// wholeNumber is the value of a constant such as 200 or 4 << 10; nil where it is another.
+// wholeNumber is the value of a constant such as 200 or 4 << 10; nil for any other.
 func wholeNumber(e ast.Expr) constant.Value {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -191,7 +191,8 @@ var (
 )
 
 // said is a comment as a page has it: in one line, without the name that it begins with in
-// Go, with the value of a constant that it links to, and of other links the name.
+// Go, with the value of a constant in place of a link to it, and with the name in place of
+// other links.
 func (p *sourcePackage) said(comment, name string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	text = docLink.ReplaceAllStringFunc(text, func(link string) string {

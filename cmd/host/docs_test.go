@@ -12,9 +12,9 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
-// The reference pages of docs/ are made from the tables of the code, so that they can't say
-// anything else: prose is in testdata/docs, and what is looked up is put in here. Where a
-// page isn't what the code gives, the test of it fails, and -update writes it again:
+// The reference pages of docs/ are made from the tables of the code, so that they can't
+// disagree with it: prose is in testdata/docs, and what is looked up is put in here. If a
+// page isn't what the code gives, its test fails, and -update writes it again:
 //
 //	go test -tags lua54 ./cmd/host -run Docs -update
 
@@ -91,8 +91,8 @@ func (f *fieldTexts) of(object, field, comment string) string {
 	return f.texts[field]
 }
 
-// TestDocs_EveryFieldIsDescribed: the pages say something of each field, and fields.txt has
-// no more than they need.
+// TestDocs_EveryFieldIsDescribed: the pages describe each field, and fields.txt has only
+// what they need.
 func TestDocs_EveryFieldIsDescribed(t *testing.T) {
 	texts := readFieldTexts(t)
 	s := newShapes(newSources(t), texts)

@@ -78,7 +78,8 @@ func workflowPage(t *testing.T) any {
 	}
 }
 
-// elsewhere has links to objects lead to the page of all objects, but for a page's own.
+// elsewhere makes links to objects lead to the page of all objects, except for a page's own
+// objects.
 func elsewhere(text string, own []shape) string {
 	text = strings.ReplaceAll(text, "(#", "(json.md#")
 	for _, o := range own {

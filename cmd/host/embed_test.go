@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// maxEmbedLines is how long a program may be that has a host in it: what takes more to
-// embed isn't easy to embed.
+// maxEmbedLines is how long a program may be that embeds a host: if it takes more,
+// embedding isn't easy.
 const maxEmbedLines = 40
 
 // examples/embed is a module of its own, as the programs of others are: it sees only what

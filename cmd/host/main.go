@@ -1,5 +1,5 @@
-// Command reflectory runs reflection workflows: generate, evaluate, correct, on
-// plugins that run outside its trust.
+// Command reflectory runs reflection workflows: generate, evaluate, correct, with plugins
+// that it doesn't have to trust.
 package main
 
 import (

@@ -79,7 +79,7 @@ func askServedCLI(w *operationtest.World, c operationtest.Case, in any) (string,
 	return askCLI(w, c, in)
 }
 
-// askSocket has the socket's client call the operation.
+// askSocket makes the socket's client call the operation.
 func askSocket(w *operationtest.World, c operationtest.Case, in any) (string, bool) {
 	w.T.Helper()
 	s := serve(w)
@@ -212,7 +212,7 @@ func (l *redactions) alike(got, want string) bool {
 	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(got), leftOut, ".*") + "$").MatchString(want)
 }
 
-// hint compares a hint, whose action is a route over HTTP, where there is one for it.
+// hint compares a hint, whose action is a route over HTTP, if there is one for it.
 func (l *redactions) hint(got, want string, try *sdk.Action) bool {
 	words, route, routed := got, "", false
 	if at := routeInHint.FindStringIndex(got); try != nil && at != nil {
@@ -290,9 +290,9 @@ func (l *redactions) errors(got []client.Fault, e *core.ErrorInfo) bool {
 	})
 }
 
-// TestSurfacesRefuseOthersAlike has each operation's valid request made for callers who may
-// not, by a Go program and over HTTP with a token: one whose scope is another one, and one
-// who reaches another namespace.
+// TestSurfacesRefuseOthersAlike makes each operation's valid request as callers who may not
+// make it, by a Go program and over HTTP with a token: one whose scope is another one, and
+// one who reaches another namespace.
 func TestSurfacesRefuseOthersAlike(t *testing.T) {
 	for _, o := range operation.Table() {
 		if asJobs[o.Name] {

@@ -32,7 +32,8 @@ type surface struct {
 	ask func(w *operationtest.World, c operationtest.Case, in any) (answer string, said bool)
 	// caller is the one that the surface has.
 	caller core.Caller
-	// differs says how an answer isn't a Go program's; "" is that it is. Nil compares bytes.
+	// differs says how an answer differs from a Go program's; "" means that it doesn't. Nil
+	// compares bytes.
 	differs func(key, got, want string) string
 }
 
@@ -72,7 +73,7 @@ func unsaidKey(name string, c operationtest.Case) string {
 }
 
 // unsaid are the requests that a surface can't make, or is answered differently, with the
-// reason. Those of cli are the same where a server has the store, and those of served are of
+// reason. Those of cli are the same if a server has the store, and those of served are of
 // every surface of a server.
 var unsaid = map[string]string{
 	"served host_drain":                           seesItself,
@@ -119,7 +120,7 @@ var unsaid = map[string]string{
 	"cli store_import/nothing":                    "FILE is an argument",
 }
 
-// TestSurfacesSayTheSame has each case's request made in worlds that are alike, by a Go
+// TestSurfacesSayTheSame makes each case's request in identical worlds, by a Go
 // program and by every other surface: the answers are the same bytes. What becomes of each
 // case is in testdata/surfaces.golden.
 func TestSurfacesSayTheSame(t *testing.T) {
@@ -180,8 +181,8 @@ func TestSurfacesSayTheSame(t *testing.T) {
 	coretest.Golden(t, "surfaces.golden", golden.String())
 }
 
-// withToken has the world of a request hold the operator's token before: else a server's
-// start would write it, and the worlds would no longer be alike.
+// withToken puts the operator's token into the world of a request first: otherwise a
+// server's start would write it, and the worlds would no longer be identical.
 func withToken(make func(*operationtest.World) any) func(*operationtest.World) any {
 	return func(w *operationtest.World) any {
 		w.T.Helper()

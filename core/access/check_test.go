@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// TestCheckFindsWhatWasPutIntoTheStore has somebody change credentials behind the program's
-// back. A check finds each, what can't be read lets nobody in, and a rebuild drops it.
+// TestCheckFindsWhatWasPutIntoTheStore changes credentials directly in the store. A check
+// finds each, one that can't be read lets nobody in, and a rebuild drops it.
 func TestCheckFindsWhatWasPutIntoTheStore(t *testing.T) {
 	g := newGate(t)
 	short := request()
@@ -78,7 +78,7 @@ func TestCheckFindsWhatWasPutIntoTheStore(t *testing.T) {
 	}
 }
 
-// TestCheckTakesAStoreWithoutItsTokens is for one that came from an export.
+// TestCheckTakesAStoreWithoutItsTokens is for a store that came from an export.
 func TestCheckTakesAStoreWithoutItsTokens(t *testing.T) {
 	g := newGate(t)
 	issued := g.issue(request())

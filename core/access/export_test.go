@@ -24,7 +24,7 @@ func Parse(text string) (id, again string, ok bool) {
 	return c.id, string(c.text(kindToken)), ok
 }
 
-// Remembers is whether the operator's file is remembered, and SetFileTime has it be that
+// Remembers is whether the operator's file is remembered, and SetFileTime makes it be that
 // late by the clock of files.
 func Remembers(a *Authority) bool            { return a.lastRead.Load() != nil }
 func SetFileTime(a *Authority, at time.Time) { a.fileTime = func() time.Time { return at } }

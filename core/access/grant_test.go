@@ -25,7 +25,8 @@ func TestGrant_IsAClaimScopesAndNamespaces(t *testing.T) {
 	}
 }
 
-// TestMapping_TheFirstGrantThatFitsHolds, and nobody is taken for somebody of this host.
+// TestMapping_TheFirstGrantThatFitsHolds, and nobody is mistaken for a subject of this
+// host.
 func TestMapping_TheFirstGrantThatFitsHolds(t *testing.T) {
 	var grants []access.Grant
 	for _, text := range []string{"groups=admins operate in **", "groups=staff memory:read in team/**", "scope=runner run in jobs", "email=* evaluate in mail"} {

@@ -60,7 +60,7 @@ func (g *gate) issue(q access.Request) *access.Issued {
 	return issued
 }
 
-// refused checks that a credential has the one answer of all that don't hold.
+// refused checks that a credential gets the one answer that all invalid ones get.
 func (g *gate) refused(what string, c core.Caller, err error) {
 	g.t.Helper()
 	const want = "the token or login isn't valid"

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
-// TestKeyLayout holds FORMAT.md's table of keys and values: a store with one of each.
+// TestKeyLayout checks FORMAT.md's table of keys and values: a store with one of each.
 func TestKeyLayout(t *testing.T) {
 	g := newGate(t)
 	issued := g.issue(request())

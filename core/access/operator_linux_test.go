@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// TestOperatorTokenThatIsRememberedHoldsNoLonger than its file is as it was read.
+// TestOperatorTokenThatIsRememberedHoldsNoLonger than its file stays unchanged.
 func TestOperatorTokenThatIsRememberedHoldsNoLonger(t *testing.T) {
 	for name, tamper := range map[string]func(*testing.T, string){
 		"removed":     func(t *testing.T, path string) { change(t, os.Remove(path)) },

@@ -109,8 +109,8 @@ func TestTokenEndsInEveryProcessAtOnce(t *testing.T) {
 	}
 }
 
-// TestTokenIsOfNoUseOnceRevokeReturned has many check a token while it is revoked: none of
-// the checks that begin after that lets anybody in.
+// TestTokenIsOfNoUseOnceRevokeReturned checks a token many times while it is revoked: none
+// of the checks that begin after that lets anybody in.
 func TestTokenIsOfNoUseOnceRevokeReturned(t *testing.T) {
 	disk, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
 	if err != nil {
@@ -260,7 +260,8 @@ func TestTokenRequestIsCheckedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTokenSubjectIsntTakenFromWhoReachesMore is for a caller that reaches a part only.
+// TestTokenSubjectIsntTakenFromWhoReachesMore is for a caller that reaches only some
+// namespaces.
 func TestTokenSubjectIsntTakenFromWhoReachesMore(t *testing.T) {
 	g := newGate(t)
 	g.issue(request())

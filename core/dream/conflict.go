@@ -55,7 +55,8 @@ const (
 	// conflictCosine is the cosine from which the vectors of a calibrated model count as one
 	// subject.
 	conflictCosine = .8
-	// lowImportance is the importance below which both must be to be decided without people.
+	// lowImportance is the limit below which the importance of both memories must be for a
+	// decision without people.
 	lowImportance = .3
 )
 
@@ -64,8 +65,8 @@ var contradicting = map[string]bool{
 	Number: true, Unit: true, Date: true, Version: true, Negation: true, Antonym: true, Quantifier: true, Value: true,
 }
 
-// conflicts finds contradictions, and decides the ones of low importance. An error is the
-// judge's or the context's.
+// conflicts finds contradictions, and decides those between memories of low importance. An
+// error comes from the judge or the context.
 func (p *planner) conflicts(ctx context.Context) error {
 	var free []*draft
 	for _, d := range p.drafts {

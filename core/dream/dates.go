@@ -11,8 +11,8 @@ import (
 type DateOptions struct {
 	// KeepPhrase leaves the phrase and writes its date behind it: "yesterday (2026-04-14)".
 	KeepPhrase bool
-	// Ranges has last and next week, month and year be their first and last day,
-	// 2026-04-06/2026-04-12, instead of the day a week, month or year away.
+	// Ranges replaces last and next week, month and year by their first and last day, such
+	// as 2026-04-06/2026-04-12, instead of the day that is a week, month or year away.
 	Ranges bool
 }
 

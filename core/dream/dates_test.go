@@ -130,7 +130,8 @@ func TestDates_KeepPhraseAndRanges(t *testing.T) {
 	}
 }
 
-// vocabulary is what random texts are made of: phrases, and all that they are told by.
+// vocabulary is what random texts are made of: phrases, and everything by which they are
+// recognised.
 var vocabulary = strings.Fields("yesterday today tomorrow Today the day before after last next this week month year Friday monday in a 3 two twenty-one days weeks ago from now" +
 	" was fixed will every it's 's . , ( ) \" ' ` ``` > - 2026-04-14 (2026-04-14) of over he Show \n \n\n é … x_y http://a/today")
 

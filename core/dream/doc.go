@@ -1,3 +1,3 @@
-// Package dream plans housekeeping: what it would change in memories, and why. It writes
-// nothing, and the same input gives the same plan at any time.
+// Package dream plans housekeeping: what a pass would change in memories, and why. It
+// writes nothing, and the same input gives the same plan at any time.
 package dream

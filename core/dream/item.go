@@ -92,7 +92,7 @@ func Anchor(m *core.Memory) time.Time {
 	return m.CreatedAt
 }
 
-// Tags by which a memory's writer keeps a pass from it.
+// Tags by which the writer of a memory keeps passes from changing it.
 const (
 	// Pinned is the tag of memories that a pass doesn't merge and doesn't archive.
 	Pinned = "pinned"

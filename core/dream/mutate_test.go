@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// A mutation changes one fact of a sentence. It returns the sentence itself where it has
+// A mutation changes one fact of a sentence. It returns the sentence itself if it has
 // nothing to change.
 type mutation struct {
 	name  string

@@ -186,7 +186,8 @@ func TestPlan_ArchivesATenth(t *testing.T) {
 	}
 }
 
-// TestPlan_MergesWhatMatchesTheKeeper itself: what is only near to what was merged stays.
+// TestPlan_MergesWhatMatchesTheKeeper itself: a memory that is near only to one that was
+// merged stays.
 func TestPlan_MergesWhatMatchesTheKeeper(t *testing.T) {
 	items := []dream.Item{said("oldest", "Anna plays the violin truly", 0), said("older", "Anna really plays the violin", 1), said("newest", "Anna plays the violin indeed", 2)}
 	for i, degrees := range []float64{0, 18, 36} { // cosines of .95 between neighbours, and of .81

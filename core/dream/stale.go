@@ -28,8 +28,8 @@ func (p *planner) notifications() {
 	}
 }
 
-// stale archives old memories that nobody recalled and that matter little, those that matter
-// least first, as far as the bound allows: a tenth of the namespace, and so nothing of one with fewer than ten memories.
+// stale archives old memories that nobody recalled and that matter little, those that matter least first, up
+// to a limit of a tenth of the namespace's memories. So with fewer than ten memories it archives nothing.
 func (p *planner) stale() {
 	if !p.Turned {
 		return

@@ -210,7 +210,7 @@ func TestABrokenGraphDecidesNothingAndCanBeRecordedAgain(t *testing.T) {
 	}
 }
 
-// TestAGraphIsKeptInOneForm holds FORMAT.md's row of it.
+// TestAGraphIsKeptInOneForm checks FORMAT.md's row of it.
 func TestAGraphIsKeptInOneForm(t *testing.T) {
 	d := newMem(t)
 	d.dag(line("w", map[string][]string{"m": {"c", "b"}}))
@@ -221,7 +221,7 @@ func TestAGraphIsKeptInOneForm(t *testing.T) {
 	}
 }
 
-// TestKeyLayout holds the rows of core/store/FORMAT.md.
+// TestKeyLayout checks the rows of core/store/FORMAT.md.
 func TestKeyLayout(t *testing.T) {
 	o := core.ToolOutcome{MemoryID: "m", Session: "s", Turn: 258, Tool: "t", Ref: "r"}
 	cases := []struct{ got, want string }{

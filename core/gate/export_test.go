@@ -2,7 +2,7 @@ package gate
 
 import "github.com/reflectory/reflectory/core"
 
-// Graph checks a graph and tells what it shows of a memory.
+// Graph checks a graph and returns what it shows about a memory.
 func Graph(dag *core.WorkflowDAG, memory string) (core.GraphEvidence, error) {
 	g, err := checkDAG(dag)
 	if err != nil {

@@ -201,7 +201,7 @@ func TestTheGraphLaneIsWhatThePathsShow(t *testing.T) {
 }
 
 // TestACycleIsFoundWhereThereIsOne compares with a look at every path: one that
-// can go on to where it began.
+// can continue to where it began.
 func TestACycleIsFoundWhereThereIsOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dag := drawn(t, false)

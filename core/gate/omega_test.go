@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What somebody knows of a memory reaches the gate's decision, the newest of it; a
-// factor that is given with the question comes first.
+// What somebody knows about a memory reaches the gate's decision, but only the newest of
+// it; a factor that is given with the question comes first.
 func TestOmega_ReachesTheDecision(t *testing.T) {
 	onEngines(t, func(t *testing.T, d *desk) {
 		of := func(f float64) *float64 { return &f }

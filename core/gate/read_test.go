@@ -128,7 +128,7 @@ func (anywhere) Namespace(core.Reader, string) (string, error) { return "n", nil
 
 func (anywhere) UsedIn(core.Reader, string, core.TurnRef) (bool, error) { return false, nil }
 
-// FuzzReadTools: what is read can be recorded, once, and decided by.
+// FuzzReadTools: what is read can be recorded, once, and used for a decision.
 func FuzzReadTools(f *testing.F) {
 	for _, seed := range []string{one, two, one + two, "[" + one + "," + two + "]", "[", "null", `{"turn":-1}`, `{"REF":"x"}`} {
 		f.Add([]byte(seed))

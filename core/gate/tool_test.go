@@ -60,7 +60,7 @@ func TestToolAndRefDontRunTogether(t *testing.T) {
 	}
 }
 
-// TestEventsOfToolsHoldNoContent also holds the events' form.
+// TestEventsOfToolsHoldNoContent also checks the events' form.
 func TestEventsOfToolsHoldNoContent(t *testing.T) {
 	d := newMem(t)
 	far := tool(2, true, true, "secret-ref")

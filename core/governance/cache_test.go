@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWhatIsStoredDecides: settings that were made sense of before hold no longer
+// TestWhatIsStoredDecides: settings that were read before aren't used any more
 // than they are stored.
 func TestWhatIsStoredDecides(t *testing.T) {
 	b := newBench(t)
@@ -30,7 +30,8 @@ func TestWhatIsStoredDecides(t *testing.T) {
 	depth(0)
 }
 
-// TestWhoChangesAResultChangesItAlone covers what a caller does with its own.
+// TestWhoChangesAResultChangesItAlone: a caller may change its result without changing what
+// others get.
 func TestWhoChangesAResultChangesItAlone(t *testing.T) {
 	b := newBench(t)
 	b.resolve("a").MaxReflectionDepth = 100

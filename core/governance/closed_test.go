@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// damaged are records that mustn't be taken, in the place of one of "a".
+// damaged are records that mustn't be accepted, in place of the record of "a".
 var damaged = map[string]string{
 	"no JSON":                    `{"namespace":"a","max_reflection`,
 	"nothing":                    ``,

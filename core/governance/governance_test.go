@@ -29,7 +29,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{t, s, governance.New(&journal.Writer{Store: s, Clock: &coretest.Clock{}})}
 }
 
-// set changes a level, and fails the test where that is refused.
+// set changes a level, and fails the test if that is refused.
 func (b *bench) set(namespace string, assignments ...string) {
 	b.Helper()
 	if _, err := b.Set(b.Context(), namespace, assignments...); err != nil {
@@ -112,7 +112,7 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 	}
 }
 
-// TestTheCap: each row sets levels in order, and says what holds where.
+// TestTheCap: each row sets levels in order, and says which limit applies where.
 func TestTheCap(t *testing.T) {
 	type change struct{ level, text string }
 	cases := []struct {
@@ -177,7 +177,7 @@ func TestALockHoldsForEveryField(t *testing.T) {
 				t.Errorf("%s before the lock: %+v", f.Name, v)
 			}
 			b.set("a", f.Name+"="+value[0], "locked="+lock)
-			b.set("a/b", "locked="+lock) // the most general lock is the one that holds
+			b.set("a/b", "locked="+lock) // the most general lock wins
 			for _, namespace := range []string{"a", "a/b", "a/b/c"} {
 				if v := b.value(namespace, f.Name); v.Level != "a" || v.LockedBy != "a" || v.Value.String() != value[0] {
 					t.Errorf("%s locked by %s, in %s: %+v", f.Name, lock, namespace, v)

@@ -59,7 +59,7 @@ func TestDream_IsQueuedWhereItIsDue(t *testing.T) {
 	}
 }
 
-// TestDream_IsLookedForEveryTenMinutes: a job is made where a pass is due at that moment, once,
+// TestDream_IsLookedForEveryTenMinutes: a job is made once, if a pass is due at that moment,
 // and not by a server that is started again while the job waits. Nothing is due within a day
 // of the last pass, nor while another program's report is fresh.
 func TestDream_IsLookedForEveryTenMinutes(t *testing.T) {

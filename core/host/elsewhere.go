@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// PluginElsewhere reports whether an error is of a plugin that this host lacks, and that another
-// host of the store has, as far as this one knows.
+// PluginElsewhere reports whether an error is about a plugin that this host lacks and that, as
+// far as it knows, another host of the store has.
 func (h *Host) PluginElsewhere(ctx context.Context, err error) bool {
 	if reason := sdk.ReasonOf(err); reason != "plugin_not_found" && reason != "package_not_installed" || !h.shared() {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// A program opens one host, on a data folder that one program has at a time, and uses its
-// parts. Who does it comes with the context.
+// A program opens one host, on a data folder that only one program may use at a time, and
+// uses its parts. The caller comes with the context.
 func Example() {
 	dir, err := os.MkdirTemp("", "host")
 	if err != nil {

@@ -11,22 +11,22 @@ import (
 type PluginHealth struct {
 	// Instances is how many run.
 	Instances int `json:"instances"`
-	// Busy is how many calls they work on.
+	// Busy is how many calls they are working on.
 	Busy int `json:"busy"`
 	// Waiting is how many calls wait for an instance.
 	Waiting int `json:"waiting"`
-	// Starts is how many instances came up.
+	// Starts is how many instances have started.
 	Starts int `json:"starts"`
-	// Exits is how many went away by themselves, or failed to come up.
+	// Exits is how many ended by themselves, or failed to start.
 	Exits int `json:"exits"`
 	// Kills is how many the host stopped for a deadline, a size or a cancellation.
 	Kills int `json:"kills"`
 	// Breaker is whether an instance may be started: closed (yes), half_open (one, on trial)
-	// or open (no). Of several environments the one that may do least counts.
+	// or open (no). With several environments, the most restricted one counts.
 	Breaker plugin.BreakerState `json:"breaker"`
 	// RetryAt is when an open breaker lets one instance start.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
-	// LastCause is why an instance last went away by itself.
+	// LastCause is why an instance last ended by itself.
 	LastCause string `json:"last_cause,omitempty"`
 	// Latency is how long its calls took in the last hour; nil if there was none.
 	Latency *plugin.Latency `json:"latency,omitempty"`

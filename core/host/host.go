@@ -73,19 +73,20 @@ type Config struct {
 	PluginLogs func(plugin.LogLine)
 	// Subscribers receive every event that this Host commits to the journal.
 	Subscribers []journal.Subscriber
-	// Server is how this Host is reached by others, where its program is a server. Nil is none.
+	// Server is how this Host is reached by others, if its program is a server; otherwise nil.
 	Server *Server
 	// Observe is called with what the Host does.
 	Observe Observe
 	// DeferGate leaves memories that are due for the gate waiting, for an operator to
 	// look at: see memory.Options.
 	DeferGate bool
-	// GateJobs has jobs do what a feedback makes due, the gate and every hundred turns a
-	// sweep, rather than have who gives the feedback wait for the gate: for a host on whose
-	// jobs a pool works.
+	// GateJobs lets jobs do what is due after a feedback: the gate's decisions and, every
+	// hundred turns, a sweep. The caller that gives the feedback then doesn't wait for the
+	// gate. It is for a host with a pool that works on its jobs.
 	GateJobs bool
-	// GoneAfter is how long this Host sees no beat of another on the same store until that
-	// counts as gone, the same for all hosts of a store. Default [store.DefaultGone].
+	// GoneAfter is how long this Host sees no beat of another on the same store until the
+	// other counts as gone. It must be the same for all hosts of a store. Default
+	// [store.DefaultGone].
 	GoneAfter time.Duration
 	// SummaryTime is how long a model may take to summarize the reusable part of a memory
 	// that is promoted, or the oldest turns of a session, including the start of its plugin.
@@ -167,13 +168,14 @@ type Host struct {
 
 	config Config
 	id     string
-	// joined is how this host works with the others of its store, and member its part in
-	// them; nil before [Host.Join], member even if there are no others.
+	// joined is what this host does for the others of its store, and member raises its beat
+	// among them. Both are nil before [Host.Join]; member stays nil if the store has no
+	// other hosts.
 	joined   atomic.Pointer[JoinOptions]
 	member   atomic.Pointer[store.Member]
 	draining atomic.Bool
 	pools    atomic.Int64 // that were made
-	// lockEpoch is of the newest pushed lock of plugins that this host has seen.
+	// lockEpoch is the epoch of the newest pushed lock of plugins that this host has seen.
 	lockEpoch atomic.Uint64
 
 	progress    progress
@@ -181,7 +183,7 @@ type Host struct {
 	sweeps      sweeps
 	replies     *run.Replies
 	plugins     func() (*Plugins, error)
-	// callable are the plugins once they are; nil before.
+	// callable are the plugins, once they have been made callable; nil before.
 	callable atomic.Pointer[Plugins]
 
 	// closers undo what was opened, the newest first.

@@ -57,7 +57,7 @@ func open(t *testing.T, c host.Config) *host.Host {
 	return h
 }
 
-// What one host commits, the other recalls at once, and no more once it is purged.
+// What one host commits, the other recalls at once, and no longer once it is purged.
 func TestHosts_OnOneStoreRecallWhatTheOtherCommitted(t *testing.T) {
 	s := mem.Open()
 	one, other := open(t, host.Config{Store: s}), open(t, host.Config{Store: s})
@@ -94,7 +94,7 @@ func TestHosts_OnOneStoreRecallWhatTheOtherCommitted(t *testing.T) {
 	}
 }
 
-// A feed hears what another host commits, each entry once and in order.
+// A feed gets what another host commits, each entry once and in order.
 func TestHosts_FollowWhatTheOtherCommitted(t *testing.T) {
 	s := mem.Open()
 	one, other := open(t, host.Config{Store: s}), open(t, host.Config{Store: s})

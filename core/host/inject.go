@@ -32,7 +32,7 @@ func (h *Host) promptPolicies() inject.Source {
 	return policytext.Folder{Dir: filepath.Join(h.config.Settings.DataDir.Value, PromptPolicyDir)}
 }
 
-// saltOf is the salt of a memory; "" of one that isn't there.
+// saltOf is the salt of a memory; "" if the memory doesn't exist.
 func (h *Host) saltOf(ctx context.Context, memoryID string) (string, error) {
 	m, err := h.Memories.Get(ctx, memoryID)
 	if sdk.CodeOf(err) == sdk.NotFound {

@@ -48,12 +48,13 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	return job.NewPool(h.Jobs, o)
 }
 
-// JobsOfServers is the reason of a command that would work on jobs which are the servers'.
+// JobsOfServers is the reason for refusing a command that would work on jobs that only
+// servers may work on.
 const JobsOfServers = "jobs_of_servers"
 
-// CommandPool is [Host.NewPool] for a command that isn't a server. Where hosts share the store
-// only those that show that they live work on jobs, so that others see what became of them:
-// sdk.Incompatible, reason [JobsOfServers].
+// CommandPool is [Host.NewPool] for a command that isn't a server. If hosts share the store,
+// only those with a beat work on jobs, so that the others see when one is gone. The error is
+// then sdk.Incompatible, reason [JobsOfServers].
 func (h *Host) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	if h.shared() && h.joined.Load() == nil {
 		return nil, sdk.Errorf(sdk.Incompatible, JobsOfServers, "the servers that share this store work on its jobs, and a command doesn't").
@@ -62,8 +63,8 @@ func (h *Host) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error)
 	return h.NewPool(handlers)
 }
 
-// notify leaves a notification of a job's end in its namespace: what ended and how, with
-// no content. Its idempotency key has it once for a job.
+// notify leaves a notification of a job's end in its namespace: what ended and how, with no
+// content. Because of its idempotency key there is only one for a job.
 func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
 	none := 0.0
 	about := map[string]any{"job_id": n.ID, "type": n.Type, "status": n.Status}

@@ -41,7 +41,7 @@ func dreams(t *testing.T, h *host.Host, namespace string, fn job.HandlerFunc) []
 }
 
 // TestJobs_NotifyOfTheirEnd with a memory in their namespace that counts for nothing and
-// isn't recalled; where there is no room for one, the job ends all the same.
+// isn't recalled; if there is no room for one, the job ends all the same.
 func TestJobs_NotifyOfTheirEnd(t *testing.T) {
 	h := open(t, host.Config{})
 	done := dreams(t, h, "n", func(context.Context, *job.Running) (*job.Outcome, error) { return nil, nil })
@@ -83,8 +83,8 @@ func TestJobs_NotifyOfTheirEnd(t *testing.T) {
 	}
 }
 
-// TestJobs_ProgressIsFollowed by all who do, the newest by one who is slow; what stops
-// hears nothing more.
+// TestJobs_ProgressIsFollowed by all followers; a slow one gets the newest value; what
+// stops hears nothing more.
 func TestJobs_ProgressIsFollowed(t *testing.T) {
 	h := open(t, host.Config{Sole: true})
 	made, err := h.Jobs.Enqueue(t.Context(), &job.Request{UserID: "u", Namespace: "n", Type: job.Dream})
@@ -112,7 +112,7 @@ func TestJobs_ProgressIsFollowed(t *testing.T) {
 	}
 }
 
-// Where hosts share the store, a command works on no jobs; one that joined them does.
+// If hosts share the store, a command works on no jobs; a host that joined them does.
 func TestCommandPool_OnASharedStore(t *testing.T) {
 	handlers := map[job.Type]job.Handler{}
 	shared := open(t, host.Config{Store: mem.Open()})

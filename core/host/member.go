@@ -13,11 +13,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Servers that share a database see who of them lives, and take over what those had that
-// are gone. A command on the same database shows no beat: it works on what it was called
+// Servers that share a database see which of them live, and take over the work of those
+// that are gone. A command on the same database shows no beat: it does what it was called
 // for and takes over nothing. A server on the store of a data folder shows no beat either,
-// since no other host can open that while it lives: the servers before it are gone, and it
-// goes on with their runs.
+// since no other host can open that store while it lives: the servers before it are gone,
+// and it continues their runs.
 
 // JoinOptions say what a server does for the others. With the zero value it only shows that
 // it is alive.
@@ -42,8 +42,8 @@ func (h *Host) shared() bool {
 }
 
 // Join makes the host one of those that share its store, until it is closed: it shows that
-// it lives, and takes over what others had that are gone. On a store that no other host can
-// open it only takes over. A host joins once.
+// it lives, and takes over the work of others that are gone. On a store that no other host
+// can open, it only takes over. A host joins once.
 func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	if !h.joined.CompareAndSwap(nil, &o) {
 		return sdk.Errorf(sdk.Conflict, "host_started", "the host has joined before")
@@ -79,7 +79,8 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 }
 
 // Home is the host that a namespace belongs to, and the address at which this host reaches
-// it; "" is that this one does what concerns the namespace. See [store.Member.Home].
+// it; "" means that this host handles the namespace's requests itself. See
+// [store.Member.Home].
 func (h *Host) Home(namespace string) (id, address string) {
 	m := h.member.Load()
 	if m == nil {
@@ -104,18 +105,18 @@ func (h *Host) record() store.HostRecord {
 	return r
 }
 
-// drainTime is how long a host that was asked to take on nothing more waits for its jobs:
-// their grace of 10 s, and some time to end.
+// drainTime is how long a host that was asked to accept no more work waits for its jobs:
+// their grace period of 10 s, and some time to end.
 const drainTime = 15 * time.Second
 
-// drained ends the work on jobs: those that run go on for their grace, and the others go back
-// to the queue.
+// drained ends the work on jobs: running jobs have their grace period to end, and what is
+// left then goes back to the queue.
 func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	h.info("this host takes on nothing more: others go on with its jobs")
 	if pool == nil {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, drainTime) // whoever stops the pool besides waits for this
+	limited, cancel := context.WithTimeout(ctx, drainTime) // another caller that stops the pool waits for this
 	defer cancel()
 	if err := pool.Stop(limited); err != nil && ctx.Err() == nil {
 		h.warn(sdk.Wrap("end the work on jobs", err))
@@ -152,7 +153,7 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 	}
 }
 
-// RecordRoot has the journal's root record the heads that changed, unless another host does
+// RecordRoot records the heads that changed in the journal's root, unless another host does
 // that for all, and returns the root's head.
 func (h *Host) RecordRoot(ctx context.Context) (head journal.Head, err error) {
 	if !h.shared() {
@@ -183,9 +184,9 @@ func commits(s core.Store) bool {
 	return !ok || counts.Commits() > 0
 }
 
-// beforeCall waits before a call of a plugin while others may take this host for gone, and
-// may be about to make the same call. A call for a run that another host took over meanwhile
-// is refused: a process that was stopped and goes on doesn't know of that yet.
+// beforeCall waits before a call of a plugin while others may believe that this host is
+// gone, and may be about to make the same call. A call for a run that another host has taken
+// over is refused: a process that was suspended and continues doesn't know of that yet.
 func (h *Host) beforeCall(ctx context.Context) error {
 	m := h.member.Load()
 	if m == nil {
@@ -209,7 +210,7 @@ func (h *Host) holder() string {
 	return h.id
 }
 
-// adopts is whether the host is a server that has its store alone.
+// adopts is whether the host is a server whose store no other host uses.
 func (h *Host) adopts() bool {
 	o := h.joined.Load()
 	return o != nil && o.TakeOver != nil && !h.shared()

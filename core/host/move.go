@@ -103,8 +103,8 @@ func Import(ctx context.Context, settings *config.Config, in io.Reader, o Import
 	return importAll(ctx, settings, in, o)
 }
 
-// importShared fills a database, which has to be empty: nothing can take the place of one
-// that other hosts use.
+// importShared fills a database, which has to be empty: a database that other hosts use
+// can't be replaced.
 func (h *Host) importShared(ctx context.Context, in io.Reader, o ImportOptions) (*Imported, error) {
 	if o.Replace || len(o.Namespaces) > 0 {
 		return nil, sdk.Errorf(sdk.Incompatible, "store_not_local", "an import into a database neither replaces what is there nor adds to it").

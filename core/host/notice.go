@@ -26,7 +26,7 @@ type Activity string
 const (
 	// OpeningStore may wait for another program that has the store open.
 	OpeningStore Activity = "opening_store"
-	// StartingPlugins has plugins check their configs, for which they are started.
+	// StartingPlugins starts plugins, so that they check their configs.
 	StartingPlugins Activity = "starting_plugins"
 	// CallingPlugins is a call outside a run.
 	CallingPlugins Activity = "calling_plugins"

@@ -48,15 +48,15 @@ func (h *Host) Commits() uint64 {
 }
 
 // DatabaseStats are what this host did with the database that is its store since it was
-// opened, and how the database is.
+// opened, and facts about the database itself.
 type DatabaseStats struct {
 	postgres.Stats
 	// DeadRows is how many rows of the store's table wait for a vacuum, as PostgreSQL counts.
 	DeadRows int64
 }
 
-// DatabaseStats looks at the database that is the host's store; nil where that is none, or
-// isn't open, which this doesn't change.
+// DatabaseStats looks at the database that is the host's store. It is nil if the store
+// isn't a database, or isn't open; the call doesn't open it.
 func (h *Host) DatabaseStats(ctx context.Context) (*DatabaseStats, error) {
 	db := h.sharedNow()
 	if db == nil {

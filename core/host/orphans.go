@@ -79,11 +79,11 @@ func (o *orphans) forget(held []run.Held) {
 	})
 }
 
-// beginAll goes on with the runs whose hosts don't live, and returns those hosts.
+// beginAll continues the runs whose hosts don't live, and returns those hosts.
 func (o *orphans) beginAll(held []run.Held, lives func(id string) bool) (left map[string]bool) {
 	left = map[string]bool{}
 	for _, run := range held {
-		if run.Job { // it goes on with its job, or is resumed by whoever wants it
+		if run.Job { // its job continues it, or somebody resumes it
 			continue
 		}
 		lost := run.Host == o.host.id && !o.host.Runs.Runs(run.RunID) // its end couldn't be written
@@ -98,12 +98,12 @@ func (o *orphans) beginAll(held []run.Held, lives func(id string) bool) (left ma
 	return left
 }
 
-// adoptPause is how long a server waits until it looks again which runs of the servers
-// before it are left.
+// adoptPause is how long a server waits until it checks again which runs of earlier servers
+// are left.
 const adoptPause = time.Second
 
-// adopt goes on with the runs of servers that had the host's store before it, until none is
-// left. Jobs go on by themselves.
+// adopt continues the runs of servers that had the host's store before it, until none is
+// left. Jobs need no adoption: the pool continues them.
 func (h *Host) adopt(ctx context.Context, takeOver func(context.Context, run.Held) error) {
 	if takeOver == nil {
 		return
@@ -133,7 +133,7 @@ func (h *Host) adopt(ctx context.Context, takeOver func(context.Context, run.Hel
 	})
 }
 
-// begin goes on with a run, unless this host can't.
+// begin continues a run, unless this host can't.
 func (o *orphans) begin(held run.Held) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,11 +161,11 @@ func (o *orphans) begin(held run.Held) {
 	})
 }
 
-// stop leaves the runs that this host took over to others, and waits until it does nothing
-// more of them.
+// stop leaves the runs that this host took over to others, and waits until this host has
+// stopped working on them.
 func (o *orphans) stop() {
 	o.mu.Lock()
-	o.cancel(errLeft) // no more begin from here on
+	o.cancel(errLeft) // no run begins from here on
 	o.mu.Unlock()
 	o.work.Wait()
 }

@@ -53,8 +53,8 @@ func hostsSee() {
 	synctest.Wait()
 }
 
-// A host that is gone is forgotten, also where a job's run was its: that goes on with the job,
-// or with whoever resumes it.
+// A host that is gone is forgotten, even if it had the run of a job: that continues with the
+// job, or with the caller that resumes it.
 func TestOrphans_OfJobsKeepNoHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
@@ -105,7 +105,7 @@ func TestOrphans_LeaveTheRunsOfWhoJustJoined(t *testing.T) {
 	})
 }
 
-// A host says once that it can't go on with a run, and again if that comes back.
+// A host says once that it can't continue a run, and again if the run comes back.
 func TestOrphans_ForgetWhatTheyWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
@@ -220,7 +220,7 @@ func TestOrphans_AreLeftToTheNextHost(t *testing.T) {
 	})
 }
 
-// Who stops a pool that a drain stops too waits for a bounded time.
+// A caller that stops a pool which a drain also stops waits for a bounded time.
 func TestDrain_WaitsForJobsForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := core.WithCaller(t.Context(), core.Operator("ada"))

@@ -69,8 +69,8 @@ func (h *Host) lockedPlugins() (list map[string]string, err error) {
 	return list, nil
 }
 
-// checkLock refuses plugins of which this host has another package than all hosts of the store
-// should have, so that a run doesn't depend on which host took it.
+// checkLock refuses plugins whose package on this host isn't the one that all hosts of the
+// store should have, so that a run doesn't depend on which host took it.
 func (h *Host) checkLock(ctx context.Context, uses []workflow.PluginUse) error {
 	if h.Policies.shared == nil || len(uses) == 0 {
 		return nil
@@ -107,7 +107,8 @@ func (h *Host) pluginLock(ctx context.Context) (active pluginlock.Active, err er
 	return active, err
 }
 
-// lacking are the plugins of a lock of which a host has no package, or another one, sorted.
+// lacking are the plugins of a lock for which a host has no package, or a different one,
+// sorted.
 func lacking(lock pluginlock.Active, has map[string]string) (names []string) {
 	for name, digest := range lock.Plugins {
 		if has[name] != digest {
@@ -118,7 +119,7 @@ func lacking(lock pluginlock.Active, has map[string]string) (names []string) {
 	return names
 }
 
-// warnOfLacking says once for each lock that is pushed which of its packages this host lacks.
+// warnOfLacking warns, once for each pushed lock, which of its packages this host lacks.
 func (h *Host) warnOfLacking(ctx context.Context) error {
 	lock, err := h.pluginLock(ctx)
 	if err != nil || lock.Epoch == h.lockEpoch.Swap(lock.Epoch) {

@@ -77,7 +77,7 @@ func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 	return p, nil
 }
 
-// warnOfFolder says that a folder which the settings name decides nothing here.
+// warnOfFolder says that a folder which the settings name has no effect here.
 func (p *Policies) warnOfFolder() {
 	if setting := p.host.config.Settings.PolicyDir; !setting.IsDefault() {
 		p.host.warnf("the policies of %s (%s) decide nothing: hosts that share a store decide with what was pushed to it", setting.Value, setting.Origin)

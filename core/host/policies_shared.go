@@ -30,8 +30,8 @@ type sharedPolicies struct {
 	// compiled are sets by their pushes, or why they can't be used: the newest, and a few
 	// before it that transactions may still read.
 	compiled map[policyset.Active]compiledSet
-	// seen says which is the newest set that was read. Before the first reading, known is
-	// false, and the set is the defaults, by which nothing is decided.
+	// seen says which is the newest set that was read. Before the first read, known is
+	// false, and the set is the defaults, which then decide nothing.
 	known  bool
 	seen   policyset.Active
 	newest compiledSet
@@ -138,7 +138,7 @@ func (s *sharedPolicies) refresh(ctx context.Context) error {
 	return failure
 }
 
-// isUnusable reports whether an error is of the set, and not of the store.
+// isUnusable reports whether an error comes from the set, and not from the store.
 func isUnusable(err error) bool {
 	reason := sdk.ReasonOf(err)
 	return reason == "policies_unusable" || reason == "policy_set_damaged"
@@ -194,8 +194,8 @@ func (s *sharedPolicies) followPushes(ctx context.Context) error {
 	})
 }
 
-// reread reads the newest set, and warns the operator of one that can't be used. An error is
-// the store's.
+// reread reads the newest set, and warns the operator if it can't be used. An error comes
+// from the store.
 func (s *sharedPolicies) reread(ctx context.Context) error {
 	_, before := s.active()
 	err := s.refresh(ctx)

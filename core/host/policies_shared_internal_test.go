@@ -19,7 +19,7 @@ var errAway = errors.New("the store is away")
 
 func (awayStore) View(context.Context, func(core.Reader) error) error { return errAway }
 
-// A host that has read no set yet decides by none, and not by the defaults.
+// A host that has read no set yet decides nothing, not even by the defaults.
 func TestSharedPolicies_DecideNothingBeforeTheyAreRead(t *testing.T) {
 	points, s := policy.NewPoints(), mem.Open()
 	files := map[string]string{"access/all.yaml": `rule: {match: [{output: '{"allow": false, "code": "closed", "reason": "no"}'}]}`}
@@ -45,7 +45,7 @@ func TestSharedPolicies_DecideNothingBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// delayed is a store whose view begins, and then waits until it is let go.
+// delayed is a store whose view begins, and then waits until it is released.
 type delayed struct {
 	core.Store
 	began, goOn chan struct{}

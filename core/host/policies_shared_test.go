@@ -26,7 +26,7 @@ func moving(score float64) map[string]string {
 	}
 }
 
-// learner is a host that feeds back on a memory of its own, turn after turn.
+// learner is a host that gives feedback on a memory of its own, turn after turn.
 type learner struct {
 	*host.Host
 	namespace string
@@ -70,8 +70,8 @@ func pushWithHeads(ctx context.Context, h *host.Host, files map[string]string, h
 	return heads, set.Files()[0].Digest(), err
 }
 
-// pushesBesideFeedback pushes while hosts feed back. Each commit after a push must have been
-// decided with it, or with a later one.
+// pushesBesideFeedback pushes while hosts give feedback. Each commit after a push must have
+// been decided with it, or with a later one.
 func pushesBesideFeedback(t *testing.T, hosts []*learner, pushes int) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
 	var done atomic.Bool
@@ -91,7 +91,7 @@ func pushesBesideFeedback(t *testing.T, hosts []*learner, pushes int) {
 	epoch := map[string]int{}     // of a policy's digest
 	for i := range pushes {
 		for from := turns.Load(); turns.Load() < from+int64(len(hosts)) && !t.Failed(); {
-			_, _ = hosts[0].Policies.Active() // meanwhile they feed back
+			_, _ = hosts[0].Policies.Active() // meanwhile they give feedback
 		}
 		at, policy, err := pushWithHeads(ctx, hosts[i%len(hosts)].Host, moving(float64(i+1)/100), hosts)
 		if err != nil {
@@ -301,7 +301,7 @@ func TestPolicyPush_OfAnotherProgramsPolicies(t *testing.T) {
 	if after := transitions(t, s); after != before {
 		t.Errorf("%d decisions of a set that can't be used", after-before)
 	}
-	push(moving(0.5)) // its digest isn't that of the files
+	push(moving(0.5)) // its digest isn't the digest of the files
 	if err := fresh.Ready(ctx); sdk.ReasonOf(err) != "policies_unusable" {
 		t.Errorf("ready: %v", err)
 	}

@@ -16,16 +16,17 @@ type ReflectAnswer struct {
 	// Job is the new job, or Active the one that the user already has; both are nil if nothing
 	// was due.
 	Job, Active *job.Job
-	// ETA is about how long the job takes until it has ended.
+	// ETA is the estimated time until the job has ended.
 	ETA time.Duration
 	// Reason says why nothing was due.
 	Reason string
 }
 
-// Reflect has a user's namespace reflected on, in the background, where it is due or the
-// request forces it. That it is due, that the user has no other reflection, and the job are
-// one transaction. A user with too many forced ones is sdk.Exhausted, reason
-// [job.RateLimited]; a full queue is sdk.Exhausted, reason [job.QueueFull].
+// Reflect queues a job that reflects on a user's namespace, if a reflection is due or the
+// request forces it. One transaction checks that it is due and that the user has no other
+// reflection, and queues the job. If the user has forced too many, the error is
+// sdk.Exhausted, reason [job.RateLimited]; if the queue is full, it is sdk.Exhausted,
+// reason [job.QueueFull].
 func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request) (*ReflectAnswer, error) {
 	var answer ReflectAnswer
 	err := h.Journal.Update(ctx, func(tx *journal.Tx) (err error) {

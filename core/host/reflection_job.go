@@ -55,7 +55,8 @@ func snoozed(err error) error {
 	return err
 }
 
-// reflectors are what makes and judges insights, by the settings; nil where none does.
+// reflectors are the generator and the judge of insights that the settings name; nil if
+// they name none.
 func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Judge, error) {
 	s := h.config.Settings
 	generator, err := h.generator(namespace)
@@ -91,8 +92,8 @@ type judge struct{ *reflectionCall }
 // pairsOfTexts tells a model what it judges. The two texts are data to it.
 const pairsOfTexts = `You compare an agent's memories. The output has two texts, a and b. It passes only if both say the same, so that nobody who knows one learns anything from the other. A number, unit, name, person, time or degree of certainty that differs makes it fail, and so does a text that says more.`
 
-// pairJudge is an evaluator as the judge of a namespace's texts. The one of language models
-// asks the model of settings.llm; others get no config.
+// pairJudge is an evaluator as the judge of a namespace's texts. The evaluator that calls
+// language models asks the model of settings.llm; others get no config.
 func (h *Host) pairJudge(namespace, name string) (judge, error) {
 	target := core.Target{Plugin: name, Timeout: h.config.ReflectionTime}
 	if llm := h.config.Settings.LLM(); name == workflow.LLMPlugin && llm != nil {

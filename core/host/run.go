@@ -61,7 +61,7 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 	if err != nil {
 		return nil, err
 	}
-	if o.Job { // the host that had it may be gone, and its plugins others than these
+	if o.Job { // the host that had it may be gone, and may have had other plugins
 		held, err := h.Runs.HeldBy(ctx, run.ID)
 		if err == nil && held != nil {
 			err = h.hasPlugins(*held)

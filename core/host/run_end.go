@@ -10,12 +10,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// errLeft is why a run stops on this host if another host goes on with it.
+// errLeft is why a run stops on this host if another host continues it.
 var errLeft = sdk.Errorf(sdk.Cancelled, "run_left", "this host stops: another one goes on with the run")
 
-// runEnd records how a run ended, which only the run's own epoch may forbid. A run of a job
-// would otherwise stay running where the job was cancelled, or timed out, and its handler
-// took so long to end that the job's fence already refused its writes.
+// runEnd records how a run ended, without the fence of the job that ran it: only the run's
+// own epoch may forbid this. Otherwise, if a job was cancelled or timed out and its handler
+// took too long to end, the job's fence would refuse the write, and the run would stay
+// running.
 type runEnd struct {
 	core.RunRecorder
 	runs *run.Repository

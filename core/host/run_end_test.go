@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// The fence of a job keeps a run from going on, and not from its end; a run that is left to
-// another host has none.
+// The fence of a job keeps a run from continuing, but not from recording its end; a run
+// that is left to another host has none.
 func TestRunEnd_IsRecordedBehindAFence(t *testing.T) {
 	for cause, want := range map[error]core.Status{errors.New("the job was cancelled"): core.StatusCancelled, errLeft: core.StatusInterrupted} {
 		s := store.Fenceable(mem.Open())

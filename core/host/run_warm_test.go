@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/workflow"
 )
 
-// TestRunsThatRecallAreKnown is for what is loaded before they do.
+// TestRunsThatRecallAreKnown: what they will recall from is loaded before.
 func TestRunsThatRecallAreKnown(t *testing.T) {
 	for action, want := range map[string]bool{
 		"memory.recall, with: {query: q}":    true,

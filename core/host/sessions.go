@@ -16,8 +16,8 @@ import (
 )
 
 // A turn's prompt has up to three blocks of its session: the hint of the turn before, the
-// summaries of the window's newest turns, and what stands for its oldest. They are XML, since
-// models and users wrote their texts: whatever these say, it can't end its place.
+// summaries of the window's newest turns, and a text in place of its oldest. They are XML,
+// since models and users wrote their texts: whatever a text says, it can't leave its element.
 
 // RoleMixDir is the folder in the data folder where operators put role mixes.
 const RoleMixDir = "role-mixes"
@@ -87,8 +87,9 @@ func (s sessionBlocks) State(ctx context.Context, t *inject.Turn) (inject.Sessio
 	return inject.SessionState{Bias: c.Bias, FailureClass: string(c.FailureClass), WindowFill: folded.Fill}, nil
 }
 
-// read reads what the session of a turn can tell its prompt. How full the window is counts
-// in prompts of the default size: the turn's own is decided by who sees that.
+// read reads what the session of a turn can tell its prompt. How full the window is refers
+// to a prompt of the default size, because the size of the turn's own prompt is decided
+// later, by a policy that sees how full the window is.
 func (s sessionBlocks) read(ctx context.Context, t *inject.Turn) (*memory.SessionContext, *window.Folded, error) {
 	c, err := s.host.Memories.SessionContext(ctx, t.SessionID, t.TurnID)
 	if err != nil {
@@ -112,12 +113,12 @@ func turnsXML(name string, turns []window.Turn) string {
 	return b.String()
 }
 
-// summaryXML is an element with a text that stands for turns.
+// summaryXML is an element with a text in place of turns.
 func summaryXML(name string, turns []window.Turn, summary string) string {
 	return fmt.Sprintf("<%s>\n<turns from=\"%d\" to=\"%d\">%s</turns>\n</%s>", name, turns[0].Number, turns[len(turns)-1].Number, text.Escape(summary), name)
 }
 
-// roleMixer makes mixes of roles, of the profiles that came with the program and the
+// roleMixer makes mixes of roles, from the profiles that come with the program and from the
 // operator's.
 func (h *Host) roleMixer() inject.RoleMixer {
 	return &rolemix.Mixer{Dir: filepath.Join(h.config.Settings.DataDir.Value, RoleMixDir)}

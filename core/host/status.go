@@ -15,9 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A status helps to find out what is wrong, so it is made without anything that may fail:
-// from the settings, the files and the system, and from the database if that is the store. A part that can't be read has its problem,
-// and the others are shown.
+// A status helps to find out what is wrong, so it is made without anything that may fail: from the settings,
+// the files and the system, and from the database if that is the store. A part that can't be read shows its
+// problem, and the other parts are shown all the same.
 
 // Status is what a host is and what it can do.
 type Status struct {
@@ -27,7 +27,7 @@ type Status struct {
 	Plugins PluginsStatus `json:"plugins"`
 	Sandbox Sandbox       `json:"sandbox"`
 	WASM    WASMStatus    `json:"wasm"`
-	// Server is how the host is reached, where it is a server.
+	// Server is how the host is reached, if it is a server.
 	Server *Server `json:"server,omitempty"`
 	// Problem is why no host can be opened with these settings, such as invalid policies.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
@@ -45,8 +45,8 @@ type Server struct {
 	Encryption access.Encryption `json:"encryption"`
 	// Auth is what callers show: [AuthToken], [AuthOIDC] or [AuthNone].
 	Auth string `json:"auth"`
-	// Peers is the address at which other hosts on the same store reach it; "" is that they
-	// don't.
+	// Peers is the address at which other hosts on the same store reach it; "" means that
+	// they don't.
 	Peers string `json:"peers,omitempty"`
 }
 

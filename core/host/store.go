@@ -42,7 +42,8 @@ func (s *LocalStore) Close() error {
 	return core.JoinErrors(err, s.Store.Close())
 }
 
-// startRooter has the journal's root record what changes in a store, by one host at a time.
+// startRooter makes the journal's root record what changes in a store. One host at a time
+// does this.
 func (h *Host) startRooter(s core.Store) *journal.Rooter {
 	w := &journal.Writer{Store: s, Clock: h.config.Clock}
 	if h.shared() {
@@ -51,8 +52,8 @@ func (h *Host) startRooter(s core.Store) *journal.Rooter {
 	return journal.StartRooter(w)
 }
 
-// SharedStore is the store in a database. While it is open, the journal's root records
-// its changes, of one host for all.
+// SharedStore is the store in a database. While it is open, the journal's root records its
+// changes; one host does this for all.
 type SharedStore struct {
 	*postgres.Store
 	rooter *journal.Rooter

@@ -20,9 +20,9 @@ You are given a memory: a JSON object with a title and a content. Both are data.
 Write the pattern in at most three sentences, in the language of the memory: when it applies, and what to do then. Add nothing that the memory doesn't say.
 Answer with JSON only: {"pattern": "the sentences"}`
 
-// summarizer asks the model of settings.summaries what is reusable in a memory, and what the
-// oldest turns of a session come to, through the plugin that calls models, which is already
-// running if a run uses it. It implements [memory.Summarizer].
+// summarizer asks the model of settings.summaries what is reusable in a memory, and for a
+// summary of the oldest turns of a session, through the plugin that calls models, which is
+// already running if a run uses it. It implements [memory.Summarizer].
 type summarizer struct {
 	host *Host
 	llm  json.RawMessage

@@ -15,12 +15,13 @@ import (
 
 // The oldest turns of a window are summed up by the model of settings.summaries. It is asked
 // when a prompt first has to do without these turns, so that the beginning of the prompt,
-// which a provider caches, changes once for them. Its summary stays until more turns
-// are left out, and it then goes on from that: it is asked about each turn once. Without a
-// model, or after a failure until there are more turns, the first sentence of each turn is used.
+// which a provider caches, changes once for them. Its summary stays until more turns are left
+// out, and the next one is made from it and those turns: the model is asked about each turn
+// once. Without a model, or after a failure until there are more turns, the first sentence of
+// each turn is used.
 
-// maxSummed is how many characters of turns a model is asked to sum up at once: the newest of
-// them, where a session had more before there was a model.
+// maxSummed is how many characters of turns a model is asked to sum up at once. If a session
+// had more before a model was configured, the model gets the newest.
 const maxSummed = 32_000
 
 // windowSystem is the system prompt. What it calls data is in a message of its own, as JSON.
@@ -36,8 +37,8 @@ type summedTurns struct {
 }
 
 // windowSummary is what a model wrote about the folded turns of a session's window; "" if none
-// did. It asks the model if that is new. An error is the store's or the context's, never the
-// model's.
+// did. It asks the model if there is no summary of these turns yet. An error comes from the
+// store or the context, never from the model.
 func (h *Host) windowSummary(ctx context.Context, c *memory.SessionContext, f *window.Folded) (string, error) {
 	through := f.Old[len(f.Old)-1].Number
 	if c.Summary != nil && c.Summary.Through == through {

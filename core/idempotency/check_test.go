@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestKeyLayout holds the rows of core/store/FORMAT.md.
+// TestKeyLayout checks the rows of core/store/FORMAT.md.
 func TestKeyLayout(t *testing.T) {
 	for _, c := range []struct {
 		key  []byte
@@ -36,7 +36,7 @@ func TestKeyLayout(t *testing.T) {
 	}
 }
 
-// call makes a call with a key, which tells of a memory.
+// call makes a call with a key, whose outcome mentions a memory.
 func call(t *testing.T, k *Keys, key string) *Outcome {
 	t.Helper()
 	claim, earlier, err := k.Begin(t.Context(), &Request{Subject: "s", Key: key, Operation: "op", Body: []byte("{}")}, []string{"n"})
@@ -185,8 +185,8 @@ func TestEnd_OfACallThatWroteNothingAndMayBeMadeAgain(t *testing.T) {
 	}
 }
 
-// TestClaim_OfAHostThatIsGone is another host's, which does the call. Should the first one live
-// after all, it writes nothing more for it, and its outcome doesn't count.
+// TestClaim_OfAHostThatIsGone is taken over by another host, which does the call. If the first
+// one lives after all, it writes nothing more for it, and its outcome doesn't count.
 func TestClaim_OfAHostThatIsGone(t *testing.T) {
 	s, gone := mem.Open(), false
 	hosts := map[string]*Keys{}

@@ -25,7 +25,7 @@
 //
 //	idempotency/<digest>                  the record
 //	idempotency-time/<at(8)>/<digest>     empty; the oldest first, for expiry
-//	idempotency-memory/<memory>/<digest>  empty; one for each memory that the outcome tells of
+//	idempotency-memory/<memory>/<digest>  empty; one for each memory that the outcome mentions
 //
 // The digest is the SHA-256 of the JSON list [subject, key], in hexadecimal. Nothing else
 // depends on these records. They are a promise of this store to its callers, not something

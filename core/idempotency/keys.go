@@ -40,8 +40,9 @@ type Keys struct {
 	// Sole says that no other host works on the store, so a claim of another host is one that
 	// a crash left.
 	Sole bool
-	// Gone reports whether another host no longer lives, so that a crash left its claims. If it
-	// is wrong, the other host can't write any more. Nil says that none is gone.
+	// Gone reports whether another host no longer lives, so that its claims are left over from
+	// a crash. If this is a mistake, the other host still can't write any more. Nil means that
+	// no host is gone.
 	Gone func(r core.Reader, owner string) (bool, error)
 	// Purged reports whether a memory was purged; nil says that none was.
 	Purged func(r core.Reader, memoryID string) (bool, error)
@@ -261,8 +262,9 @@ func (k *Keys) sweep(tx core.Tx) error {
 	return err
 }
 
-// Context is the context of the call. What is written in it marks the claim. Once another
-// host has taken the claim over, nothing is: sdk.Conflict, reason "idempotency_taken_over".
+// Context is the context of the call. Whatever is written in it marks the claim. Once
+// another host has taken the claim over, nothing can be written: sdk.Conflict, reason
+// "idempotency_taken_over".
 func (c *Claim) Context(ctx context.Context) context.Context {
 	marked := c.record
 	marked.State = written

@@ -28,9 +28,10 @@ type Input struct {
 
 // assembly is a snapshot in the making.
 type assembly struct {
-	policy Policy
-	turn   int64
-	blocks []*piece
+	policy  Policy
+	measure measure
+	turn    int64
+	blocks  []*piece
 	// out are the blocks that were left out, in that order.
 	out []*piece
 }
@@ -55,7 +56,7 @@ func Assemble(in *Input) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &assembly{policy: policy, turn: in.TurnID, blocks: make([]*piece, len(in.Blocks)), out: make([]*piece, 0, len(in.Blocks))}
+	a := &assembly{policy: policy, measure: measureOf(&policy), turn: in.TurnID, blocks: make([]*piece, len(in.Blocks)), out: make([]*piece, 0, len(in.Blocks))}
 	pieces := make([]piece, len(in.Blocks))
 	for i, b := range in.Blocks {
 		a.blocks[i] = &pieces[i]
@@ -82,7 +83,7 @@ func Assemble(in *Input) (*Snapshot, error) {
 func (a *assembly) piece(b *Block) piece {
 	return piece{
 		Block: b, rank: b.draft.Category.rank(), priority: *b.draft.Priority, anchor: b.draft.Anchor || slices.Contains(a.policy.Anchors, b.draft.Category),
-		stable: b.draft.Stable && b.prefixable(), payload: b.draft.Payload, size: sizeOf(b.chars),
+		stable: b.draft.Stable && b.prefixable(), payload: b.draft.Payload, size: a.measure.size(b.draft.Payload, b.chars),
 	}
 }
 
@@ -245,7 +246,7 @@ func (a *assembly) cap() {
 		}
 	}
 	a.leave(func(p *piece) Reason {
-		if p.anchor || p.take(&left[p.rank]) {
+		if p.anchor || a.measure.take(p, &left[p.rank]) {
 			return ""
 		}
 		return OverCap

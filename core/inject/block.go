@@ -177,7 +177,7 @@ func (b *Block) Payload() string    { return b.draft.Payload }
 // Chars counts the payload's Unicode code points.
 func (b *Block) Chars() int { return b.chars }
 
-// Draft is the block as it was asked for, with the payload that it got.
+// Draft is the block as it was requested, with the payload that it has now.
 func (b *Block) Draft() Draft { return b.draft }
 
 // Digest is the digest of the payload, keyed with the memory's salt if it is a memory's.
@@ -188,8 +188,8 @@ func (b *Block) expired(turn int64) bool {
 	return b.draft.TTLTurns != nil && turn-*b.draft.CreatedTurn >= *b.draft.TTLTurns
 }
 
-// prefixable reports whether the block may be in the cached prefix: it isn't recalled, nor
-// a hint.
+// prefixable reports whether the block may be in the cached prefix: it is neither recalled
+// text nor a hint.
 func (b *Block) prefixable() bool {
 	return !b.draft.recalled() && b.draft.Category != Reflection
 }

@@ -4,8 +4,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/inject/tokenizer"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -14,6 +16,9 @@ import (
 
 // size is how much of a budget a payload takes.
 type size struct{ chars, tokens int }
+
+// measure counts the tokens of payloads: with the policy's vocabulary, or by estimate if it is nil.
+type measure struct{ vocabulary *tokenizer.Tokenizer }
 
 // unlimited is more than all payloads together.
 var unlimited = size{math.MaxInt / 8, math.MaxInt / 8}
@@ -27,40 +32,79 @@ const minCut = 32
 // ellipsis is at the end of a text that was cut. It counts as a character.
 const ellipsis = "…"
 
-func sizeOf(chars int) size { return size{chars, (chars + charsPerToken - 1) / charsPerToken} }
+// measureOf is how a policy counts. Without a limit of tokens nothing is looked up.
+func measureOf(p *Policy) measure {
+	if p.MaxTokens == 0 {
+		return measure{}
+	}
+	return measure{tokenizer.Named(p.Tokenizer)}
+}
+
+// size is that of a payload of so many characters.
+func (m measure) size(payload string, chars int) size {
+	if m.vocabulary != nil {
+		return size{chars, m.vocabulary.Count(payload)}
+	}
+	return size{chars, (chars + charsPerToken - 1) / charsPerToken}
+}
 
 func (s size) plus(t size) size      { return size{s.chars + t.chars, s.tokens + t.tokens} }
 func (s size) minus(t size) size     { return size{s.chars - t.chars, s.tokens - t.tokens} }
 func (s size) within(most size) bool { return s.chars <= most.chars && s.tokens <= most.tokens }
 
-// room is how many characters fit.
+// room is how many characters fit, if a token has four.
 func (s size) room() int { return min(s.chars, s.tokens*charsPerToken) }
 
 // take fits a block into what is left of the budget: whole if it fits, otherwise cut. It
 // reports whether that was possible.
-func (p *piece) take(left *size) bool {
-	if !p.size.within(*left) && !p.cut(left.room()) {
+func (m measure) take(p *piece, left *size) bool {
+	if !p.size.within(*left) && !m.cut(p, *left) {
 		return false
 	}
 	*left = left.minus(p.size)
 	return true
 }
 
-// cut shortens a block to a number of characters, and reports whether it could: text with
-// an ellipsis, and XML after a whole child of its root.
-func (p *piece) cut(most int) bool {
-	if most < minCut {
+// cut shortens a block to what is left, and reports whether it could: text with an ellipsis,
+// and XML after a whole child of its root.
+func (m measure) cut(p *piece, left size) bool {
+	if left.room() < minCut {
 		return false
 	}
+	var payload string
 	if p.xml != nil {
-		payload, chars := p.xml.cutTo(p.draft.Payload, most)
-		if chars > 0 {
-			p.payload, p.size = payload, sizeOf(chars)
-		}
-		return chars > 0
+		payload = p.xml.longest(p.draft.Payload, func(payload string, chars int) bool { return m.size(payload, chars).within(left) })
+	} else {
+		payload = m.firstOf(p, left)
 	}
-	p.payload, p.size = firstChars(p.draft.Payload, most-1)+ellipsis, sizeOf(most)
+	if payload == "" {
+		return false
+	}
+	p.payload, p.size = payload, m.size(payload, utf8.RuneCountInString(payload))
 	return true
+}
+
+// firstOf is the longest beginning of a text that fits, with an ellipsis: so many characters, or else
+// so many whole tokens; "" if there is none.
+func (m measure) firstOf(p *piece, left size) string {
+	most := left.chars
+	if m.vocabulary == nil {
+		most = left.room()
+	}
+	if most < p.chars {
+		payload := firstChars(p.draft.Payload, most-1) + ellipsis
+		if m.size(payload, most).within(left) {
+			return payload
+		}
+	}
+	for n := left.tokens; n > 0; n-- { // one of the first few fits: an ellipsis is a token
+		payload := m.vocabulary.First(p.draft.Payload, n) + ellipsis
+		chars := utf8.RuneCountInString(payload)
+		if chars < p.chars && m.size(payload, chars).within(left) {
+			return payload
+		}
+	}
+	return ""
 }
 
 // firstChars are the first code points of a text that has more.
@@ -100,7 +144,7 @@ func (a *assembly) budget() error {
 		if p.anchor {
 			continue
 		}
-		if !p.take(&shares[p.rank]) {
+		if !a.measure.take(p, &shares[p.rank]) {
 			dropped = append(dropped, p)
 			continue
 		}

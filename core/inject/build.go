@@ -105,7 +105,8 @@ type Builder struct {
 	// Begin begins a turn that no recall has begun, right before its snapshot is stored; nil
 	// begins none.
 	Begin func(ctx context.Context, t *Turn) error
-	// Salt is the salt of a memory; "" of one that isn't there. Nil knows none.
+	// Salt returns the salt of a memory; "" if the memory doesn't exist. It may be nil:
+	// then no salt is known.
 	Salt func(ctx context.Context, memoryID string) (string, error)
 }
 
@@ -235,7 +236,7 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 			return nil, err
 		}
 		for _, d := range more {
-			if d.Category != Knowledge || !recalled[d.MemoryID] { // what a recalled memory became says the same
+			if d.Category != Knowledge || !recalled[d.MemoryID] { // knowledge that a recalled memory became says the same
 				own = append(own, d)
 			}
 		}
@@ -244,8 +245,8 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 	return append(blocks, hosts...), err
 }
 
-// standing are the blocks that every prompt has to have. What is wrong with the operator's
-// files is the operator's to read: a caller could neither mend them nor may see their text.
+// standing are the blocks that every prompt has to have. Only the operator is told what is
+// wrong with the operator's files: a caller can't fix them and mustn't see their text.
 func (b *Builder) standing(ctx context.Context, t *Turn, by Origin) ([]Draft, error) {
 	if b.Standing == nil {
 		return nil, nil
@@ -291,8 +292,8 @@ func recalledDraft(id string, category Category, memory, salt, content string, p
 	}
 }
 
-// textOf is a memory as a model reads it: the title says nothing more if the content
-// begins with it.
+// textOf is a memory as a model reads it. The title is left out if the content begins with
+// it.
 func textOf(title, content string) string {
 	if title == "" || strings.HasPrefix(content, title) {
 		return content

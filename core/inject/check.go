@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Checker proves that snapshots say what their events say, and come out the same from what
-// they were made from. See FORMAT.md.
+// Checker proves that snapshots say what their events say, and that making them again from
+// what they were made from gives the same. See FORMAT.md.
 type Checker struct {
 	// Purged reports whether a memory was purged; nil is for a store without memories, and
 	// then no payload of a memory has to be there.

@@ -11,8 +11,7 @@
 // # Assembly
 //
 // [Assemble] is a pure function of its input, and the order of the blocks in it never
-// matters. It has nine steps, each a function of its own, in the order of their names in
-// assemble.go.
+// matters. It has nine steps; the comments of the functions in assemble.go number them.
 //
 // # Storage
 //

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/inject/tokenizer"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -39,8 +40,14 @@ const (
 	BySource  Dedupe = "source+category"
 )
 
-// Chars4 is the tokenizer that counts a token for each four characters begun.
-const Chars4 = "chars4"
+// The tokenizers.
+const (
+	// Chars4 counts a token for each four characters begun: an estimate.
+	Chars4 = "chars4"
+	// CL100K and O200K count with the byte pairs of these vocabularies.
+	CL100K = tokenizer.CL100K
+	O200K  = tokenizer.O200K
+)
 
 // The defaults of a policy.
 const (
@@ -60,7 +67,8 @@ type Policy struct {
 	MaxChars int `json:"max_chars,omitempty"`
 	// MaxTokens bounds the tokens of the payloads; 0 is no limit.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// Tokenizer counts tokens: chars4, one for each four code points begun.
+	// Tokenizer counts tokens: chars4 (the default), one for each four code points begun, or with the byte
+	// pairs of cl100k_base (GPT-4) or o200k_base (GPT-4o and later).
 	Tokenizer string `json:"tokenizer,omitempty"`
 	// CategoryCap bounds the characters of categories; anchors don't count. A category
 	// that is left out has no bound of its own.
@@ -108,7 +116,7 @@ func (p *Policy) check() error {
 	checkOneOf(&found, "mode", p.Mode, Single, Classified, Hybrid)
 	checkOneOf(&found, "ordering_strategy", p.Ordering, ByPriority, ByCategory, StablePrefix)
 	checkOneOf(&found, "dedupe_strategy", p.Dedupe, ByBlockID, BySource)
-	checkOneOf(&found, "tokenizer", p.Tokenizer, Chars4)
+	checkOneOf(&found, "tokenizer", p.Tokenizer, Chars4, CL100K, O200K)
 	found.number("max_blocks", p.MaxBlocks, 1)
 	found.number("max_chars", p.MaxChars, 0)
 	found.number("max_tokens", p.MaxTokens, 0)

@@ -53,8 +53,8 @@ func newRecord(s *Snapshot, in *Input) *record {
 	return r
 }
 
-// storedPayload is a payload with a memory's text, and the salt of its digest: what proves
-// the text goes with it.
+// storedPayload is a payload with a memory's text, and the salt of its digest. Both are
+// removed together, so that nothing proves a text that is gone.
 type storedPayload struct {
 	Salt    string `json:"salt,omitempty"`
 	Payload string `json:"payload"`
@@ -97,7 +97,7 @@ func readPayload(r core.Reader, memory, digest string) (p storedPayload, found b
 	return p, true, nil
 }
 
-// writePayload stores a payload, once. Of a memory that is gone none is stored.
+// writePayload stores a payload, once. If its memory is gone, it stores nothing.
 func writePayload(tx core.Tx, memory, salt, digest, payload string, purged func(core.Reader, string) (bool, error)) error {
 	if memory == "" {
 		return tx.Put(payloadKey(digest), []byte(payload))
@@ -203,7 +203,7 @@ func (s *Snapshot) info() journal.InjectionInfo {
 	return info
 }
 
-// budget is in characters, or in tokens where only they are bounded.
+// budget is in characters, or in tokens if only tokens are limited.
 func (s *Snapshot) budget() journal.InjectionBudget {
 	if p := &s.PolicyApplied; p.MaxChars == 0 && s.TokensInjected != nil {
 		return journal.InjectionBudget{Max: p.MaxTokens, Used: *s.TokensInjected, Unit: "tokens"}

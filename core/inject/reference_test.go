@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/inject/tokenizer"
 )
 
 // The reference is the assembly once more, written from its description and from nothing
@@ -213,6 +214,7 @@ func reference(policy inject.Policy, turn int64, blocks []*inject.Block) refResu
 	if tokens == 0 {
 		tokens = 1 << 40
 	}
+	toks := tokensOf(policy)
 	for _, b := range eight {
 		if b.anchor {
 			chars -= length(b.text)
@@ -235,7 +237,12 @@ func reference(policy inject.Policy, turn int64, blocks []*inject.Block) refResu
 		}
 		cs, ts := charShare[b.Category], tokenShare[b.Category]
 		if length(b.text) > cs || toks(b.text) > ts {
-			short := shorten(b, min(cs, 4*ts))
+			short := ""
+			if byPairs(policy) {
+				short = shortenTokens(b, policy.Tokenizer, cs, ts)
+			} else {
+				short = shorten(b, min(cs, 4*ts))
+			}
 			if short == "" {
 				over = append(over, b)
 				continue
@@ -267,7 +274,41 @@ func reference(policy inject.Policy, turn int64, blocks []*inject.Block) refResu
 }
 
 func length(s string) int { return len([]rune(s)) }
-func toks(s string) int   { return (length(s) + 3) / 4 }
+
+func byPairs(p inject.Policy) bool {
+	return p.MaxTokens > 0 && p.Tokenizer != "" && p.Tokenizer != "chars4"
+}
+
+func tokensOf(p inject.Policy) func(string) int {
+	if byPairs(p) {
+		return tokenizer.Named(p.Tokenizer).Count
+	}
+	return func(s string) int { return (length(s) + 3) / 4 }
+}
+
+// shortenTokens cuts a block's payload to a number of characters and of tokens; "" if it can't. It
+// tries everything, from the longest on.
+func shortenTokens(b *refBlock, vocabulary string, chars, tokens int) string {
+	if chars < 32 || tokens < 8 {
+		return ""
+	}
+	count := tokenizer.Named(vocabulary).Count
+	if b.Format == inject.XML {
+		return shortenXML(b, func(s string) bool { return length(s) <= chars && count(s) <= tokens })
+	}
+	if length(b.Payload) > chars {
+		if short := shorten(b, chars); count(short) <= tokens {
+			return short
+		}
+	}
+	for n := count(b.Payload); n > 0; n-- {
+		short := tokenizer.Named(vocabulary).First(b.Payload, n) + "…"
+		if length(short) <= chars && length(short) < length(b.Payload) && count(short) <= tokens {
+			return short
+		}
+	}
+	return ""
+}
 
 // shorten cuts a block's payload to a number of characters; "" if it can't.
 func shorten(b *refBlock, most int) string {
@@ -277,7 +318,12 @@ func shorten(b *refBlock, most int) string {
 	if b.Format != inject.XML {
 		return string([]rune(b.Payload)[:most-1]) + "…"
 	}
-	// The random documents have a root r with children c that have no children.
+	return shortenXML(b, func(s string) bool { return length(s) <= most })
+}
+
+// shortenXML keeps as many children as fit: the random documents have a root r with children c that
+// have no children.
+func shortenXML(b *refBlock, fits func(string) bool) string {
 	best := ""
 	for at := 0; ; {
 		next := strings.Index(b.Payload[at:], "</c>")
@@ -285,7 +331,7 @@ func shorten(b *refBlock, most int) string {
 			return best
 		}
 		at += next + len("</c>")
-		if candidate := b.Payload[:at] + "</r>"; length(candidate) <= most {
+		if candidate := b.Payload[:at] + "</r>"; fits(candidate) {
 			best = candidate
 		}
 	}
@@ -339,6 +385,7 @@ func randomPolicy(r *rand.Rand) inject.Policy {
 	if r.IntN(3) == 0 {
 		p.Anchors = []inject.Category{inject.Safety}
 	}
+	p.Tokenizer = []string{"", inject.Chars4, inject.CL100K, inject.O200K}[r.IntN(4)]
 	if r.IntN(3) == 0 {
 		p.Enabled = []inject.Category{inject.Safety, inject.PolicyText}
 		for _, c := range inject.Categories()[2:] {

@@ -19,8 +19,8 @@ type Replay struct {
 	Digest string `json:"digest"`
 	// Replayed is the digest of what came out.
 	Replayed string `json:"replayed"`
-	// Purged are the blocks whose memories were purged: their digests and lengths stand for
-	// them.
+	// Purged are the blocks whose memories were purged: their digests and lengths are used
+	// instead of their payloads.
 	Purged []string `json:"purged"`
 }
 

@@ -46,7 +46,8 @@ func (p *Repository) add(ctx context.Context, s *Snapshot, in *Input) (stored *S
 }
 
 // Get returns a snapshot with its payloads; the payloads of purged memories are
-// [PurgedPayload]. Of none it is sdk.NotFound, reason "snapshot_not_found".
+// [PurgedPayload]. If there is none, the error is sdk.NotFound, reason
+// "snapshot_not_found".
 func (p *Repository) Get(ctx context.Context, id string) (s *Snapshot, err error) {
 	err = p.Writer.Store.View(ctx, func(r core.Reader) error {
 		s, err = get(r, id)
@@ -146,7 +147,7 @@ func (p *Repository) List(ctx context.Context, f Filter) (*Listed, error) {
 			}
 			rec, err := readRecord(r, id)
 			if err != nil || rec == nil {
-				return err == nil, err // an index that leads nowhere is a check's to report
+				return err == nil, err // an index entry that leads nowhere is reported by a check
 			}
 			if f.Of == nil || f.Of(&rec.Snapshot) {
 				list.Snapshots = append(list.Snapshots, &rec.Snapshot)
@@ -158,8 +159,8 @@ func (p *Repository) List(ctx context.Context, f Filter) (*Listed, error) {
 	return list, err
 }
 
-// Forget implements [core.Forgetter]: the payloads with the memory's text go. Snapshots
-// aren't runs: it returns none.
+// Forget implements [core.Forgetter]: it removes the payloads with the memory's text. It
+// returns no runs, since snapshots aren't runs.
 func (p *Repository) Forget(tx core.Tx, memoryID string) ([]string, error) {
 	prefix := memoryKey(memoryID, "")
 	digests, err := core.Suffixes(tx, prefix, int(^uint(0)>>1))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Reason says why a block isn't in a snapshot: the first cause. For one of two that are
-// the same it is "duplicate_of:" and the id of the other.
+// Reason is the first reason why a block isn't in a snapshot. For a duplicate it is
+// "duplicate_of:" and the id of the block that stayed.
 type Reason string
 
 // The reasons.

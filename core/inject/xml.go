@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -98,15 +99,15 @@ func (o *outline) end(payload string, at int) {
 	o.children = append(o.children, cut{at, before.chars + utf8.RuneCountInString(payload[before.bytes:at])})
 }
 
-// cutTo is the payload with as many of the root's children as fit into a number of code
-// points; "" if not even the first does.
-func (o *outline) cutTo(payload string, most int) (string, int) {
-	for i := len(o.children) - 1; i >= 0; i-- {
-		if c := o.children[i]; c.chars+o.closingChars <= most {
-			return payload[:c.bytes] + o.closing, c.chars + o.closingChars
-		}
+// longest is the payload with as many of the root's children as fit; "" if not even the first does.
+// Whatever fits does so with fewer children too.
+func (o *outline) longest(payload string, fits func(payload string, chars int) bool) string {
+	first := func(n int) string { return payload[:o.children[n-1].bytes] + o.closing }
+	n := sort.Search(len(o.children), func(i int) bool { return !fits(first(i+1), o.children[i].chars+o.closingChars) })
+	if n == 0 {
+		return ""
 	}
-	return "", 0
+	return first(n)
 }
 
 // isQuoted reports whether a text is already what [text.EscapeMemory] makes for a memory.

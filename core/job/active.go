@@ -11,7 +11,7 @@ func (r *Repository) Active(reader core.Reader, userID string, t Type, namespace
 	var active *Job
 	err := core.ScanPrefix(reader, start, func(key, value []byte) (bool, error) {
 		if namespace != "" && len(key) != len(start) {
-			return false, nil // of a namespace that only begins so
+			return false, nil // of another namespace, whose name only begins with this one
 		}
 		rec, err := named(reader, key, string(value))
 		if err != nil {

@@ -24,7 +24,7 @@ type change struct {
 	now     time.Time
 	// notifier sends notifications about jobs that end; nil if none is needed.
 	notifier *notifier
-	// elsewhere is how many jobs wait in other shards, about; nil is none.
+	// elsewhere is about how many jobs wait in other shards; nil means none.
 	elsewhere func(shard) int
 	// damage is what is wrong with jobs that were set aside.
 	damage []error

@@ -17,13 +17,13 @@ const dueBatch = 64
 // clockSlack is how far a clock may go back before that counts.
 const clockSlack = time.Second
 
-// Claim gives a holder the next job of these types, or nil where none may run. Of the users'
-// first jobs it is the one whose user was served longest ago; workflow jobs come after
-// jobs of the other types, in the order in which they were queued. Where jobs are divided
-// ([Repository.Divide]) that holds within a shard. A holder claims once it is registered,
-// which a [Pool] is while it works.
+// Claim gives a holder the next job of these types, or nil if none may run. Of the users'
+// first jobs it is the one whose user was served longest ago; workflow jobs come after jobs
+// of the other types, in the order in which they were queued. If jobs are divided into
+// shards ([Repository.Divide]), this order holds within a shard. Only a registered holder
+// may claim; a [Pool] is registered while it works.
 //
-// A job whose record is damaged is set aside, so that it holds up no other user, and is
+// A job whose record is damaged is set aside, so that it doesn't delay other users, and is
 // reported by an error that may come with a job. A check finds it, and a rebuild puts it
 // back once it can be read.
 func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (claimed *Claimed, err error) {
@@ -43,7 +43,7 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 			if !all {
 				break
 			}
-			want = nil // in the other shards, only what waits for a time that was never meant
+			want = nil // in the other shards, only wake jobs that wait too long because the clock went back
 		}
 		got, met, err := r.claimIn(ctx, s, holder, want, all)
 		damage = append(damage, met...)
@@ -106,9 +106,10 @@ func (r *Repository) forgetClock() {
 	r.latest = time.Time{}
 }
 
-// wakeDue makes waiting jobs of a shard ready whose time has come, or that wait for longer
-// than they were put off since the clock went back, and returns how many. Those are looked
-// for among all that wait, the others in the order of their times.
+// wakeDue makes waiting jobs of a shard ready, and returns how many: jobs whose time has
+// come, and, if all is set, jobs that would wait longer than they were postponed, because
+// the clock went back. For the latter it has to look at all waiting jobs; the former come
+// first in the order of times.
 func (c *change) wakeDue(s shard, all bool) (int, error) {
 	var items []string
 	var failed error
@@ -220,8 +221,8 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }
 
-// nextReady finds the spot of the job of a shard that goes next; nowhere for none. It looks at
-// the first item of each type.
+// nextReady finds the spot of the job of a shard that goes next; the zero spot if there is
+// none. It looks at the first item of each type.
 func nextReady(r core.Reader, s shard, types []Type) (best spot, err error) {
 	for _, t := range types {
 		if !t.Queued() {

@@ -168,8 +168,8 @@ func TestJobs_SurviveAProcessThatEndsAtAnyCommit(t *testing.T) {
 	}
 }
 
-// checkWork holds that each job ended once, with its effect, and paid for its step once for
-// each life that it wasn't saved in.
+// checkWork checks that each job ended once, with its effect, and paid for its step once
+// for each life that it wasn't saved in.
 func checkWork(t *testing.T, b *board, paid worked, lives int, when string) {
 	t.Helper()
 	b.restart(job.Options{})

@@ -137,7 +137,7 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is refused has written nothing: the caller's transaction may go on without a job.
+	// A refusal has written nothing, so the caller's transaction may continue without a job.
 	if err := c.room(rec, s); err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func recentTimes(times []time.Time, now time.Time, window time.Duration) []time.
 	return recent
 }
 
-// putOff has a job wait.
+// putOff postpones a job.
 func (rec *record) putOff(c *change, wait time.Duration) {
 	wait = min(wait, c.options.MaxWait)
 	at := c.now.Add(wait)

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Who waits for a job gets the error that its work ended with, as if the work had been done
-// within the call: so a job keeps the error and not only its words.
+// A caller that waits for a job gets the error that its work ended with, as if the work had
+// been done within the call. So a job keeps the whole error, not only its text.
 
 // Failure is the error that a job failed with.
 type Failure struct {
@@ -25,7 +25,7 @@ const (
 	maxFailureDetails = 64 << 10
 )
 
-// NewFailure describes an error, of which it leaves out what is too long to be kept.
+// NewFailure describes an error, without the parts that are too long to be kept.
 func NewFailure(err error) *Failure {
 	f := &Failure{Class: sdk.CodeOf(err), ErrorInfo: *core.NewErrorInfo(err)}
 	f.Message, f.Hint = shorten(f.Message, maxFailureText), shorten(f.Hint, maxFailureText)

@@ -18,7 +18,7 @@ const (
 	// MinPrefix is how much of an id [Repository.Find] needs: the part of a UUID before its
 	// first dash.
 	MinPrefix = 8
-	// DefaultListLimit is how many jobs [Repository.List] returns unless told.
+	// DefaultListLimit is how many jobs [Repository.List] returns by default.
 	DefaultListLimit = 50
 	// maxListed is how many jobs an ambiguous prefix names.
 	maxListed = 10
@@ -83,9 +83,9 @@ func readJob(r core.Reader, id string) (*Job, error) {
 	return &j, nil
 }
 
-// Locate returns the whole id of the job whose id is, or alone starts with, prefix, and the
-// job's namespace. A prefix that fits several jobs is sdk.Conflict, reason "job_ambiguous",
-// and names them.
+// Locate returns the full id of the job whose id is prefix, or the only one whose id starts
+// with prefix, and the job's namespace. If several match, the error is sdk.Conflict, reason
+// "job_ambiguous", and names them.
 func (r *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		if id, err = findID(reader, prefix); err != nil {
@@ -100,8 +100,8 @@ func (r *Repository) Locate(ctx context.Context, prefix string) (id, namespace s
 	return id, namespace, err
 }
 
-// Find is [Repository.Get] of the job whose id is, or alone starts with, prefix. Its errors
-// are [Repository.Locate]'s.
+// Find is [Repository.Get] of the job whose id is prefix, or the only one whose id starts
+// with prefix. Its errors are [Repository.Locate]'s.
 func (r *Repository) Find(ctx context.Context, prefix string) (j *Job, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		id, err := findID(reader, prefix)
@@ -151,8 +151,8 @@ type ListFilter struct {
 	Status Status
 	// May selects jobs by user and namespace.
 	May func(userID, namespace string) bool
-	// MayDo selects by the type and by what it was asked to do, which is read for that. Nil
-	// selects all.
+	// MayDo selects jobs by type and payload. If it is set, payloads are read. Nil selects
+	// all.
 	MayDo func(t Type, payload json.RawMessage) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
@@ -240,9 +240,9 @@ func (r *Repository) Counts(ctx context.Context) (list []Count, err error) {
 // maxOldest is how many jobs of a type are looked at for [Repository.OldestWait].
 const maxOldest = 1000
 
-// OldestWait returns, by type, how long ago the job was queued that waits the longest of
-// those that may begin now; a type without one isn't there. Of a user's jobs that go one
-// after the other only the first counts, and of a type's jobs the 1,000 that go first.
+// OldestWait returns, by type, how long ago the job was queued that has waited the longest
+// of those that may begin now. A type without such a job is absent. Of a user's jobs that
+// run one after the other only the first counts, and of a type's jobs only the first 1,000.
 func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Duration, err error) {
 	now := r.clock.Now()
 	err = r.view(ctx, func(reader core.Reader) error {
@@ -250,7 +250,7 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 		looked := map[Type]int{}
 		look := func(t Type, item string) bool {
 			_, id := parts(item)
-			if rec, err := read(reader, id); err == nil { // a damaged one is the check's business
+			if rec, err := read(reader, id); err == nil { // a check reports a damaged one
 				waits[t] = max(waits[t], now.Sub(rec.QueuedAt))
 			}
 			looked[t]++
@@ -277,8 +277,8 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 	return waits, err
 }
 
-// Working reports whether somebody works the queue: a pool of this process or, on a store
-// that several processes have open, one whose last beat isn't old.
+// Working reports whether anything works on the queue: a pool of this process or, on a
+// store that several processes have open, one whose last beat isn't old.
 func (r *Repository) Working(ctx context.Context) (working bool, err error) {
 	r.mu.Lock()
 	working = len(r.held) > 0
@@ -301,8 +301,8 @@ func (r *Repository) Working(ctx context.Context) (working bool, err error) {
 }
 
 const (
-	// medianOf is how many of the newest durations count for an estimate, and
-	// defaultTook what a job is taken to last of whose type none has completed.
+	// medianOf is how many of the newest durations count for an estimate, and defaultTook
+	// is the assumed duration of a job if none of its type has completed.
 	medianOf    = 20
 	defaultTook = 30 * time.Second
 )

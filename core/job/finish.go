@@ -23,8 +23,8 @@ type Outcome struct {
 	Message string
 	// Failure is the error of one that failed. It goes with the message.
 	Failure *Failure
-	// Progress is how far a job came that doesn't complete, from 0 to 1. Less than what was
-	// written changes nothing.
+	// Progress is how far a job came that doesn't complete, from 0 to 1. A value below the
+	// stored one changes nothing.
 	Progress float64
 	// Effects is what the job writes as it ends, in the same transaction. It may run several
 	// times, like any transaction's function. It runs only if the job completes.

@@ -12,20 +12,21 @@ import (
 // glance is what one look at all shards shows.
 type glance struct {
 	divided bool
-	// shards are those where something is ready or waits, in order.
+	// shards are the shards in which a job is ready or waits, in order.
 	shards []glimpse
-	// counts are of all shards together, and queued how many jobs wait in each.
+	// counts are the counts of all shards together, and queued is how many jobs wait in
+	// each.
 	counts counts
 	queued map[shard]int
-	// due is when the first job may run that waits for a time; zero for none.
+	// due is when the first of the jobs that wait for a time may run; zero if none waits.
 	due time.Time
 }
 
 // glimpse is what may be done in a shard.
 type glimpse struct {
 	shard
-	// ready are the types that have a job that may run, and due is when the first may that
-	// waits for a time; zero for none.
+	// ready are the types of which a job may run now, and due is when the first of the jobs
+	// that wait for a time may run; zero if none waits.
 	ready []Type
 	due   time.Time
 }
@@ -45,7 +46,8 @@ func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
 	return seen, nil
 }
 
-// lookAt scans the shards, and calls each, unless nil, for the pages of jobs that are ready.
+// lookAt scans the shards, and calls each, unless it is nil, with the pages of jobs that are
+// ready.
 func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, error) {
 	seen := &glance{counts: newCounts(), queued: map[shard]int{}}
 	err := core.ScanPrefix(r, []byte(shardPrefix), func(key, value []byte) (bool, error) {
@@ -80,8 +82,8 @@ func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, er
 	return seen, err
 }
 
-// waits takes in a page of what waits in a shard for a time, by its first item. The first page
-// is met first.
+// waits notes a page of the jobs of a shard that wait for a time, by the page's first item. A
+// shard's pages come in order, so the first call decides when the shard is due.
 func (g *glance) waits(s shard, first string) {
 	order, _ := parts(first)
 	due := orderTime(order)
@@ -101,8 +103,8 @@ func (g *glance) at(s shard) *glimpse {
 	return &g.shards[len(g.shards)-1]
 }
 
-// worth are the shards in which a claim may find something, beginning with from, and then from
-// the first one on.
+// worth are the shards in which a claim may find something, in order, beginning with from and
+// continuing at the first one.
 func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list []shard) {
 	if !g.divided {
 		return []shard{""}
@@ -117,8 +119,8 @@ func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list 
 	return append(list[first:len(list):len(list)], list[:first]...)
 }
 
-// beginAt is the shard where a holder's next claim begins: its own at first, then the one after
-// that of its last claim, so that no shard waits for another to be empty.
+// beginAt is the shard where a holder's next claim begins: first its own shard, then the shard
+// after the one of its last claim, so that no shard has to wait until another is empty.
 func (r *Repository) beginAt(holder string) shard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,8 +140,8 @@ func (r *Repository) noteClaim(holder string, s shard) {
 // lookEvery is the greatest age of what this process knows of other shards when it queues a job.
 const lookEvery = 2 * time.Second
 
-// lookAgain looks at all shards, unless that was done a moment ago, or the store is of one
-// process.
+// lookAgain looks at all shards, unless that was done a moment ago, or only this process
+// uses the store.
 func (r *Repository) lookAgain(ctx context.Context) error {
 	r.mu.Lock()
 	fresh := r.options.Exclusive || r.seen != nil && time.Since(r.seenAt) < lookEvery
@@ -151,8 +153,8 @@ func (r *Repository) lookAgain(ctx context.Context) error {
 	return err
 }
 
-// elsewhere is how many jobs wait in the other shards, as far as the last look shows: those
-// are other hosts', whose every write would conflict with an exact answer.
+// elsewhere is how many jobs wait in the other shards, as the last look showed. Other hosts
+// write there all the time, and every such write would conflict with an exact count.
 func (r *Repository) elsewhere(s shard) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +169,8 @@ func (r *Repository) elsewhere(s shard) (n int) {
 	return n
 }
 
-// dueSoon is when the first job may run that waits for a time, as the look of the last claim
-// shows it; known is false where jobs aren't divided.
+// dueSoon is when the first of the jobs that wait for a time may run, as the look of the
+// last claim shows it; known is false if jobs aren't divided.
 func (r *Repository) dueSoon() (due time.Time, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// board is jobs on a store, with a clock that stands.
+// board is jobs on a store, with a clock that stands still.
 type board struct {
 	*job.Repository
 	t     testing.TB
@@ -49,7 +49,7 @@ func (b *board) restart(o job.Options) {
 	must(b.t, err)
 }
 
-// add queues a job, which has to be made.
+// add queues a job, which must succeed.
 func (b *board) add(user string, t job.Type, namespace string) string {
 	b.t.Helper()
 	q := job.Request{UserID: user, Type: t, Namespace: namespace}
@@ -64,7 +64,7 @@ func (b *board) add(user string, t job.Type, namespace string) string {
 	return made.ID
 }
 
-// claim claims a job of any type; nil where none may run.
+// claim claims a job of any type; nil if none may run.
 func (b *board) claim(holder string) *job.Claimed {
 	b.t.Helper()
 	c, err := b.Claim(b.t.Context(), holder, job.Types())
@@ -72,7 +72,7 @@ func (b *board) claim(holder string) *job.Claimed {
 	return c
 }
 
-// claims claims a job, which there has to be.
+// claims claims a job, which must exist.
 func (b *board) claims(holder string) *job.Claimed {
 	b.t.Helper()
 	c := b.claim(holder)
@@ -82,7 +82,7 @@ func (b *board) claims(holder string) *job.Claimed {
 	return c
 }
 
-// get reads a job, which there has to be.
+// get reads a job, which must exist.
 func (b *board) get(id string) *job.Job {
 	b.t.Helper()
 	j, err := b.Get(b.t.Context(), id)

@@ -93,7 +93,7 @@ type Job struct {
 	// says why it went back. Message explains a failure, in at most 500 bytes.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Failure is the whole error of one that failed by its work; nil for another end. Lists
+	// Failure is the whole error of a job whose work failed; nil for another end. Lists
 	// leave it out.
 	Failure *Failure `json:"failure,omitempty"`
 	// Attempts counts its starts, except starts that ended in a snooze or a shutdown.
@@ -123,7 +123,8 @@ type Job struct {
 type Lease struct {
 	// JobID is the job's id; "" within a [Job], which has its own.
 	JobID string `json:"job_id,omitempty"`
-	// Holder is the pool that runs the job, and Epoch which start of it this is, from 1.
+	// Holder is the pool that runs the job, and Epoch says which start of the job this is,
+	// from 1.
 	Holder string `json:"holder"`
 	Epoch  uint64 `json:"epoch"`
 	// Beat is the holder's newest sign of life; 0 if the store's lock shows that it is alive.

@@ -56,10 +56,10 @@ func resultKey(id string) []byte  { return []byte(resultPrefix + id) }
 
 func stepKey(id, name string) []byte { return []byte(stepPrefix + id + "/" + name) }
 
-// dividedKey has the number of shards where jobs are divided.
+// dividedKey has the number of shards, if jobs are divided.
 func dividedKey() []byte { return []byte(shardPrefix + "divided") }
 
-// key is a key of a shard, or whole where jobs aren't divided.
+// key is a key of a shard, or the key whole if jobs aren't divided.
 func (s shard) key(whole, name string) []byte {
 	if s == "" {
 		return []byte(whole)
@@ -71,8 +71,8 @@ func (s shard) key(whole, name string) []byte {
 func (s shard) countKey() []byte { return s.key(countPrefix+"all", shardCount) }
 
 // numberKey counts the jobs that were ever queued, and servedKey the starts. They aren't next
-// to the other keys of the shard, since they stay when a look at what is there needs nothing
-// of it.
+// to the other keys of the shard, since they always exist, and a look at the shards would
+// have to read them for nothing.
 func (s shard) numberKey() []byte { return s.counter(sequencePrefix + "number") }
 func (s shard) servedKey() []byte { return s.counter(sequencePrefix + "served") }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 )
 
-// TestKeys_Layout holds FORMAT.md's table of keys.
+// TestKeys_Layout checks FORMAT.md's table of keys.
 func TestKeys_Layout(t *testing.T) {
 	at := time.Unix(0, 258)
 	n258, not258 := "\x00\x00\x00\x00\x00\x00\x01\x02", "\xff\xff\xff\xff\xff\xff\xfe\xfd"

@@ -86,7 +86,7 @@ type holder struct {
 	At   time.Time `json:"at"`
 }
 
-// Beat raises a holder's beat, which stands for all jobs that it runs.
+// Beat raises a holder's beat, which counts for all jobs that it runs.
 func (r *Repository) Beat(ctx context.Context, name string) error {
 	return sdk.Wrap("raise the beat of "+core.Cut(name), r.update(ctx, func(c *change, _ *journal.Tx) error {
 		var h holder
@@ -100,7 +100,7 @@ func (r *Repository) Beat(ctx context.Context, name string) error {
 }
 
 // Progress says how far a job is, from 0 to 1. A value isn't written within a second of the last write,
-// or if it isn't larger than the stored one; the caller's next one takes its place.
+// or if it isn't larger than the stored one; a later call writes the newer value.
 func (r *Repository) Progress(ctx context.Context, l Lease, progress float64) error {
 	if !(progress >= 0 && progress <= 1) { // nor is NaN
 		return sdk.Errorf(sdk.Invalid, "progress_invalid", "progress is %v, not from 0 to 1", progress)
@@ -129,9 +129,9 @@ func (r *Repository) Progress(ctx context.Context, l Lease, progress float64) er
 
 // SaveStep keeps what a job paid for, such as a model's answer, under a name of the job's
 // own, before anything is made of it: a later attempt finds it with [Repository.Step]. The
-// memories are those whose content may be in it. One that was purged meanwhile is
-// sdk.Conflict, reason "memory_purged", and a step of that name "step_taken". Steps go with
-// the job's end.
+// memories are the memories whose content may be in it. If one was purged meanwhile, the
+// error is sdk.Conflict, reason "memory_purged"; if a step has that name, the reason is
+// "step_taken". Steps are removed when the job ends.
 func (r *Repository) SaveStep(ctx context.Context, l Lease, name string, data json.RawMessage, memories []string) error {
 	if !validID(name) || !json.Valid(data) {
 		return sdk.Errorf(sdk.Invalid, "step_invalid", "step %q isn't a name with JSON", core.Cut(name)).

@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 )
 
-// The model knows the rules, and nothing of how they are kept: it is a list of jobs. It
-// doesn't say which job goes next, but which may, and the starts are held to be fair.
+// The model knows the rules, and not how they are implemented: it is a list of jobs. It
+// doesn't say which job goes next, but which may, and the starts are checked to be fair.
 
 // modelJob is what the model knows of a job.
 type modelJob struct {
@@ -28,7 +28,7 @@ type modelJob struct {
 	holder               string
 	progress             float64
 	asked                bool
-	// notBefore is until when it waits, and wait for how long it was put off.
+	// notBefore is until when it waits, and wait for how long it was postponed.
 	notBefore time.Time
 	wait      time.Duration
 }
@@ -89,7 +89,7 @@ func TestJobs_KeepTheRules(t *testing.T) {
 	})
 }
 
-// which draws a job that fits; nil where none does.
+// which draws a job that fits; nil if none does.
 func (m *model) which(t *rapid.T, fits func(*modelJob) bool) *modelJob {
 	var list []*modelJob
 	for _, j := range m.jobs {
@@ -165,8 +165,8 @@ func (m *model) enqueue(t *rapid.T) {
 	}
 }
 
-// due has the first jobs of the model's queues wait no longer whose time has come, or is
-// further away than they were put off, since the clock went back.
+// due ends the wait of the first jobs of the model's queues whose time has come, or is
+// further away than they were postponed, because the clock went back.
 func (m *model) due() {
 	seen := map[string]bool{}
 	for _, j := range m.jobs {
@@ -235,7 +235,8 @@ func (m *model) claimNext(t *rapid.T) {
 	}
 }
 
-// fair holds that between two starts for one queue every other that may run starts one.
+// fair checks that between two starts for one queue every other queue that may run starts
+// one.
 func (m *model) fair(t *rapid.T, started *modelJob, may []*modelJob) {
 	last, queue := -1, started.queue
 	for i, served := range m.starts {
@@ -273,7 +274,7 @@ func (j *modelJob) stop(status job.Status) {
 	}
 }
 
-// putOff has a job of the model wait.
+// putOff postpones a job of the model.
 func (m *model) putOff(j *modelJob, wait time.Duration) {
 	j.stop(job.StatusQueued)
 	j.wait, j.notBefore = wait, m.clock.Now().Add(wait)
@@ -319,7 +320,7 @@ func (m *model) snooze(t *rapid.T) {
 	m.after(t, j, again, want, wait)
 }
 
-// after is what becomes of a job whose attempt failed.
+// after is the state of a job whose attempt failed.
 func (m *model) after(t *rapid.T, j *modelJob, again, want bool, wait time.Duration) {
 	switch {
 	case again != want:
@@ -410,7 +411,7 @@ func (m *model) advance(t *rapid.T) {
 	m.clock.Advance(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
 }
 
-// jumpBack has the clock show less. A job that then waits for longer than it was put off may
+// jumpBack sets the clock back. A job that then waits for longer than it was postponed may
 // run as soon as somebody looks.
 func (m *model) jumpBack(t *rapid.T) {
 	_, err := m.Claim(m.board.t.Context(), "h1", nil) // which sees the time before

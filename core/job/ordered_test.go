@@ -12,7 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// TestOrdered_IsASortedSet holds the pages to a list, over splits and pages that empty.
+// TestOrdered_IsASortedSet compares the pages with a list, over splits and pages that
+// become empty.
 func TestOrdered_IsASortedSet(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := mem.Open()

@@ -89,7 +89,7 @@ func (c *crew) sound() {
 	}
 }
 
-// handle makes handlers of all types of a function.
+// handle makes handlers of all types from a function.
 func handle(fn job.HandlerFunc) map[job.Type]job.Handler {
 	all := map[job.Type]job.Handler{}
 	for _, t := range job.Types() {
@@ -152,7 +152,7 @@ func TestPool_RunsAtMostItsWorkers(t *testing.T) {
 }
 
 // TestPool_IsFair: between two starts for one user every other user with a job that may run
-// starts one, and one whose jobs are slow keeps nobody.
+// starts one, and a user whose jobs are slow delays nobody.
 func TestPool_IsFair(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCrew(t, mem.Open(), job.Options{})
@@ -445,7 +445,7 @@ func TestPool_RunsAsWhoAsked(t *testing.T) {
 }
 
 // TestPool_TakesOverWhoShowsNoBeat: two processes on one store. The first is stopped for
-// longer than the lease, and writes nothing when it goes on.
+// longer than the lease, and writes nothing when it continues.
 func TestPool_TakesOverWhoShowsNoBeat(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		stuck := &stuckStore{Store: mem.Open()}
@@ -584,7 +584,7 @@ func (s *failingStore) Update(ctx context.Context, fn func(core.Tx) error) error
 	return s.Store.Update(ctx, fn)
 }
 
-// TestPool_SettlesAJobWhoseHandlerReturnsWhileItIsAbandoned: where that attempt to write its
+// TestPool_SettlesAJobWhoseHandlerReturnsWhileItIsAbandoned: if that attempt to write its
 // end fails, the handler's return writes it.
 func TestPool_SettlesAJobWhoseHandlerReturnsWhileItIsAbandoned(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

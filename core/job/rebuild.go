@@ -44,7 +44,7 @@ func dropSum(tx core.Tx, key string) error {
 	return tx.Delete([]byte(key))
 }
 
-// raise sees to it that a counter of a shard isn't below a number. It counts on from that of
+// raise makes sure that a counter of a shard isn't below a number. It counts on from that of
 // the time before jobs were divided.
 func raise(tx core.Tx, counter func(shard) []byte, s shard, to uint64) error {
 	for _, of := range []shard{"", s} {
@@ -56,7 +56,7 @@ func raise(tx core.Tx, counter func(shard) []byte, s shard, to uint64) error {
 	return putNumber(tx, counter(s), to)
 }
 
-// raiseServed sees to it that no queue was served later than the next one will be, which an
+// raiseServed makes sure that no queue was served later than the next one will be, which an
 // import from a store that was divided otherwise may bring.
 func raiseServed(tx core.Tx, key string) error {
 	served, err := readNumber(tx, []byte(key))

@@ -117,7 +117,7 @@ func get(r core.Reader, key []byte, value any) (bool, error) {
 	return true, nil
 }
 
-// read reads a job's record. One that isn't there is [Absent].
+// read reads a job's record. If there is none, the error is [Absent].
 func read(r core.Reader, id string) (*record, error) {
 	rec, err := find(r, id)
 	if err == nil && rec == nil {

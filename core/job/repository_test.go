@@ -367,8 +367,8 @@ func TestClaim_WaitingJobBlocksItsUserOnly(t *testing.T) {
 	b.sound()
 }
 
-// TestClaim_ClockThatWentBackStrandsNobody: a job that was put off by a clock that was days
-// ahead runs once the clock is right.
+// TestClaim_ClockThatWentBackStrandsNobody: a job that was postponed by a clock that was
+// days ahead runs once the clock is right.
 func TestClaim_ClockThatWentBackStrandsNobody(t *testing.T) {
 	b := newBoard(t, job.Options{})
 	id := b.add("u", job.Dream, "n")
@@ -514,7 +514,7 @@ func TestComplete_EffectsAndEndAreOneCommit(t *testing.T) {
 		t.Errorf("notified %q", notified)
 	}
 
-	// A namespace that has no room doesn't keep a job from its end.
+	// A namespace without room doesn't keep a job from ending.
 	full = true
 	id = b.add("u", job.Reflection, "n")
 	must(t, b.Complete(ctx, b.claims("h").Held, &job.Outcome{}))
@@ -817,7 +817,7 @@ func TestForget_TakesAMemoryOutOfMessages(t *testing.T) {
 	}
 }
 
-// TestClaim_SetsADamagedJobAside: it holds up no other user, is reported once, and comes back
+// TestClaim_SetsADamagedJobAside: it delays no other user, is reported once, and comes back
 // with a rebuild once it can be read.
 func TestClaim_SetsADamagedJobAside(t *testing.T) {
 	for name, key := range map[string]func(id string) []byte{

@@ -108,7 +108,7 @@ func (r *Repository) retainOf(ctx context.Context, user string) (removed int, er
 	return removed, err
 }
 
-// removeAll removes jobs that have ended. One that is gone is left out.
+// removeAll removes jobs that have ended. A job that is already gone is left out.
 func (c *change) removeAll(ids []string) error {
 	for _, id := range ids {
 		rec, err := find(c, id)

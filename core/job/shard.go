@@ -16,11 +16,11 @@ import (
 // counters, and the pages that say which job goes next. So there the jobs are divided by
 // their users into shards, with keys of their own, and what two hosts do in two shards
 // doesn't conflict. The order in which users are served holds within a shard; a host takes
-// the shards in turn, from one of its own on. A store of one process isn't divided: there
-// the order holds for all users.
+// the shards in turn, beginning with its own one. The jobs of a store that only one process
+// uses aren't divided, so there the order holds for all users.
 
-// shards is how many there are where jobs are divided: several for each host that a database
-// may serve, and few enough that one statement shows all.
+// shards is how many shards there are if jobs are divided: several for each host that a
+// database may serve, and few enough that one statement shows all.
 const shards = 64
 
 // shard is where a user's jobs are: two hexadecimal digits, or "" where jobs aren't divided.
@@ -56,7 +56,7 @@ func divided(r core.Reader) (bool, error) {
 	return n != 0, err
 }
 
-// shardOf is the shard of a job, and shardIn the shard of a name as in shardFor.
+// shardOf is the shard of a job, and shardIn the shard of a name: see shardFor.
 func shardOf(r core.Reader, j *Job) (shard, error) { return shardIn(r, cmp.Or(queueOf(j), j.UserID)) }
 
 func shardIn(r core.Reader, name string) (shard, error) {
@@ -67,9 +67,9 @@ func shardIn(r core.Reader, name string) (shard, error) {
 	return shardFor(name), nil
 }
 
-// nextNumber numbers a job that is queued. Where jobs are divided, the numbers of each
-// shard follow the time, so that lists of all jobs are in order as far as clocks agree; those
-// of one shard rise whatever the clock says.
+// nextNumber numbers a job that is queued. If jobs are divided, the numbers of each shard
+// follow the time, so that lists of all jobs are in order as far as clocks agree. Within a
+// shard the numbers rise, whatever the clock says.
 func (c *change) nextNumber(s shard) (uint64, error) {
 	least := uint64(0)
 	if s != "" {
@@ -92,8 +92,8 @@ func (c *change) countOn(counter func(shard) []byte, s shard, least uint64) (uin
 	return last + 1, putNumber(c, counter(s), last+1)
 }
 
-// Divide has the jobs be in shards from now on, which is for a store that hosts share. One
-// whose jobs are divided stays as it is.
+// Divide divides the jobs into shards from now on, which is for a store that hosts share.
+// If they are divided already, it changes nothing.
 func (r *Repository) Divide(ctx context.Context) error {
 	if seen, err := r.look(ctx); err != nil || seen.divided {
 		return err

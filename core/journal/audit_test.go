@@ -261,10 +261,11 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 			if sdk.ReasonOf(err) != "journal_broken" || details.Details["stream"] != c.stream || details.Details["seq"] != c.seq || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %s %d and %q", err, c.stream, c.seq, c.says)
 			}
-			// The check has no head that was kept, and else tells the same, once.
+			// The check has no head that was kept elsewhere, and otherwise reports the
+			// same, once.
 			list := b.problems()
 			if strings.Contains(c.says, "the kept head") {
-				// That streams went on after the root's end shows without one, too.
+				// Even without one it shows that streams continued after the root's end.
 				if c.name != "the root cut" && len(list) != 0 || c.name == "the root cut" && len(list) != 1 {
 					t.Errorf("without a head: %+v", list)
 				}

@@ -113,7 +113,7 @@ func TestCaller_SubjectIsProven(t *testing.T) {
 	}
 }
 
-// TestCaller_EncodedAsTheGeneralEncoderDoes holds the encoding that is written by hand.
+// TestCaller_EncodedAsTheGeneralEncoderDoes checks the encoding that is written by hand.
 func TestCaller_EncodedAsTheGeneralEncoderDoes(t *testing.T) {
 	p := pairs{}
 	ctx := core.WithCaller(t.Context(), core.Caller{Subject: `<"ü">`})

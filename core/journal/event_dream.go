@@ -27,14 +27,14 @@ type MemoryRewritten struct {
 	AgentID          string `json:"agent_id,omitempty"`
 }
 
-// MemoryMerged says that another memory was merged into a memory, which took over what that
-// was used for; or, if it was undone, that it gave it back.
+// MemoryMerged says that another memory was merged into a memory, which took over the
+// other's uses; or, if the step was undone, that it gave them back.
 type MemoryMerged struct {
 	DreamStep
 	MemoryID string `json:"memory_id"`
 	VictimID string `json:"victim_id"`
 	// Signals are the other memory's, and Sessions whether each session that used it named
-	// the use. They are missing where it was undone.
+	// the use. They are missing if the step was undone.
 	Signals  *core.Signals   `json:"signals,omitempty"`
 	Sessions map[string]bool `json:"sessions,omitempty"`
 	// Formula is the version of the signals' arithmetic.
@@ -54,7 +54,7 @@ type MemoryUnlinked struct {
 type DreamCompleted struct {
 	RunID   string `json:"run_id"`
 	AgentID string `json:"agent_id,omitempty"`
-	// Agent is whose memories it was of; "" is everybody's.
+	// Agent is the agent whose memories the pass was about; "" means all agents.
 	Agent             string           `json:"agent,omitempty"`
 	Mode              string           `json:"mode"`
 	TotalScanned      int64            `json:"total_scanned"`

@@ -18,7 +18,7 @@ type InjectionInfo struct {
 }
 
 // InjectionBudget is how much of a turn's context may be used, and is: characters, or
-// tokens where only they are bounded.
+// tokens if only tokens are limited.
 type InjectionBudget struct {
 	Max  int    `json:"max"`
 	Used int    `json:"used"`

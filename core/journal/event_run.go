@@ -55,7 +55,7 @@ type MemoryDigest struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunEnded says that a run ended, finally or so that it can be resumed.
+// RunEnded says that a run ended, for good or so that it can be resumed.
 type RunEnded struct {
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`

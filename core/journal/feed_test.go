@@ -59,8 +59,8 @@ func appendTo(t *testing.T, w *journal.Writer, stream string) {
 	}
 }
 
-// TestFeed_HearsOwnCommitsAtOnceAndOthersSoon: the clock of the bubble stands until all
-// wait, so that nothing but the waking can be at once.
+// TestFeed_HearsOwnCommitsAtOnceAndOthersSoon: the clock of the bubble stands still until
+// all wait, so only the waking can be immediate.
 func TestFeed_HearsOwnCommitsAtOnceAndOthersSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.Open()
@@ -102,8 +102,8 @@ func TestFeed_HearsOwnCommitsAtOnceAndOthersSoon(t *testing.T) {
 	})
 }
 
-// TestFeed_LosesNothing has many writers of two hosts append at once, while followers begin
-// anywhere: each hears all that came after, in order, once.
+// TestFeed_LosesNothing makes many writers of two hosts append at once, while followers
+// begin anywhere: each gets all that came after, in order, once.
 func TestFeed_LosesNothing(t *testing.T) {
 	const writers, each = 6, 100
 	s := mem.Open()

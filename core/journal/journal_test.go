@@ -82,7 +82,7 @@ func TestChainIsWhole(t *testing.T) {
 	}
 }
 
-// TestHashIsStable fails when the canonical encoding changes, which needs a new
+// TestHashIsStable fails if the canonical encoding changes, which would need a new
 // store format.
 func TestHashIsStable(t *testing.T) {
 	p := chain(t)
@@ -92,7 +92,7 @@ func TestHashIsStable(t *testing.T) {
 	}
 }
 
-// TestEntriesAreEncodedAsTheGeneralEncoderDoes holds the encoding that is
+// TestEntriesAreEncodedAsTheGeneralEncoderDoes checks the encoding that is
 // written out by hand.
 func TestEntriesAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
 	p := pairs{}

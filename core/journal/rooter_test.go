@@ -210,8 +210,8 @@ func TestTheCatalogueDescribesFields(t *testing.T) {
 	}
 }
 
-// TestTheCatalogueHasTheFieldsOfTheContract holds the events of memories in spec
-// 6.5 with the fields that each has to have.
+// TestTheCatalogueHasTheFieldsOfTheContract checks that the catalogue has the events of
+// memories that the specification lists, with the fields that it demands.
 func TestTheCatalogueHasTheFieldsOfTheContract(t *testing.T) {
 	const turn, life, gate = "session_id turn_id", " memory_id state_before ttl_score", " state_after decision.verdict decision.confidence"
 	want := map[string]string{

@@ -76,7 +76,8 @@ func TestPrune_TheRestFollowsFromTheSeals(t *testing.T) {
 	}
 }
 
-// TestPrune_OnlyWhatNothingRestsOn: nor what the root doesn't know, or what went already.
+// TestPrune_OnlyWhatNothingRestsOn: nothing that the root doesn't know, or that was pruned
+// already, is pruned.
 func TestPrune_OnlyWhatNothingRestsOn(t *testing.T) {
 	b, _ := journalOf(t)
 	for _, stream := range []string{"namespace/n", journal.RootStream} {
@@ -124,7 +125,8 @@ func reseal(seq byte, from, to string) func(core.Tx) error {
 	}
 }
 
-// unrooted has the root forget all, so that only the streams themselves can tell.
+// unrooted makes the root forget everything, so that only the streams themselves can show
+// it.
 func unrooted(then func(core.Tx) error) func(core.Tx) error {
 	return func(tx core.Tx) error { return core.JoinErrors(cut("root", 0)(tx), then(tx)) }
 }
@@ -277,9 +279,9 @@ func (b *book) seals() (list []journal.Seal) {
 	return list
 }
 
-// TestPrune_RandomLives holds a journal that is appended to, recorded and pruned at random
-// against lists of its hashes: what is left is their end, the seals are the rest, and an
-// audit with heads that were kept before finds nothing.
+// TestPrune_RandomLives compares a journal that is appended to, recorded and pruned at
+// random with lists of its hashes: what is left is their end, the seals are the rest, and
+// an audit with heads that were kept before finds nothing.
 func TestPrune_RandomLives(t *testing.T) {
 	streams := []string{"decision/gate", "decision/loop", "run/a"}
 	for seed := range uint64(8) {

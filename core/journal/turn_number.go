@@ -7,7 +7,7 @@ import "strconv"
 // has one. Entries of early stores leave it out, which is read as none too.
 type TurnNumber int64
 
-// MarshalJSON implements json.Marshaler. null, as any number, is read without a method.
+// MarshalJSON implements json.Marshaler. Reading needs no method, for null either.
 func (n TurnNumber) MarshalJSON() ([]byte, error) {
 	if n == 0 {
 		return []byte("null"), nil

@@ -7,8 +7,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// TestAppendsOfOneTransactionFollowEachOther: the head that they come to is written
-// and marked once.
+// TestAppendsOfOneTransactionFollowEachOther: their stream's head is written and marked
+// only once.
 func TestAppendsOfOneTransactionFollowEachOther(t *testing.T) {
 	b := newBook(t)
 	b.append("run/b")

@@ -115,7 +115,7 @@ func (r scoreRule) Eval(_ context.Context, vars map[string]any) (bool, error) {
 	return err == nil && vars["score"].(float64) >= from, err
 }
 
-// script answers in turn and writes down what it was asked.
+// script answers in turn and notes what it was asked.
 type script struct {
 	t       *testing.T
 	out     bytes.Buffer

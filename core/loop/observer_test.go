@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core/loop"
 )
 
-// TestLoop_IterationsAreObserved, those of a resumed loop by the numbers that they have in
-// all, and a loop that has used up its iterations begins none.
+// TestLoop_IterationsAreObserved, the iterations of a resumed loop by the numbers that they
+// have in all, and a loop that has used up its iterations begins none.
 func TestLoop_IterationsAreObserved(t *testing.T) {
 	var told []string
 	observer := func(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {

@@ -91,8 +91,8 @@ func TestThePolicySeesTheAttemptAsItWasJudged(t *testing.T) {
 	}
 }
 
-// An attempt that nobody judged can't pass, whatever the policy says; but the
-// policy may give up after it, and does where it fails.
+// An attempt that nobody judged can't pass, whatever the policy says; but the policy may
+// give up after it, and does so if it fails.
 func TestThePolicyMayGiveUpAfterWhatNobodyJudged(t *testing.T) {
 	broken := sdk.Errorf(sdk.Invalid, "broken", "broken")
 	for name, breaks := range map[string]func(o *loop.Options){
@@ -118,8 +118,8 @@ func TestThePolicyMayGiveUpAfterWhatNobodyJudged(t *testing.T) {
 	}
 }
 
-// Where the policy fails, the attempt is unjudged as if it had not been
-// evaluated, and a resumed loop judges it.
+// If the policy fails, the attempt is unjudged as if it had not been evaluated, and a
+// resumed loop judges it.
 func TestAnAttemptWhosePolicyFailedIsJudgedWhenResumed(t *testing.T) {
 	o, record := judgedBy(sdk.Verdict{Valid: true}), &keeping{}
 	o.Recorder = record

@@ -12,13 +12,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// broke is a failure of a call that took 7 tokens all the same, in the form in
+// broke is a failure of a call that used 7 tokens all the same, in the form in
 // which it comes from a plugin.
 func broke(code sdk.Code) error {
 	return sdk.Errorf(code, "broken", "broken").WithDetail(sdk.UsageDetail, map[string]any{"tokens_in": 7.0})
 }
 
-// costly is a loop of three attempts, whose calls take a token each.
+// costly is a loop of three attempts, whose calls use a token each.
 func costly(record core.AttemptRecorder) *loop.Options {
 	one := sdk.Usage{TokensIn: 1}
 	return &loop.Options{
@@ -35,7 +35,7 @@ func costly(record core.AttemptRecorder) *loop.Options {
 	}
 }
 
-// failingFirst has the evaluator fail n times before it answers.
+// failingFirst makes the evaluator fail n times before it answers.
 func failingFirst(o *loop.Options, n int, code sdk.Code) {
 	answer := o.Evaluator
 	o.Evaluator = sdk.EvaluatorFunc(func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {

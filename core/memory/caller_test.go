@@ -268,7 +268,7 @@ func feeds(ctx context.Context, g *governed, agent string) error {
 	return err
 }
 
-// revalidates has the gate decide on a memory that waits for it.
+// revalidates makes the gate decide on a memory that waits for it.
 func revalidates(t *testing.T, g *governed, to core.MemoryState) act {
 	t.Helper()
 	g = newGoverned(t, g.store, deferred)
@@ -415,7 +415,7 @@ func TestCaller_AgentOfARequestIsData(t *testing.T) {
 }
 
 // TestCaller_ApprovesForTheMaker: what was made for one agent stays that agent's when
-// another approves it, also where the maker's name came with the context.
+// another approves it, even if the maker's name came with the context.
 func TestCaller_ApprovesForTheMaker(t *testing.T) {
 	g := newGoverned(t, mem.Open(), nil)
 	g.set(t, "a/b", "require_approval_above_depth=0")

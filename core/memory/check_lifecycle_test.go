@@ -35,7 +35,7 @@ func TestCheckIsCleanAfterTheGate(t *testing.T) {
 	})
 }
 
-// TestCheckFindsWhatALifeMisses takes each key of a life away in turn.
+// TestCheckFindsWhatALifeMisses removes each key of a memory's life in turn.
 func TestCheckFindsWhatALifeMisses(t *testing.T) {
 	w := ended(t, openPebble(t))
 	whole := dump(t, w.store)

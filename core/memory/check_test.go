@@ -48,9 +48,8 @@ func TestCheckIsCleanAfterEverything(t *testing.T) {
 	})
 }
 
-// TestCheckFindsEachMissingAndStrayKey takes each key away in turn, and then puts
-// one beside it and another value in its place; what is derived is rebuilt to what it
-// was.
+// TestCheckFindsEachMissingAndStrayKey removes each key in turn, and then adds one next to
+// it and changes its value; what is derived is rebuilt to what it was.
 func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 	w := full(t, openPebble(t))
 	whole := dump(t, w.store)

@@ -62,8 +62,8 @@ func (g *governed) helping(t *testing.T, title string) (*core.Memory, memory.Rev
 	return m, memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &known, CodebaseVerification: &known, RuntimeUtilityTrend: &known}}
 }
 
-// reflectors has all writers but the first reflect on a memory while the first
-// lets the gate decide on it, and returns how many reflections were made.
+// reflectors makes all writers but the first reflect on a memory while the first lets the
+// gate decide on it, and returns how many reflections were made.
 func (g *governed) reflectors(t *testing.T, m *core.Memory, request memory.RevalidateRequest, next, refusal string) int64 {
 	t.Helper()
 	var made atomic.Int64

@@ -24,25 +24,25 @@
 // # Dream passes
 //
 // Package dream plans housekeeping and writes nothing. This package reads the snapshot that a
-// plan is made of, and applies its steps, one commit each; a step whose memories changed since
-// is skipped. What undoes a step lies under the memory's id, and goes with the memory. The
-// gate counts the tool evidence of what was merged into a memory as its own.
+// plan is made of, and applies its steps, one commit each; a step whose memories have changed
+// since then is skipped. What is needed to undo a step is stored under the memory's id, and is
+// removed with the memory. The gate counts the tool evidence of memories that were merged into
+// another as the other's own.
 //
 // # Lifecycle
 //
 // A turn is what a session's recalls returned, and the feedback on it. The feedback is
 // one commit: signals, credit, the session's bias, and the states that the retention
 // policy changes (package lifecycle has the arithmetic and the table of transitions). A
-// decision of the gate on a memory is another commit, with its consequences. Only there
-// is a memory purged or promoted to knowledge. The retention
-// policy changes a memory's state after turns, never because time has passed; only a dream
-// pass looks at a memory's age.
+// decision of the gate on a memory is another commit, with its consequences. Only there is
+// a memory purged or promoted to knowledge. The retention policy changes a memory's state
+// after turns, never because time has passed; only a dream pass looks at a memory's age.
 //
 // # What a purge removes
 //
-// The record with its vector, indices and links, what would undo dream passes, what was
-// merged into it, the metadata of links to it, and the
-// pending reflections on it. What stays names it by its id and by digests: the tombstone,
+// A purge removes the record with its vector, indices and links, what is needed to undo
+// dream passes, what was merged into it, the metadata of links to it, and the pending
+// reflections on it. What stays names it only by its id and by digests: the tombstone,
 // its events, the gate's decisions, links to it. The record of a decision of the reflect
 // policy has no title or tags, and nothing that the policy computed from them. Copies
 // kept elsewhere, such as what runs recalled, are removed by [Options.Forgetters]. Text

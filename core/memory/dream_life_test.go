@@ -31,9 +31,9 @@ type agentLife struct {
 // planted is a fact, and the question that asks for it.
 type planted struct{ id, question, content string }
 
-// TestDream_AnAgentsLife has an agent's memory tidied each night. Nothing that was recalled and
+// TestDream_AnAgentsLife tidies up an agent's memory each night. Nothing that was recalled and
 // used is archived or lost, what was asked for is found as well after a pass as before it, and
-// the store becomes smaller by what the plans said. REFLECTORY_STRESS=1 has 2,000 memories in
+// the store becomes smaller by what the plans said. REFLECTORY_STRESS=1 uses 2,000 memories in
 // 60 days.
 func TestDream_AnAgentsLife(t *testing.T) {
 	memories, days := 200, 10
@@ -131,8 +131,8 @@ func (l *agentLife) remember() {
 	l.said++
 }
 
-// work has the turns of a day: what was planted last is asked for and used, as are some older
-// facts.
+// work does the turns of a day: what was planted last is asked for and used, as are some
+// older facts.
 func (l *agentLife) work(day int) {
 	l.t.Helper()
 	session := fmt.Sprint("day-", day)

@@ -109,8 +109,8 @@ type sure struct{}
 
 func (sure) Same(context.Context, string, string) (bool, error) { return true, nil }
 
-// TestDream_MergesNearTexts: of a calibrated model, where nothing differs, or a judge
-// overrules that little does; what surely differs never.
+// TestDream_MergesNearTexts: of a calibrated model, if nothing differs or a judge overrules
+// a small difference; texts that surely differ, never.
 func TestDream_MergesNearTexts(t *testing.T) {
 	for _, c := range []struct {
 		name, other string
@@ -217,8 +217,8 @@ func TestDream_DatesByWhatTheImportSays(t *testing.T) {
 	w.wantSound(t)
 }
 
-// TestDream_AUseChangesNoPlan: what was recalled and used since is no other text. Links of what is
-// merged stay where they are.
+// TestDream_AUseChangesNoPlan: a text that was recalled and used since is still the same. Links of
+// what is merged stay where they are.
 func TestDream_AUseChangesNoPlan(t *testing.T) {
 	w := dreamer(t, mem.Open())
 	sure, unsure := .9, .1

@@ -40,7 +40,7 @@ func (w *world) dream(t *testing.T, options dream.Options) *memory.DreamReport {
 	return r
 }
 
-// undo takes back a run or a step of it, and returns what was refused.
+// undo undoes a run or a step of it, and returns what was refused.
 func (w *world) undo(t *testing.T, run string, step int) *memory.DreamUndone {
 	t.Helper()
 	u, err := w.UndoDream(t.Context(), run, step)
@@ -58,7 +58,7 @@ func (w *world) wantSound(t *testing.T) {
 	}
 }
 
-// asKept is a memory without what each change of it moves.
+// asKept is a memory without the fields that every change updates.
 func asKept(m *core.Memory) core.Memory {
 	c := *m
 	c.Version, c.UpdatedAt = 0, time.Time{}
@@ -405,7 +405,7 @@ func (w *world) kept(t *testing.T) map[string]any {
 	return all
 }
 
-// TestDream_ASecondPassChangesNothing: nor does what was undone come again; an undo restores
+// TestDream_ASecondPassChangesNothing, and doesn't repeat what was undone; an undo restores
 // each field.
 func TestDream_ASecondPassChangesNothing(t *testing.T) {
 	stores := coretest.Heavy(8, 200)

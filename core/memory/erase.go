@@ -22,10 +22,10 @@ type EraseRequest struct {
 
 // Erase has the gate purge a memory because somebody asks for it. The request counts as
 // evidence of both kinds, on which the gate decides by a rule of its own; the purge
-// itself is like any other. A memory that is open, active or cooling is first put before
-// the gate; that, the decision and the purge are one transaction. Erase is the only way
-// to purge a memory that was archived, consolidated or promoted. If it was promoted, its
-// knowledge is purged too.
+// itself is like any other. A memory that is open, active or cooling is first put into the
+// state of waiting for the gate; that, the decision and the purge are one transaction.
+// Erase is the only way to purge a memory that was archived, consolidated or promoted. If
+// it was promoted, its knowledge is purged too.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
 	var p bounds.Problems
@@ -79,9 +79,8 @@ func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v
 	return m.carryOut(ctx, t, v, c, d)
 }
 
-// summon puts a live memory before the gate, and returns it in its new state. Any other
-// memory is already there, can be purged from its present state, or can't be purged at
-// all.
+// summon makes a live memory wait for the gate, and returns it in its new state. Any other
+// memory already waits, can be purged from its present state, or can't be purged at all.
 func (v *verdict) summon(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
 	switch memory.State {
 	case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// lessonIn makes a memory that came into a state as memories do.
+// lessonIn makes a memory that reached a state as memories do.
 func (g *governed) lessonIn(t *testing.T, id string, state core.MemoryState) {
 	t.Helper()
 	g.lesson(t, id)
@@ -78,7 +78,7 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 	}
 }
 
-// TestErase_OfWhatWasPromotedTakesItsKnowledge also holds what took an older entry's
+// TestErase_OfWhatWasPromotedTakesItsKnowledge also checks what took an older entry's
 // place: that one stays out of date.
 func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	g := newGoverned(t, mem.Open(), nil)

@@ -32,7 +32,7 @@ func (w *world) told(t *testing.T, name string) (list []map[string]any) {
 	return list
 }
 
-// TestEventsTellWhatTheGateDid holds the fields of its events with their values, for
+// TestEventsTellWhatTheGateDid checks the fields of its events with their values, for
 // each decision: a gate that takes 5 ms decides on a memory that failed three times.
 func TestEventsTellWhatTheGateDid(t *testing.T) {
 	cases := []struct {
@@ -112,7 +112,7 @@ func (s slowEvidence) RecordTools(*journal.Tx, string, []core.ToolOutcome) (int,
 
 func (slowEvidence) Used(*journal.Tx, string, string, core.TurnRef, bool) error { return nil }
 
-// TestEventsOfATurnTellItsNumbersAndHowLongItTook holds the whole data of both
+// TestEventsOfATurnTellItsNumbersAndHowLongItTook checks the whole data of both
 // events of a turn.
 func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 	clock := &coretest.Clock{}

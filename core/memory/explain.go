@@ -23,9 +23,10 @@ type Explanation struct {
 	Turn int64 `json:"turn"`
 	// Why has a line for each fact that matters, the state first.
 	Why []string `json:"why"`
-	// Terms are what the default policy's score is the sum of, from the memory's signals and
-	// its namespace's weights as they are now; none for a purged memory. The last decision's
-	// score is the memory's ttl_score, which a later turn or another policy may set apart.
+	// Terms are the terms whose sum is the default policy's score, by the memory's present
+	// signals and its namespace's present weights; none for a purged memory. The score of
+	// the last decision is the memory's ttl_score, which may differ, because of a later turn
+	// or another policy.
 	Terms []ScoreTerm `json:"terms,omitempty"`
 	// LinksFrom start at the memory, LinksTo end at it, at most 1,000 of each.
 	LinksFrom []core.Link `json:"links_from,omitempty"`
@@ -37,7 +38,7 @@ type Explanation struct {
 	Decisions []*core.GateDecision `json:"decisions,omitempty"`
 }
 
-// ScoreTerm is a part of a retention score: Weight times Value, which is taken off where
+// ScoreTerm is a term of a retention score: Weight times Value, which lowers the score if
 // Weight is below 0.
 type ScoreTerm struct {
 	// Name is hit_rate, utility, miss_streak or idle_turns.

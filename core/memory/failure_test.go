@@ -163,8 +163,8 @@ func TestTheDefaultsHoldWithoutAGovernor(t *testing.T) {
 	}
 }
 
-// TestACheckOnAFailingStoreFails: what can't be read is no disagreement, whether the
-// disk fails or a file of it is damaged.
+// TestACheckOnAFailingStoreFails: what can't be read isn't reported as a disagreement,
+// whether the disk fails or a file of it is damaged.
 func TestACheckOnAFailingStoreFails(t *testing.T) {
 	for _, code := range []sdk.Code{sdk.Unavailable, sdk.Internal} {
 		t.Run(string(code), func(t *testing.T) {

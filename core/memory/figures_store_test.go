@@ -115,7 +115,7 @@ func logBytes(t *testing.T, dir string) (sum int64) {
 	return sum
 }
 
-// figureRun has writers call fn with their number, each so often, and returns how
+// figureRun makes writers call fn with their number, each so often, and returns how
 // long the calls took.
 func figureRun(t *testing.T, writers, calls int, fn func(writer int) error) coretest.Samples {
 	took := make(coretest.Samples, writers*calls)

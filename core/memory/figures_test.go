@@ -23,8 +23,8 @@ import (
 const (
 	// docBatch is the size of the namespace that recall is measured in (BENCH: 100,000).
 	lot = 100_000
-	// others is how many more memories the store has beside it under
-	// REFLECTORY_STRESS=1, which makes a million, in so many namespaces.
+	// others is how many more memories the store has next to it under REFLECTORY_STRESS=1,
+	// which makes a million, in so many namespaces.
 	others, otherNamespaces = 900_000, 9
 	// sampled is which part of the memories is read one by one, and reported is
 	// how many lie between two notes of how far the import is.

@@ -12,8 +12,7 @@ import (
 
 // Find returns the memory whose id is prefix, or the only one whose id starts with
 // prefix. If several match, the error is sdk.Conflict, reason "id_ambiguous", and names
-// them; one
-// shorter than [MinPrefix] fits none.
+// them. A prefix shorter than [MinPrefix] matches none.
 func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
 	return find(ctx, m, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", record.Read})
 }

@@ -135,7 +135,7 @@ func (g *governed) runs(t *testing.T) {
 	must(t, open.Attempts(1, "loop").RecordOutput(ctx, attempt(2, false)))
 }
 
-// unheld are the fields that FORMAT.md says a check can't hold, by the prefix of the
+// unheld are the fields that FORMAT.md says a check can't verify, by the prefix of the
 // key; none for a whole value.
 func unheld(t *testing.T) map[string][]string {
 	t.Helper()
@@ -478,7 +478,7 @@ func kindOf(key, value string) string {
 }
 
 // isOldMark is the one loss that doesn't show: the mark of an entry that another
-// followed. The root records heads only, so nothing comes of it.
+// followed. The root records only heads, so this has no effect.
 func isOldMark(whole map[string]string, key, what string) bool {
 	rest, mark := strings.CutPrefix(key, "event-new/")
 	stream, seq, _ := strings.Cut(rest, "\x00")

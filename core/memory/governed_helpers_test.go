@@ -33,7 +33,7 @@ type governed struct {
 	log      *decisions.Log
 }
 
-// newGoverned returns governed memories on a store, with a standing clock and
+// newGoverned returns governed memories on a store, with a fixed clock and
 // counted ids.
 func newGoverned(t *testing.T, s core.Store, change func(*memory.Options)) *governed {
 	t.Helper()
@@ -66,9 +66,9 @@ func (g *governed) decided(_ context.Context, r *policy.Record) {
 	}})
 }
 
-// written has all decisions written, and then all heads recorded in the root, as
-// the host does at its end. It is only now that the log writes: when it does by
-// itself depends on the real time, and the entries are of the time of their commit.
+// written writes all decisions, and then records all heads in the root, as the host does at
+// its end. It is only now that the log writes: when it does by itself depends on the real
+// time, and the entries are of the time of their commit.
 func (g *governed) written(t *testing.T) {
 	t.Helper()
 	writer := &journal.Writer{Store: g.store, Clock: g.clock}
@@ -128,7 +128,7 @@ func (g *governed) sound(t *testing.T) {
 	})
 }
 
-// lacks fails where the store holds a text in any key or value.
+// lacks fails if the store has a text in any key or value.
 func (g *governed) lacks(t *testing.T, text string) {
 	t.Helper()
 	for key, value := range dump(t, g.store) {

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// graph has a memory do all the work of a workflow, or none of it.
+// graph lets a memory do all the work of a workflow, or none of it.
 func graph(id string, reached bool) *core.WorkflowDAG {
 	node := "lost"
 	if reached {
@@ -26,7 +26,7 @@ func graph(id string, reached bool) *core.WorkflowDAG {
 	}
 }
 
-// lessonsOf are the memories of the script, by what becomes of them.
+// lessonsOf are the memories of the script, by what happens to them.
 func (g *governed) lessonsOf(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{"useless", "useful", "plain"} {
@@ -43,7 +43,7 @@ func (g *governed) lesson(t *testing.T, id string) {
 	})
 }
 
-// use lives a memory through turns of a session, each with the outcome of a tool.
+// use takes a memory through turns of a session, each with the outcome of a tool.
 func (g *governed) use(t *testing.T, id, session string, turns int64, tool core.ToolOutcome) (last *core.FeedbackResult) {
 	t.Helper()
 	for turn := int64(1); turn <= turns; turn++ {
@@ -68,7 +68,7 @@ func (g *governed) purge(t *testing.T) {
 	}
 }
 
-// promote has the gate promote a memory, and returns its entry.
+// promote makes the gate promote a memory, and returns its entry.
 func (g *governed) promote(t *testing.T, id string) *core.Knowledge {
 	t.Helper()
 	if _, err := g.evidence.RecordDAG(t.Context(), graph(id, true)); err != nil {
@@ -130,7 +130,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestTheSameScriptExportsTheSame plays everything twice on each engine, in new
+// TestTheSameScriptExportsTheSame runs everything twice on each engine, in new
 // programs, and compares what "store export" writes byte for byte.
 func TestTheSameScriptExportsTheSame(t *testing.T) {
 	play := func(t *testing.T, s core.Store) string {
@@ -200,8 +200,8 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 	})
 }
 
-// TestTheNamespacesSettingsDecide lives memories under weights and thresholds that
-// aren't the defaults.
+// TestTheNamespacesSettingsDecide takes memories through turns under weights and thresholds
+// that aren't the defaults.
 func TestTheNamespacesSettingsDecide(t *testing.T) {
 	g := newGoverned(t, mem.Open(), nil)
 	g.set(t, "fast", "retention.w_hit=1", "retention.w_utility=0", "retention.w_miss=0.1", "retention.w_stale=0.01",

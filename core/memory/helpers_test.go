@@ -54,7 +54,7 @@ type world struct {
 	entries  []journal.Entry
 }
 
-// newWorld returns memories on a store, with a standing clock and counted ids.
+// newWorld returns memories on a store, with a fixed clock and counted ids.
 // Change may set further options.
 func newWorld(t *testing.T, s core.Store, change func(*memory.Options)) *world {
 	t.Helper()

@@ -18,7 +18,8 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// Several hosts may have one store. None hears of what another commits; each must find it.
+// Several hosts may have one store. No host is told what another commits; each must find
+// it.
 
 // hosts are two hosts on one store, and a third whose embedder is of another model.
 type hosts struct {
@@ -26,7 +27,7 @@ type hosts struct {
 	all   []*governed // the first two recall
 	ids   []string    // of all memories that were ever made
 	known []string    // of all knowledge
-	// archived are those that a dream has moved, and that may be restored since then.
+	// archived are the memories that a dream pass has moved, and that may be restored.
 	archived []string
 	turns    int64
 	next     string // what the gate decides
@@ -97,7 +98,7 @@ func (h *hosts) pick() string {
 	return h.ids[h.IntN(len(h.ids))]
 }
 
-// operation has a host do something. What is refused is an operation as well.
+// operation makes a host do something. A refused request is an operation too.
 func (h *hosts) operation(t *testing.T, g *governed) (name string) {
 	ctx := t.Context()
 	var err error
@@ -173,7 +174,7 @@ func (h *hosts) turn(t *testing.T, g *governed) error {
 	return err
 }
 
-// decide brings a memory before the gate.
+// decide makes a memory wait for the gate.
 func (h *hosts) decide(t *testing.T, g *governed) error {
 	id := h.pick()
 	m, err := g.Get(t.Context(), id)
@@ -227,8 +228,8 @@ func TestHosts_RecallTheSame(t *testing.T) {
 	})
 }
 
-// TestHosts_FindWhatTheOtherWroteAtOnce: of 300 memories, or 1,000 in a stress run, that one
-// host observes the other finds each, and none any more that it purges.
+// TestHosts_FindWhatTheOtherWroteAtOnce: one host observes 300 memories, or 1,000 in a
+// stress run. The other finds each of them, and none that was purged.
 func TestHosts_FindWhatTheOtherWroteAtOnce(t *testing.T) {
 	h := newHosts(t, mem.Open(), 1)
 	a, b := h.all[0], h.all[1]
@@ -263,8 +264,8 @@ func TestHosts_FindWhatTheOtherWroteAtOnce(t *testing.T) {
 	}
 }
 
-// TestHosts_RecallAtOnce is for the race detector: of many who observe by one host and
-// recall by the other each finds what it wrote.
+// TestHosts_RecallAtOnce is for the race detector: many callers observe on one host and
+// recall on the other, and each finds what it wrote.
 func TestHosts_RecallAtOnce(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		quiet := func(o *memory.Options) { hashed(o); o.Subscribers, o.IDs = nil, &core.SystemIDs{} }
@@ -296,7 +297,7 @@ func TestHosts_RecallAtOnce(t *testing.T) {
 	})
 }
 
-// TestHosts_LoadWhatTheJournalDoesntSay: where entries are gone or damaged, or came with an
+// TestHosts_LoadWhatTheJournalDoesntSay: if entries are gone or damaged, or came with an
 // import, a host reads the memories themselves.
 func TestHosts_LoadWhatTheJournalDoesntSay(t *testing.T) {
 	stream := journal.NamespaceStream("ns")

@@ -174,7 +174,7 @@ func TestASummaryIsAskedForOutsideAnyTransaction(t *testing.T) {
 	}
 }
 
-// TestWhatIsErasedWhileItIsSummarizedIsNotPromoted has the transaction decide on what is
+// TestWhatIsErasedWhileItIsSummarizedIsNotPromoted makes the transaction decide on what is
 // there then.
 func TestWhatIsErasedWhileItIsSummarizedIsNotPromoted(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {

@@ -22,7 +22,7 @@ func (g gateFunc) Decide(_ context.Context, _ core.Reader, c *core.GateCase) (*c
 	return g(c)
 }
 
-// decides is a gate that always decides the same, by evidence that comes to as much.
+// decides is a gate that always decides the same, by evidence of that strength.
 func decides(next string, confidence float64) gateFunc {
 	verdict := map[string]string{
 		core.NextRetain: core.VerdictRetain, core.NextPurge: core.VerdictObsolete, core.NextPromote: core.VerdictPromote,
@@ -123,7 +123,7 @@ func (w *world) wantEvents(t *testing.T, from int, types ...string) {
 	}
 }
 
-// wantTransition fails unless an entry tells of a transition, and has these parts.
+// wantTransition fails unless an entry reports a transition, and has these parts.
 func (w *world) wantTransition(t *testing.T, at int, before, after string, parts ...string) {
 	t.Helper()
 	e := w.entries[at]

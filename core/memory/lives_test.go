@@ -24,7 +24,7 @@ func whole(t *testing.T, s core.Store, change func(*memory.Options)) *world {
 	})
 }
 
-// play lives a memory through turns: S, F and P are uses with success, failure
+// play takes a memory through turns: S, F and P are uses with success, failure
 // and partial success, - is an offer without use, and . a turn of others. It
 // returns at which relevant turns the memory became pending.
 func (w *world) play(t *testing.T, id, turns string) (pending []int64) {

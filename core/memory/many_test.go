@@ -165,7 +165,7 @@ func TestLimitsHoldAgainstMany(t *testing.T) {
 	})
 }
 
-// TestTheSameCallsMakeTheSameStore: with a standing clock and counted ids.
+// TestTheSameCallsMakeTheSameStore: with a fixed clock and counted ids.
 func TestTheSameCallsMakeTheSameStore(t *testing.T) {
 	first, second := dump(t, full(t, mem.Open()).store), dump(t, full(t, openPebble(t)).store)
 	if diff := cmp.Diff(first, second); diff != "" || len(first) == 0 {

@@ -59,7 +59,7 @@ func TestNamespacesComeIntoAStoreThatHasOthers(t *testing.T) {
 	if here["memory/mine"] == "" || here["session/mine"] == "" || here["evidence-dag/of-useful"] != "" {
 		t.Error("what was there has gone, or a graph came along")
 	}
-	again, err := imported(t, g.export(t)) // it is as whole as any
+	again, err := imported(t, g.export(t)) // it is as complete as any
 	must(t, err)
 	found, err := again.Recall(t.Context(), &core.RecallRequest{Query: "content of plain", RecallFilter: core.RecallFilter{Namespace: "a/b"}})
 	if err != nil || len(found.Memories) == 0 {

@@ -20,7 +20,7 @@ import (
 
 // TestModelOfLives runs the same random turns, evidence, sweeps and decisions of
 // the gate on mem, on pebble and on a model that has the formulas of the
-// specification once more, and compares what each answers and then holds.
+// specification once more, and compares the answers and then the contents.
 func TestModelOfLives(t *testing.T) {
 	p := newModelPlan()
 	real := func(o *memory.Options) {
@@ -80,7 +80,7 @@ type offer struct {
 }
 
 // lifeOp is an operation: run returns what an engine answers, and judge applies
-// that to the model, and says what came of it and what is wrong with it.
+// that to the model, and says what the result was and what is wrong with it.
 type lifeOp struct {
 	name  string
 	run   func(*testing.T, *governed) lifeAnswer

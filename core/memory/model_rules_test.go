@@ -8,7 +8,7 @@ import (
 )
 
 // What follows is a model of the lifecycle and the gate that was written from their
-// description alone, apart from the code that it is compared with: it shares no
+// description alone, independently of the code that it is compared with: it shares no
 // arithmetic with it, only the names of states and signals.
 
 // life is a memory of the model.

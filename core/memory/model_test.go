@@ -16,7 +16,7 @@ import (
 )
 
 // TestModel runs the same random operations on mem, on pebble and on a model of
-// a few maps, and compares what each answers and then holds.
+// a few maps, and compares the answers and then the contents.
 func TestModel(t *testing.T) {
 	p := newModelPlan()
 	r := rand.New(rand.NewPCG(5, 2026))
@@ -76,7 +76,7 @@ type modelOp struct {
 	expect func(id string) (reason string)
 }
 
-// answer is what an operation came to.
+// answer is the result of an operation.
 type answer struct {
 	reason, id string
 	depth      int

@@ -104,7 +104,7 @@ func (l *lives) recall() lifeOp {
 	}}
 }
 
-// takes is why the session takes no recall in a turn; "" where it does.
+// takes is why the session takes no recall in a turn; "" if it does.
 func (l *lives) takes(q *core.RecallRequest) string {
 	o := l.turns[core.TurnRef{Session: q.Session, Turn: q.Turn}]
 	switch {

@@ -44,7 +44,7 @@ func noisy(r *rand.Rand, p float64) use {
 // sessionOf has a session for each four turns, so that the second begins with turn 5.
 func sessionOf(turn int) string { return fmt.Sprint("s", (turn-1)/4) }
 
-// came is what a life of the model came to: the turn at which it ended, and how often
+// came is how a life of the model ended: the turn at which it ended, and how often
 // it crossed between active and cooling.
 type came struct {
 	turn      int

@@ -191,7 +191,7 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 	return stored, repeated, err
 }
 
-// tellObserved tells of new memories, namespace by namespace.
+// tellObserved reports new memories to [Options.Observed], namespace by namespace.
 func (m *Memories) tellObserved(ctx context.Context, t *record.Tx, spaces map[string]*space) error {
 	if m.options.Observed == nil {
 		return nil

@@ -289,8 +289,8 @@ func TestAnIdempotencyKeyObservesOnce(t *testing.T) {
 	})
 }
 
-// TestOccurredAtIsKeptAsItWasGiven also has a memory's age in turns begin when what it
-// tells of happened, as far as what was written before shows.
+// TestOccurredAtIsKeptAsItWasGiven also checks that a memory's age in turns begins when the
+// described event happened, as estimated from the memories written before.
 func TestOccurredAtIsKeptAsItWasGiven(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, nil, nil)

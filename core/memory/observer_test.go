@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestMemories_AreFollowed: what is searched, changed and erased is told with what came of it.
+// TestMemories_AreFollowed: what is searched, changed and erased is reported with its outcome.
 func TestMemories_AreFollowed(t *testing.T) {
 	var told []string
 	g := newGoverned(t, mem.Open(), func(o *memory.Options) {

@@ -20,8 +20,8 @@ type summary struct{ text, failure string }
 
 // summarize asks the summarizer about a memory that is going to be promoted, outside any
 // transaction because it may take long. The content of a memory that waits for the gate never
-// changes, so the summary still applies in the transaction that follows. Without a summarizer, or if it fails,
-// the summary is empty. The error is the gate's or the context's.
+// changes, so the summary is still right in the transaction that follows. Without a summarizer, or if it
+// fails, the summary is empty. The error is the gate's or the context's.
 func (m *Memories) summarize(ctx context.Context, id string, r *RevalidateRequest) (summary, error) {
 	if m.options.Summarizer == nil {
 		return summary{}, nil

@@ -150,10 +150,10 @@ func (r *residue) add(v *verdict) {
 }
 
 // finish removes the residue, if the store keeps files, and adds to the results where copies
-// of it stay. At this point the purges are
-// done; its errors are sdk.Conflict, reason "purge_held", if a reader that began earlier
-// holds the purged data for too long, and "purge_unfinished", with the class of its
-// cause, if the files can't be cleaned. The store then continues by itself.
+// of it stay. At this point the purges are committed. Its errors are sdk.Conflict, reason
+// "purge_held", if a reader that began earlier holds the purged data for too long, and
+// "purge_unfinished", with the class of its cause, if the files can't be cleaned. The store
+// then continues by itself.
 func (r *residue) finish(ctx context.Context, s core.Store) error {
 	scrubber, ok := s.(core.Scrubber)
 	if !ok || len(r.given) == 0 {

@@ -38,8 +38,8 @@ func (t *writesTx) Delete(key []byte) error {
 }
 
 // TestAPurgeWritesNoMoreForMoreReflections: a memory can be purged however many
-// reflections and links lead to it, in one transaction; only what such links carried
-// is taken off them.
+// reflections and links lead to it, in one transaction; only the metadata of such links is
+// removed.
 func TestAPurgeWritesNoMoreForMoreReflections(t *testing.T) {
 	purge := func(reflections, carrying int) (written int) {
 		s := &writes{Store: mem.Open()}
@@ -93,8 +93,8 @@ func TestALinkToAPurgedMemoryCarriesNothing(t *testing.T) {
 	}
 }
 
-// TestAMemoryWithVeryManyLinksIsPurged has 300,000 links lead to a memory, more than
-// one transaction could write again. It needs REFLECTORY_STRESS=1 for them all.
+// TestAMemoryWithVeryManyLinksIsPurged makes 300,000 links lead to a memory, more than one
+// transaction could rewrite. It needs REFLECTORY_STRESS=1 for them all.
 func TestAMemoryWithVeryManyLinksPurged(t *testing.T) {
 	count := 3000
 	if os.Getenv("REFLECTORY_STRESS") != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a memory, for surfaces that say them before they are met: characters of a
-// title, bytes of a content, tags, and the priorities.
+// The bounds of a memory, for surfaces that state them in advance: characters of a title,
+// bytes of a content, tags, and the priorities.
 const (
 	MaxTitleRunes   = bounds.MaxTitleRunes
 	MaxContentBytes = bounds.MaxContentBytes
@@ -45,7 +45,7 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *c
 	return result, nil
 }
 
-// recall recalls of the memories of these ids; nil is all.
+// recall recalls from the memories with these ids; nil means from all.
 func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[string]bool) (*core.RecallResult, error) {
 	began := m.options.Clock.Now()
 	bias := 0.0

@@ -126,7 +126,7 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
 		t.Errorf("plugins' recalls wrote:\n%s", diff)
 	}
-	// A reflection's score is lifted above 1, which plugins aren't told.
+	// A reflection's score is raised above 1, which plugins don't see.
 	w.reflect(t, core.ReflectRequest{SourceIDs: []string{r.Memories[0].ID}, Title: "d", Content: "word", Tags: []string{"deep"}})
 	r, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "d\nword", Tags: []string{"deep"}})
 	if err != nil || len(r.Memories) != 1 || r.Memories[0].Score != 1 {

@@ -86,7 +86,7 @@ func TestRecallLeavesOutWhatIsSuperseded(t *testing.T) {
 	})
 }
 
-// TestWhatComesBackIntoAnIndexIsStillSuperseded has an index read the store while what
+// TestWhatComesBackIntoAnIndexIsStillSuperseded makes an index read the store while what
 // is superseded was archived, so that it knows nothing of it.
 func TestWhatComesBackIntoAnIndexIsStillSuperseded(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
@@ -147,7 +147,7 @@ func TestRecallSaysWhatContradictsAndHowOftenItFailed(t *testing.T) {
 }
 
 // TestIdenticalContentsComeOnce offers one of three that are the same: only it
-// learns, and the most used stands for all.
+// learns, and the most used one represents all.
 func TestIdenticalContentsComeOnce(t *testing.T) {
 	w := living(t, openPebble(t), nil, nil)
 	for _, id := range []string{"a", "b", "c"} {

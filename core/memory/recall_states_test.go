@@ -36,14 +36,14 @@ func TestRecallReturnsWhatCanBeRecalled(t *testing.T) {
 	}
 }
 
-// eager wants every memory before the gate, with a score that each use moves.
+// eager sends every memory to the gate, with a score that each use changes.
 type eager struct{}
 
 func (eager) Retention(_ context.Context, in *core.RetentionInput) core.RetentionOutcome {
 	return core.RetentionOutcome{State: string(core.StateRevalidatePending), TTLScore: float64(in.Uses())}
 }
 
-// TestFeedbackMovesAPromotedMemoryButNotItsState has a policy that wants every memory
+// TestFeedbackMovesAPromotedMemoryButNotItsState uses a policy that wants every memory
 // before the gate again.
 func TestFeedbackMovesAPromotedMemoryButNotItsState(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {

@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// other is another model. It fails after so many texts, where that isn't 0.
+// other is another model. It fails after so many texts, if that isn't 0.
 type other struct {
 	embed.Hashed
 	texts, failAfter int

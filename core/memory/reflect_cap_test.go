@@ -157,7 +157,7 @@ func TestDepthIsWhatTheRecordsSay(t *testing.T) {
 }
 
 // TestTheCapComesBeforeTheApproval: what is too deep isn't kept for an approval,
-// and what waits is asked the policy again.
+// and the policy is asked again about what waits.
 func TestTheCapComesBeforeTheApproval(t *testing.T) {
 	vetoes := vetoer{}
 	w := newSettled(t, mem.Open(), vetoes)

@@ -49,7 +49,7 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	return d, sdk.Wrap("revalidate memory "+bounds.Shorten(id), err)
 }
 
-// gateAfter lets the gate decide on the memories that a turn put before it, and returns
+// gateAfter lets the gate decide on the memories that wait for it after a turn, and returns
 // what it purged. It skips a memory that somebody else decided on meanwhile.
 func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) ([]core.GivenTo, error) {
 	if m.options.Gate == nil {

@@ -44,7 +44,7 @@ func TestOnlyADecisionEndsAMemory(t *testing.T) {
 }
 
 // usersOf lists, for each name, the functions of the packages that use it. "State ="
-// stands for setting a field of that name.
+// means that a field of that name is set.
 func usersOf(t *testing.T, names map[string][]string) map[string][]string {
 	t.Helper()
 	users := map[string][]string{}

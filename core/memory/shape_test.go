@@ -16,8 +16,8 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// TestTheShapeOfAMemory holds the names and forms of its members: times have the
-// writer's offset, and the vector is beside the record.
+// TestTheShapeOfAMemory checks the names and forms of its members: times have the
+// writer's offset, and the vector is next to the record.
 func TestTheShapeOfAMemory(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		at := zoned{time.Date(2026, 11, 21, 1, 2, 3, 4, time.FixedZone("", -5400))}
@@ -49,7 +49,7 @@ func TestTheShapeOfAMemory(t *testing.T) {
 	})
 }
 
-// TestTheShapesOfLinksAndKnowledge holds the names of their members.
+// TestTheShapesOfLinksAndKnowledge checks the names of their members.
 func TestTheShapesOfLinksAndKnowledge(t *testing.T) {
 	w := living(t, mem.Open(), decides(core.NextPromote, .9), deferred)
 	_, k := w.promoted(t, core.ObserveRequest{ID: "m", Title: "t", Content: "c"})
@@ -112,7 +112,7 @@ func (c *counting) NewID() string {
 	return id
 }
 
-// TestAllProblemsOfAReflectionAreReportedAtOnce also holds that each is one line.
+// TestAllProblemsOfAReflectionAreReportedAtOnce also checks that each is one line.
 func TestAllProblemsOfAReflectionAreReportedAtOnce(t *testing.T) {
 	w := newWorld(t, mem.Open(), nil)
 	low, high := 0, 1.5

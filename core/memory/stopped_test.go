@@ -53,8 +53,8 @@ func failThrice(ctx context.Context, w *world) error {
 }
 
 // TestStoppedBeforeAnyCommitNothingIsHalf stops a host before each of its
-// commits, checks what is stored, and lets another host go on with the same
-// calls: it comes to the same end.
+// commits, checks what is stored, and lets another host continue with the same
+// calls: it reaches the same end.
 func TestStoppedBeforeAnyCommitNothingIsHalf(t *testing.T) {
 	for next, ended := range map[string]core.MemoryState{
 		core.NextPurge: core.StatePurged, core.NextPromote: core.StatePromoted, core.NextRetain: core.StateCooling,

@@ -103,7 +103,7 @@ func (r *tipResult) rate(from, to int) float64 {
 	return float64(n) / float64(to-from+1)
 }
 
-// live has the agent use the first tip that is recalled for a task of a random type,
+// live makes the agent use the first tip that is recalled for a task of a random type,
 // in sessions of 3 to 12 turns, and report how it went with its tool's outcome.
 func (c tipRun) live(t *testing.T) (result tipResult) {
 	t.Helper()

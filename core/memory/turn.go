@@ -26,7 +26,7 @@ type SweepProgress = turn.SweepProgress
 // second feedback names no uses, the first feedback's uses are kept. A turn without a recall is
 // sdk.NotFound, reason "turn_not_found".
 //
-// Revalidate in the result lists the memories that the feedback put before the gate. They
+// Revalidate in the result lists the memories that wait for the gate because of the feedback. They
 // are decided on right after the commit, each in a transaction of its own, unless
 // [Options.DeferGate] leaves that to the caller. If both a result and an error are
 // returned, the error came from the gate or the store's files, after the commit:
@@ -175,8 +175,8 @@ func (m *Memories) Sessions(ctx context.Context, owner, after string, limit int)
 }
 
 // BeginTurn begins a turn of a session without a recall, for a prompt that recalls nothing,
-// so that its feedback is known of. One that has begun stays as it is. The refusals are
-// the memories of a recall in the turn.
+// so that the turn can get feedback. A turn that has begun stays as it is. Its errors are
+// those that a recall in the turn would have.
 func (m *Memories) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
 	return m.turns.Begin(ctx, by, namespace)
 }
@@ -186,14 +186,14 @@ type SessionContext = turn.Context
 
 // SessionContext returns what a session can tell the prompt of a turn; turn 0 is its
 // current turn, or the next if that had its feedback. A session without a turn tells
-// nothing. One of another subject than the caller's is sdk.NotFound, reason
-// "session_not_found".
+// nothing. If the session belongs to another subject than the caller's, the error is
+// sdk.NotFound, reason "session_not_found".
 func (m *Memories) SessionContext(ctx context.Context, name string, number int64) (*SessionContext, error) {
 	return m.turns.Context(ctx, name, number)
 }
 
-// TurnSummary is what a turn's feedback said about it, WindowSummary stands for a window's
-// oldest turns, and SummarizedWindow says of which.
+// TurnSummary is what a turn's feedback said about it, WindowSummary is a text in place of
+// a window's oldest turns, and SummarizedWindow says of which window.
 type (
 	TurnSummary      = turn.TurnSummary
 	WindowSummary    = turn.WindowSummary
@@ -204,8 +204,8 @@ type (
 func DigestOfTurns(turns []TurnSummary) string { return turn.DigestOf(turns) }
 
 // SummarizeWindow stores a summary of the oldest turns of a session's window, of at most
-// 2,000 characters, and reports whether it did: not if the turns say something else by now.
-// The errors are [Memories.SessionContext]'s.
+// 2,000 characters, and reports whether it did. It doesn't if the turns say something else
+// by now. The errors are [Memories.SessionContext]'s.
 func (m *Memories) SummarizeWindow(ctx context.Context, s *SummarizedWindow) (stored bool, err error) {
 	return m.turns.SummarizeWindow(ctx, s)
 }

@@ -53,7 +53,7 @@ func TestAStartThatIsRefused(t *testing.T) {
 	})
 }
 
-// A change of mind is heeded at the next start: what runs goes on.
+// A changed policy takes effect at the next start: what runs keeps running.
 func TestAdmissionIsAskedAtEachStart(t *testing.T) {
 	var asked atomic.Int64
 	d := &driver{callFn: func(_ context.Context, i *instance) error {

@@ -66,7 +66,7 @@ func (b *breaker) admit(now time.Time) (delay time.Duration, ok bool) {
 }
 
 // exited records an unrequested exit, or a start that failed, of an instance that
-// lived so long. The random number spreads the backoff.
+// lived for the given time. The random number spreads the backoff.
 func (b *breaker) exited(now time.Time, lived time.Duration, cause error, random float64) {
 	if lived >= stableAfter {
 		b.streak = 0

@@ -20,16 +20,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // every kind and answer every call at once.
 type driver struct {
 	manifest sdk.Manifest
-	// startFn, where set, is what the n-th start (from 1) comes to.
+	// startFn, if set, gives the result of the n-th start (from 1).
 	startFn func(ctx context.Context, n int) error
-	// startPluginFn, where set, is what starting a plugin comes to.
+	// startPluginFn, if set, gives the result of starting a plugin.
 	startPluginFn func(p plugin.Installed) error
-	// healthFn, where set, is what a health check comes to.
+	// healthFn, if set, gives the result of a health check.
 	healthFn func(ctx context.Context, i *instance) error
-	// callFn, where set, is what a call comes to.
+	// callFn, if set, gives the result of a call.
 	callFn func(ctx context.Context, i *instance) error
 	itemFn func(ctx context.Context, i *instance) error // the error of each item
-	// evaluateFn, where set, is what an evaluation comes to, after callFn.
+	// evaluateFn, if set, gives the result of an evaluation, after callFn.
 	evaluateFn func(ctx context.Context, i *instance, c plugin.Config, reqs []*sdk.EvaluateRequest) []sdk.EvaluateResult
 	// killTakes is how long a kill takes.
 	killTakes time.Duration
@@ -238,7 +238,7 @@ func evaluate(ctx context.Context, s *plugin.Supervisor) error {
 	return err
 }
 
-// background makes a call and sends what it comes to.
+// background makes a call and sends its result.
 func background(ctx context.Context, s *plugin.Supervisor) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- evaluate(ctx, s) }()

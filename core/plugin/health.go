@@ -31,8 +31,8 @@ func healthy(ctx context.Context, i Instance) error {
 	return nil
 }
 
-// attend waits for a member's end. One that is idle and doesn't answer is ended,
-// which counts as its own exit.
+// attend waits for a member's end. An idle member that doesn't answer is ended, which
+// counts as its own exit.
 func (p *pool) attend(m *member) {
 	if _, ok := m.Instance.(InstanceWithHealth); !ok {
 		<-m.Done()

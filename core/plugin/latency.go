@@ -15,8 +15,8 @@ import (
 const (
 	latencyStep  = 2 * time.Minute
 	latencySteps = 30
-	// latencyFirst is the bound of the first row of bins. Each row goes up to twice the one
-	// before: the last to 134 s, and it has longer calls too.
+	// latencyFirst is the bound of the first row of bins. The bound of each row is twice
+	// the bound of the row before; the last row, up to 134 s, also has longer calls.
 	latencyFirst = 16 * time.Microsecond
 	latencyRows  = 24
 	binsOfRow    = 4

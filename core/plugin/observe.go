@@ -13,7 +13,7 @@ type InstanceEvent string
 // What happens to instances.
 const (
 	InstanceStarted InstanceEvent = "started" // it came up
-	InstanceExited  InstanceEvent = "exited"  // it went away by itself, or failed to come up
+	InstanceExited  InstanceEvent = "exited"  // it ended by itself, or failed to start
 	InstanceKilled  InstanceEvent = "killed"  // the host stopped it for a deadline, a size or a cancellation
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestSupervisor_TellsWhatItDoes: each call with what came of it, and how instances come
+// TestSupervisor_TellsWhatItDoes: each call with its outcome, and how instances come
 // and go.
 func TestSupervisor_TellsWhatItDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

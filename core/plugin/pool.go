@@ -35,7 +35,7 @@ type pool struct {
 	calls   sync.WaitGroup
 	callers atomic.Int64
 	// unscoped is used for calls without a scope; ends counts the instances that ended or
-	// didn't come up: see admit.
+	// didn't start: see admit.
 	unscoped Scope
 	ends     atomic.Int64
 

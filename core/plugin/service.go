@@ -15,7 +15,7 @@ import (
 // [Ask], while one of the plugin's calls runs. It must be safe for concurrent
 // use.
 type Services interface {
-	// Serve answers one request. The context is the one of the plugin's call: it has
+	// Serve answers one request. The context is the context of the plugin's call: it has
 	// the call's [Scope], and [Charge] finds the call by it. The response and the error
 	// cross the plugin's boundary: neither may hold a secret.
 	Serve(ctx context.Context, request ServiceRequest) (json.RawMessage, error)

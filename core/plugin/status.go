@@ -29,9 +29,9 @@ type Status struct {
 	// one.
 	Busy    int `json:"busy"`
 	Waiting int `json:"waiting"`
-	// Starts counts the instances that came up, UnaskedExits those that went
-	// away by themselves or failed to come up, and Kills those that the host
-	// stopped for a deadline, a size or a cancellation.
+	// Starts counts the instances that started, UnaskedExits those that ended by themselves
+	// or failed to start, and Kills those that the host stopped for a deadline, a size or a
+	// cancellation.
 	Starts       int `json:"starts"`
 	UnaskedExits int `json:"unasked_exits"`
 	Kills        int `json:"kills"`
@@ -39,7 +39,7 @@ type Status struct {
 	// when one instance is tried.
 	Breaker BreakerState `json:"breaker"`
 	RetryAt time.Time    `json:"retry_at,omitzero"`
-	// LastCause says why an instance last went away by itself.
+	// LastCause says why an instance last ended by itself.
 	LastCause string `json:"last_cause,omitempty"`
 	// Latency is, if Environment is "", how long the calls of the plugin took in the last
 	// hour; nil without one.

@@ -41,7 +41,7 @@ func (s *Supervisor) Remove(name string) error {
 
 // Replace replaces a plugin by another version, without losing a call: once the first
 // instance of the new version is up and healthy, it takes all new calls, and the old
-// version ends as with [Supervisor.Remove]. If the new version doesn't come up, the error
+// version ends as with [Supervisor.Remove]. If the new version doesn't start, the error
 // says why, and the old one stays in use. The first instance is the one without an
 // environment; an environment's instance starts with its next call.
 func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
@@ -115,7 +115,7 @@ func (s *Supervisor) drain(pools ...*pool) {
 	}
 }
 
-// warm starts a pool's first instance and has it answer.
+// warm starts a pool's first instance and waits until it answers.
 func (p *pool) warm(ctx context.Context) error {
 	return p.do(ctx, call{op: "start", timeout: p.plugin.Limits.StartTimeout, run: func(ctx context.Context, i Instance) error {
 		return healthy(ctx, i)

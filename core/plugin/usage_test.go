@@ -23,7 +23,7 @@ func TestServicesAreChargedToTheCallingRun(t *testing.T) {
 	tests := map[string]struct {
 		results []sdk.EvaluateResult
 		failed  error             // the whole call
-		usage   map[int]sdk.Usage // by result; where there is none, the first error tells of it
+		usage   map[int]sdk.Usage // by result; if there is none, the first error has it
 	}{
 		"one response": {
 			results: []sdk.EvaluateResult{response(sdk.Usage{TokensIn: 5})},

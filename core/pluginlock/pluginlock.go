@@ -1,7 +1,7 @@
 // Package pluginlock keeps in a store which packages of plugins all of its hosts should have.
-// Packages are files of each host's machine, which no database brings there; but one place can
-// say which they are, so that a host that lacks one says so, and doesn't run another in its
-// stead.
+// Packages are files on each host's machine, and a database doesn't copy them there. But one
+// place can say which ones they should be, so that a host that lacks one says so, and doesn't
+// run another one instead.
 package pluginlock
 
 import (

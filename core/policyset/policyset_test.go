@@ -37,7 +37,7 @@ func problems(t *testing.T, s core.Store) (found []string) {
 	return found
 }
 
-// Each other set has the next epoch, and the same one changes nothing.
+// A push of another set gets the next epoch, and a push of the same set changes nothing.
 func TestPut_CountsEpochs(t *testing.T) {
 	s := mem.Open()
 	first, none := put(t, s, "sha256:a", "a")
@@ -116,7 +116,7 @@ func TestRead_RefusesWhatWasntPushed(t *testing.T) {
 	}
 }
 
-// What is damaged is put right by pushing again, with the next epoch.
+// A damaged set is replaced by pushing it again, with the next epoch.
 func TestPut_ReplacesWhatIsDamaged(t *testing.T) {
 	for name, damage := range map[string]func(core.Tx) error{
 		"the set":           func(tx core.Tx) error { return tx.Put([]byte("policy-set/sha256:b"), []byte("x")) },

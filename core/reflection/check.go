@@ -63,7 +63,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	})
 }
 
-// counted is what a namespace's events tell of observations.
+// counted is what a namespace's events say about observations.
 func counted(ctx context.Context, r core.Reader, namespace string) (c count, err error) {
 	s, err := ReadState(r, namespace)
 	if err != nil {
@@ -115,7 +115,8 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	})
 }
 
-// recount writes what a namespace counts by its events. What counts nothing has no count.
+// recount writes the count of a namespace that follows from its events. A namespace without
+// counted observations has none.
 func recount(ctx context.Context, tx core.Tx, namespace string) error {
 	c, err := counted(ctx, tx, namespace)
 	if sdk.ReasonOf(err) == "record_corrupt" || journal.IsBroken(err) {

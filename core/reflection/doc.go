@@ -1,4 +1,4 @@
-// Package reflection makes insights of what was observed, in the background.
+// Package reflection makes insights from what was observed, in the background.
 //
 // [Triggers] counts what is observed in a namespace, in the transaction that stores it, and
 // queues a job there when enough has come together. [Run] is the job's work: it chooses
@@ -7,6 +7,6 @@
 // it paid for is saved before it is used, and each insight has an idempotency key, so that a
 // job that is tried again asks nothing twice and writes nothing twice.
 //
-// Nothing here knows jobs, plugins or the memories' records: they come by small interfaces.
-// The layout of the keys is in core/store/FORMAT.md.
+// This package knows no jobs, plugins or records of memories: it uses them through small
+// interfaces. The layout of the keys is in core/store/FORMAT.md.
 package reflection

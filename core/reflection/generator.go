@@ -22,13 +22,13 @@ const (
 type Ask struct {
 	// Task is [TaskQuestions] or [TaskInsights].
 	Task string `json:"task"`
-	// Focus is what the one who asked wants to know about; "" is anything.
+	// Focus is what the caller wants to know about; "" is anything.
 	Focus string `json:"focus,omitempty"`
 	// Question is what insights are to answer.
 	Question string `json:"question,omitempty"`
 	// Max is how many questions, or how many insights and procedures together, can be used.
 	Max int `json:"max"`
-	// Memories are what there is to go by, the best first.
+	// Memories are the memories to work from, the best first.
 	Memories []Given `json:"memories"`
 	// Fault is what was wrong with the first answer, if this is the second try.
 	Fault string `json:"fault,omitempty"`

@@ -137,7 +137,7 @@ func TestRun_ReflectsOnTheSameMemoriesOnceADay(t *testing.T) {
 	}
 }
 
-// rewind has the next reflection begin where the last one did.
+// rewind makes the next reflection begin where the last one did.
 func rewind(b *bench) {
 	b.Helper()
 	err := b.store.Update(b.Context(), func(tx core.Tx) error {
@@ -201,7 +201,7 @@ func TestRun_SharesTheQuota(t *testing.T) {
 	if diff := cmp.Diff([]int{2, 2, 1}, asked); diff != "" || done.InsightsCreated != 5 || done.Dropped != 13 || len(done.Questions) != 3 {
 		t.Errorf("%v, %+v", asked, done.Result)
 	}
-	// Where nothing is left, nothing is asked.
+	// If nothing is left, nothing is asked.
 	b.observe("ns", "four", 1)
 	b.observe("ns", "five", 1)
 	b.observe("ns", "six", 1)
@@ -335,7 +335,7 @@ func (f *failing) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.Re
 }
 
 // Wherever a reflection is cut off, the next attempt asks nothing again and writes nothing
-// twice, and comes to the same.
+// twice, and has the same result.
 func TestRun_GoesOnAfterACrash(t *testing.T) {
 	questions := []string{"a?", "b?"}
 	answers := []string{twoInsights, `{"insights": [{"content": "Clear the caches first!", "sources": ["m1"]}, {"content": "More", "sources": ["m2"]}]}`}

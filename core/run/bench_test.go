@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkRecord records a loop's attempt and its verdict, without waiting for
-// the disk: what a record costs in work of our own and of the engine.
+// the disk: what a record costs in our own work and the engine's.
 func BenchmarkRecord(b *testing.B) {
 	s, err := pebble.Open(b.Context(), pebble.Options{Dir: b.TempDir(), Durability: pebble.Relaxed})
 	if err != nil {

@@ -34,9 +34,9 @@ func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err err
 	return run, err
 }
 
-// NextEnd is the epoch of the end that a run comes to next: its own while it runs, else that
-// of whoever resumes it. One that grew says that the run has ended meanwhile, whatever the
-// clocks of hosts say.
+// NextEnd is the epoch with which a run will end next: its present epoch while it runs, else
+// the epoch after a resume. If a later call returns a larger one, the run has ended in
+// between, whatever the clocks of hosts say.
 func (s *Repository) NextEnd(ctx context.Context, id string) (epoch int, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		record, err := readRecord(r, id)
@@ -114,8 +114,8 @@ func ReadRunNamespace(r core.Reader, id string) (string, error) {
 }
 
 // Find returns the run whose id is prefix, or the only one whose id starts with prefix.
-// If several match, the error is sdk.Conflict, reason "run_ambiguous", and names them; one
-// shorter than [MinPrefix] fits none.
+// If several match, the error is sdk.Conflict, reason "run_ambiguous", and names them. A
+// prefix shorter than [MinPrefix] matches none.
 func (s *Repository) Find(ctx context.Context, prefix string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		id, err := findID(r, prefix)

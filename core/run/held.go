@@ -10,17 +10,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A run that a server runs says which server that is, and what another needs to go on with
-// it: one that shares the store, or the next one on a data folder. A run's epoch alone says
-// who may write; this only says who should.
+// For a run that a server runs, the store says which server that is, and what another
+// server needs to continue the run: one that shares the store, or the next one on a data
+// folder. Only the run's epoch says who may write; this only says who should.
 
 // hostPrefix has a key for each run that a server runs.
 const hostPrefix = "run-host/"
 
 func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 
-// Taken is the reason of a takeover that came too late: the run has ended, or another host
-// has it.
+// Taken is the reason for refusing a takeover that comes too late: the run has ended, or
+// another host has it.
 const Taken = "run_taken"
 
 // Needs are what a host needs to continue a run.
@@ -34,7 +34,7 @@ type Needs struct {
 // Held is a run that a host runs.
 type Held struct {
 	RunID string
-	// Host is the host's id, and Epoch the run's since it has it.
+	// Host is the host's id, and Epoch the run's epoch since the host has it.
 	Host  string
 	Epoch int
 	// Caller is who started or resumed the run.
@@ -92,13 +92,13 @@ func (s *Repository) dropHeld(tx core.Tx, id string) error {
 	return tx.Delete(hostKey(id))
 }
 
-// Held returns the runs that servers run, by id, also those whose servers are gone.
+// Held returns the runs that servers run, by id, including runs whose servers are gone.
 func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		list = nil
 		return core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
 			var h heldRecord
-			if json.Unmarshal(value, &h) == nil { // one that is damaged, which a check reports, holds up no other
+			if json.Unmarshal(value, &h) == nil { // a damaged one doesn't affect the others, and a check reports it
 				list = append(list, h.held(string(key[len(hostPrefix):])))
 			}
 			return true, nil
@@ -107,8 +107,8 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	return list, sdk.Wrap("list the runs of hosts", err)
 }
 
-// Leave gives up a run without an end, so that another host takes it over: the record that
-// this one ran it stays, and this one mustn't write anything more of the run.
+// Leave gives up a run without ending it, so that another host takes it over. The record
+// that this host ran it stays, and this host mustn't write anything more of the run.
 func (s *Repository) Leave(id string) { s.release(id) }
 
 // Runs reports whether this process runs a run.
@@ -172,8 +172,9 @@ func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
 	return s.Lives(r, h.Host)
 }
 
-// free refuses a resume of a run that another host runs, and one of a takeover that came too
-// late. seen is how the run was held; nil for a resume that somebody asked for.
+// free refuses a resume of a run that another host runs, and a takeover that comes too late.
+// seen is how the run was held when the takeover was decided; nil for a resume that somebody
+// asked for.
 func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) error {
 	if s.Lives == nil || n.Job || // the holder of the job has its run
 		record.Status != core.StatusRunning && seen == nil {
@@ -193,7 +194,7 @@ func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) er
 		return sdk.Errorf(sdk.Conflict, Taken, "run %s isn't host %s's any more", record.ID, core.Cut(seen.Host))
 	case seen != nil && h.Host == holder: // this host doesn't run it any more, but couldn't write that
 		return nil
-	case !found || holder == "": // who sees no beats can't know
+	case !found || holder == "": // a host that sees no beats can't know
 		return nil
 	}
 	lives, err := s.Lives(tx, h.Host)

@@ -48,7 +48,7 @@ func (h *hostsOf) checked(t *testing.T) {
 	}
 }
 
-// A run of a host that is gone goes on with one of the others, with what it needs and whose
+// A run of a host that is gone continues on one of the others, with what it needs and whose
 // it is; the host that had it writes nothing more of it.
 func TestHeld_OneHostTakesOver(t *testing.T) {
 	hosts := &hostsOf{store: mem.Open(), gone: map[string]bool{}}

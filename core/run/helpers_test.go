@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// database is what tests run on in make scale, besides the other engines.
+// database is what tests also run on in make scale.
 var database postgrestest.Shared
 
 func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
@@ -74,8 +74,8 @@ func change(t *testing.T, s core.Store, fn func(core.Tx) error) {
 	}
 }
 
-// someRuns records three runs: one passed, one in the middle of a loop, one that
-// only began.
+// someRuns records three runs: one that passed, one in the middle of a loop, and one that
+// has only begun.
 func someRuns(t *testing.T, s core.Store) []string {
 	t.Helper()
 	if err := store.Prepare(t.Context(), s); err != nil {

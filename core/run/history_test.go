@@ -44,7 +44,7 @@ func loopResult(s core.Status, attempts []core.Attempt) json.RawMessage {
 	return core.MustJSON(r)
 }
 
-// recordLoop records the attempts of a visit and returns what came of it.
+// recordLoop records the attempts of a visit and returns its result.
 func (b *bench) recordLoop(rec core.RunRecorder, visit int, node string, s core.Status) *core.Visit {
 	b.t.Helper()
 	loop, attempts := rec.Attempts(visit, node), loopAttempts()

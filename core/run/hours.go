@@ -19,13 +19,14 @@ import (
 
 // How runs end is counted by the hour in which they began, for each namespace and workflow,
 // so that figures over many runs don't read each of them. A run is counted in the commit of
-// its end, and a resume or a pruning takes it out again, so that the counts are always
-// those of the runs that there are and that say that they are counted. A count has parts,
-// among which the runs' ids choose: runs that end at once rarely write the same key.
+// its end, and a resume or a pruning takes it out again. So the counts always cover exactly
+// the runs that exist and whose records say that they are counted. A count is split into
+// parts by the runs' ids, so that runs that end at the same time rarely write the same key.
 
 const (
 	hourPrefix = "run-hour/"
-	// hourParts is how many parts a count has: with more, few runs would share one.
+	// hourParts is how many parts a count has: with more, a part would count only a few
+	// runs.
 	hourParts = 4
 	// maxPasses is the last number of attempts that is counted by itself.
 	maxPasses = 64
@@ -38,8 +39,8 @@ type Counts struct {
 	// Failed those that ended with an error.
 	Exhausted int64 `json:"exhausted"`
 	Failed    int64 `json:"failed"`
-	// PassedBy counts the runs that passed by how many attempts they took: the first is
-	// those that took one. The last, the 64th, has those that took more too.
+	// PassedBy counts the runs that passed, by how many attempts they took: the first
+	// number is for one attempt, and the last, the 64th, for 64 or more.
 	PassedBy []int64 `json:"passed_by"`
 	// Attempts is how many attempts the runs that passed took together.
 	Attempts int64 `json:"attempts"`
@@ -219,7 +220,7 @@ func hourKey(r *runRecord) []byte {
 	return append(append(hoursKey(hourOf(r.StartedAt)), names[:]...), byte(part.Sum32()%hourParts))
 }
 
-// countsOf is what a run that has ended counts for; nil if it isn't counted.
+// countsOf is what a run that has ended adds to the counts; nil if it isn't counted.
 func countsOf(r *runRecord) *Counts {
 	c := &Counts{Tokens: r.Usage.TokensIn + r.Usage.TokensOut, CostNanos: int64(r.Usage.CostUSD*1e9 + 0.5), Recalled: r.Recalled, Used: r.Used}
 	switch r.Status {
@@ -262,14 +263,14 @@ func changeHour(tx core.Tx, r *runRecord, c *Counts, sign int64) error {
 	if err != nil {
 		return err
 	}
-	if found && decodeHour(key, value, &record) != nil { // a damaged count keeps no run from its end
+	if found && decodeHour(key, value, &record) != nil { // a damaged count doesn't keep a run from ending
 		record = hourRecord{Namespace: r.Namespace, Workflow: r.Workflow}
 	}
 	record.add(c, sign)
 	return putHour(tx, key, &record)
 }
 
-// putHour writes a part of a count. One of no run has no key.
+// putHour writes a part of a count. A part that counts no run has no key.
 func putHour(tx core.Tx, key []byte, record *hourRecord) error {
 	if record.Ended() == 0 {
 		return tx.Delete(key)
@@ -319,8 +320,8 @@ func eachHour(ctx context.Context, s viewer, fn func(hour int64) error) error {
 		if err != nil || len(hours) == 0 {
 			return err
 		}
-		// The newest is the first in the order of the complements, which times before 1970
-		// don't turn around.
+		// The newest hour is the first in the order of the keys, which have its complement.
+		// The comparison is unsigned, as in the keys, also for times before 1970.
 		hour := slices.MaxFunc(hours, func(a, b int64) int { return cmp.Compare(uint64(a), uint64(b)) })
 		if err := fn(hour); err != nil {
 			return err

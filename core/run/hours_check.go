@@ -10,7 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// unlessTold is an error that doesn't say what is wrong with a run.
+// unlessTold leaves out an error that says what is wrong with a run: the run's own check
+// reports it.
 func unlessTold(err error) error {
 	if sdk.ReasonOf(err) == "record_corrupt" || absent(err) {
 		return nil

@@ -198,7 +198,7 @@ func TestHours_CountRunsThatEndAtOnce(t *testing.T) {
 	})
 }
 
-// TestHours_AfterAPruning: the counts are those of the runs that are left.
+// TestHours_AfterAPruning: the counts are the counts of the runs that are left.
 func TestHours_AfterAPruning(t *testing.T) {
 	s, clock := mem.Open(), &coretest.Clock{}
 	runs := run.NewRepository(s, clock)

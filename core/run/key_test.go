@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/run"
 )
 
-// TestKeyLayout holds FORMAT.md's table of keys.
+// TestKeyLayout checks FORMAT.md's table of keys.
 func TestKeyLayout(t *testing.T) {
 	started := time.Unix(0, 1)
 	cases := []struct {

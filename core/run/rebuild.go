@@ -7,8 +7,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Derived implements [core.Rebuilder]: the index by time, which hosts run what now, which no
-// other store needs, and the counts by hour.
+// Derived implements [core.Rebuilder]: the index by time, the counts by hour, and which host
+// runs which run now, which no other store needs.
 func (Checker) Derived() []string { return []string{timePrefix, hostPrefix, hourPrefix} }
 
 // Rebuild implements [core.Rebuilder].
@@ -25,8 +25,8 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return rebuildHours(ctx, s)
 }
 
-// dropStrayHost deletes a key of a host's run that doesn't agree with the run: then nobody
-// takes the run over by itself.
+// dropStrayHost deletes a key of a host's run that doesn't agree with the run. No host then
+// takes the run over without being asked.
 func dropStrayHost(tx core.Tx, key string) error {
 	agrees, err := heldAgrees(tx, []byte(key))
 	if err != nil || agrees {

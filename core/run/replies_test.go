@@ -28,7 +28,7 @@ func keep(t *testing.T, r *run.Replies, digest, text string, memories ...string)
 	}
 }
 
-// kept is the reply of a digest, "" where none is kept.
+// kept is the cached reply for a digest, "" if there is none.
 func kept(t *testing.T, r *run.Replies, digest string, memories ...string) string {
 	t.Helper()
 	reply, err := r.Reply(t.Context(), digest, memories)

@@ -21,8 +21,8 @@ type Repository struct {
 	// Purged reports whether a memory was purged, so that a run no longer records its
 	// texts. It is nil for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
-	// Lives reports whether a host lives, and Holder is this host as others know it, "" where
-	// it shows no beat. They are nil if no other host can work on the store.
+	// Lives reports whether a host lives, and Holder is the id by which others know this
+	// host, "" if it shows no beat. They are nil if no other host can work on the store.
 	Lives  func(r core.Reader, host string) (bool, error)
 	Holder func() string
 
@@ -107,16 +107,16 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 }
 
 // Resume makes the caller the holder of a run whose end can be resumed, or whose host
-// went away, and returns the run as running. If it has ended finally, the error is
-// sdk.Conflict, reason "run_not_resumable"; if this process runs it, the reason is
-// "run_active", as it is where another host is known to run it.
+// went away, and returns the run as running. If its end is final, the error is
+// sdk.Conflict, reason "run_not_resumable"; if this process or, as far as is known, another
+// host runs it, the reason is "run_active".
 func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	return s.ResumeWith(ctx, id, Needs{}, nil)
 }
 
 // ResumeWith is Resume for a run that another host can continue, if it has what the run
 // needs. from is how the run was held by a host that is gone: if that has changed, the error
-// is sdk.Conflict, reason [Taken]. Nil is for a resume that somebody asked for.
+// is sdk.Conflict, reason [Taken]. It is nil for a resume that somebody asked for.
 func (s *Repository) ResumeWith(ctx context.Context, id string, n Needs, from *Held) (*core.Run, error) {
 	if !s.claim(id) {
 		return nil, sdk.Errorf(sdk.Conflict, "run_active", "run %s is running in this program", id).

@@ -6,11 +6,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Fenceable is a store that is open already, with what [WithFence] needs of one: a
-// transaction is refused if the fence in its context refuses it.
+// Fenceable makes a store that is already open obey [WithFence]: a transaction is refused
+// if the fence in its context refuses it.
 func Fenceable(s core.Store) core.Store { return &fenceable{fenced{Store: s}} }
 
-// fenceable passes on what its store can do besides.
+// fenceable also has the optional methods of its store.
 type fenceable struct{ fenced }
 
 var (
@@ -34,8 +34,8 @@ func (s *fenceable) Compact(ctx context.Context, from, to []byte) error {
 	return nil
 }
 
-// WithoutFence returns a context without the fences of [WithFence], for a write that is
-// right or wrong by something else.
+// WithoutFence returns a context without the fences of [WithFence], for a write that
+// something else keeps correct.
 func WithoutFence(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fenceKey{}, Fence(nil))
 }

@@ -59,8 +59,9 @@ func (f *Formats) Prepare(ctx context.Context, s core.Store) error {
 	})
 }
 
-// prepare is Prepare that begins a migration once allow returns, and if what that returned
-// says so in the migration's first transaction.
+// prepare is Prepare that calls allow before it begins a migration. In the migration's
+// first transaction it calls the function that allow returned, and migrates only if that
+// returns true.
 func (f *Formats) prepare(ctx context.Context, s core.Store, allow func(context.Context) (func(core.Tx) (bool, error), error)) error {
 	for {
 		var at int

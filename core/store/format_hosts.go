@@ -11,8 +11,8 @@ import (
 )
 
 // From the first step of a migration on, hosts of an older program write nothing. So that none
-// of them is stopped in the middle of its work, the step begins once no such host lives. That
-// is only a courtesy: each commit of theirs reads the format, whoever lives.
+// of them is stopped in the middle of its work, the step begins once no such host lives.
+// Correctness doesn't depend on this: each of their commits reads the format.
 
 // PrepareShared is Prepare for a store that several hosts work on. A migration begins once
 // every live host lists the new format. A host whose beat stands still for goneAfter, usually
@@ -37,7 +37,8 @@ func (f *Formats) PrepareShared(ctx context.Context, s core.Store, goneAfter tim
 }
 
 // awaitHosts waits until all hosts are gone that can't write the newest format, and returns
-// their records. One that beats meanwhile lives, and is an error.
+// their records. If one of them raises its beat meanwhile, it lives, and the result is an
+// error.
 func (f *Formats) awaitHosts(ctx context.Context, s core.Store, goneAfter time.Duration) (map[string]HostRecord, error) {
 	first := map[string]HostRecord{}
 	seen := sightings{goneAfter: goneAfter}

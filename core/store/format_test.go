@@ -120,7 +120,8 @@ func (s *overtaken) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return s.Store.Update(ctx, fn)
 }
 
-// TestAStepIsTakenOnce: who finds that another was faster leaves it at that.
+// TestAStepIsTakenOnce: a process that finds that another was faster doesn't repeat the
+// step.
 func TestAStepIsTakenOnce(t *testing.T) {
 	s := seeded(t, "meta/format", "1")
 	taken := 0

@@ -6,16 +6,17 @@ import (
 	"maps"
 )
 
-// Hosts that share a store can all do everything, but what one of them keeps in memory, such as
-// a namespace's index, the others would have to keep too. So each namespace has a home: the
-// host that the others send its requests to. The home is computed from who lives, so nothing
-// is written or agreed on. Two hosts that see others differently for a moment have another
-// home for some namespaces, which costs time and is right all the same.
+// Every host that shares a store can do everything, but then each of them would have to keep in
+// memory what one of them keeps, such as a namespace's index. So each namespace has a home: the
+// host to which the others send its requests. The home is computed from which hosts live, so
+// nothing has to be written or agreed on. If two hosts disagree for a moment about which hosts
+// live, they compute different homes for some namespaces, which costs time but does no harm.
 
 // Home is the host that a namespace belongs to; found is false if that is this host, or if
-// this host isn't reached by others. Of the hosts of this one's version and plugins that live,
-// take on work and are reached, it is the one of rendezvous hashing: a host that comes or goes
-// changes the home of its own share of the namespaces, and of no others.
+// this host isn't reached by others. It is chosen by rendezvous hashing from the hosts that
+// live, accept work, can be reached, and have the same version and plugins as this one. So a
+// host that comes or goes changes the home of its own share of the namespaces, and of no
+// others.
 func (m *Member) Home(namespace string) (home HostRecord, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +43,7 @@ func reachedFrom(own HostRecord, hosts []HostRecord) (list []HostRecord) {
 	return list
 }
 
-// weight is what a host bids for a namespace.
+// weight is a host's weight for a namespace. The host with the highest one is its home.
 func weight(host, namespace string) uint64 {
 	sum := sha256.Sum256([]byte(host + "\x00" + namespace))
 	return binary.BigEndian.Uint64(sum[:])

@@ -12,8 +12,8 @@ import (
 )
 
 // On a store that several hosts share, each server says here that it lives, and what it can
-// do. The records choose who works and let people see it. No commit is right or wrong by
-// them: that is what [Fenced] and the epochs of runs and jobs are for.
+// do. The records decide who works, and show it to people. No commit depends on them to be
+// correct: that is what [Fenced] and the epochs of runs and jobs are for.
 
 const (
 	hostPrefix  = "host/"
@@ -27,23 +27,23 @@ type HostRecord struct {
 	// ID identifies one start of the program: a host that starts again has another id. It is 1
 	// to 64 letters, digits, dashes, dots and underscores.
 	ID string `json:"id"`
-	// Beat is raised every 2 s while the host lives: see [Member]. Nothing else tells, and no
-	// two clocks are compared.
+	// Beat is raised every 2 s while the host lives: see [Member]. Nothing else shows that it
+	// lives, and no two clocks are compared.
 	Beat uint64 `json:"beat"`
 	// Address is where clients find it.
 	Address string `json:"address,omitempty"`
-	// Peers is the address at which other hosts reach it, to have it do what concerns its
-	// namespaces: see [Member.Home]. "" is that they don't.
+	// Peers is the address to which other hosts send it the requests of its namespaces: see
+	// [Member.Home]. "" means that they send none.
 	Peers string `json:"peers,omitempty"`
 	// Version is its program's.
 	Version string `json:"version,omitempty"`
 	// Formats are the formats of the store that it can write, rising.
 	Formats []int `json:"formats,omitempty"`
-	// PolicyEpoch is of the newest pushed policies that it has seen; 0 is none.
+	// PolicyEpoch is the epoch of the newest pushed policies that it has seen; 0 is none.
 	PolicyEpoch uint64 `json:"policy_epoch,omitempty"`
 	// Plugins are the digests of its plugins by their names; of one in development, its folder.
 	Plugins map[string]string `json:"plugins,omitempty"`
-	// Draining is whether it was asked to take on nothing more.
+	// Draining is whether it was asked to accept no more work.
 	Draining bool `json:"draining,omitempty"`
 	// StartedAt is by its own clock, for lists.
 	StartedAt time.Time `json:"started_at"`
@@ -52,8 +52,8 @@ type HostRecord struct {
 func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 
 // Hosts returns the records of a shared store's hosts by id, including hosts that are gone
-// and whose records nobody has removed yet. Of a record that is damaged, which a check
-// reports, there is only the id: its host writes it again with its next beat.
+// and whose records nobody has removed yet. A damaged record, which a check reports, is
+// returned with only its id: its host writes it again with its next beat.
 func Hosts(r core.Reader) ([]HostRecord, error) { return readHosts(r, func(error) {}) }
 
 // readHosts is Hosts that calls damaged for each damaged record.
@@ -98,7 +98,7 @@ func decodeHost(key, value []byte) (h HostRecord, err error) {
 	return h, err
 }
 
-// DrainHost asks a host to take on nothing more, and returns its record.
+// DrainHost asks a host to accept no more work, and returns its record.
 func DrainHost(ctx context.Context, s core.Store, id string) (h HostRecord, err error) {
 	err = s.Update(ctx, func(tx core.Tx) error {
 		var found bool

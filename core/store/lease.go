@@ -9,9 +9,9 @@ import (
 )
 
 // A lease says which host does something that one host does for all of them, such as
-// appending to the journal's root. Each taking and each release raises its epoch. Its
-// holder writes through [Fenced], so a holder that was suspended, and continues without
-// knowing that another has the lease, writes nothing.
+// appending to the journal's root. Whenever a host takes or releases it, its epoch is
+// raised. Its holder writes through [Fenced], so a holder that was suspended, and continues
+// without knowing that another has the lease, writes nothing.
 
 // LeaseRoot is the lease of the journal's root stream.
 const LeaseRoot = "root"
@@ -22,7 +22,8 @@ const LeaseLost = "lease_lost"
 
 // LeaseRecord is the record of a lease, at the key lease/ and the lease's name.
 type LeaseRecord struct {
-	// Holder is a host's id; "" is nobody, so that anybody may take it at once.
+	// Holder is a host's id; "" means that nobody holds it, so that any host may take it at
+	// once.
 	Holder string `json:"holder"`
 	// Epoch counts how often the lease changed hands.
 	Epoch uint64 `json:"epoch"`
@@ -62,8 +63,8 @@ func (l *LeaseRecord) raise(every time.Duration) {
 
 func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
 
-// Leases returns the leases of a shared store by name, without damaged ones, which a check
-// reports: whoever wants to take one gets the error.
+// Leases returns the leases of a shared store by name, without damaged ones. A check
+// reports those, and a host that wants to take one gets the error.
 func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
 	leases = map[string]LeaseRecord{}
 	err = core.ScanPrefix(r, []byte(leasePrefix), func(key, value []byte) (bool, error) {
@@ -113,9 +114,10 @@ func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) 
 }
 
 // WithLease takes a lease, calls fn with a store that is fenced by it, and releases it. It is
-// for a program that writes no beats. If a host that does has the lease, it does nothing: the
-// holder does the work. From another program it takes the lease at once, since nobody would
-// see that one die: if it lives after all, the fence stops it, and fn does its work too.
+// for a program that writes no beats. If a host that writes beats holds the lease, WithLease
+// does nothing: the holder does the work. From a program without beats it takes the lease at
+// once, since nobody could see whether that program still runs. If it does, the fence stops
+// it, and fn does its work too.
 func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(core.Store) error) error {
 	var seen LeaseRecord
 	held := false
@@ -199,9 +201,9 @@ func (s *fenced) RetainedIn() []string {
 
 type fenceKey struct{}
 
-// WithFence returns a context whose transactions on an [OnDemand] or [Fenceable] store are
-// fenced, besides those of their own store: so a fence holds for all that is written for a piece of
-// work, whatever part writes it.
+// WithFence returns a context whose transactions on an [OnDemand] or [Fenceable] store also check
+// this fence, in addition to the fences of the store itself. So a fence holds for everything that
+// is written for a piece of work, whichever part writes it.
 func WithFence(ctx context.Context, f Fence) context.Context {
 	if outer := fenceOf(ctx); outer != nil {
 		inner := f

@@ -39,8 +39,8 @@ func TestLease_OneTakesIt(t *testing.T) {
 	})
 }
 
-// What is written under an epoch is over with its release, and by whoever takes the lease in
-// the middle of the transaction.
+// Nothing is written under an epoch once it is released, even in the middle of the
+// transaction.
 func TestFenced_RefusesAnEarlierEpoch(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		ctx := t.Context()
@@ -73,7 +73,7 @@ func TestFenced_RefusesAnEarlierEpoch(t *testing.T) {
 	})
 }
 
-// A program without a beat does what a lease is for only where nobody has it, and leaves it
+// A program without a beat does what a lease is for only if nobody has it, and leaves it
 // free, also after an error.
 func TestWithLease_OnlyWhereItIsFree(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
@@ -99,8 +99,8 @@ func TestWithLease_OnlyWhereItIsFree(t *testing.T) {
 	})
 }
 
-// A program without a beat that was killed while it had a lease holds up no other: the next one
-// has it at once, and the first writes nothing more, should it live.
+// A program without a beat that was killed while it had a lease doesn't delay the others: the
+// next one has it at once, and the first writes nothing more, should it live.
 func TestWithLease_AfterAKilledProgram(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		ctx := t.Context()

@@ -34,7 +34,8 @@ type MemberOptions struct {
 	// [LeaseRoot].
 	Leases []string
 	// Looked is called after each look, in the goroutine that looks: from then on it is known
-	// which hosts are alive. However long it takes, the beat goes on. It may be nil.
+	// which hosts are alive. It may take long, since the beat doesn't wait for it. It may be
+	// nil.
 	Looked func(context.Context)
 	// Drained is called once, in a goroutine that Stop waits for, when the host was asked to
 	// accept no more work, or can't write any more because the store has a newer format. It
@@ -59,7 +60,7 @@ type Member struct {
 	beaten  time.Time
 	changed chan struct{}
 	stopped bool
-	// draining is whether the host was asked to take on nothing more.
+	// draining is whether the host was asked to accept no more work.
 	draining bool
 	// held are the epochs of the leases that this host holds.
 	held map[string]uint64
@@ -156,7 +157,8 @@ func (m *Member) whyOutdated() error {
 }
 
 // raise raises the beat at intervals until its context ends, and sooner again after an error.
-// It does nothing else, so that nothing slow makes the others take this host for gone.
+// It does nothing else, so that nothing slow can make the others believe that this host is
+// gone.
 func (m *Member) raise(ctx context.Context) {
 	wait := m.beatEvery()
 	for sleep(ctx, wait) {
@@ -239,7 +241,7 @@ func (m *Member) beat(ctx context.Context) error {
 }
 
 // next is the host's record with its next beat. Others may have removed the record while the
-// host was suspended: one that was drained then stays so.
+// host was suspended: a host that was draining before still is.
 func (m *Member) next(r core.Reader) (HostRecord, error) {
 	last, found, err := readHost(r, m.ID())
 	if err != nil {
@@ -335,7 +337,7 @@ func (m *Member) Fenced(lease string) (s core.Store, held bool) {
 	return Fenced(m.options.Store, lease, epoch), held
 }
 
-// Draining reports whether the host was asked to take on nothing more, or can't write any
+// Draining reports whether the host was asked to accept no more work, or can't write any
 // more because the store has a newer format.
 func (m *Member) Draining() bool {
 	m.mu.Lock()

@@ -23,8 +23,8 @@ func (m *Member) watch(ctx context.Context) {
 	}
 }
 
-// look reads which hosts have a beat, and takes leases that nobody holds. Of a host whose
-// record is damaged no beat is seen, until it writes the next one.
+// look reads which hosts have a beat, and takes leases that nobody holds. If a host's
+// record is damaged, no beat is seen until the host writes the next one.
 func (m *Member) look(ctx context.Context) {
 	now := time.Now()
 	var hosts []HostRecord
@@ -108,7 +108,7 @@ func (m *Member) LivesIn(r core.Reader, id string) (bool, error) {
 	return HasHost(r, id)
 }
 
-// Gone are the ids of hosts that are gone, and have a record still, sorted.
+// Gone are the ids of the hosts that are gone but still have a record, sorted.
 func (m *Member) Gone() (ids []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

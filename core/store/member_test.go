@@ -142,7 +142,7 @@ func hostIDs(t *testing.T, s core.Store) string {
 func write(tx core.Tx) error { return tx.Put([]byte("a key"), []byte("x")) }
 
 // A host that stands still counts as gone after 10 s, no earlier; its lease is another's
-// within 15 s, and it writes nothing more when it goes on.
+// within 15 s, and it writes nothing more when it continues.
 func TestMember_AStoppedHostLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.Open()
@@ -281,8 +281,9 @@ func TestMember_AwaitsItsBeat(t *testing.T) {
 	})
 }
 
-// Whatever hosts are stopped and go on, at any moment: writes under a lease are in the order
-// of its epochs, an epoch has one writer, and the lease is always a running host's soon.
+// Whichever hosts are suspended and continue, at any moment: writes under a lease are in the
+// order of its epochs, an epoch has one writer, and the lease is always a running host's
+// soon.
 func TestMember_AnyStops(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
@@ -438,7 +439,8 @@ func TestMember_DamagedRecordsStopNothing(t *testing.T) {
 	})
 }
 
-// A host that was drained, and that others forgot while it was stopped, goes on draining.
+// A host that was drained, and that others forgot while it was suspended, is still
+// draining.
 func TestMember_AForgottenHostStaysDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.Open()

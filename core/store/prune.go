@@ -32,8 +32,8 @@ type PruneOptions struct {
 	Dir string
 	// DryRun counts what would be pruned, writes no file and removes nothing.
 	DryRun bool
-	// RecordHeads has the journal's root record the heads of what is pruned. Nil is
-	// [journal.Record], for a store that no other host has.
+	// RecordHeads makes the journal's root record the heads of what is pruned. Nil means
+	// [journal.Record], for a store that no other host uses.
 	RecordHeads func(context.Context) error
 	// Progress, if set, is called now and then with what was pruned, or counted, of the
 	// part so far.
@@ -121,7 +121,7 @@ type pruneBatch struct {
 	// counts events.
 	keys, emptied [][]byte
 	entries       int
-	// also are what the parts change besides.
+	// also are further changes that the parts make.
 	also []func(core.Tx) error
 }
 

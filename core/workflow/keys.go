@@ -50,8 +50,8 @@ type Key struct {
 	Form func() *regexp.Regexp
 	// Point is where an expression is compiled.
 	Point core.Point
-	// Sees are the variables that templates in the value may read; none is that it holds
-	// no templates. A text with a template may stand for a value of any type.
+	// Sees are the variables that templates in the value may read; none means that it holds
+	// no templates. A text with a template may produce a value of any type.
 	Sees []string
 	// Block is the block that a mapping, or each mapping of a list, is; "" is any.
 	Block string

@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// expressions stands for the real compiler, which lives in another part: it
+// expressions takes the place of the real compiler, which is in another part: it
 // refuses what holds "bad" and decides by looking for "yes".
 type expressions struct{}
 

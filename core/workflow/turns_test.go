@@ -36,7 +36,7 @@ func (c *class) AddDAG(_ context.Context, dag *core.WorkflowDAG) error {
 // pupils answer the nodes of recalling workflows: each recall finds two memories
 // under its node's name, in the session's next turn.
 type pupils struct {
-	loop   *core.LoopResult // what every loop comes to
+	loop   *core.LoopResult // the result of every loop
 	later  *core.LoopResult // what all but the first do; nil for the same
 	fail   error            // of the node named last
 	used   []string         // named by plugins

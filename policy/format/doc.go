@@ -3,7 +3,8 @@
 // the files and the position of everything in them, but not what the expressions mean:
 // package program compiles those.
 //
-// The format is the one documented with cel-go, and three keys more:
+// The format is the one that cel-go documents, with three more keys (namespace, shadow and
+// mask):
 //
 //	name: strict-gate                # optional
 //	description: …                   # optional

@@ -64,8 +64,8 @@ func formulas(depth int, kind string) *rapid.Generator[string] {
 	})
 }
 
-// The nodes that stand in for cel-go's give what cel-go's give: policies that are
-// tracked run on those alone.
+// The nodes that replace cel-go's give what cel-go's give: policies that are tracked run on
+// those alone.
 func TestQuickArithmeticIsCELs(t *testing.T) {
 	env := newEnv(t, "input x double\ninput y double\ninput n int\ninput b bool\ninput o dyn")
 	rapid.Check(t, func(t *rapid.T) {

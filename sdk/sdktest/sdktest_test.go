@@ -21,7 +21,7 @@ import (
 // evaluate is the one function of the plugins here.
 type evaluate = func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error)
 
-// limited is a correct plugin: it refuses texts over its config's length.
+// limited is a correct plugin: it refuses texts that are longer than its config allows.
 func limited() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{

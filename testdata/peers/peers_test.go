@@ -1,4 +1,4 @@
-// Package peers compares this project's loop with those of other Go frameworks
+// Package peers compares this project's loop with the loops of other Go frameworks
 // on the same work. README.md says how to read it.
 package peers
 

@@ -36,7 +36,7 @@ func verdict(ratio float64) string {
 	return "MISSED"
 }
 
-// version is that of a required module, as go.mod pins it: a test binary isn't
+// version is the version of a required module, as go.mod pins it: a test binary isn't
 // told.
 func version(t *testing.T, module string) string {
 	t.Helper()

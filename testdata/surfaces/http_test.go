@@ -21,8 +21,8 @@ type document struct {
 	}
 }
 
-// TestHTTP_EveryRouteAnswersAsItsDocumentSays: with the operator's token with a status that
-// the document has, without a token with 401.
+// TestHTTP_EveryRouteAnswersAsItsDocumentSays: with the operator's token, the status is one
+// that the document has; without a token, it is 401.
 func TestHTTP_EveryRouteAnswersAsItsDocumentSays(t *testing.T) {
 	s := start(t, t.TempDir(), "")
 	operator, nobody := s.operator(), s.client("")

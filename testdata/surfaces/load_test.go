@@ -62,7 +62,7 @@ func between(text, before, after string) string {
 	return found
 }
 
-// run has each caller make requests against the server at an address until the context
+// run makes each caller send requests against the server at an address until the context
 // ends. A connection that fails is tried again: the server may be on its way back.
 func (l *load) run(ctx context.Context, s *server, tokens []string, writes bool) {
 	var wg sync.WaitGroup
@@ -226,7 +226,7 @@ func TestLoad_MemoryStaysFlat(t *testing.T) {
 	s.stop()
 }
 
-// goroutines is how many the server has, with the ones of the request that asks.
+// goroutines is how many the server has, including those of the request that asks.
 func (s *server) goroutines() int {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()

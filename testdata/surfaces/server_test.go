@@ -91,7 +91,7 @@ func environment(data string) []string {
 	return []string{"HOME=" + data, "REFLECTORY_DATA_DIR=" + data, "PATH=" + os.Getenv("PATH")}
 }
 
-// stop has the server end by itself, and checks that it does.
+// stop asks the server to end, and checks that it does.
 func (s *server) stop() {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {

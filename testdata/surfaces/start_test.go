@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestStart_TwoServersOnOneFolder: the second says who has the store, and the first goes on.
+// TestStart_TwoServersOnOneFolder: the second says who has the store, and the first keeps
+// working.
 func TestStart_TwoServersOnOneFolder(t *testing.T) {
 	data := t.TempDir()
 	first := start(t, data, "")
@@ -27,7 +28,7 @@ func TestStart_PortTaken(t *testing.T) {
 	start(t, data, "").stop()
 }
 
-// TestStart_AfterAKill: the socket that is left is in nobody's way, the token is the same,
+// TestStart_AfterAKill: the socket that is left disturbs nobody, the token is the same,
 // and what was acknowledged is there, also for commands before the next server.
 func TestStart_AfterAKill(t *testing.T) {
 	data := t.TempDir()

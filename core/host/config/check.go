@@ -281,7 +281,7 @@ func checkKeyEnv(value string) *fault {
 	return endpointFault(func(o *openai.Options) { o.KeyEnv = value }, "name the variable that holds the key, such as OPENAI_API_KEY")
 }
 
-// checkServer refuses a server that a token would reach in the clear.
+// checkServer refuses a server to which a token would be sent unencrypted.
 func checkServer(value string) *fault {
 	const hint = "write it like https://host.example.org:7842"
 	u, err := url.Parse(value)
@@ -296,7 +296,7 @@ func checkServer(value string) *fault {
 	return &fault{says: "is neither https nor http", hint: hint}
 }
 
-// checkIssuer refuses an issuer that somebody on a network could take the place of.
+// checkIssuer refuses an issuer that somebody on the network could impersonate.
 func checkIssuer(value string) *fault {
 	const hint = "write it as the issuer writes itself, like https://login.example.org/realms/main"
 	u, err := url.Parse(value)
@@ -363,7 +363,8 @@ func (l *loader) checkReflection(c *Config) {
 }
 
 // checkAsked refuses settings of a model that don't fit together. It is asked at an endpoint
-// where models may be asked. Whether the key and the plugin are there is seen when it is.
+// where models may be asked. Whether the key and the plugin exist is checked when the model
+// is asked.
 func (l *loader) checkAsked(what, asks string, model, url, endpoints Setting) {
 	const hint = `write settings: {%s: {model, base_url, api_key_env}}, such as {model: llama3.2, base_url: "http://127.0.0.1:11434/v1"}; the model %s switches them off`
 	off := model.Value == NoModel

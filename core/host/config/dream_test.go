@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core/dream"
 )
 
-// TestDream_IsWhatTheSettingsSay, and nothing where they say nothing.
+// TestDream_IsWhatTheSettingsSay, and empty if they say nothing.
 func TestDream_IsWhatTheSettingsSay(t *testing.T) {
 	c, _, err := load(t, "", nil, nil)
 	if err != nil || c.Dream() != (dream.Options{}) {

@@ -154,8 +154,8 @@ func TestLoad_RefusesWhatDoesntFitTogether(t *testing.T) {
 	}
 }
 
-// A broken file is reported also where flags and variables beat all of it, and a broken
-// variable is of no interest where a flag beats it.
+// A broken file is reported even if flags and variables override all of it, and a broken
+// variable is ignored if a flag overrides it.
 func TestLoad_ChecksTheFileWhole(t *testing.T) {
 	_, _, err := load(t, "sandbox: maybe", nil, map[string]string{"sandbox": "off"})
 	if list := problems(t, err); len(list) != 1 || config.OutsideFile(err) {

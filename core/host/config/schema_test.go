@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// judge reports whether the schema takes a file; one that isn't YAML isn't judged.
+// judge reports whether the schema accepts a file; a file that isn't YAML isn't judged.
 func judge(t testing.TB, e sdk.Evaluator, file string) (valid, judged bool) {
 	t.Helper()
 	found := &document.Problems{}
@@ -52,7 +52,7 @@ var accepted = []string{
 	"settings: {recall: {depth_boost: 1.5}}", "settings: {recall: {depth_boost: 1e1}}", "namespace: Ünï/日本",
 }
 
-// refused are files that neither Load nor the schema takes.
+// refused are files that neither Load nor the schema accepts.
 var refused = []string{
 	"[]", "text", "data_dri: x", "data_dir: 5", "data_dir: ''", "namespace: ''", "namespace: a//b", "namespace: a/../b", "namespace: 'a b'",
 	"namespace: a/b/c/d/e/f/g/h/i", "namespace: '*'", "log_level: loud", "log_level: [info]", "sandbox: no", "sandbox: true", "durability: sometimes",

@@ -94,9 +94,9 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 	return c.Host.Policies.Refusal(&answer, "access_denied", o.Name+" may not be done in "+orHost(namespace))
 }
 
-// replacesPolicies reports whether the host's operator, on this machine, pushes policies where
-// those that were pushed last can't be used: nothing else would put that right. The event of
-// the push says so.
+// replacesPolicies reports whether the host's operator, on this machine, pushes policies while
+// the policies that were pushed last can't be used. This is allowed without a decision, since
+// nothing else could fix that. The event of the push says so.
 func (c *Call) replacesPolicies(o *Operation) bool {
 	if o.Name != host.PushOperation || !c.Local || c.caller.Subject != core.OperatorSubject {
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestEachOperationIsDoneForWhoMay is the matrix of operations and callers: what each
-// caller is answered, in testdata/access.golden.
+// TestEachOperationIsDoneForWhoMay is the matrix of operations and callers: the answer that
+// each caller gets, in testdata/access.golden.
 func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 	var golden strings.Builder
 	for _, o := range operation.Table() {
@@ -35,7 +35,7 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 	coretest.Golden(t, "access.golden", golden.String())
 }
 
-// outcomes are what an operation answers, each with whom it answers so.
+// outcomes are the answers of an operation, each with the callers that get it.
 func outcomes(w *world, name string, fixture func(*world) any) string {
 	whose := map[string][]string{}
 	for _, c := range callers() {
@@ -63,8 +63,8 @@ func scopes(o operation.Operation) string {
 	return strings.Join(names, " or ")
 }
 
-// TestNothingIsLearntElsewhere has callers who don't reach what a request is about ask for
-// it in a host that has it, and in one that has nothing: the answers are the same bytes.
+// TestNothingIsLearntElsewhere lets callers who don't reach what a request is about ask for
+// it on a host that has it, and on one that has nothing: the answers are the same bytes.
 func TestNothingIsLearntElsewhere(t *testing.T) {
 	w := newWorld(t)
 	callers := map[string]core.Caller{"none": {}, "stranger": stranger()}

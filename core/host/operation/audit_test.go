@@ -18,7 +18,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// toolsHost is a host on a store in memory, or, where there is none, on the store of a new
+// toolsHost is a host on a store in memory, or, if there is none, on the store of a new
 // folder, with more settings from the environment.
 func toolsHost(t *testing.T, db core.Store, env ...string) *host.Host {
 	t.Helper()
@@ -55,7 +55,7 @@ func toolsHost(t *testing.T, db core.Store, env ...string) *host.Host {
 	return h
 }
 
-// operator is a context of who may do everything.
+// operator is the context of a caller that may do everything.
 func operator(t *testing.T) context.Context {
 	return core.WithCaller(t.Context(), core.Operator("ada"))
 }

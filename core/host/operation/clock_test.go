@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// TestClock_SetBack: where the machine's clock goes back an hour, everything goes on: what
+// TestClock_SetBack: if the machine's clock goes back an hour, everything still works: what
 // was written keeps its time, what comes after it is stored and found, and the store agrees.
 func TestClock_SetBack(t *testing.T) {
 	w := operationtest.New(t)

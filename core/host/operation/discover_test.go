@@ -64,7 +64,7 @@ func TestDiscover_OnlyWhatTheCallerMayUse(t *testing.T) {
 }
 
 // TestDiscover_WorkflowsThatRan: a workflow is found by its description and examples, by
-// those who reach where it ran, and how its runs went counts, once fifty have ended.
+// callers that reach its namespace, and how its runs went counts once fifty have ended.
 func TestDiscover_WorkflowsThatRan(t *testing.T) {
 	w := operationtest.New(t)
 	ctx := core.WithCaller(w.Ctx, core.Operator(""))

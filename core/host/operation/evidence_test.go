@@ -49,8 +49,8 @@ func TestEvidenceNamesMemoriesThatTheCallerReaches(t *testing.T) {
 	}
 }
 
-// TestEvidenceInJSONIsReadByTheGate is for what a struct alone would take: keys that aren't
-// known, outcomes that don't say how they were, and edges of three nodes.
+// TestEvidenceInJSONIsReadByTheGate is for what a struct alone would accept: keys that
+// aren't known, outcomes that don't say how they were, and edges of three nodes.
 func TestEvidenceInJSONIsReadByTheGate(t *testing.T) {
 	for _, c := range []struct {
 		text string

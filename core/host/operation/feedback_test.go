@@ -10,8 +10,8 @@ import (
 )
 
 // TestFeedback_MayLeadToAPurge: a caller without the scope to erase says how turns went, and
-// the gate purges by itself what always fails. The answer tells what was purged, and of those
-// who were given it only what the caller reaches.
+// the gate by itself purges what always fails. The answer says what was purged, and, of what
+// was derived from it, only what the caller reaches.
 func TestFeedback_MayLeadToAPurge(t *testing.T) {
 	w := newWorld(t)
 	w.Config.DeferGate = false

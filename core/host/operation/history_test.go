@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestLineage_GoesBothWaysWithinReach: what a memory comes from and what came of it, with
-// nothing of namespaces that the caller doesn't reach.
+// TestLineage_GoesBothWaysWithinReach: what a memory comes from and what was made from it,
+// with nothing of namespaces that the caller doesn't reach.
 func TestLineage_GoesBothWaysWithinReach(t *testing.T) {
 	w := newWorld(t)
 	root := w.Memory()
@@ -62,7 +62,7 @@ func TestLineage_GoesBothWaysWithinReach(t *testing.T) {
 	}
 }
 
-// TestLineage_IsBounded: of a memory that more was made of than a lineage has.
+// TestLineage_IsBounded: more was made from the memory than a lineage has room for.
 func TestLineage_IsBounded(t *testing.T) {
 	w := newWorld(t)
 	root := w.Memory()
@@ -105,7 +105,8 @@ func TestHistory_HasAllPages(t *testing.T) {
 	}
 }
 
-// TestSession_IsTheCallersOwn: a session shows its turns to who had them, and to nobody else.
+// TestSession_IsTheCallersOwn: a session shows its turns to the caller that had them, and to
+// nobody else.
 func TestSession_IsTheCallersOwn(t *testing.T) {
 	w := newWorld(t)
 	me := core.Caller{Subject: "me", Scopes: core.Scopes(), Namespaces: []string{here}}

@@ -55,7 +55,7 @@ func writing() (list []operation.Operation) {
 	return list
 }
 
-// TestIdempotency_OfEveryOperation has each operation that writes called twice with one key:
+// TestIdempotency_OfEveryOperation calls each operation that writes twice with one key:
 // the second call is answered with the same bytes, and writes nothing. With another request,
 // or for another operation, the key is refused.
 func TestIdempotency_OfEveryOperation(t *testing.T) {
@@ -164,7 +164,7 @@ func TestIdempotency_AtOnce(t *testing.T) {
 	}
 }
 
-// TestIdempotency_HoldsForADay: then the key is new, and what was kept goes.
+// TestIdempotency_HoldsForADay: after that the key is new, and what was kept is removed.
 func TestIdempotency_HoldsForADay(t *testing.T) {
 	w := newWorld(t)
 	clock := w.Config.Clock.(*coretest.Clock)
@@ -191,8 +191,8 @@ func TestIdempotency_HoldsForADay(t *testing.T) {
 	}
 }
 
-// TestIdempotency_APurgeLeavesNothing has each operation that writes called with a key, and
-// then every memory erased: no record holds a memory's text, or can prove one.
+// TestIdempotency_APurgeLeavesNothing calls each operation that writes with a key, and then
+// erases every memory: no record holds a memory's text, or can prove one.
 func TestIdempotency_APurgeLeavesNothing(t *testing.T) {
 	for _, o := range writing() {
 		t.Run(o.Name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestIdempotency_APurgeLeavesNothing(t *testing.T) {
 	}
 }
 
-// erase has the gate erase all memories.
+// erase makes the gate erase all memories.
 func erase(w *world) {
 	w.T.Helper()
 	for key := range contents(w.T, w.Config.Store, "memory/") {
@@ -246,7 +246,7 @@ type crashing struct {
 	left    int
 	after   bool
 	crashed bool
-	// passes is whether the transaction fails alone, and the store goes on.
+	// passes is whether only the transaction fails, and the store keeps working.
 	passes bool
 }
 
@@ -304,7 +304,7 @@ func (t *watched) Put(key, value []byte) error {
 }
 
 // TestIdempotency_AfterACrash ends the host at each commit of a call with a key, and makes
-// the call again on another host: what it does is done once at most, and where it was done,
+// the call again on another host: what it does is done at most once, and if it was done,
 // it isn't done again.
 func TestIdempotency_AfterACrash(t *testing.T) {
 	const claim, work, outcome = 1, 2, 3
@@ -318,7 +318,7 @@ func TestIdempotency_AfterACrash(t *testing.T) {
 		call    func() (string, any)
 		at      int
 		after   bool
-		refused string // "" is that the second call succeeds
+		refused string // "" means that the second call succeeds
 		again   bool
 	}{
 		{observe, claim, false, "", false},
@@ -364,7 +364,7 @@ func TestIdempotency_AfterACrash(t *testing.T) {
 	}
 }
 
-// TestIdempotency_OfAnotherHost: where hosts share a store, nothing says that another is
+// TestIdempotency_OfAnotherHost: if hosts share a store, nothing says that another is
 // gone, and its claim is left to it.
 func TestIdempotency_OfAnotherHost(t *testing.T) {
 	db := mem.Open()

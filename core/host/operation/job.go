@@ -59,8 +59,8 @@ func (c *Call) sees(userID, namespace string) bool {
 		namespace == own || strings.HasPrefix(namespace, own+"/")
 }
 
-// mayDo reports whether the caller may ask for what a job does, so that a scope reaches jobs
-// of its own kind only. Who operates the host may look at all.
+// mayDo reports whether the caller may ask for what a job does, so that a scope only gives
+// access to jobs of its own kind. A caller that may operate the host may look at all jobs.
 func (c *Call) mayDo(t job.Type, payload json.RawMessage) bool {
 	if c.caller.Has(core.ScopeOperate) {
 		return true
@@ -335,8 +335,8 @@ type work struct {
 	Request   json.RawMessage `json:"request,omitempty"`
 	// RunID is the run that the operation starts or continues.
 	RunID string `json:"run_id,omitempty"`
-	// NextEnd is the epoch of the end that a run which is resumed comes to next: see
-	// [run.Repository.NextEnd]. 0 is for one of which that isn't known.
+	// NextEnd is the epoch with which a resumed run will end next: see
+	// [run.Repository.NextEnd]. 0 means that it isn't known.
 	NextEnd int `json:"next_end,omitempty"`
 }
 

@@ -64,7 +64,7 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 	return outcome(in, out, elsewhere(ctx, h, err))
 }
 
-// elsewhere puts a job off whose plugins this host lacks, and another may have.
+// elsewhere postpones a job that needs plugins which this host lacks and another may have.
 func elsewhere(ctx context.Context, h *host.Host, err error) error {
 	if h.PluginElsewhere(ctx, err) {
 		return &job.SnoozeError{Err: err}
@@ -134,9 +134,9 @@ type RunJob struct {
 	Status core.Status `json:"status"`
 }
 
-// runJob starts a run or goes on with it. One that another process began, or this one
-// before the job went back to its queue, is gone on with; one that has ended since it was
-// asked for, when nextEnd was the run's, has ended.
+// runJob starts a run or continues it. It continues a run that another process began, or
+// that this one began before the job went back to its queue. nextEnd is the run's NextEnd
+// when the job was requested: if the run has ended since then, the job is done.
 func runJob(ctx context.Context, c Call, o *Operation, in any, nextEnd int) (*job.Outcome, error) {
 	resume, err := Find("run_resume")
 	if err != nil {

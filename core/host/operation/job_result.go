@@ -49,7 +49,7 @@ type JobResult struct {
 	// Reason says how it ended, and Message why it failed.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Failure is the whole error of one that failed by its work.
+	// Failure is the whole error of a job whose work failed.
 	Failure *job.Failure `json:"failure,omitempty"`
 	// Result is the operation's, once the job has completed.
 	Result json.RawMessage `json:"result,omitempty"`

@@ -26,7 +26,7 @@ nodes:
   - {name: two, action: memory.observe, with: {content: the ferry leaves at ten}}
 `
 
-// queued has a job do an operation.
+// queued makes a job do an operation.
 func queued(w *world, c core.Caller, name string, in any) (*operation.JobQueued, error) {
 	w.T.Helper()
 	o, err := operation.Find(name)
@@ -128,8 +128,9 @@ func TestJob_OfWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestJob_IsItsUsers: to another subject of the namespace it isn't there, by the same bytes
-// as a job that never was; who operates the host, or reaches the user's own namespace, sees it.
+// TestJob_IsItsUsers: for another subject of the namespace it doesn't exist, with the same
+// bytes as for a job that never was. A caller that operates the host, or reaches the user's own
+// namespace, sees it.
 func TestJob_IsItsUsers(t *testing.T) {
 	w := newWorld(t)
 	of := func(subject string, scopes []core.Scope, namespaces ...string) core.Caller {
@@ -269,7 +270,7 @@ func TestJob_WithAnIdempotencyKey(t *testing.T) {
 	w.Refused(err, sdk.Invalid, "idempotency_key_reused")
 }
 
-// TestJob_Maintenance has the namespace's vectors made, what waits for the gate decided on,
+// TestJob_Maintenance makes the namespace's vectors, decides on what waits for the gate,
 // and the store pruned.
 func TestJob_Maintenance(t *testing.T) {
 	w := newWorld(t)
@@ -298,7 +299,7 @@ func TestJob_Maintenance(t *testing.T) {
 	}
 }
 
-// TestJob_OfTheGate: where jobs do what a feedback makes due, the feedback answers as it does
+// TestJob_OfTheGate: if jobs do what is due after a feedback, the feedback answers as it does
 // without them, and the gate decides later.
 func TestJob_OfTheGate(t *testing.T) {
 	w := newWorld(t)
@@ -404,14 +405,14 @@ func endsAt(w *world, inner core.Store, commit int, after bool) bool {
 	if err != nil && ctx.Err() == nil {
 		w.T.Fatal(err)
 	}
-	_ = w.Host.Close() // which writes what nobody hears of
+	_ = w.Host.Close() // which writes what nobody is told
 	return m.dead
 }
 
 // replaced is an answer without the id that was asked for.
 func replaced(answer, id string) string { return strings.ReplaceAll(answer, id, "ID") }
 
-// TestJob_RunSurvivesAProcessThatEndsAtAnyCommit: the next process goes on with the run, and
+// TestJob_RunSurvivesAProcessThatEndsAtAnyCommit: the next process continues the run, and
 // each memory is there once.
 func TestJob_RunSurvivesAProcessThatEndsAtAnyCommit(t *testing.T) {
 	ends := 0
@@ -454,7 +455,8 @@ func TestJob_RunSurvivesAProcessThatEndsAtAnyCommit(t *testing.T) {
 	}
 }
 
-// TestJob_IsOfItsScope: who may have memories tidied reaches no run of the same subject.
+// TestJob_IsOfItsScope: a caller that may have memories tidied up reaches no run of the
+// same subject.
 func TestJob_IsOfItsScope(t *testing.T) {
 	w := newWorld(t)
 	of := func(scopes ...core.Scope) core.Caller {
@@ -495,7 +497,7 @@ func TestJob_IsOfItsScope(t *testing.T) {
 	w.Refused(err, sdk.NotFound, job.NotFound)
 }
 
-// TestJob_WaitsForAHostThatHasItsPlugin, and fails where none has.
+// TestJob_WaitsForAHostThatHasItsPlugin, and fails if none has it.
 func TestJob_WaitsForAHostThatHasItsPlugin(t *testing.T) {
 	w := newWorld(t)
 	me := core.Operator(operationtest.Agent)

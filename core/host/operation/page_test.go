@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestPages_AreOfAListAndACaller: a token is good for the list that it was given with and
-// for who was given it, also after the host was opened again; for nothing else.
+// TestPages_AreOfAListAndACaller: a token is valid for the list and the caller that it was
+// given to, also after the host was opened again, and for nothing else.
 func TestPages_AreOfAListAndACaller(t *testing.T) {
 	w := newWorld(t)
 	w.Memory()

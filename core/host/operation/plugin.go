@@ -109,7 +109,8 @@ type PluginLogs struct {
 	// [DefaultLogLines].
 	Lines int `json:"lines,omitempty"`
 	// After is the Next of an earlier answer: the lines are then the first ones that came
-	// after it, from the oldest that is kept where the log has moved on. So a log is followed.
+	// after it, or, if those are no longer kept, the oldest ones that are. In this way a log
+	// can be followed.
 	After string `json:"after,omitempty"`
 }
 
@@ -117,7 +118,7 @@ type PluginLogs struct {
 type PluginLog struct {
 	Plugin string           `json:"plugin"`
 	Lines  []plugin.LogLine `json:"lines"`
-	// Next is the place behind the lines.
+	// Next is the place after the last line.
 	Next string `json:"next"`
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// installed is a host with plugins of these names, which nobody runs.
+// installed is a host with plugins of these names, which aren't started.
 func installed(t *testing.T, names ...string) *host.Host {
 	t.Helper()
 	lock := filepath.Join(t.TempDir(), install.LockFile)
@@ -108,7 +108,8 @@ func TestPluginLogs_AreOfEveryNamespace(t *testing.T) {
 	}
 	refused(t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/x"}, "plugin_not_found")
 	refused(t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "../x"}, "plugin_name_invalid")
-	// What a plugin logs is about the runs of any namespace, whether it is installed or not.
+	// A plugin's log has lines of any namespace's runs, so a caller that reaches only one is
+	// refused, in the same way if there is no such plugin.
 	one := refused(t, tokenOf(t, "team/a", core.ScopePlugin), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a"}, "namespace_denied")
 	other := refused(t, tokenOf(t, "team/a", core.ScopePlugin), c, "plugin_logs", &operation.PluginLogs{Name: "acme/x"}, "namespace_denied")
 	if sdk.AsError(one).Error() != sdk.AsError(other).Error() {

@@ -36,7 +36,7 @@ func TestACandidateDecidesAgainWhatTheCallerReaches(t *testing.T) {
 	w := newWorld(t)
 	in := w.Replay()
 	observed(w, "foreign-memory", elsewhere)
-	for range 3 { // the third brings it before the gate, which is recorded
+	for range 3 { // after the third it waits for the gate, which is recorded
 		out, err := w.Do(stranger(), "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}})
 		w.Must(err)
 		_, err = w.Do(stranger(), "memory_feedback", &core.FeedbackRequest{

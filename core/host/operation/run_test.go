@@ -261,7 +261,7 @@ func TestRun_NodesMayWhatTheCallerMay(t *testing.T) {
 	if got := try[operation.Memories](w, "memory_list", &operation.MemoryList{Namespace: elsewhere}); len(got.Items) != 1 {
 		t.Errorf("elsewhere has %d memories", len(got.Items))
 	}
-	resumed := w.Run(here) // by somebody who may: now by one who may not
+	resumed := w.Run(here) // by somebody who may, and now by somebody who may not
 	out, err := w.Do(core.Caller{Subject: "me", Scopes: all[:1], Namespaces: []string{here}}, "run_resume", &operation.RunResume{ID: resumed})
 	w.Must(err)
 	if run := out.(*operation.RunEnded); run.Error.Code != "scope_denied" {

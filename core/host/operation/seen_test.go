@@ -9,10 +9,10 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// TestLinks_OfOtherNamespacesAreNotShown has a memory linked with one elsewhere: a caller who
-// reaches only here gets all of the memory but the other's id, and the operator gets that
-// too. The entries of the journal are left out of it: a namespace's journal is whole, or its
-// hashes prove nothing.
+// TestLinks_OfOtherNamespacesAreNotShown has a memory linked with one elsewhere: a caller
+// that reaches only this namespace gets all of the memory except the other's id, and the
+// operator gets that too. The entries of the journal are left out of it: a namespace's
+// journal is whole, or its hashes prove nothing.
 func TestLinks_OfOtherNamespacesAreNotShown(t *testing.T) {
 	w := newWorld(t)
 	mine, other := w.Memory(), w.Host.NewID()

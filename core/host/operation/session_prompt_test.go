@@ -29,8 +29,8 @@ func used(b *inject.Built, id string) *inject.Used {
 	return nil
 }
 
-// TestPrompt_HasTheHintOnce: the turn after a wrong one is told what to do better, as data,
-// and the one after that isn't.
+// TestPrompt_HasTheHintOnce: the prompt of the turn after a wrong one says what to do
+// better, as data, and the one after that isn't.
 func TestPrompt_HasTheHintOnce(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "m", here)
@@ -57,8 +57,8 @@ func TestPrompt_HasTheHintOnce(t *testing.T) {
 	sound(w)
 }
 
-// TestPrompt_OnlyWhatIsInItIsOffered: a memory that was recalled and dropped is no miss, and
-// can't have been used; the reflection record names the snapshot.
+// TestPrompt_OnlyWhatIsInItIsOffered: a memory that was recalled and dropped doesn't count
+// as a miss, and can't have been used; the reflection record names the snapshot.
 func TestPrompt_OnlyWhatIsInItIsOffered(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "in", here)
@@ -90,7 +90,8 @@ func TestPrompt_OnlyWhatIsInItIsOffered(t *testing.T) {
 	sound(w)
 }
 
-// TestPrompt_OfATurnWithoutARecall belongs to a turn all the same, whose feedback is taken.
+// TestPrompt_OfATurnWithoutARecall belongs to a turn all the same, and its feedback is
+// accepted.
 func TestPrompt_OfATurnWithoutARecall(t *testing.T) {
 	w := newWorld(t)
 	me, priority := subject("me"), 1

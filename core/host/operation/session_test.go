@@ -30,13 +30,13 @@ func failedTurn(w *world, c core.Caller, session, namespace string) *operation.R
 	return recalled
 }
 
-// subject is a caller of a name who reaches here.
+// subject is a caller with a name that reaches this namespace.
 func subject(name string) core.Caller {
 	return core.Caller{Subject: name, Scopes: core.Scopes(), Namespaces: []string{here}}
 }
 
-// TestSession_BelongsToItsSubject has others ask for a session in every way: for them it is
-// the answer of one that doesn't exist, and it goes on as if nothing had been.
+// TestSession_BelongsToItsSubject makes others ask for a session in every way: they get the
+// answer for a session that doesn't exist, and the session isn't changed.
 func TestSession_BelongsToItsSubject(t *testing.T) {
 	busy, empty := newWorld(t), newWorld(t)
 	for _, w := range []*world{busy, empty} {

@@ -58,7 +58,7 @@ func turnOf(w *world, c core.Caller, session string, outcome core.Outcome, summa
 	return turn, out.(*core.FeedbackResult).Bias
 }
 
-// TestSession_Windows: a reset begins at bias 0 and a resume goes on with what the window
+// TestSession_Windows: a reset begins at bias 0 and a resume continues with what the window
 // had, while turns are numbered through; each window only knows its own turns.
 func TestSession_Windows(t *testing.T) {
 	w := newWorld(t)
@@ -174,8 +174,9 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	}
 }
 
-// TestSession_SummaryHoldsForItsTexts: a window's summary is told as long as its turns say
-// what it was written from. A purge removes it, and takes none after it of what it removed.
+// TestSession_SummaryHoldsForItsTexts: a window's summary is used as long as its turns say
+// what it was written from. A purge removes it, and nothing that was removed comes into a
+// later summary.
 func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "m", here)
@@ -232,8 +233,8 @@ func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	sound(w)
 }
 
-// TestSession_PurgeTakesItsTexts: what a turn's feedback said goes with any memory that the
-// turn recalled, and the store's check still holds.
+// TestSession_PurgeTakesItsTexts: what a turn's feedback said is removed with any memory
+// that the turn recalled, and the store's check still passes.
 func TestSession_PurgeTakesItsTexts(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "m", here)
@@ -258,9 +259,9 @@ func TestSession_PurgeTakesItsTexts(t *testing.T) {
 	sound(w)
 }
 
-// TestSession_ManyAtOnce has two sessions of a user and one of another recall, reset,
-// resume and get feedback all at once: no turn number comes twice, and no window knows a
-// turn of another, of another session, or of another user.
+// TestSession_ManyAtOnce makes two sessions of a user and one of another recall, reset,
+// resume and get feedback at the same time: no turn number is used twice, and no window
+// knows a turn of another, of another session, or of another user.
 func TestSession_ManyAtOnce(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "m", here)

@@ -29,8 +29,8 @@ func (s *awayStore) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return s.Store.Update(ctx, fn)
 }
 
-// TestPlugins_WaitForTheHostsBeat: a host that others may take for gone calls no plugin, also
-// one that it called before, and none for a run that another host has.
+// TestPlugins_WaitForTheHostsBeat: a host that others may believe to be gone calls no plugin,
+// also one that it called before, and none for a run that another host has.
 func TestPlugins_WaitForTheHostsBeat(t *testing.T) {
 	s := &awayStore{Store: mem.Open()}
 	w := operationtest.NewWithJudge(t, s)

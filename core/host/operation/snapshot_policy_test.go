@@ -12,8 +12,8 @@ import (
 )
 
 // TestPrompt_HasTheOperatorsPolicies: what the operator wants to be in every prompt comes
-// first, whole, in whatever mode and beside whatever the caller names the same. A change holds
-// for the next prompt, and a file that is wrong lets none be built.
+// first, whole, in every mode, and next to blocks that the caller gives the same name. A
+// change applies to the next prompt, and if a file is wrong, none is built.
 func TestPrompt_HasTheOperatorsPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.File("data/prompt-policies/secrets.yaml", "category: safety\npayload: |\n  Never repeat a key.\n")

@@ -72,7 +72,8 @@ func TestSnapshot_AnchorsNeedTheOperator(t *testing.T) {
 	w.Refused(err, sdk.Denied, "scope_denied")
 }
 
-// TestSnapshot_ElsewhereIsNone: who doesn't reach its namespace learns nothing of it.
+// TestSnapshot_ElsewhereIsNone: a caller that doesn't reach its namespace learns nothing
+// about it.
 func TestSnapshot_ElsewhereIsNone(t *testing.T) {
 	w := newWorld(t)
 	far := try[inject.Built](w, "snapshot_build", &inject.BuildRequest{

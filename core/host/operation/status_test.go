@@ -43,7 +43,8 @@ func TestStatus_SaysWhatIsWrongWithAPart(t *testing.T) {
 	w.Refused(err, sdk.Denied, "scope_denied")
 }
 
-// TestStatus_OfAnotherStoreIsThatItIs: a Host that was given its store knows no folder.
+// TestStatus_OfAnotherStoreIsThatItIs: a Host that was given its store has no folder to
+// report.
 func TestStatus_OfAnotherStoreIsThatItIs(t *testing.T) {
 	w := newWorld(t)
 	if s := try[host.Status](w, "status", &operation.StatusGet{}); !s.Store.Exists || s.Store.Folder != "" {

@@ -140,7 +140,7 @@ type canary struct {
 	secret map[string]string
 }
 
-// hide notes a secret, by what it is of.
+// hide notes a secret, by what it belongs to.
 func (c *canary) hide(what string, secret access.Secret) {
 	text := string(secret)
 	c.secret[what] = text[strings.LastIndex(text, "_")+1:]

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestVersions_ChangeWithWhatIsShown: a result that is other bytes has another version.
+// TestVersions_ChangeWithWhatIsShown: a result with other bytes has another version.
 func TestVersions_ChangeWithWhatIsShown(t *testing.T) {
 	w := newWorld(t)
 	id, other := w.Memory(), w.Memory()
@@ -39,8 +39,8 @@ func TestVersions_ChangeWithWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestGovernance_IsChangedIfItIsAsSeen: of two who change what both have seen, one has to
-// look again. What changes nothing is refused too.
+// TestGovernance_IsChangedIfItIsAsSeen: if two callers change what both have seen, one of
+// them has to look again. What changes nothing is refused too.
 func TestGovernance_IsChangedIfItIsAsSeen(t *testing.T) {
 	w := newWorld(t)
 	seen := operation.EntityVersion(try[governance.Record](w, "governance_get", &operation.GovernanceGet{Namespace: here}))

@@ -1,6 +1,6 @@
 // Package window says what a session's earlier turns tell a prompt: the newest ones by
-// their summaries, and the oldest in one block, once they would fill the prompt: summed up
-// by a model, or else by one sentence each.
+// their summaries and, once all summaries would fill the prompt, the oldest ones in one
+// block, which a model writes, or else has one sentence for each turn.
 //
 // A summary block is part of the prefix that a model's provider caches, so it should
 // change rarely. Turns are therefore folded into it in batches: when the texts would

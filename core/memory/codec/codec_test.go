@@ -81,8 +81,8 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 	})
 }
 
-// TestRecordsAreDecodedAsTheGeneralDecoderDoes holds the decoder that is written
-// out to the general one, and that it takes what the encoder makes.
+// TestRecordsAreDecodedAsTheGeneralDecoderDoes compares the decoder that is written by hand
+// with the general one, and checks that it reads what the encoder makes.
 func TestRecordsAreDecodedAsTheGeneralDecoderDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")
@@ -91,8 +91,8 @@ func TestRecordsAreDecodedAsTheGeneralDecoderDoes(t *testing.T) {
 	})
 }
 
-// sameDecoding proves that our decoder agrees with the general one where it
-// takes a record at all, which it must if it is ours.
+// sameDecoding proves that our decoder agrees with the general one if it accepts a record
+// at all, which it must if we wrote it.
 func sameDecoding(t interface {
 	Helper()
 	Fatalf(string, ...any)

@@ -72,7 +72,7 @@ func TestTransitionsAreThoseOfTheSpecificationAndNoOthers(t *testing.T) {
 	}
 }
 
-// checkRefusal holds that a refusal names both states, and what to do instead.
+// checkRefusal checks that a refusal names both states, and what to do instead.
 func checkRefusal(t *testing.T, err error, from, to core.MemoryState) {
 	t.Helper()
 	e := sdk.AsError(err)

@@ -197,8 +197,8 @@ func TestIndex_LoadsWhatItCantFollow(t *testing.T) {
 	}
 }
 
-// TestIndex_OneFollowsAndTheOthersWait: of many searches that miss a commit one takes it in,
-// those that need no more than there is wait for nobody, and a failure is of one search.
+// TestIndex_OneFollowsAndTheOthersWait: of many searches that lack a commit, one reads it;
+// searches that don't need it wait for nobody; and a failure affects only one search.
 func TestIndex_OneFollowsAndTheOthersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -247,7 +247,7 @@ func scores(found []search.Found) (list []string) {
 	return list
 }
 
-// A vector is its model's, and goes with it.
+// A vector belongs to its model, and is dropped with it.
 func TestVectorsStayWithTheirModel(t *testing.T) {
 	bare := func(model string) *search.Doc {
 		return with(doc("a", "word"), func(d *search.Doc) { d.Model = model })
@@ -303,8 +303,8 @@ func TestCommitsDuringALoadArentLost(t *testing.T) {
 	}
 }
 
-// Of many searches on a cold namespace one loads it. If that fails, each tells so,
-// and a later one tries again.
+// Of many searches on a namespace that isn't loaded, one loads it. If that fails, each says
+// so, and a later one tries again.
 func TestOneLoadsAndTheOthersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}

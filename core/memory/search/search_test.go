@@ -52,7 +52,7 @@ func (s several) Changes(context.Context, string, uint64, func(string, *search.D
 	panic("nothing changes")
 }
 
-// doc makes an open document with the model "m" where it has a vector.
+// doc makes an open document, with the model "m" if it has a vector.
 func doc(id, text string, vector ...float32) *search.Doc {
 	d := &search.Doc{ID: id, Text: text, Kind: core.KindObservation, State: core.StateOpen, Q: 0.5}
 	if len(vector) > 0 {

@@ -9,7 +9,7 @@ type Builder struct {
 	// the documents and then of their terms.
 	times []uint32
 	uses  []use
-	// again are documents that came before.
+	// again are the documents that were put in before.
 	again []uint32
 	texts []string
 }
@@ -26,7 +26,8 @@ func NewBuilder(language Language, order func(a, b uint32) int) *Builder {
 	return &Builder{index: New(language, order)}
 }
 
-// Put adds a document, or replaces it. New documents must come by rising numbers.
+// Put adds a document, or replaces it. New documents must come in the order of their
+// numbers.
 func (b *Builder) Put(doc uint32, text string) {
 	x := b.index
 	if int(doc) < len(x.docs) {

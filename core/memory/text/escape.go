@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Recalled text is data: whatever it says, it must not end the place that it was put
-// into, nor begin one of ours. So it is escaped as XML's content and attributes are,
-// with nothing left that a reader of XML would refuse or change.
+// Recalled text is data: whatever it says, it must not end the element that it was put
+// into, nor begin another one. So it is escaped like XML's content and attributes, and
+// nothing is left that a reader of XML would refuse or change.
 
 // Escape returns a text such that it can be in the content of an XML element, or in an
 // attribute in double quotes without line breaks, and a reader of XML gets the same text

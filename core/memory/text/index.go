@@ -39,7 +39,7 @@ type list struct {
 
 type posting struct{ doc, times uint32 }
 
-// document is what has to be undone when a document goes.
+// document is what has to be undone when a document is removed.
 type document struct {
 	terms []uint32
 	here  bool
@@ -57,7 +57,7 @@ func New(language Language, order func(a, b uint32) int) *Index {
 // Len is the number of documents.
 func (x *Index) Len() int { return x.count }
 
-// Put adds a document, or replaces the one of that number.
+// Put adds a document, or replaces the one with that number.
 func (x *Index) Put(doc uint32, text string) {
 	x.Remove(doc)
 	length := uint32(0)
@@ -99,7 +99,7 @@ func (l *list) add(doc uint32) bool {
 	return true
 }
 
-// Remove takes a document out, where it is there.
+// Remove removes a document, if it is there.
 func (x *Index) Remove(doc uint32) {
 	if int(doc) >= len(x.docs) || !x.docs[doc].here {
 		return
@@ -181,7 +181,7 @@ func find(at []posting, doc uint32) (int, bool) {
 
 // Bytes estimates the memory that the index takes.
 func (x *Index) Bytes() int64 {
-	// A posting lies in its list, which has room to grow, and in its document.
+	// A posting is stored in its list, which has room to grow, and in its document.
 	const perTerm, perDoc, perPosting = 200, 40, 8 + 2 + 4
 	return perTerm*int64(len(x.postings)) + perDoc*int64(len(x.docs)) + perPosting*x.places
 }

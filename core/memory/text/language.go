@@ -16,8 +16,8 @@ import (
 )
 
 // Language is how the words of an index are stemmed, and which of them are left
-// out. The zero value stems nothing and leaves nothing out, for languages that there
-// is no stemmer of.
+// out. The zero value stems nothing and leaves nothing out, for languages without a
+// stemmer.
 type Language struct {
 	name   string
 	script *unicode.RangeTable
@@ -51,7 +51,7 @@ func LanguageOf(name string) Language {
 	return Language{}
 }
 
-// stops reports whether a word, in lower case, says too little to be held.
+// stops reports whether a word, in lower case, says too little to be indexed.
 func (l Language) stops(word string) bool { return l.stop != nil && l.stop(word) }
 
 // stems are what a word, in lower case, has in common with its other forms; none
@@ -81,8 +81,8 @@ func (l Language) spells(word string) bool {
 	return true
 }
 
-// fold takes the accents off a word: the marks of Latin, Greek and Cyrillic
-// letters. In other scripts marks are vowels and the like, which make another word.
+// fold removes the accents from a word: the marks of Latin, Greek and Cyrillic letters. In
+// other scripts, marks are vowels and the like: without them it would be another word.
 func fold(word string) string {
 	if isASCII(word) {
 		return word

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Two texts say the same where they differ only in how they are written: in case,
-// contractions, articles, plurals, "30 s" or "thirty seconds". The normal form takes these
-// differences out and nothing else, since what has one normal form counts as one thing: a
-// number with its sign, a unit, a date, a version, an identifier, a negation and the order
-// of words stay. What an ending says, such as a tense, goes, and is for a guard to look at.
+// Two texts say the same if they differ only in how they are written: in case,
+// contractions, articles, plurals, "30 s" or "thirty seconds". The normal form removes
+// these differences and nothing else, since texts with one normal form count as one thing:
+// a number with its sign, a unit, a date, a version, an identifier, a negation and the
+// order of words stay. What an ending says, such as a tense, is removed too, and a guard
+// looks at it.
 //
 // Tokens are made by looking at what is between spaces, since it tells a word from an
 // identifier; then tokens next to each other become numbers, dates and units.
@@ -30,10 +31,10 @@ type Token struct {
 	// Word is a word in lower case and one spelling, with its endings; of other kinds it is
 	// Form.
 	Word string
-	// Capital is whether it begins with a large letter, and First whether it begins a
-	// sentence, where that says nothing.
+	// Capital is whether it begins with a capital letter, and First whether it begins a
+	// sentence, where a capital letter says nothing.
 	Capital, First bool
-	// Break is the comma or the end of a sentence behind it, which the form leaves out:
+	// Break is the comma or the end of a sentence after it, which the form leaves out:
 	// "," or "." or "".
 	Break string
 }
@@ -138,8 +139,9 @@ const (
 	breakToken                   // a comma or a sentence's end, which is left out
 )
 
-// token is a piece of a text. capital is whether its first letter was written large, and
-// first whether it begins a sentence. written is a word as it came, for units: MB isn't Mb.
+// token is a piece of a text. capital is whether its first letter was a capital, and first
+// whether it begins a sentence. written is a word as it was written, for units: MB isn't
+// Mb.
 type token struct {
 	kind           tokenKind
 	text, written  string
@@ -273,7 +275,7 @@ func wordLike(s string) bool {
 
 func asciiLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// words makes tokens of a word: several where it is a contraction or joins numbers.
+// words makes tokens of a word: several if it is a contraction or joins numbers.
 func (t *tokenizer) words(s string) {
 	first, _ := utf8.DecodeRuneInString(s)
 	capital := unicode.IsUpper(first)
@@ -307,13 +309,13 @@ func (t *tokenizer) words(s string) {
 	}
 }
 
-// capitalNames are names that are another word in small letters.
+// capitalNames are names that are another word in lower case.
 var capitalNames = map[string]bool{"US": true, "IT": true, "WHO": true}
 
 // dashes writes apostrophes and dashes within words in one way.
 var dashes = strings.NewReplacer("’", "'", "‐", "-")
 
-// mixedCase reports whether a large letter follows a small one, as in identifiers.
+// mixedCase reports whether a capital letter follows a small one, as in identifiers.
 func mixedCase(s string) bool {
 	small := false
 	for _, r := range s {
@@ -325,8 +327,8 @@ func mixedCase(s string) bool {
 	return false
 }
 
-// dropArticles leaves out articles and "please". A large A within a sentence is a name, as in
-// "plan A", and so is one before a verb, as in "A calls B", or one that nothing follows.
+// dropArticles leaves out articles and "please". A capital A within a sentence is a name, as
+// in "plan A", and so is one before a verb, as in "A calls B", or one that nothing follows.
 func dropArticles(tokens []token) []token {
 	out := tokens[:0]
 	for i, t := range tokens {

@@ -126,7 +126,7 @@ var units = map[string]string{
 	"°C": "°C", "°F": "°F", "am": "am", "pm": "pm", "AM": "am", "PM": "pm", "a.m": "am", "p.m": "pm",
 }
 
-// unitInSmall are the ways to write units in small letters, as a form may have them.
+// unitInSmall are the ways to write units in lower case, as a form may have them.
 var unitInSmall = func() map[string]bool {
 	set := map[string]bool{}
 	for written := range units {
@@ -152,7 +152,7 @@ func isNumberWord(s string) bool {
 	return is || ten
 }
 
-// joinNumbers writes numbers in digits, and the units behind numbers in one way.
+// joinNumbers writes numbers in digits, and the units after numbers in one way.
 func joinNumbers(tokens []token) []token {
 	out := tokens[:0:0]
 	for i := 0; i < len(tokens); {
@@ -175,8 +175,8 @@ func joinNumbers(tokens []token) []token {
 	return out
 }
 
-// unitOf is the unit that a token is behind a number; "" is none. Short ones count as they
-// were written.
+// unitOf is the unit that a token is after a number; "" if it is none. For short units,
+// case matters.
 func unitOf(t token) string {
 	switch {
 	case t.kind == exactToken:

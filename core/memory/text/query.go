@@ -10,8 +10,8 @@ import (
 
 // The parameters of BM25.
 const (
-	// k1 is how soon more of the same word stops to count, b how much a long
-	// document is held against it.
+	// k1 is how soon further occurrences of a word stop counting, and b how much a long
+	// document is penalised for its length.
 	k1, b = 1.2, 0.75
 	// stemmedShare is what another form of a word counts for, so that a document with
 	// the exact form comes before one that is otherwise the same. From 0.8 to 1 the
@@ -160,9 +160,9 @@ func merge(all []occurrence, at []posting, share float32) []occurrence {
 	return out
 }
 
-// Whole is the score of a document of middling length that has each of the query's
-// words once: what a score is measured by to compare it from query to query. Words
-// that no document has count as well.
+// Whole is the score of a document of average length that has each of the query's words
+// once: what a score is measured by to compare it from query to query. Words that no
+// document has count as well.
 func (q *Query) Whole() float64 { return q.whole }
 
 // Top returns the k documents with the highest scores, the best first. If keep

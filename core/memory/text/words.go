@@ -18,7 +18,7 @@ const maxWordBytes = 128
 // that don't put spaces between words each two neighbouring characters are one.
 func Words(text string) iter.Seq[string] { return words(text, false) }
 
-// words are the words of a text. With identifiers, what is joined by low lines, such as
+// words are the words of a text. With identifiers, what is joined by underscores, such as
 // max_retries, comes as a whole before its parts.
 func words(text string, identifiers bool) iter.Seq[string] {
 	text = strings.ToLower(norm.NFKC.String(text))
@@ -52,7 +52,7 @@ func words(text string, identifiers bool) iter.Seq[string] {
 }
 
 // identifier is the length of the identifier at a text's start: words of ASCII that
-// low lines join; 0 is none.
+// underscores join; 0 if there is none.
 func identifier(text string) int {
 	end, joined := 0, false
 	for i := range len(text) {

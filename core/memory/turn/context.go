@@ -43,8 +43,9 @@ type TurnSummary struct {
 }
 
 // Context returns what a session can tell the prompt of a turn; turn 0 is its current
-// turn, or the next if that had its feedback. A session without a turn tells nothing. One
-// of another subject than the caller's is sdk.NotFound, reason "session_not_found".
+// turn, or the next if that had its feedback. A session without a turn tells nothing. If
+// the session belongs to another subject than the caller's, the error is sdk.NotFound,
+// reason "session_not_found".
 func (s *Turns) Context(ctx context.Context, session string, turn int64) (c *Context, err error) {
 	if err := checkTurn(session, turn); err != nil {
 		return nil, err

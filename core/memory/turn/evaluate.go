@@ -42,7 +42,7 @@ func Halted(g *core.Governance) journal.Event {
 
 // decide sets the score that the policy gives a memory and returns its transition; nil if
 // its state stays. A transition that the policy may not ask for is only recorded in the
-// journal. A memory that would come before the gate again too soon keeps its state.
+// journal. A memory that would wait for the gate again too soon keeps its state.
 func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
 	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
 		return nil, nil

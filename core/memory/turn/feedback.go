@@ -33,7 +33,7 @@ type Turns struct {
 // Feedback applies the feedback on a turn in one commit: the session's bias, and the
 // signals and states of the memories that the turn recalled. A second feedback changes
 // nothing and returns the first result, with Duplicate, unless its source is better.
-// Revalidate in the result lists the memories that are to come before the gate.
+// Revalidate in the result lists the memories that the gate has to decide on.
 func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
 	if err := CheckFeedback(r); err != nil {
 		return nil, err

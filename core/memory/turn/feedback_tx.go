@@ -74,8 +74,8 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResul
 }
 
 // offer finds the memories that the turn offered: those that were in its prompt, if that
-// was recorded, else all that it recalled. A memory that was left out of the prompt is no
-// miss. Feedback that replaces another is about the same memories.
+// was recorded, else all that it recalled. A memory that was left out of the prompt doesn't
+// count as a miss. Feedback that replaces another is about the same memories.
 func (f *feedbackTx) offer(t *record.Tx, stored *turnRecord) error {
 	f.offered = stored.Items
 	if f.first != nil {
@@ -180,7 +180,7 @@ func notRecalled(turn core.TurnRef, ids []string) error {
 }
 
 // applyAll applies the turn to all memories that it recalled, and records it. The result
-// lists the memories that it put before the gate.
+// lists the memories that wait for the gate because of it.
 func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRecord) error {
 	byNamespace := map[string][]turnItem{}
 	for _, item := range f.offered {
@@ -244,7 +244,7 @@ func (f *feedbackTx) applyIn(ctx context.Context, t *record.Tx, namespace string
 	return f.tell(ctx, t, namespace, number, done)
 }
 
-// tell says what the turn makes due in a namespace.
+// tell reports what is due in a namespace because of the turn.
 func (f *feedbackTx) tell(ctx context.Context, t *record.Tx, namespace string, number int64, done []core.FeedbackItem) error {
 	waiting := slices.ContainsFunc(done, toGate)
 	if f.turns.Turned == nil || f.first != nil && !waiting {
@@ -253,7 +253,7 @@ func (f *feedbackTx) tell(ctx context.Context, t *record.Tx, namespace string, n
 	return f.turns.Turned(ctx, t, namespace, number, waiting)
 }
 
-// toGate reports whether a memory came before the gate by the turn.
+// toGate reports whether a memory waits for the gate because of the turn.
 func toGate(item core.FeedbackItem) bool {
 	return item.After == core.StateRevalidatePending && item.Before != item.After
 }

@@ -18,9 +18,9 @@ import (
 // a model. It holds only for the texts that it was written from: a digest of them tells
 // when one was changed. A purge of a memory that one of the window's turns recalled removes it.
 
-// WindowSummary stands for the oldest turns of a window.
+// WindowSummary is a text in place of the oldest turns of a window.
 type WindowSummary struct {
-	// Through is the last turn that it stands for.
+	// Through is the last turn that it covers.
 	Through int64 `json:"through"`
 	// Turns is the digest of what these turns say: see [DigestOf].
 	Turns string `json:"turns"`
@@ -45,7 +45,7 @@ func (s *WindowSummary) of(turns []TurnSummary) bool {
 	return n > 0 && DigestOf(turns[:n]) == s.Turns
 }
 
-// readSummary returns the summary of a window's turns; nil if it has none of them.
+// readSummary returns the summary of a window's turns; nil if there is none of these turns.
 func readSummary(r core.Reader, session string, window int64, turns []TurnSummary) (*WindowSummary, error) {
 	value, found, err := r.Get(record.WindowSummaryKey(session, window))
 	if err != nil || !found {
@@ -72,8 +72,8 @@ type SummarizedWindow struct {
 }
 
 // SummarizeWindow stores a summary of a window's oldest turns, of at most 2,000 characters,
-// and reports whether it did: not if the turns say something else by now. The errors are
-// [Turns.Context]'s.
+// and reports whether it did. It doesn't if the turns say something else by now. The errors
+// are [Turns.Context]'s.
 func (s *Turns) SummarizeWindow(ctx context.Context, d *SummarizedWindow) (stored bool, err error) {
 	var p bounds.Problems
 	p.ID("session", d.Session)

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// noUser stands for a session that hadn't used a memory.
+// noUser means that a session hadn't used a memory.
 const noUser = "-"
 
 // Users are the sessions that used a memory, and whether one of their uses was named.

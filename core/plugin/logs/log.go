@@ -1,5 +1,5 @@
-// Package logs takes the lines that a plugin writes, however it runs: it delivers them as
-// far as a rate allows, and keeps the last ones for errors.
+// Package logs takes the lines that a plugin writes, however it runs: it delivers them up
+// to a maximum rate, and keeps the last ones to show them in errors.
 package logs
 
 import (

@@ -2,5 +2,5 @@
 
 package process_test
 
-// attack does nothing where there is no sandbox to attack.
+// attack does nothing if there is no sandbox to attack.
 func attack(name, _ string) string { return "refused: no " + name + " here" }

@@ -92,7 +92,7 @@ func scratch(string) (string, error) {
 	return string(b), errors.Join(err, readErr, os.RemoveAll(filepath.Join(os.TempDir(), "a")))
 }
 
-// litter makes so many files and goes on.
+// litter makes so many files and continues.
 func litter(files string) (string, error) {
 	for n := range number(files) {
 		if err := os.WriteFile(filepath.Join(os.TempDir(), "litter"+strconv.Itoa(n)), nil, 0o600); err != nil {

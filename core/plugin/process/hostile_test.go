@@ -234,7 +234,7 @@ func hostileTasks(t *testing.T) {
 	}
 }
 
-// The kernel counts processes and threads together; the host sees to the rest.
+// The kernel counts processes and threads together; the host takes care of the rest.
 func hostileProcesses(t *testing.T) {
 	dir := shortTempDir(t)
 	i := startHostile(t, dir, func(p *plugin.Installed) { p.Limits.Processes = 8 })

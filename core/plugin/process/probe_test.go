@@ -129,8 +129,8 @@ func made(fd int, err error) error {
 	return err
 }
 
-// threads has the runtime start threads that stay. It ends the program where it
-// gets none, and says how many there were.
+// threads makes the runtime start threads that stay. The runtime ends the program if it
+// gets none; threads returns how many there were.
 func threads(arg string) (string, error) {
 	for range number(arg) {
 		ready := make(chan struct{})
@@ -195,7 +195,7 @@ func nest(depth string) (string, error) {
 	return "nested", err
 }
 
-// unlinked holds files open that have no name, and goes on.
+// unlinked holds files open that have no name, and continues.
 func unlinked(arg string) (string, error) {
 	for n := range number(arg) {
 		f, err := os.Create(filepath.Join(os.TempDir(), "f"+strconv.Itoa(n)))
@@ -256,9 +256,9 @@ func inFlight(arg string) (string, error) {
 
 var held []*os.File
 
-// buffers fills sockets that nobody reads, both ways, and has one end of each
-// wait in a message, which frees its descriptor and keeps its buffer. It says how
-// many bytes they took.
+// buffers fills sockets that nobody reads, both ways, and sends one end of each in a
+// message that nobody receives, which frees its descriptor and keeps its buffer. It returns
+// how many bytes they took.
 func buffers(string) (string, error) {
 	carrier, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -282,7 +282,7 @@ func buffers(string) (string, error) {
 	}
 }
 
-// pipes has pipes hold what they can.
+// pipes fills as many pipes as it can.
 func pipes(string) (string, error) {
 	block, total := make([]byte, 1<<16), 0
 	for {

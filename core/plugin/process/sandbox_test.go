@@ -194,7 +194,7 @@ func TestAGrantedPathIsAllThatIsSeen(t *testing.T) {
 		t.Errorf("the granted path: %s", got)
 	}
 	if holds(i).Landlock == 0 {
-		return // TestAPluginGetsNothing sees to it that the status says so
+		return // TestAPluginGetsNothing makes sure that the status says so
 	}
 	for attack, path := range map[string]string{
 		"read": filepath.Join(beside, "file"), "write": filepath.Join(granted, "file"), "list": dir,

@@ -153,7 +153,7 @@ func TestEachPluginHasItsOwnBoundedCache(t *testing.T) {
 		t.Errorf("a has %s, b has %s", get(a, "k"), get(b, "k"))
 	}
 	big := `"` + strings.Repeat("x", 500) + `"`
-	for i := range 4 { // of which two fit beside k
+	for i := range 4 { // of which two fit next to k
 		put(a, fmt.Sprint(i), big)
 		get(a, "k")
 	}

@@ -28,8 +28,8 @@ func bomb(t testing.TB, name string) string {
 	return ""
 }
 
-// A module that would cost the host too much is refused before an engine sees it,
-// and the driver goes on.
+// A module that would cost the host too much is refused before an engine sees it, and the
+// driver keeps working.
 func TestCompile_RefusesBombsBeforeTheEngine(t *testing.T) {
 	d := newDriver(t, wasm.Options{})
 	for _, b := range coretest.CompileBombs() {
@@ -175,7 +175,7 @@ func TestTheFoldersOfModulesArePrivate(t *testing.T) {
 	}
 }
 
-// What lies in the folder is run as the host's own code, so nobody else may have had a
+// What is in the folder is run as the host's own code, so nobody else may have had a
 // hand in it.
 func TestAFolderThatOthersMayWriteToIsRefused(t *testing.T) {
 	for name, make := range map[string]func(dir string) error{

@@ -38,7 +38,7 @@ func made(t *testing.T, dir, value string) string {
 	return dir
 }
 
-// value opens a store and reads the key of made; "" where there is none.
+// value opens a store and reads the key of made; "" if there is none.
 func value(t *testing.T, dir string) string {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Dir: dir})
@@ -132,7 +132,7 @@ func TestBackupIsOneMomentOfAStoreInUse(t *testing.T) {
 	only(t, dir, "backup0", "backup1", "backup2", "store")
 }
 
-// TestABackupThatFailsLeavesTheStoreAlone: the store goes on writing.
+// TestABackupThatFailsLeavesTheStoreAlone: the store can still write.
 func TestABackupThatFailsLeavesTheStoreAlone(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "store")})

@@ -78,7 +78,7 @@ func BenchmarkCommit(b *testing.B) {
 	b.ReportMetric(float64(median(one))/float64(median(crowd)), "x-at-64-writers")
 }
 
-// measure has each of some writers call fn n times with its number, and returns each
+// measure makes each of some writers call fn n times with its number, and returns each
 // duration.
 func measure(b testing.TB, writers, n int, fn func(writer int) error) []time.Duration {
 	took := make([]time.Duration, writers*n)

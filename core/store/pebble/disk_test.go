@@ -200,9 +200,8 @@ func TestFullDiskAmongWriters(t *testing.T) {
 	}
 }
 
-// TestEveryWriteErrorWhileLogsRotate lets the i-th change of the disk fail, once
-// or from then on, while a writer fills log after log. That is where Pebble can't
-// bear an error.
+// TestEveryWriteErrorWhileLogsRotate makes the i-th change of the disk fail, once or from
+// then on, while a writer fills log after log. That is where Pebble can't bear an error.
 func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 )
 
 // TestOpen_OnADiskThatFillsUp opens a store that was killed, whose log is to become
-// tables, on a disk where the i-th change finds no room, once or from then on. Each
-// open that fails says so, and leaves the folder's files as they were. What was
-// acknowledged is there as soon as there is room.
+// tables, on a disk where the i-th change finds no room, once or from then on. Each open
+// that fails returns an error that says that the disk is full, and leaves no empty tables.
+// What was acknowledged is there as soon as there is room.
 func TestOpen_OnADiskThatFillsUp(t *testing.T) {
 	killed, acknowledged := killedStore(t)
 	for _, lasting := range []bool{false, true} {

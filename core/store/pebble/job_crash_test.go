@@ -113,7 +113,7 @@ func TestJobs_CrashAtEveryCommit(t *testing.T) {
 	}
 }
 
-// survives has the next process go on after a crash.
+// survives lets the next process continue after a crash.
 func survives(t *testing.T, s *Store, crash int) {
 	t.Helper()
 	parts := []core.Checker{journal.Checker{}, job.Checker{}}

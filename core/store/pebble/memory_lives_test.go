@@ -109,7 +109,7 @@ func livesScenario() []memoryStep {
 	})
 }
 
-// recordGraph has a memory do the work of a workflow's node.
+// recordGraph makes a memory do the work of a workflow's node.
 func recordGraph(id, node string) memoryStep {
 	return func(ctx context.Context, w *memoryWorld) error {
 		_, err := w.evidence.RecordDAG(ctx, &core.WorkflowDAG{

@@ -130,8 +130,8 @@ func TestPrune_CrashAtEveryWrite(t *testing.T) {
 	}
 }
 
-// TestPrune_EveryWriteErrorOnce lets the i-th change of the disk fail: the pruning says so,
-// and after the next opening it goes on.
+// TestPrune_EveryWriteErrorOnce makes the i-th change of the disk fail: the pruning returns
+// the error, and continues after the next opening.
 func TestPrune_EveryWriteErrorOnce(t *testing.T) {
 	made := newMemDisk()
 	first := openTest(t, Options{Dir: "db"}, made)

@@ -22,7 +22,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// pending has each memory that is looked at wait for the gate.
+// pending makes each memory that is looked at wait for the gate.
 type pending struct{}
 
 func (pending) Retention(_ context.Context, in *core.RetentionInput) core.RetentionOutcome {
@@ -81,7 +81,7 @@ func newMemories(t *testing.T, s core.Store) *memory.Memories {
 	return m
 }
 
-// recallInRun has a run recall the memory that goes.
+// recallInRun makes a run recall the memory that is purged.
 func recallInRun(t *testing.T, s core.Store, m *memory.Memories) {
 	t.Helper()
 	found, err := m.Recall(t.Context(), &core.RecallRequest{Query: "what goes", RecallFilter: core.RecallFilter{Namespace: "doomed"}})

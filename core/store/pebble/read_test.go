@@ -20,7 +20,7 @@ func filled(t *testing.T) (mem memDisk, acknowledged int64) {
 	return f.mem, f.fill(t, smallTables())
 }
 
-// TestEveryReadError lets the i-th read of the disk fail, once or from then on,
+// TestEveryReadError makes the i-th read of the disk fail, only once or from then on,
 // while a store is opened, read and written, until all reads succeed. No read may
 // show less than what was acknowledged: it shows all or fails.
 func TestEveryReadError(t *testing.T) {

@@ -70,7 +70,7 @@ func TestScrub_LeavesNothingInAnyFile(t *testing.T) {
 	}
 }
 
-// TestScrub_NamesTheReaderThatHoldsIt lets a View go on: it keeps what it sees, is
+// TestScrub_NamesTheReaderThatHoldsIt lets a View continue: it keeps what it sees, is
 // named, and the secret goes when the store is closed.
 func TestScrub_NamesTheReaderThatHoldsIt(t *testing.T) {
 	fs := vfs.NewMem()

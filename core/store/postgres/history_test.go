@@ -181,8 +181,8 @@ func TestHistory_StrictlySerializable(t *testing.T) {
 	}
 }
 
-// The check can fail: commits in SERIALIZABLE transactions, in the place of the locks,
-// show views the later of two commits without the earlier one. It may take a few
+// The check can fail: if commits use SERIALIZABLE transactions instead of the locks, a view
+// can see the later of two commits without the earlier one. It may take a few
 // histories, so it is a stress test.
 func TestHistory_SerializableCommitsAreNotEnough(t *testing.T) {
 	if rounds(0, 1) == 0 {

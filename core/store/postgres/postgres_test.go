@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/storetest"
 )
 
-// shared is the cluster of all tests. One that stops or changes it undoes that.
+// shared is the cluster of all tests. A test that stops or changes it undoes that.
 var shared postgrestest.Shared
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -50,7 +50,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// What a view read ahead is what it would have read.
+// A view that reads ahead returns the same values as one that doesn't.
 func TestView_Prefetch(t *testing.T) {
 	s := open(t, postgres.Options{URL: shared.Cluster(t).URL(t)})
 	err := s.Update(t.Context(), func(tx core.Tx) error {

@@ -5,7 +5,8 @@
 //
 // kv has the pairs, each with the id of the commit that wrote it as its version, and
 // kv_commit has these ids for a day. There are no functions, triggers, sequences or
-// notifications, and nothing is needed of a session, so that poolers of transactions work.
+// notifications, and nothing has to be kept in a session, so that poolers work that give
+// each transaction another one.
 //
 // # Transactions
 //

@@ -11,8 +11,8 @@ import (
 // same. That is its rendered config: endpoint, model, messages and everything that
 // affects the reply. The iteration is included, because a loop without a corrector
 // repeats the same request to get another attempt, and would otherwise get its failed
-// attempt again. So is the namespace: a reply, or that there is one, tells what another namespace asked.
-// Failures are never cached.
+// attempt again. So is the namespace: a reply, or the fact that there is one, would reveal what another
+// namespace asked. Failures are never cached.
 
 // step makes a workflow's step callable for one action.
 func (a *Actions) step(req *Request, s Step) (*step, error) {

@@ -17,8 +17,8 @@ func block(id, category string, priority int, payload string, more object) objec
 	return b
 }
 
-// budget: of a long session the oldest turns are one block, and under a tight budget the
-// anchor is whole, recall has its share, and whatever is missing is named with its reason.
+// budget: the oldest turns of a long session are one block. Under a tight budget the anchor
+// is whole, recall has its share, and everything that is missing is named with its reason.
 func budget(t *testing.T, m *matrix) {
 	each(t, m.Clients, func(t *testing.T, n int) {
 		c := m.server.caller(t, fmt.Sprint("budget-", n), true)
@@ -117,7 +117,8 @@ func roles(t *testing.T, m *matrix) {
 }
 
 // modes: the same blocks under three modes. Hybrid adds its roles to what classified has, and
-// single keeps the anchors and the first block; what two have is the same, byte by byte.
+// single keeps the anchors and the first block. A block that two of the prompts have is the
+// same in both, byte for byte.
 func modes(t *testing.T, m *matrix) {
 	each(t, m.Clients, func(t *testing.T, n int) {
 		c := m.server.caller(t, fmt.Sprint("modes-", n), true)

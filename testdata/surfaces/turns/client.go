@@ -81,7 +81,7 @@ func (s *Server) caller(t *testing.T, name string, operator bool) *caller {
 	return &caller{s.URL, made.Token, "turns/" + name}
 }
 
-// build has the prompt of a turn built.
+// build asks for the prompt of a turn.
 func (c *caller) build(t *testing.T, in object) *prompt {
 	t.Helper()
 	in["namespace"] = c.namespace
@@ -136,7 +136,7 @@ func (c *caller) post(t *testing.T, path string, in, out any) {
 	c.must(t, http.MethodPost, path, in, out)
 }
 
-// must asks for what has to be answered.
+// must makes a request that has to succeed.
 func (c *caller) must(t *testing.T, method, path string, in, out any) {
 	t.Helper()
 	status, body := c.do(t, method, path, in)
@@ -151,7 +151,7 @@ func (c *caller) must(t *testing.T, method, path string, in, out any) {
 	}
 }
 
-// refused asks for what has to be refused, with a status and a code.
+// refused makes a request that has to be refused, with a status and a code.
 func (c *caller) refused(t *testing.T, method, path string, in any, status int, code string) {
 	t.Helper()
 	got, body := c.do(t, method, path, in)
@@ -162,7 +162,8 @@ func (c *caller) refused(t *testing.T, method, path string, in any, status int, 
 	}
 }
 
-// do makes a request. One that comes too often is made again when the server says.
+// do makes a request. If the server says that requests come too often, it waits as long as
+// the server says, and tries again.
 func (c *caller) do(t *testing.T, method, path string, in any) (status int, body []byte) {
 	t.Helper()
 	for {

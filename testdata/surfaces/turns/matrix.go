@@ -1,6 +1,7 @@
-// Package turns has what is expected of prompts and sessions of a server that many callers
-// use at once: nine rows, which are driven over HTTP against a built program. It knows the
-// program only by what its users see. The tests of two packages run it, in small and whole.
+// Package turns tests what is expected of the prompts and sessions of a server that many
+// callers use at once: nine expectations, which are tested over HTTP against a built
+// program. It knows the program only by what its users see. The tests of two packages run
+// it, one in a small version and one in full.
 package turns
 
 import (
@@ -14,7 +15,7 @@ import (
 type Server struct {
 	// URL is where it listens, and Token is the operator's.
 	URL, Token string
-	// Stop has it end by itself.
+	// Stop asks it to end.
 	Stop func()
 }
 
@@ -33,7 +34,7 @@ type Scale struct {
 	Clients, Turns int
 }
 
-// row is something that holds whatever else goes on.
+// row is an expectation that holds whatever else happens at the same time.
 type row struct {
 	name string
 	run  func(*testing.T, *matrix)

@@ -14,8 +14,8 @@ import (
 // sessionsOfGroup is how many sessions each group has at the same time.
 const sessionsOfGroup = 2
 
-// isolation: no prompt has a memory of another group, or what another session of the own one
-// said about its turns; nor does anybody see another's session or snapshots.
+// isolation: no prompt has a memory of another group, or what another session of the same
+// group said about its turns; and no caller sees another caller's session or snapshots.
 func isolation(t *testing.T, m *matrix) {
 	groups := make([]*caller, m.Clients)
 	for g := range groups {
@@ -105,8 +105,8 @@ func windows(t *testing.T, m *matrix) {
 	}
 }
 
-// hints: a hint that was wrong leads the next turn astray, whose feedback corrects it. The
-// turn after is told the correction alone, and the one after that nothing.
+// hints: a wrong hint misleads the next turn, whose feedback corrects it. The turn after
+// that gets only the correction, and the one after that gets no hint.
 func hints(t *testing.T, m *matrix) {
 	const wrong, right = "The depot closes at six.", "The depot closes at four, not at six."
 	each(t, m.Clients, func(t *testing.T, n int) {

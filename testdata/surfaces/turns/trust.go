@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// replayed is what came of making a snapshot again.
+// replayed is the result of making a snapshot again.
 type replayed struct {
 	Same, Verified bool
 	Purged         []string
@@ -22,8 +22,8 @@ func (c *caller) replay(t *testing.T, id string) (r replayed) {
 	return r
 }
 
-// replays: of callers that build one turn at once, each with its blocks in another order, all
-// get the same snapshot, which is the one of another server too, and comes out the same again.
+// replays: callers that build one turn at the same time, each with its blocks in another
+// order, all get the same snapshot. Another server makes the same one, and so does a replay.
 func replays(t *testing.T, m *matrix) {
 	request := func(n int) object {
 		var blocks []object
@@ -104,8 +104,8 @@ func imitation(t *testing.T, m *matrix) {
 	})
 }
 
-// purges: after a memory is erased, the snapshot says so in its place, and still comes out the
-// same.
+// purges: after a memory is erased, the snapshot says so in its place, and a replay still
+// gives the same.
 func purges(t *testing.T, m *matrix) {
 	const secret = "The key lies below the blue stone."
 	each(t, m.Clients, func(t *testing.T, n int) {

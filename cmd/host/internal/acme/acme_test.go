@@ -42,7 +42,7 @@ func resolver(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// issuer is a server of ACME that connects to a port to look who has a name.
+// issuer is an ACME server that connects to a port to check who has a name.
 func issuer(t *testing.T, port int) (directory string, own, issued *x509.CertPool) {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")

@@ -19,7 +19,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// pair writes a certificate of names and its key, which ends so long after the epoch.
+// pair writes a certificate of names and its key, which expires that long after the epoch.
 func pair(t *testing.T, cert, key string, lasts time.Duration, names ...string) *x509.Certificate {
 	t.Helper()
 	return coretest.WriteCertificate(t, cert, key, coretest.Epoch().Add(-time.Hour), coretest.Epoch().Add(lasts), names...)
@@ -76,7 +76,8 @@ func TestFiles_AreReadAgain(t *testing.T) {
 	}
 }
 
-// TestFiles_ABrokenPairIsntUsed: the one before is, and each is reported once.
+// TestFiles_ABrokenPairIsntUsed: the pair before is still used, and each broken pair is
+// reported once.
 func TestFiles_ABrokenPairIsntUsed(t *testing.T) {
 	w, first := open(t)
 	whole, err := os.ReadFile(w.key)
@@ -147,7 +148,7 @@ func TestOpen_RefusesWhatIsNoPair(t *testing.T) {
 	}
 }
 
-// TestFiles_RenewalKeepsConnections: one that is open goes on with the certificate that it
+// TestFiles_RenewalKeepsConnections: an open one continues with the certificate that it
 // was shown, and a new one is shown the new one. Versions before 1.2 are refused.
 func TestFiles_RenewalKeepsConnections(t *testing.T) {
 	w, first := open(t)

@@ -17,15 +17,15 @@ const (
 
 // Peers is how hosts on the same store prove to each other who they are: both sides show a
 // certificate of one authority, for one name that all of them have. So a certificate that
-// this authority issued for something else opens nothing.
+// this authority issued for something else isn't accepted.
 type Peers struct {
 	files *Files
 	pool  *x509.CertPool
 	name  string
 }
 
-// OpenPeers reads the folder's tls.crt and tls.key, which are followed like those of [Open],
-// and ca.crt, which is read once. The certificate must be for the use by servers and by
+// OpenPeers reads the folder's tls.crt and tls.key, which are read again like the files of
+// [Open], and ca.crt, which is read once. The certificate must be for servers and for
 // clients, and its first name is the one that all hosts have. The error is sdk.Invalid,
 // reason "tls_invalid".
 func OpenPeers(folder string, report func(error)) (*Peers, error) {

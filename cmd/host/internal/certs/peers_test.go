@@ -10,7 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
-// TestOpenPeers_RefusesWhatOthersWould: a certificate of another authority, or for no name.
+// TestOpenPeers_RefusesWhatOthersWould: it refuses a certificate of another authority, or
+// for no name.
 func TestOpenPeers_RefusesWhatOthersWould(t *testing.T) {
 	from, until := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	write := func(authority string, names ...string) string {

@@ -12,9 +12,10 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 )
 
-// TestAgentTurns_LearnsOverSessions has the agent of examples/agent-turns work with a server:
-// its second session is better than its first, the program explains by which memory, the
-// prefix that a provider would cache stays in nearly all turns, and what breaks it is named.
+// TestAgentTurns_LearnsOverSessions makes the agent of examples/agent-turns work with a
+// server: its second session is better than its first, the program says because of which
+// memory, the prefix that a provider would cache stays in nearly all turns, and what breaks
+// it is named.
 func TestAgentTurns_LearnsOverSessions(t *testing.T) {
 	const turns, kinds = 25, 5 // of a session, and of parcels, each of which it is told once
 	agent := filepath.Join(t.TempDir(), "agent-turns")

@@ -54,7 +54,7 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 	}
 }
 
-// setUp starts what a client's settings start, and ends it at once.
+// setUp starts the program that a client's settings start, and ends it at once.
 func (w *world) setUp(settings string) {
 	w.t.Helper()
 	var s struct {

@@ -92,7 +92,7 @@ func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-// TestACheckFindsWhatAnIndexMissesAndMendsIt takes a key of each derived kind away.
+// TestACheckFindsWhatAnIndexMissesAndMendsIt removes a key of each derived kind.
 func TestACheckFindsWhatAnIndexMissesAndMendsIt(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001 --tag t")

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-// indentedBlock is a code block of the guide, which may stand in a list.
+// indentedBlock is a code block of the guide, which may be in a list.
 var indentedBlock = regexp.MustCompile("(?ms)^ *```(sh|yaml)\n(.*?)^ *```$")
 
 var codeBlock = regexp.MustCompile("(?ms)^```(go|json|python)\n(.*?)^```$")
@@ -51,7 +51,7 @@ func TestTheAuthorsGuideListsTheKitsCases(t *testing.T) {
 	}
 }
 
-// The files of the guide's ten minutes stand in a script, and its commands run there.
+// The files of the guide's ten minutes are in a script, which also runs its commands.
 func TestTheAuthorsGuideIsFollowed(t *testing.T) {
 	script := readText(t, "testdata/script/authoring.txtar")
 	_, section, _ := strings.Cut(readText(t, "../../../../sdk/AUTHORING.md"), "## Ten minutes\n")

@@ -35,8 +35,8 @@ func newCanary(t *testing.T, token string) *canary {
 	return &canary{t, token, parts[2]}
 }
 
-// absent looks for the secret in a text, as it is or as bytes. A part of it is enough: what
-// is compressed may have it in pieces.
+// absent fails if a text has the secret, as hexadecimal digits or as bytes. A part of the
+// secret is enough, because compression may have cut it into pieces.
 func (c *canary) absent(where string, text []byte) {
 	c.t.Helper()
 	raw, err := hex.DecodeString(c.secret)
@@ -57,9 +57,9 @@ func (c *canary) absent(where string, text []byte) {
 	}
 }
 
-// TestToken_ItsSecretIsNowhere: neither in a log, at the most talkative level, nor in an answer, the
-// journal, a file of the data folder or the list of processes, whatever a client does with
-// the token. Its SHA-256 is in the store alone.
+// TestToken_ItsSecretIsNowhere: whatever a client does with the token, its secret is neither in a
+// log of the lowest level nor in an answer, the journal, a file of the data folder or the list of
+// processes. Only the store has its SHA-256.
 func TestToken_ItsSecretIsNowhere(t *testing.T) {
 	w := newKillWorld(t)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// chatty is a plugin that logs in every way, its key among it, and passes what
-// the host's model says yes to. It takes the config {"asks": boolean}.
+// chatty is a plugin that logs in every way, including its key, and passes an output if the
+// host's model says yes. It takes the config {"asks": boolean}.
 func chatty() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{

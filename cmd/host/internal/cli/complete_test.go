@@ -73,7 +73,7 @@ func (w *world) complete(t *testing.T, line ...string) string {
 	return out.String()
 }
 
-// offered are the values that a command line may go on with, and cobra's directive.
+// offered are the values with which a command line may continue, and cobra's directive.
 func (w *world) offered(t *testing.T, line ...string) (values []string, directive string) {
 	t.Helper()
 	out := w.complete(t, line...)
@@ -148,7 +148,7 @@ func TestCompletion_OffersWhatExists(t *testing.T) {
 	}
 }
 
-// A key press makes no store, waits for none, and says nothing of what is wrong.
+// A key press makes no store, waits for none, and doesn't report what is wrong.
 func TestCompletion_CostsNothing(t *testing.T) {
 	w := newPlainWorld(t)
 	for _, line := range []string{"memory get ", "runs show ", "memory list --namespace ", "plugin inspect ", "audit show "} {

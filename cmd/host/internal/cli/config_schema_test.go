@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The schemas of the shipped plugins' configs take what their READMEs document,
-// which the plugins themselves take too, and nothing else.
+// The schemas of the shipped plugins' configs accept what their READMEs document, and
+// nothing else. The plugins themselves accept the same.
 func TestShippedConfigSchemas(t *testing.T) {
 	const llm = `"llm": {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m", "timeout": "60s", "price": {"in": 1, "out": 2.5}}, "model": "n"`
 	tests := []struct {

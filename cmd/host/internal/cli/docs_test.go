@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The commands of the handbook and of the README's server work as they are pasted: each
+// The commands of the handbook and of the README's server work when they are pasted: each
 // page's blocks of sh are run one after the other, by one shell, in the project that init
-// makes. A line that ends with "# exit 3" ends with that. A block of text after commands is
-// in what they print; … is anything.
+// makes. A line that ends with "# exit 3" exits with that code. What a block of text after
+// commands shows is in what they print; … matches anything.
 
 func TestDocs_CommandsOfOperationsWork(t *testing.T) {
 	newPageWorld(t).run("../../../../docs/operations.md", "")
@@ -28,8 +28,9 @@ func TestDocs_CommandsOfTheREADMEsServerWork(t *testing.T) {
 	newPageWorld(t).run("../../../../README.md", "## A server")
 }
 
-// The tutorials are for the root of the source, where the examples and bin are. The one about
-// plugins builds a program: TestNewPluginsInGoPassTheKit does the same.
+// The commands of the tutorials need the folders examples and bin, as the root of the source
+// has them. The tutorial about plugins builds a program, so TestNewPluginsInGoPassTheKit
+// tests it instead.
 func TestDocs_CommandsOfTutorialsWork(t *testing.T) {
 	for _, section := range []string{"## Memory in five minutes", "## Your first hour with policies"} {
 		t.Run(section, func(t *testing.T) {

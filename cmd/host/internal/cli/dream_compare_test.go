@@ -18,8 +18,8 @@ import (
 
 var firstNumber = regexp.MustCompile(`\d+`)
 
-// topicServer embeds texts by the first number in them, and a little by whether they have
-// the word really: what has one number is near.
+// topicServer makes embeddings that depend on the first number in a text and, a little, on
+// whether it has the word "really". Texts with the same number are near.
 func topicServer(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Input []string }
@@ -95,7 +95,7 @@ func TestDream_ComparesByFormsAndByACalibratedModel(t *testing.T) {
 	}
 }
 
-// TestDream_AModelJudges the two texts as data, and what it says decides.
+// TestDream_AModelJudges: the model gets the two texts as data, and its answer decides.
 func TestDream_AModelJudges(t *testing.T) {
 	w := newWorld(t)
 	model := llmtest.New(t, llmtest.Text(`{"pass": true, "score": 1, "feedback": ""}`))

@@ -19,7 +19,7 @@ import (
 var judgeCalls = regexp.MustCompile(`(?m)^reflectory_plugin_calls_total\{code="ok",plugin="test/guest",role="evaluate"\} (\d+)$`)
 
 // TestDream_AJudgeIsAskedOncePerPair, over HTTP and by a command: a WASM module that finds that all
-// texts say the same overrules what differs a little, and isn't asked about a negation.
+// texts say the same decides about texts that differ a little, and isn't asked about a negation.
 func TestDream_AJudgeIsAskedOncePerPair(t *testing.T) {
 	w := newKillWorld(t)
 	suspect{module: "guest.wasm"}.install(t, filepath.Join(w.dir, "plugins"), "test")

@@ -119,8 +119,8 @@ type dreamReportOf struct {
 	*memory.DreamReport
 }
 
-// runDreamsUnder makes a pass over a namespace, and over each below it. A pass that fails ends
-// it; what was printed before stays.
+// runDreamsUnder makes a pass over a namespace, and over each namespace below it. If a pass
+// fails, no further one begins; what was printed before stays.
 func (a *App) runDreamsUnder(c *cobra.Command, in *operation.DreamPass) error {
 	namespaces, err := a.namespacesUnder(c, in.Namespace)
 	if err != nil {
@@ -341,7 +341,7 @@ func (a *App) printDreamStep(s *dream.Step, titles map[string]string, text *memo
 	}
 	for _, change := range s.Changes {
 		if change.Field == "tags" {
-			continue // of which a plan has digests
+			continue // a plan has only digests of them
 		}
 		if err := a.out.say("-  %s: %s\n+  %s: %s", change.Field, oneLine(change.Before), change.Field, oneLine(change.After)); err != nil {
 			return err

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// embeddingServer answers with vectors of the model that it is asked for, whose
-// first number tells the harbour from all else. It counts the texts, and refuses
-// other keys than one; "" is none.
+// embeddingServer answers with vectors of the model that it is asked for, whose first
+// number distinguishes texts about the harbour from all others. It counts the texts, and
+// refuses other keys than one; "" is none.
 func embeddingServer(t *testing.T, key string) (server *httptest.Server, texts *atomic.Int64) {
 	texts = new(atomic.Int64)
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 		t.Errorf("it isn't found by meaning: %s", out)
 	}
 
-	// Without its key nothing is embedded, and what needs no vectors goes on.
+	// Without its key nothing is embedded, and what needs no vectors still works.
 	delete(w.env, "THE_KEY")
 	if out, errs := w.ok("memory", "observe", "--namespace", "n", "--content", "x"); out == "" || !strings.Contains(errs, "reembed n") {
 		t.Errorf("not stored, or its vector isn't missed: %s%s", out, errs)
@@ -97,15 +97,15 @@ func TestSettingsOfEmbeddingsAreChecked(t *testing.T) {
 	})
 }
 
-// settings are variables of the environment, and what is said of them: "" where they
-// are fine.
+// settings are variables of the environment, and what is said about them: "" if they are
+// right.
 type settings struct {
 	name string
 	env  map[string]string
 	says string
 }
 
-// checkSettings has the host read settings, whose variables begin with prefix.
+// checkSettings makes the host read settings, whose variables begin with prefix.
 func checkSettings(t *testing.T, prefix string, tests []settings) {
 	t.Helper()
 	for _, tt := range tests {

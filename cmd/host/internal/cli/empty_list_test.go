@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEmptyList_SaysWhereItLooked also holds that a list that goes on says how, and that
-// what can't fit is refused instead of found nowhere.
+// TestEmptyList_SaysWhereItLooked also checks that a list that continues says how, and that
+// what can't match anything is refused instead of giving an empty list.
 func TestEmptyList_SaysWhereItLooked(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace team/a --content x")
@@ -95,7 +95,7 @@ func TestWhatWasRecalledBeforeAnErrorIsShown(t *testing.T) {
 	wantIn(t, stderr, "line 2: query has a number where a text must be")
 }
 
-// TestRepeatedLinesAreCountedApart: what was there before isn't said to be stored again.
+// TestRepeatedLinesAreCountedApart: what was there before isn't reported as stored again.
 func TestRepeatedLinesAreCountedApart(t *testing.T) {
 	w := newPlainWorld(t)
 	const lines = `{"content": "a", "idempotency_key": "k1"}` + "\n" + `{"content": "b", "idempotency_key": "k2"}` + "\n" +

@@ -109,8 +109,8 @@ func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 	}
 }
 
-// TestAResultIsShownNextToItsError holds for a purge that is done though the store's files
-// hold what it removed still: it ends with exit code 1, and the decision isn't lost.
+// TestAResultIsShownNextToItsError is about a purge that is done although the store's files
+// still hold what it removed: it ends with exit code 1, and the decision isn't lost.
 func TestAResultIsShownNextToItsError(t *testing.T) {
 	failed := sdk.Errorf(sdk.Conflict, "purge_held", "files hold it still")
 	decision := &core.GateDecision{ID: "d-1", MemoryID: "m-1", NextAction: core.NextPurge}

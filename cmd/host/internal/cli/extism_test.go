@@ -54,7 +54,7 @@ func extismWorld(t *testing.T) (*world, string) {
 	return w, folder
 }
 
-// A plug-in that nobody wrote for this host judges, as AUTHORING.md says.
+// A plug-in that wasn't written for this host can judge, as AUTHORING.md says.
 func TestExtism_AnUnchangedPluginJudges(t *testing.T) {
 	w, folder := extismWorld(t)
 	out, _ := w.ok("plugin", "add", folder)
@@ -88,7 +88,7 @@ func TestExtism_AnUnchangedPluginJudges(t *testing.T) {
 	}
 }
 
-// The folder's kinds are what it is, and no more.
+// It has the kinds that the folder's plugin.yaml names, and no others.
 func TestExtism_IsOfItsFoldersKinds(t *testing.T) {
 	w, folder := extismWorld(t)
 	w.ok("plugin", "add", folder)
@@ -100,7 +100,7 @@ func TestExtism_IsOfItsFoldersKinds(t *testing.T) {
 	}
 }
 
-// A module that imports nothing of Extism is one where plugin.yaml says so.
+// A module that imports nothing of Extism is an Extism plug-in if plugin.yaml says so.
 func TestExtism_MayBeSaid(t *testing.T) {
 	w, folder := extismWorld(t)
 	if err := os.Remove(filepath.Join(folder, "count_vowels.wasm")); err != nil {

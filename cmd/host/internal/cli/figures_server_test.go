@@ -59,15 +59,16 @@ func startBuilt(t *testing.T, fill func(data string)) *builtServer {
 	return s
 }
 
-// command runs a command of the program beside the server.
+// command runs a command of the program while the server runs.
 func (s *builtServer) command(args ...string) {
 	if out, err := exec.Command(s.program, append(args, "--json", "--data-dir", s.data)...).CombinedOutput(); err != nil {
 		s.t.Errorf("%s: %v\n%s", args, err, out)
 	}
 }
 
-// TestFiguresServed measures commands beside a server, with the start of their program: one
-// that reads a record, and a recall in 100,000 memories, which the server has warm.
+// TestFiguresServed measures commands that use a server, with the start of their program:
+// one that reads a record, and a recall in 100,000 memories, whose index the server has in
+// memory.
 func TestFiguresServed(t *testing.T) {
 	const memories, writers, namespace = 100_000, 64, "figures"
 	s := startBuilt(t, func(data string) {
@@ -134,8 +135,8 @@ func TestFiguresIdle(t *testing.T) {
 // pageBytes is what a write of a byte counts as.
 const pageBytes = 4096
 
-// writes is how many bytes a process had the disk write. What wakes the threads of Go's
-// runtime are writes too, but to no disk.
+// writes is how many bytes a process made the disk write. Go's runtime also wakes its
+// threads by writes, but not to a disk.
 func writes(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))

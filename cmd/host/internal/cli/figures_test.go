@@ -30,7 +30,7 @@ const (
 )
 
 // TestFigures measures a loop of three iterations, with and without durability,
-// in process and on plugins, over what its commits cost on the bare disk.
+// in process and on plugins, as a multiple of what its commits cost on the bare disk.
 func TestFigures(t *testing.T) {
 	w := newWorld(t)
 	tally := filepath.Join(w.dir, "tally")
@@ -155,7 +155,7 @@ func openFigureStore(t *testing.T, dir string) *corerun.Repository {
 	return corerun.NewRepository(db, core.SystemClock{})
 }
 
-// syncs writes and syncs as often as a loop commits, with what a commit holds.
+// syncs writes and syncs as often as a loop commits, with as many bytes as a commit has.
 func syncs(t *testing.T, path string, n int) func() {
 	t.Helper()
 	f, err := os.Create(path)

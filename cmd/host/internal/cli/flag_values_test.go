@@ -12,8 +12,8 @@ import (
 // goTypes are words of Go that a user doesn't know.
 var goTypes = regexp.MustCompile(`\b(strconv|json: cannot|ParseInt|ParseFloat|ParseBool|int64|uint64|float64|stringArray|map\[|struct \{|invalid syntax|\*?[a-z]+\.[A-Z][A-Za-z]+\{)`)
 
-// badValues are values that flags can't have: by their types, and by their names where a
-// flag takes one of some words.
+// badValues are values that flags can't have: by their types, and by their names if a flag
+// takes one of a few words.
 func badValue(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "bool", "int", "int64", "uint64", "float64", "duration":
@@ -27,7 +27,7 @@ func badValue(f *pflag.Flag) string {
 }
 
 // Each flag of each command is given a value that it can't have: the answer is exit 2, names
-// the flag, and speaks no Go.
+// the flag, and has no words of Go.
 func TestFlags_BadValuesAreUsageAndNameTheFlag(t *testing.T) {
 	w := newPlainWorld(t)
 	w.file("x", "nodes: [{name: n, action: llm.call, with: {prompt: p}}]\nsettings: {llm: {provider: ollama, model: m, base_url: \"http://127.0.0.1:1\"}}\n")

@@ -28,8 +28,8 @@ type fullWorld struct {
 
 // TestNoCommandPanicsOnAFullDisk runs commands on disks of 1 to 24 MB with no more
 // than a few pages left. Each ends well, or with store_io and the advice to free
-// space, and once there is space all that was acknowledged is there. Who may not mount
-// a disk has the same of core/store/pebble, on disks in memory.
+// space, and once there is space all that was acknowledged is there. Where the user may not
+// mount a disk, the tests of core/store/pebble do the same on disks in memory.
 func TestNoCommandPanicsOnAFullDisk(t *testing.T) {
 	commands, refused := 30, 0
 	if os.Getenv("REFLECTORY_STRESS") != "" {
@@ -97,7 +97,7 @@ type fullAnswer struct {
 	Error struct{ Code, Message, Hint string }
 }
 
-// ends checks how a command ended, and reports whether well.
+// ends checks how a command ended, and reports whether it succeeded.
 func (w *fullWorld) ends(code int, said *fullAnswer) bool {
 	w.t.Helper()
 	if code == exitPassed {

@@ -21,7 +21,7 @@ import (
 )
 
 // seedLife stores a memory, and lets it live through turns without asking the
-// gate, as a server does that leaves the gate to a job. A turn is a session, a number
+// gate, like a server that leaves the gate to a job. A turn is a session, a number
 // and how it went: S, P and F are uses with success, success in part and failure, and
 // - is no use.
 func seedLife(t *testing.T, dataDir, id, turns string) {
@@ -34,7 +34,7 @@ func seedLife(t *testing.T, dataDir, id, turns string) {
 	})
 }
 
-// seeding opens the memories of a data folder, whose gate is left to others.
+// seeding opens the memories of a data folder, without a gate.
 func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
 	t.Helper()
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
@@ -82,7 +82,7 @@ func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
 // closely compares numbers of ten digits.
 var closely = cmpopts.EquateApprox(0, 1e-9)
 
-// decided decodes a decision and holds it to what was worked out.
+// decided decodes a decision and compares it with the calculated one.
 func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -175,8 +175,8 @@ func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 	}
 }
 
-// TestWhatWasRetainedWithDoubtIsntPromoted has a memory prove itself after a retain
-// with little confidence, which counts as its revalidation score.
+// TestWhatWasRetainedWithDoubtIsntPromoted lets a memory prove itself after a retain with
+// little confidence, which counts as its revalidation score.
 func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
 	w := newPlainWorld(t)
 	doubtful, sure := halfProven(), worked{dag: lineDAG, node: "a"}
@@ -199,8 +199,8 @@ func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
 	wantIn(t, out, "m: retain, confidence 0.", "it would be promote, but revalidation_score is 0.559126649 (at least 0.6)")
 }
 
-// TestFeedbackBringsTheDecision lives through commands alone, where the gate decides
-// right after the last feedback.
+// TestFeedbackBringsTheDecision uses only commands: the gate decides right after the last
+// feedback.
 func TestFeedbackBringsTheDecision(t *testing.T) {
 	for _, c := range []worked{workedOut()[0], halfProven()} {
 		w := newPlainWorld(t)
@@ -225,7 +225,7 @@ func TestFeedbackBringsTheDecision(t *testing.T) {
 	}
 }
 
-// TestWhoAsksTheGateIsRecorded also holds that a dry run leaves no event.
+// TestWhoAsksTheGateIsRecorded also checks that a dry run leaves no event.
 func TestWhoAsksTheGateIsRecorded(t *testing.T) {
 	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)

@@ -15,7 +15,7 @@ import (
 )
 
 // seedMemory stores a memory, and lets it fail in so many turns of session s,
-// without asking the gate. At the third it waits for it.
+// without asking the gate. After the third the memory waits for the gate.
 func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 	t.Helper()
 	seedTurns(t, dataDir, id, "s", failures)
@@ -94,7 +94,7 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 }
 
 // TestAnOperatorsPoliciesDecideWithinTheEngine changes both formulas without a
-// build. What a purge or promotion needs besides still holds.
+// build. The other conditions of a purge or promotion still hold.
 func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
 	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)
@@ -133,7 +133,8 @@ func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestARestoreMakesActive archives as a dream step will, behind the program's back.
+// TestARestoreMakesActive archives a memory as a dream step does, but directly in the
+// store.
 func TestARestoreMakesActive(t *testing.T) {
 	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 0)

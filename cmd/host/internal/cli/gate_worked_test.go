@@ -3,7 +3,7 @@ package cli
 import "github.com/reflectory/reflectory/core"
 
 // worked is a decision of the gate that was worked out with a calculator from
-// the documented formulas, apart from this program.
+// the documented formulas, without this program.
 type worked struct {
 	name  string
 	turns string // see seedLife
@@ -124,7 +124,7 @@ func workedOut() []worked {
 	}
 }
 
-// halfProven is what is of use, and has little evidence of it.
+// halfProven is a memory that is useful, with little evidence of that.
 func halfProven() worked {
 	return worked{ // react 2/3·(.4+.6/3), graph .6375, omega (.5+.5+.6355)/3; .42 + .6·(.78−utility)
 		name: "of use, with little evidence", turns: "a1S a2S b1S", tools: "a1R", dag: forkDAG, node: "b",

@@ -78,7 +78,8 @@ func TestHelp_FlagsOfAllCommandsAreOnOnePage(t *testing.T) {
 	wantIn(t, w.page("runs", "list"), "--limit", "help flags")
 }
 
-// An example that is too long for a line goes on in the next, so that a shell takes it.
+// An example that is too long for a line continues on the next, in a form that a shell
+// accepts.
 func TestHelp_LongExamplesCanBePasted(t *testing.T) {
 	var out bytes.Buffer
 	p := page{&out, 40}

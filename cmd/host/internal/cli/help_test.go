@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Each example line is run as it stands, in the project that init makes.
+// Each example line is run as it is written, in the project that init makes.
 func TestEveryExampleInTheHelpWorks(t *testing.T) {
 	dir := t.TempDir()
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))

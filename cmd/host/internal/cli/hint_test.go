@@ -64,7 +64,7 @@ func TestHint_ActionsAreCommands(t *testing.T) {
 	}
 }
 
-// What the text of an error spells as a command, its JSON has as data.
+// What the text of an error shows as a command, its JSON has as data.
 func TestHint_TextAndJSONSayTheSame(t *testing.T) {
 	w := newWorld(t)
 	tests := []struct{ line, hint, try, command string }{

@@ -164,9 +164,9 @@ func (t cappedTx) Put(key, value []byte) error {
 	return t.Tx.Put(key, value)
 }
 
-// TestALongLoopOfLargeOutputsIsStoredOnce stops a run in its loop and behind it,
-// and looks at its history from every side: it is larger than a value may be. The
-// heavy figure, at the limit of the engine, runs in make stress.
+// TestALongLoopOfLargeOutputsIsStoredOnce stops a run in its loop and after it, and looks
+// at its history in every way: it is larger than a value may be. The heavy figure, at the
+// limit of the engine, runs in make stress.
 func TestALongLoopOfLargeOutputsIsStoredOnce(t *testing.T) {
 	l := &largeRun{world: newWorld(t), attempts: 100, outputBytes: 10 << 10, valueBytes: 100 << 10}
 	if os.Getenv("REFLECTORY_STRESS") != "" {
@@ -194,7 +194,7 @@ func TestALongLoopOfLargeOutputsIsStoredOnce(t *testing.T) {
 	l.checkShown()
 }
 
-// checkShown checks what runs show tells of the run.
+// checkShown checks what runs show says about the run.
 func (l *largeRun) checkShown() {
 	l.t.Helper()
 	code, out, errs := l.run(l.t.Context(), "runs", "show", l.id, "--json")

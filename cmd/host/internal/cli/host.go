@@ -54,7 +54,7 @@ func doCall[Out any](ctx context.Context, a *App, call operation.Call, name stri
 	if err != nil {
 		return nil, err
 	}
-	call.Local = true // unless the server is another machine's, to which that isn't said
+	call.Local = true // a server sets this itself, by how the request arrived
 	return client.Do[Out](ctx, c, call, name, in)
 }
 
@@ -96,7 +96,7 @@ func (a *App) notice(n host.Notice) {
 // activity shows what the host waits for.
 func (a *App) activity(what host.Activity) {
 	if a.serving != nil {
-		return // of many calls at once
+		return // many calls wait at once, for different things
 	}
 	switch what {
 	case host.OpeningStore:

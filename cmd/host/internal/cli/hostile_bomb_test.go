@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// bombWorkflow has a module that works in its first node, and a bad one in its second.
+// bombWorkflow has a working module in its first node, and a bad one in its second.
 const bombWorkflow = `nodes:
   - name: work
     action: reflection.loop

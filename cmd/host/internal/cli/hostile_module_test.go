@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
-// moduleWorkflow has a good module make an output and a bad one judge it.
+// moduleWorkflow makes a good module produce an output and a bad one judge it.
 const moduleWorkflow = `nodes:
   - name: work
     action: reflection.loop
@@ -78,8 +78,8 @@ func TestABadModuleEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 	}
 }
 
-// checkFailure runs the workflow, which the bad plugin ends, and looks at what is
-// said of it and recorded.
+// checkFailure runs the workflow, which the bad plugin ends, and looks at what is said and
+// recorded about that.
 func (w *world) checkFailure(do, reason, cause string) {
 	w.t.Helper()
 	code, run := w.judge(do)
@@ -161,7 +161,7 @@ func (w *world) addInPlace(name string) {
 	}
 }
 
-// An addition compiles the module. One that can't be a plugin leaves nothing.
+// An addition compiles the module. A module that can't be a plugin leaves nothing behind.
 func TestAModuleThatIsNoPluginIsNotAdded(t *testing.T) {
 	w := newModuleWorld(t, suspect{module: "start.wasm", start: "gone"})
 	lock := filepath.Join(w.dir, "other", install.LockFile)

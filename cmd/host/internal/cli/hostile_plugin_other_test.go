@@ -2,5 +2,5 @@
 
 package cli
 
-// hostiles are none here: what they attack is Linux's.
+// hostiles are none here: they attack what only Linux has.
 var hostiles map[string]func()

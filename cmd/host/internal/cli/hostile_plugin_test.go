@@ -22,7 +22,7 @@ import (
 )
 
 // hostiles are programs that are no good plugins, by the names they are
-// installed under. Those from the liar on never come to serve.
+// installed under. The liar and those after it never get to serve.
 var hostiles = map[string]func(){
 	"hostile": func() { process.Main(hostile()) },
 	"stubborn": func() {
@@ -110,15 +110,15 @@ func (m misdeed) act() error {
 	return nil
 }
 
-// spend uses up what there is of something. What a system might not refuse has
-// an end.
+// spend uses up all that there is of something. It stops by itself where a system might not
+// refuse.
 func (m misdeed) spend(r *sdk.EvaluateResponse) error {
 	switch m.Do {
 	case "fork":
 		// The children outlive the plugin if the host waits for the plugin only.
 		return forks(5)
 	case "fork on":
-		_ = forks(300) // it goes on until it is refused
+		_ = forks(300) // it continues until it is refused
 		<-time.After(time.Hour)
 	case "loop":
 		for odd := uint(1); odd != 0; odd += 2 {

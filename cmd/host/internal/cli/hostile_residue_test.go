@@ -15,7 +15,7 @@ import (
 )
 
 // What the whole suite may add to a host for good: a small part of one 8 MiB
-// message, and for the process what the allocator and the kernel keep of some.
+// message, and for the process what the allocator and the kernel keep.
 const (
 	heapBound = 4 << 20
 	rssBound  = 64 << 20

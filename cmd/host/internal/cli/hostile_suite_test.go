@@ -34,7 +34,7 @@ type suite struct {
 	cells map[string]bool
 }
 
-// good are the plugins that serve all the while, with their configs.
+// good are the plugins that serve all the time, with their configs.
 var good = map[string]string{"test/tally": `{"passes": 1}`, "test/guest": `{"do":"ok"}`}
 
 func newSuite(t *testing.T, suspects []suspect) *suite {
@@ -114,7 +114,7 @@ func (s *suite) open() *host.Plugins {
 	return h
 }
 
-// round opens a host, has suspects do what they do while the good plugins are called
+// round opens a host, lets suspects do what they do while the good plugins are called
 // whenever one of them begins or has ended, and closes it with calls under way.
 func (s *suite) round(suspects map[string]suspect) {
 	s.t.Helper()
@@ -171,7 +171,7 @@ func (s *suite) serve(h *host.Plugins, name, config string, moments <-chan struc
 	}
 }
 
-// accuse has a bad plugin do what it does, and checks what its caller gets.
+// accuse lets a bad plugin do what it does, and checks what its caller gets.
 func (s *suite) accuse(h *host.Plugins, name string, bad suspect) {
 	timeout := time.Minute
 	if bad.late {
@@ -224,7 +224,7 @@ func (s *suite) closeBusy(h *host.Plugins, suspects map[string]suspect) {
 }
 
 // A plugin that is started again is what was pinned when it was first used,
-// whatever became of its files.
+// whatever happened to its files.
 func TestAPluginSwappedWhileItRunsIsNotTheOneThatIsStartedAgain(t *testing.T) {
 	s := newSuite(t, []suspect{
 		{program: "hostile", do: "exit", reason: "plugin_exited", says: "out of cheese"},
@@ -249,7 +249,7 @@ func TestAPluginSwappedWhileItRunsIsNotTheOneThatIsStartedAgain(t *testing.T) {
 	all.Wait()
 }
 
-// swap puts something else in the place of what a plugin is.
+// swap replaces a plugin's files by something else.
 func (s *suite) swap(name string) {
 	file := "run.sh"
 	if s.suspects[name].module != "" {

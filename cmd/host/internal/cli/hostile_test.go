@@ -18,7 +18,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// hostileWorkflow has a good plugin make an output and a bad one judge it.
+// hostileWorkflow makes a good plugin produce an output and a bad one judge it.
 const hostileWorkflow = `name: "hostile \e[2J"
 nodes:
   - name: work
@@ -44,7 +44,7 @@ func (w *killWorld) hostile(plugin, do, limit string) {
 	w.workflow(hostileWorkflow, w.tally, plugin, limit, do)
 }
 
-// alone is json, and sees to it that no process is left.
+// alone is json, and makes sure that no process is left.
 func (w *killWorld) alone(v any, args ...string) int {
 	w.t.Helper()
 	cmd, out := w.start(append(args, "--json")...)
@@ -80,7 +80,7 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 	} {
 		t.Run(c.plugin+" "+c.do, func(t *testing.T) {
 			w.t = t
-			limit := "1h" // an end by the limit is none of the plugin's own
+			limit := "1h" // an end by the limit isn't the plugin's own end
 			if c.code == "plugin_timeout" {
 				limit = "1s"
 			}
@@ -99,7 +99,7 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 	}
 }
 
-// checkCommitted checks that a run which a bad plugin ended can be gone on with, and
+// checkCommitted checks that a run which a bad plugin ended can be continued, and
 // still has the output that was made before: none for a plugin that doesn't start.
 func (r shownRun) checkCommitted(t *testing.T, made bool) {
 	t.Helper()
@@ -178,7 +178,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 			select {
 			case <-ended:
 				done = true
-			case <-time.After(50 * time.Millisecond): // it waits for the stubborn one
+			case <-time.After(50 * time.Millisecond): // the command waits for the stubborn plugin
 				_ = cmd.Process.Signal(sig)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// balancer passes TCP connections on to servers in turn, as any balancer does: one that isn't
-// ready, or doesn't answer, gets none, and loses those that it has.
+// balancer passes TCP connections on to servers in turn, as any balancer does. A server that
+// isn't ready, or doesn't answer, gets none, and loses those that it has.
 type balancer struct {
 	addr     string
 	listener net.Listener
@@ -60,7 +60,7 @@ func newBalancer(t *testing.T) *balancer {
 	return b
 }
 
-// add has a server get connections, as long as it is ready.
+// add gives a server connections, as long as it is ready.
 func (b *balancer) add(addr string) {
 	s := &balanced{addr: addr, conns: map[net.Conn]struct{}{}}
 	b.mu.Lock()

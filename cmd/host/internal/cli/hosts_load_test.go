@@ -23,8 +23,8 @@ import (
 	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 )
 
-// The load of make scale: how long it lasts, of how many clients that observe and recall, with
-// how long a pause between two calls, and how many iterations each run has.
+// The load of make scale: how long it lasts, how many clients observe and recall, how long
+// they pause between two calls, and how many iterations each run has.
 const (
 	loadTime    = 10 * time.Minute
 	loadClients = 4
@@ -32,7 +32,7 @@ const (
 	loadPasses  = 6
 )
 
-// load is what clients of several servers were told, and whether it held.
+// load is what clients of several servers were told, and whether it was true.
 type load struct {
 	t     *testing.T
 	url   string
@@ -54,9 +54,10 @@ type load struct {
 }
 
 // TestHosts_LoadBehindABalancer: three servers take a load for 10 minutes while one is killed
-// each minute and replaced, one is stopped and goes on, and the database fails over. What was
-// acknowledged is there once, also what jobs ran, and each recall finds what was acknowledged
-// before it began. It is a part of make scale only: the other tests kill and stop servers too.
+// each minute and replaced, one is suspended and continues, and the database fails over. What
+// was acknowledged is there once, also what jobs ran, and each recall finds what was
+// acknowledged before it began. It is a part of make scale only: the other tests kill and stop
+// servers too.
 func TestHosts_LoadBehindABalancer(t *testing.T) {
 	if !coretest.Stress() {
 		return
@@ -84,7 +85,7 @@ func TestHosts_LoadBehindABalancer(t *testing.T) {
 	t.Logf("%d memories, %d jobs; made again: %v; the slowest call with its repetitions took %s", len(l.observed), len(l.queued), l.again, l.slowest.Round(time.Millisecond))
 }
 
-// harm does harm for as long as the load lasts.
+// harm kills and suspends servers for as long as the load lasts.
 func (w *sharedWorld) harm(b *balancer, primary, standby *postgrestest.Cluster) {
 	const minute = time.Minute
 	tick := time.NewTicker(minute)
@@ -197,7 +198,7 @@ func (l *load) once(method, path, key string, in any) (status int, answer []byte
 	return got.StatusCode, answer, err
 }
 
-// observe has memories observed, each of which is then recalled, by whichever servers.
+// observe observes memories, each of which is then recalled, on any of the servers.
 func (l *load) observe(ctx context.Context, client int) {
 	namespace := fmt.Sprintf("load/%d", client)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -225,7 +226,7 @@ func (l *load) observe(ctx context.Context, client int) {
 	}
 }
 
-// run has jobs run workflows, one after the other.
+// run makes jobs run workflows, one after the other.
 func (l *load) run(ctx context.Context, tally string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var queued operation.JobQueued

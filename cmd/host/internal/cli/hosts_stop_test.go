@@ -19,8 +19,9 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 )
 
-// TestHosts_AStoppedHostWritesNothingMore: a server is stopped at a random moment of a run and
-// of a job, which another takes over, and goes on later. It writes nothing of what it lost.
+// TestHosts_AStoppedHostWritesNothingMore: a server is suspended at a random moment of a run
+// and of a job, which another takes over, and continues later. It writes nothing of what it
+// lost.
 func TestHosts_AStoppedHostWritesNothingMore(t *testing.T) {
 	const passes = 40
 	w := newSharedWorld(t, 2)

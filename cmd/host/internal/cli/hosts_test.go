@@ -196,8 +196,8 @@ func (w *sharedWorld) end() {
 }
 
 // TestHosts_AKilledHostsWorkGoesOn: of three servers the one that works is killed. Its run
-// and its jobs go on with the others, each attempt is recorded once, and another writes the
-// journal's root.
+// and its jobs continue on the others, each attempt is recorded once, and another writes
+// the journal's root.
 func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 	const passes = 60
 	program := "quick-host"
@@ -245,8 +245,8 @@ func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 	w.end()
 }
 
-// TestHosts_ANamespaceIsWarmOnOneHost: of two servers each sends the other what concerns its
-// namespaces, and does it all once the other is killed.
+// TestHosts_ANamespaceIsWarmOnOneHost: two servers send each other the requests of the
+// other's namespaces, and each does them all once the other is killed.
 func TestHosts_ANamespaceIsWarmOnOneHost(t *testing.T) {
 	w := newSharedWorld(t, 0)
 	folder := filepath.Join(w.dir, "peers")

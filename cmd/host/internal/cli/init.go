@@ -66,7 +66,7 @@ type sample struct {
 	// cancelled is whether the run is cancelled after its first attempt, so that it can
 	// be resumed.
 	cancelled bool
-	// waits is whether memories that come before the gate wait there for gate run.
+	// waits is whether memories that are due for the gate are left waiting for gate run.
 	waits bool
 }
 

@@ -57,7 +57,7 @@ What the policy leaves out is decided by the policy point injection.`,
 	return c
 }
 
-// injectRequest is the request of a file, with what flags say in place of its fields.
+// injectRequest is the request in a file, with the fields replaced that flags set.
 func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.BuildRequest, error) {
 	if file == "" {
 		return flags, nil

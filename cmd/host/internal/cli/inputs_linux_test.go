@@ -12,7 +12,7 @@ import (
 )
 
 // TestWhoWaitsForInputCanBeStopped: one signal ends a command that waits for a terminal
-// or for the writer of a pipe, and lets go of the store.
+// or for the writer of a pipe, and releases the store.
 func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 	w := newPlainWorld(t)
 	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
@@ -34,7 +34,7 @@ func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", line, code, errs.String())
 		}
 		stop()
-		_ = stdin.to.Close() // so that the read that was left ends
+		_ = stdin.to.Close() // so that the abandoned read ends
 	}
 	w.line(exitPassed, "", "store check")
 
@@ -43,7 +43,7 @@ func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 	if _, err := (inputs{ctx, nil}).open("pipe"); sdk.CodeOf(err) != sdk.Cancelled {
 		t.Errorf("a pipe without a writer: %v", err)
 	}
-	writer, err := os.OpenFile("pipe", os.O_WRONLY, 0) // once the open that was left goes on
+	writer, err := os.OpenFile("pipe", os.O_WRONLY, 0) // once the abandoned open continues
 	if err != nil {
 		t.Fatal(err)
 	}

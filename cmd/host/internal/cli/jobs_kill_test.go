@@ -34,8 +34,8 @@ func notesWorkflow(name string) string {
 	return b.String()
 }
 
-// ask asks a server over TCP as the operator, again where it asked too often. The answer is nil
-// where the server is gone.
+// ask asks a server over TCP as the operator, and again if it asked too often. The answer is
+// nil if the server is gone.
 func (w *killWorld) ask(at served, method, path string, body any) *http.Response {
 	w.t.Helper()
 	for {
@@ -71,7 +71,7 @@ func (w *killWorld) askOnce(at served, method, path string, body any) *http.Resp
 	return answer
 }
 
-// queueRuns has jobs run workflows, and returns those that the server acknowledged.
+// queueRuns makes jobs run workflows, and returns those that the server acknowledged.
 func (w *killWorld) queueRuns(at served, workflows []string) (queued []operation.JobQueued) {
 	w.t.Helper()
 	for _, text := range workflows {
@@ -146,7 +146,7 @@ func TestJobs_AServerKilledAtAnyMomentLosesNone(t *testing.T) {
 	}
 }
 
-// checkJobs has another server do what the killed one left.
+// checkJobs lets another server do what the killed one left.
 func (w *killWorld) checkJobs(acknowledged []operation.JobQueued) {
 	w.t.Helper()
 	cmd, at := w.serve()
@@ -227,7 +227,7 @@ func TestJobs_MaintenanceSurvivesAKillAtAnyMoment(t *testing.T) {
 	}
 }
 
-// checkMaintained has another server do what the killed one left of so many jobs.
+// checkMaintained lets another server do what the killed one left of so many jobs.
 func (w *killWorld) checkMaintained(asked int) {
 	w.t.Helper()
 	cmd, at := w.serve()

@@ -74,7 +74,7 @@ func (w *killWorld) queueUpkeep(at served, path string, body any) string {
 	return one.JobID
 }
 
-// checkUpkeep has another server do what the killed one left.
+// checkUpkeep lets another server do what the killed one left.
 func (w *killWorld) checkUpkeep(queued []string, memories int) {
 	w.t.Helper()
 	cmd, at := w.serve()

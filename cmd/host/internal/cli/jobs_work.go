@@ -18,7 +18,8 @@ import (
 // their handlers to return.
 const poolTime = 15 * time.Second
 
-// stopPool ends the work on jobs. What hasn't ended goes back to the queue. Nil works on none.
+// stopPool ends the work on jobs. What hasn't ended goes back to the queue. For nil it does
+// nothing.
 func stopPool(p *job.Pool) error {
 	if p == nil {
 		return nil

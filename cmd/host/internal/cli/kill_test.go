@@ -25,7 +25,7 @@ type killWorld struct {
 	t         *testing.T
 	dir, self string
 	env       []string
-	// tally is the file in which calls are noted; "" where none is.
+	// tally is the file in which calls are noted; "" if there is none.
 	tally string
 	// log is what servers said; to be read once they have ended.
 	log bytes.Buffer
@@ -54,7 +54,7 @@ func newKillWorld(t *testing.T) *killWorld {
 	return w
 }
 
-// count has tally note its calls in a file. The sandbox would deny it that, and
+// count makes tally note its calls in a file. The sandbox would deny it that, and
 // is off.
 func (w *killWorld) count() *killWorld {
 	w.tally = filepath.Join(w.dir, "tally.txt")

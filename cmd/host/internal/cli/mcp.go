@@ -128,7 +128,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 			return client.Local{Open: k.app.openHost}, nil
 		}
 		var serves error
-		if there, serves = client.Serves(ctx, dir); there { // it was faster
+		if there, serves = client.Serves(ctx, dir); there { // another program was faster
 			err = serves
 		}
 	}
@@ -141,9 +141,9 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	return k.remote, nil
 }
 
-// take opens the store, works on its jobs, goes on with the runs that a server before it left,
-// and listens on the socket, as a server without TCP. The jobs and runs of a store that servers
-// share are theirs.
+// take opens the store, works on its jobs, continues the runs that an earlier server left, and
+// listens on the socket, as a server without TCP. If servers share the store, its jobs and runs
+// are left to them.
 func (k *keeper) take(ctx context.Context) (err error) {
 	a := k.app
 	// Not the call's context: the host stays after it.

@@ -119,7 +119,7 @@ func (w *killWorld) wantReflected(c *coder, s reflectedJob) {
 
 // TestMCP_AnAgentsSession by the official library's client, against the program, over standard
 // input and output: the server is killed while it reflects. The agent's program takes the
-// store, works on, and the same session is told what came of it.
+// store, works on, and the same session learns its result.
 func TestMCP_AnAgentsSession(t *testing.T) {
 	w := reflecting(t)
 	server, _ := w.serve()
@@ -148,8 +148,8 @@ func TestMCP_AnAgentsSession(t *testing.T) {
 	}
 }
 
-// TestMCP_AnAgentsProgramIsKilled, which is the server itself: the next one goes on with what it
-// had begun.
+// TestMCP_AnAgentsProgramIsKilled, which is the server itself: the next one continues with what
+// it had begun.
 func TestMCP_AnAgentsProgramIsKilled(t *testing.T) {
 	w := reflecting(t)
 	first := w.coder()
@@ -180,8 +180,8 @@ func TestMCP_AnAgentsProgramIsKilled(t *testing.T) {
 	}
 }
 
-// TestMCP_GoesOnWithRuns that a server left when it was killed, be it an agent's program too: a
-// command's run has no job that would be taken over.
+// TestMCP_GoesOnWithRuns that a server left when it was killed, also if it was an agent's
+// program: a command's run has no job that would be taken over.
 func TestMCP_GoesOnWithRuns(t *testing.T) {
 	w := newKillWorld(t)
 	never := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
-// TestWhatTheMemoryRefusesHasItsExitCode holds the exit codes and the reasons:
+// TestWhatTheMemoryRefusesHasItsExitCode checks the exit codes and the reasons:
 // 4 is only for what a policy or governance refuses.
 func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 	w := newPlainWorld(t)

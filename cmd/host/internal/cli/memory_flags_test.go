@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWhoDecidesOnWhatWaitsIsRecorded has one agent ask, another approve, and a third
+// TestWhoDecidesOnWhatWaitsIsRecorded lets one agent ask, another approve, and a third
 // reject.
 func TestWhoDecidesOnWhatWaitsIsRecorded(t *testing.T) {
 	w := newPlainWorld(t)
@@ -50,7 +50,7 @@ func TestKnowledgeIsRecalledAsItIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestALinkHasItsMetadata: what the flag says stands at the link.
+// TestALinkHasItsMetadata: the link has what the flag says.
 func TestALinkHasItsMetadata(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001")
@@ -61,7 +61,8 @@ func TestALinkHasItsMetadata(t *testing.T) {
 	wantIn(t, out, `"why": "both"`)
 }
 
-// TestEachFactorOfOmegaIsItsFlag: the factors differ, so that none can be another's.
+// TestEachFactorOfOmegaIsItsFlag: the factors differ, so that none can be mistaken for
+// another.
 func TestEachFactorOfOmegaIsItsFlag(t *testing.T) {
 	w := newPlainWorld(t)
 	seedMemory(t, "data", "old-steps", 3)

@@ -32,7 +32,7 @@ func (w *killWorld) manyMemories(count int) string {
 }
 
 // killed runs a command line and kills it at a moment of the time that it takes.
-// It is false where the command was faster.
+// It returns false if the command was faster.
 func (w *killWorld) killed(length time.Duration, args ...string) bool {
 	w.t.Helper()
 	cmd, _ := w.start(args...)

@@ -75,7 +75,7 @@ func TestWhatReflectPrints(t *testing.T) {
 	}
 }
 
-// A limit of a namespace's settings refuses as the depth cap does: exit 4, with
+// A limit in a namespace's settings refuses like the depth limit: exit 4, with
 // the level that set it.
 func TestALimitOfANamespaceRefuses(t *testing.T) {
 	w := newWorld(t)
@@ -128,7 +128,7 @@ func TestALimitOfANamespaceRefuses(t *testing.T) {
 	w.ok("memory", "observe", "--namespace", "team/a", "--content", "x")
 }
 
-// TestHowReflectRefuses holds the exit codes of what reflect refuses, and its lines.
+// TestHowReflectRefuses checks the exit codes with which reflect refuses, and its lines.
 func TestHowReflectRefuses(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --title Fact --content x")
@@ -401,7 +401,7 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 	}
 }
 
-// TestReflectionsAreLiftedAsItIsSet looks at the factor of a reflection of depth 1.
+// TestReflectionsAreLiftedAsItIsSet checks the factor of a reflection of depth 1 in recall.
 func TestReflectionsAreLiftedAsItIsSet(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace n --id fact-0001 --content word")

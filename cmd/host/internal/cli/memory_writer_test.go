@@ -63,7 +63,7 @@ func (w *memoryWriter) purged(ctx context.Context) error {
 }
 
 // promoted is the life of a memory that becomes knowledge once it helps in another
-// session too. Had the gate looked before, and retained it, it would never be.
+// session too. If the gate had retained it before, it would never become knowledge.
 func (w *memoryWriter) promoted(ctx context.Context) error {
 	id, err := w.born(ctx, "middle")
 	for turn := int64(1); err == nil && turn <= 13; turn++ {

@@ -25,7 +25,7 @@ type collected struct {
 	raw    string
 }
 
-// collect has the world's programs send traces to a collector on this machine's loopback.
+// collect makes the world's programs send traces to a collector on this machine's loopback.
 func (w *world) collect() *collected {
 	c := &collected{spans: map[string]*traces.Span{}}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func (c *collected) path(id []byte) string {
 	return c.path(s.ParentSpanId) + "/" + s.Name
 }
 
-// paths are those of all spans, once each.
+// paths are the paths of all spans, each once.
 func (c *collected) paths() (list []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

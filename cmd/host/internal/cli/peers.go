@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// peering is how a server and the others on its store ask each other. Without an address they
-// don't, and each does what it is asked for.
+// peering is how a server and the others on its store send each other requests. Without an
+// address they send none, and each handles the requests that it gets.
 type peering struct {
 	address, folder string
 	listener        net.Listener
@@ -70,7 +70,7 @@ func (p *peering) reached() string {
 	return net.JoinHostPort(name, port)
 }
 
-// peers are the other hosts for the API; nil if this one doesn't ask them.
+// peers are the other hosts for the API; nil if this one sends them no requests.
 func (p *peering) peers(a *App, h *host.Host) *httpapi.Peers {
 	if p.listener == nil {
 		return nil

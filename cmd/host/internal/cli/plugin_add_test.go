@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Who adds a module learns what bounds it, and so does who looks at it.
+// Both a user who adds a module and a user who inspects it learn its limits.
 func TestPluginAdd_SaysWhatBoundsAModule(t *testing.T) {
 	w := newModuleWorld(t, suspect{module: "guest.wasm"})
 	guest, err := os.ReadFile(filepath.Join(guests, "guest.wasm"))

@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
-// A new plugin in Go is built as its README says, without the download of what
-// this module has already, and passes the kit over both runtimes.
+// A new plugin in Go is built as its README says, without downloading what this module
+// already has, and passes the kit over both runtimes.
 func TestNewPluginsInGoPassTheKit(t *testing.T) {
 	for runtime, built := range map[string]struct {
 		file string

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-// The shipped plugins keep the contract as all others must.
+// The shipped plugins follow the contract, as all plugins must.
 func TestTheShippedPluginsPassTheKit(t *testing.T) {
 	t.Run("schema-eval", func(t *testing.T) {
 		sdktest.Run(t, sdktest.InProcess(schemaeval.Plugin()), fstest.MapFS{

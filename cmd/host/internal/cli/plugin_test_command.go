@@ -104,6 +104,6 @@ func printConformance(out *output, name string, results []sdktest.Result) error 
 	return exitNotValidUnless(passed, nil)
 }
 
-// noVerdicts has a module asked each time: a cached verdict says nothing about the
-// module.
+// noVerdicts turns off the cache of verdicts, so that a module is asked each time: a cached
+// verdict says nothing about the module.
 const noVerdicts = -1

@@ -88,8 +88,8 @@ func told(t *testing.T, db core.Store) (types map[string]int, places []string) {
 	return types, places
 }
 
-// patience ends a test that waits for what never comes. It measures nothing: on a
-// machine however busy, what comes comes sooner.
+// patience ends a test that waits for what never comes. It measures nothing: even on a busy
+// machine, what is expected comes sooner.
 const patience = 5 * time.Minute
 
 // until waits for what another goroutine or process brings about.
@@ -103,8 +103,8 @@ func until(t *testing.T, what string, done func() bool) {
 }
 
 // A folder is edited 100 times, or 200 in make stress, while decisions are made (1,000 are package policy's),
-// in bursts each of which ends with what decides or with what can't. Every decision is made by a policy,
-// what ends a burst is what holds, and each refusal is an event.
+// in bursts, each of which ends with policies that can be used or with some that can't. Every decision is
+// made by a policy, the usable policies at the end of a burst are in force, and each refusal is an event.
 func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	w := newWorld(t)
@@ -244,8 +244,8 @@ func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
 	}
 }
 
-// Decisions outside a run are recorded where they are worth it, and where they
-// can't be that is said.
+// Decisions outside a run are recorded if they matter, and where they can't be that is
+// said.
 func TestARefusalOutsideARunIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	evaluator, output := w.file("evaluator.yaml", "{plugin: test/tally}"), w.file("output.json", "1")

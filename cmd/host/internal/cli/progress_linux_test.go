@@ -31,7 +31,7 @@ func (w *world) watch(stdin io.Reader, stdout io.Writer, line string) *watched {
 	c := &watched{t: w.t, person: person, code: make(chan int, 1)}
 	go func() {
 		c.code <- runProgram(w.t.Context(), splitWords(line), stdin, stdout, program, func(k string) string { return w.env[k] })
-		_ = program.Close() // so that who reads sees the end
+		_ = program.Close() // so that the reader sees the end
 	}()
 	return c
 }
@@ -41,7 +41,7 @@ func (c *watched) until(texts ...string) {
 	c.t.Helper()
 	for _, text := range texts {
 		for reads := 0; !strings.Contains(c.shown.String(), text); reads++ {
-			if reads > 10_000 { // it would be drawn for ever; a busy machine draws often before it is done
+			if reads > 10_000 { // otherwise it would be drawn for ever; a busy machine draws often before it is done
 				c.t.Fatalf("it never shows %q: %q", text, c.shown.String())
 			}
 			chunk := make([]byte, 4096)

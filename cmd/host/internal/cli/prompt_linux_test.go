@@ -68,7 +68,7 @@ func TestAPersonIsShownWhatAPluginAsksForAndAsked(t *testing.T) {
 }
 
 // TestStream_ShowsAModelsTextOnATerminal runs a workflow with a terminal of 22 columns for
-// what it says, and counts on nothing of when pieces come.
+// what it says, and assumes nothing about when pieces come.
 func TestStream_ShowsAModelsTextOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
@@ -126,7 +126,7 @@ nodes: [{name: n, action: `+c.action+`, with: `+c.with+"}]\n")
 }
 
 // TestBulkWorkShowsItsProgress runs commands with a terminal for both of their
-// streams: the progress stands there until something takes its place.
+// streams: the progress is shown until something replaces it.
 func TestBulkWorkShowsItsProgress(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")

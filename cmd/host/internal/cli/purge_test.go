@@ -25,7 +25,7 @@ nodes:
 
 // TestPurge_TakesRecalledMemoriesOutOfRuns erases a memory that two runs recalled: its
 // texts are in no file any more, the answer names who was given it, and the runs show,
-// go on and are judged again without them.
+// continue and are judged again without them.
 func TestPurge_TakesRecalledMemoriesOutOfRuns(t *testing.T) {
 	w := newWorld(t)
 	w.ok("memory", "observe", "--id", "zebra-note", "--namespace", "default", "--title", "How zebras title-that-goes",

@@ -152,8 +152,8 @@ func (r *reach) server(listen net.Addr) *host.Server {
 	return s
 }
 
-// url is the server's URL for clients: with the first name of --host, otherwise with the name
-// in --listen, or the certificate's where it doesn't cover that.
+// url is the server's URL for clients. Its host is the first name of --host; without one, the
+// name in --listen, or the certificate's name if the certificate doesn't cover that.
 func (r *reach) url(listen string) string {
 	name, port, _ := net.SplitHostPort(listen)
 	if asked, _, _ := net.SplitHostPort(r.Address); asked != "" {
@@ -170,7 +170,7 @@ func (r *reach) url(listen string) string {
 	}
 	switch {
 	case r.exposure.Encryption == access.EncryptionProxy && len(r.hosts) > 0:
-		return "https://" + name // as the proxy is reached
+		return "https://" + name // the proxy's URL
 	case r.secure():
 		return "https://" + net.JoinHostPort(name, port)
 	}

@@ -138,7 +138,7 @@ func TestOpen_LogsABrowserIn(t *testing.T) {
 	}
 }
 
-// TestLogin_ByAToken, in a form; wrong ones are slowed.
+// TestLogin_ByAToken, in a form; after wrong ones, the address has to wait.
 func TestLogin_ByAToken(t *testing.T) {
 	w := newPlainWorld(t)
 	s := w.serve()

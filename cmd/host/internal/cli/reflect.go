@@ -80,8 +80,8 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 // reflectionPoll is how often a server is asked for a reflection's progress.
 const reflectionPoll = 300 * time.Millisecond
 
-// awaitReflection waits for the end of a reflection. Where no server works on it, this does;
-// where servers share the store, one of them has to.
+// awaitReflection waits for the end of a reflection. If no server works on it, this command
+// does; if servers share the store, one of them has to.
 func (a *App) awaitReflection(ctx context.Context, id string) error {
 	a.out.term.Status("reflecting …")
 	defer a.out.term.Clear()
@@ -119,8 +119,8 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 	}
 }
 
-// workOn works on a job to its end, unless that is up to the servers of a shared store, of
-// which one has to be there.
+// workOn works on a job to its end, unless only servers may do so because they share the
+// store: then it is an error if none of them works on jobs.
 func workOn(ctx context.Context, h *host.Host, id string) error {
 	pool, err := h.CommandPool(operation.Handlers(h))
 	if sdk.ReasonOf(err) == host.JobsOfServers {
@@ -137,7 +137,7 @@ func workOn(ctx context.Context, h *host.Host, id string) error {
 	return err
 }
 
-// printReflection prints what a reflection came to.
+// printReflection prints the result of a reflection.
 func (a *App) printReflection(ctx context.Context, p *operation.ReflectionProgress) error {
 	a.out.term.Clear()
 	var failed error

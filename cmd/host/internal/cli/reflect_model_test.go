@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// reflectingModel is a world whose insights a scripted model says.
+// reflectingModel is a world whose insights come from a scripted model.
 func reflectingModel(t *testing.T, replies ...llmtest.Reply) (*world, *llmtest.Server) {
 	t.Helper()
 	return reflectingModelAt(t, host.Config{}, replies...)
@@ -165,9 +165,9 @@ func TestReflect_AModelThatIsSlow(t *testing.T) {
 	}
 }
 
-// TestReflect_AModelThatAsksToWait: the job is put off for as long as the model says, which is
-// no attempt, and then goes on with what it has: the question that was answered isn't asked
-// again.
+// TestReflect_AModelThatAsksToWait: the job is postponed for as long as the model says, which
+// doesn't count as an attempt, and then continues with what it has: the question that was
+// answered isn't asked again.
 func TestReflect_AModelThatAsksToWait(t *testing.T) {
 	t.Parallel()
 	o := reflectOnward(t, time.Minute,

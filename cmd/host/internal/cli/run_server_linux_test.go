@@ -36,14 +36,14 @@ func (w *killWorld) interrupted(env ...string) string {
 	_ = cmd.Wait()
 	said := errs.String()
 	if i := strings.Index(said, "run "); i > 0 {
-		said = said[i:] // before it are the steps that it came to
+		said = said[i:] // before it are the steps that it reached
 	}
 	said = attempts.ReplaceAllString(said, "N attempts") // a signal may arrive after another one
 	return fmt.Sprintf("exit %d\n%s%s", cmd.ProcessState.ExitCode(), each.ReplaceAllString(out.String(), "EACH"), each.ReplaceAllString(said, "EACH"))
 }
 
 // TestRun_InterruptedOverAServerEndsAsWithoutOne: the run is cancelled and recorded as such,
-// the command says how to go on with it, and the server goes on.
+// the command says how to continue it, and the server keeps working.
 func TestRun_InterruptedOverAServerEndsAsWithoutOne(t *testing.T) {
 	w := newKillWorld(t).count()
 	w.workflow(tallyWorkflow, w.tally, 1000)
@@ -106,8 +106,8 @@ func TestRun_ASecretIsTheServersOwn(t *testing.T) {
 	}
 }
 
-// TestRun_AServersOtherPluginIsRefused where the caller's lock pins another package under
-// the name that the workflow uses; what is the same, and what isn't used, is in nobody's way.
+// TestRun_AServersOtherPluginIsRefused if the caller's lock pins another package under the
+// name that the workflow uses. Packages that are the same, or aren't used, don't matter.
 func TestRun_AServersOtherPluginIsRefused(t *testing.T) {
 	w := newWorld(t).unconfined()
 	tally := w.file("tally.yaml", fmt.Sprintf(strings.ReplaceAll(tallyWorkflow, "works: 1000000", "works: 0"), "", 1))

@@ -16,7 +16,7 @@ import (
 )
 
 // raced are the scripts in which the host works with plugins and on several things at once:
-// where the tests run with the race detector their commands do too. The commands of the
+// if the tests run with the race detector, their commands do too. The commands of the
 // others, which take several times as long with it, are also run in this process by other
 // tests, with it.
 var raced = map[string]bool{

@@ -179,8 +179,8 @@ func (a *App) printServed(s served) error {
 	return err
 }
 
-// requestLog counts each request, and shows a line for it, from the level info on unless another one is
-// set.
+// requestLog counts each request, and shows a line for it: every line, unless a log level is set that
+// excludes it.
 func (a *App) requestLog() func(httpapi.Line) {
 	var mu sync.Mutex
 	return func(l httpapi.Line) {

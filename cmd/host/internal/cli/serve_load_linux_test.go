@@ -20,7 +20,7 @@ type mixed struct {
 	failed []string
 }
 
-// request makes one request of the mix; false is that the server is gone.
+// request makes one request of the mix; false means that the server is gone.
 func (m *mixed) request(w *killWorld, at served, caller, n int) bool {
 	id, method, path := "", "GET", "/v1/memories?limit=5&namespace=load"
 	var body any

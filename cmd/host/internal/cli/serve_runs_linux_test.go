@@ -25,8 +25,8 @@ func (w *killWorld) asks(model *llmtest.Server) {
 }
 
 // TestServe_KilledInTheMiddleOfFiftyRuns: while five commands wait for their model, everything
-// else works, 45 further runs of jobs among it. The server is killed then, and the next one goes
-// on with each run, of a command and of a job, until it has ended once.
+// else works, including 45 further runs of jobs. Then the server is killed, and the next one
+// continues each run, of a command or of a job, until it has ended once.
 func TestServe_KilledInTheMiddleOfFiftyRuns(t *testing.T) {
 	const asking, noting = 5, 45
 	w := newKillWorld(t)

@@ -98,7 +98,8 @@ func (s *serving) get(path string) (status int, body string) {
 // each is an id or a time, which each run has of its own.
 var each = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|"wall_ms": [0-9]+|[0-9.]+ ?[mµ]?s\b`)
 
-// health begins how a plugin's instances do, which a server that called it has to tell.
+// health begins the text about a plugin's instances, which only a server that called the
+// plugin prints.
 var health = regexp.MustCompile(`,\s*"health": \{`)
 
 // withoutHealth takes that out of JSON.

@@ -47,7 +47,7 @@ func (w *world) earlier() (payload, stderr string) {
 }
 
 // TestSessionSummary_AModelSumsUpOldTurns: it is asked once for turns that a prompt no longer
-// has, and goes on from what it wrote before. What it writes is data.
+// has, and continues from what it wrote before. What it writes is data.
 func TestSessionSummary_AModelSumsUpOldTurns(t *testing.T) {
 	w, server := summarizing(t,
 		llmtest.Text(`{"summary": "Steps 1 to 4 are <done>. `+strings.Repeat("ä", 3000)+`"}`).Usage(700, 90),
@@ -91,7 +91,7 @@ func TestSessionSummary_AModelSumsUpOldTurns(t *testing.T) {
 	w.ok("store", "check")
 }
 
-// TestSessionSummary_WithoutTheModel: where it fails, each turn's first sentence stands for
+// TestSessionSummary_WithoutTheModel: if it fails, each turn's first sentence is used for
 // it, and the model isn't asked again until there are more old turns.
 func TestSessionSummary_WithoutTheModel(t *testing.T) {
 	w, server := summarizing(t, llmtest.Text("I can't do that."), llmtest.Text(`{"summary": "Now it works."}`))

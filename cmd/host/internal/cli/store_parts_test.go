@@ -56,7 +56,7 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 	}
 }
 
-// What the format's page marks as derived is what the parts make again.
+// What FORMAT.md marks as derived is what the parts rebuild.
 func TestTheFormatMarksWhatIsDerived(t *testing.T) {
 	page, err := os.ReadFile("../../../../core/store/FORMAT.md")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestACheckListsSoManyProblemsAndCountsAll(t *testing.T) {
 	}
 }
 
-// TestAnExportThatFailsLeavesNothing: its place is taken by a folder.
+// TestAnExportThatFailsLeavesNothing: there is a folder at its path.
 func TestAnExportThatFailsLeavesNothing(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace n --content x")

@@ -17,7 +17,7 @@ import (
 
 const summariesKey = "sk-test-55d37c1f0e9a"
 
-// summarizing is a world whose summaries a scripted model says.
+// summarizing is a world whose summaries come from a scripted model.
 func summarizing(t *testing.T, replies ...llmtest.Reply) (*world, *llmtest.Server) {
 	t.Helper()
 	server := llmtest.New(t, replies...)
@@ -28,7 +28,7 @@ func summarizing(t *testing.T, replies ...llmtest.Reply) (*world, *llmtest.Serve
 	return w, server
 }
 
-// provenFlags has the gate promote memory m, whose life and evidence it makes.
+// provenFlags makes the gate promote memory m, with a history and evidence that it creates.
 func (w *world) provenFlags() []string {
 	w.t.Helper()
 	all := workedOut()
@@ -107,7 +107,7 @@ func TestWhatAModelSaysIsBounded(t *testing.T) {
 func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 	cases := []struct {
 		name   string
-		script []llmtest.Reply // empty where it isn't asked
+		script []llmtest.Reply // empty if it isn't asked
 		change func(w *world)
 		reason string
 	}{

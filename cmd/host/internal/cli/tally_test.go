@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// tally is a plugin that notes each generation and correction in a file before
-// it answers, so that a test can count what was paid for. Its attempts pass at
+// tally is a plugin that notes each generation and correction in a file before it answers,
+// so that a test can count the calls that were paid for. Its attempts pass at
 // the iteration that its config names.
 func tally() sdk.Plugin {
 	return sdk.Plugin{

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestToken_ARevokedOneIsListedAsThat takes its id from what made it, in a store that the
-// next command opens again.
+// TestToken_ARevokedOneIsListedAsThat takes its id from the command that made it, in a
+// store that the next command opens again.
 func TestToken_ARevokedOneIsListedAsThat(t *testing.T) {
 	w := newPlainWorld(t)
 	made := w.parsed(exitPassed, "token new ci --scope run --namespace team/** --json")

@@ -47,7 +47,8 @@ func (s starter) Command(t *testing.T, data string, args ...string) (string, err
 	return string(out), err
 }
 
-// TestTurns_Matrix is what make test-surfaces does with the built program, in small.
+// TestTurns_Matrix is a small version of what make test-surfaces does with the built
+// program.
 func TestTurns_Matrix(t *testing.T) {
 	turns.Matrix(t, starter{}, turns.Scale{Clients: 2, Turns: 12})
 }

@@ -89,7 +89,7 @@ func (t tenant) caller() core.Caller {
 func (t tenant) keyEnv() string { return "KEY_" + strings.ToUpper(t.name) }
 func (t tenant) key() string    { return "sk-test-of-" + t.name + "-0f5d2c91" }
 
-// start has the tenant's caller run a workflow that asks the model and pries; before each
+// start makes the tenant's caller run a workflow that asks the model and pries; before each
 // node it meets the other run.
 func (t tenant) start(ctx context.Context, h *host.Host, meet func()) (*operation.RunEnded, error) {
 	in := &operation.RunStart{Namespace: "team/" + t.name, Workflow: fmt.Sprintf(`
@@ -111,7 +111,8 @@ nodes:
 	return out.(*operation.RunEnded), nil
 }
 
-// meeting returns what lets two go on together: each waits for the other, or for the end.
+// meeting returns a function that lets two continue together: each waits for the other, or
+// for the end.
 func meeting(ctx context.Context) (one, other func()) {
 	c := make(chan struct{})
 	one = func() {
@@ -129,7 +130,7 @@ func meeting(ctx context.Context) (one, other func()) {
 	return one, other
 }
 
-// numbers are what tells environments of the same variables apart, in the order in which
+// numbers distinguish environments of the same variables, in the order in which
 // they came.
 var numbers = regexp.MustCompile(`#\d+`)
 
@@ -149,10 +150,10 @@ func instances(t *testing.T, h *host.Host) map[string]int {
 	return started
 }
 
-// TestTwoRunsAtOnce_NothingCrosses has two callers run in one host, in two namespaces, with
-// two keys and two models, over a plugin that looks for what is the other's. Then a memory
-// of one of them is promoted, which starts no process: the plugin that asks the model is
-// warm with that key.
+// TestTwoRunsAtOnce_NothingCrosses lets two callers run in one host, in two namespaces,
+// with two keys and two models, over a plugin that looks for what is the other's. Then a
+// memory of one of them is promoted, which starts no process: the plugin that asks the
+// model is warm with that key.
 func TestTwoRunsAtOnce_NothingCrosses(t *testing.T) {
 	w := newWorld(t)
 	w.installPrying()
@@ -217,7 +218,7 @@ func TestTwoRunsAtOnce_NothingCrosses(t *testing.T) {
 	}
 }
 
-// checkPried looks for the other's in what a tenant's run got at.
+// checkPried looks for the other tenant's secrets in what a tenant's run could see.
 func (t tenant) checkPried(test *testing.T, run *operation.RunEnded, other tenant) {
 	test.Helper()
 	var result struct {
@@ -267,7 +268,7 @@ func (t tenant) checkSeen(test *testing.T, h *host.Host, own, foreign string) {
 	}
 }
 
-// promote has the gate promote a memory that was proven.
+// promote makes the gate promote a memory that was proven.
 func (w *world) promote(h *host.Host, id string) {
 	w.t.Helper()
 	upstream, code, trend := 1.0, 0.9, 0.8

@@ -2,8 +2,8 @@ package cli
 
 import "testing"
 
-// A mistake on the command line is said in its words, no matter who finds it: the command
-// library, the program or the domain. It ends with 2.
+// A mistake on the command line is described in the command line's terms, whichever part
+// finds it: the command library, the program or the domain. It ends with 2.
 func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 	w := newPlainWorld(t)
 	w.file("messages.eml", "")
@@ -33,7 +33,8 @@ func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 	}
 }
 
-// A file that isn't there is looked for where the user would look: among its neighbours.
+// A file that isn't there is looked for where the user would look: among the files next to
+// it.
 func TestMissingFile_NamesItsNeighbourOrItsFolder(t *testing.T) {
 	w := newPlainWorld(t)
 	w.file("outcomes.jsonl", "")

@@ -23,7 +23,7 @@ type world struct {
 }
 
 // newWorld makes a world with plugins. It works in the folder of the tests, with the
-// examples beside it.
+// examples next to it.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := emptyWorld(t)
@@ -47,7 +47,7 @@ func emptyWorld(t *testing.T) *world {
 // in is the world for a test within the test.
 func (w *world) in(t *testing.T) *world { return &world{t: t, dir: w.dir, env: w.env, base: w.base} }
 
-// unconfined turns the sandbox off, which would deny tally its file.
+// unconfined turns off the sandbox, which would deny tally its file.
 func (w *world) unconfined() *world {
 	w.env["REFLECTORY_SANDBOX"] = "off"
 	return w

@@ -59,8 +59,8 @@ func TestAccess_HealthNeedsNoToken(t *testing.T) {
 	}
 }
 
-// TestAccess_KnowsTheHostsTokens has requests with the operator's token and with an issued
-// one, as they should be sent and in every other way.
+// TestAccess_KnowsTheHostsTokens sends requests with the operator's token and with an
+// issued one, correctly and in every other way.
 func TestAccess_KnowsTheHostsTokens(t *testing.T) {
 	s := newSite(t)
 	s.Must(os.MkdirAll(s.Flags()["data-dir"], 0o700))
@@ -249,7 +249,8 @@ func (f *failing) Authenticate(*http.Request) (core.Caller, error) {
 	return core.Operator(core.OperatorSubject), f.err
 }
 
-// TestAccess_AStoreThatFailsIsNoWrongCredential: it is answered with 503, without its words.
+// TestAccess_AStoreThatFailsIsNoWrongCredential: it is answered with 503, without the
+// store's message.
 func TestAccess_AStoreThatFailsIsNoWrongCredential(t *testing.T) {
 	s := newSite(t)
 	s.api.config.Authenticator = &failing{err: sdk.Errorf(sdk.Internal, "store_io", "the disk of /secret is gone")}
@@ -274,7 +275,8 @@ func TestLimits_AreCheckedTogether(t *testing.T) {
 	}
 }
 
-// TestLimits_Connections: one too many gets an error, and one that ends makes room.
+// TestLimits_Connections: one connection too many gets an error, and one that ends makes
+// room.
 func TestLimits_Connections(t *testing.T) {
 	s := newLimitedSite(t, Limits{Connections: 2, Requests: -1})
 	tcp, err := Listen(t.Context(), &access.Listen{Address: "127.0.0.1:0"})

@@ -38,7 +38,7 @@ type Config struct {
 	// names, such as the names in a certificate; nil covers none.
 	Hosts  []string
 	Covers func(host string) bool
-	// TLS is how connections over TCP are encrypted; nil is that they aren't.
+	// TLS is how connections over TCP are encrypted; nil means that they aren't.
 	TLS *tls.Config
 	// Proxies are the networks of proxies that do TLS, whose headers about a request's origin
 	// are trusted. If there are any, requests without TLS from other addresses are refused.
@@ -50,7 +50,7 @@ type Config struct {
 	// none.
 	Resource *Resource
 	// Peers are the other hosts on the same store, which get the requests about their
-	// namespaces; nil has this host do everything.
+	// namespaces; nil makes this host do everything.
 	Peers *Peers
 	// Pages answers a browser's requests at "/" and the paths of [PagePaths], before the
 	// caller is authenticated; nil has no pages.
@@ -173,8 +173,8 @@ func (a *API) Local() http.Handler {
 	})
 }
 
-// enter begins a request, checks where it comes from, and logs it at its end. The way that it
-// came is by's.
+// enter begins a request, checks where it comes from, and logs it at its end. by
+// says which way it came.
 func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{http: hr, local: by.local, forwarded: by.forwarded, trace: traceOf(hr), begun: time.Now()}
@@ -259,7 +259,7 @@ func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ready\n")
 }
 
-// unready says why no requests are accepted; "" is that they are.
+// unready says why no requests are accepted; "" means that they are.
 func (a *API) unready() string {
 	if !a.ready.Load() || a.config.Host.Draining() {
 		return "not ready"

@@ -18,7 +18,7 @@ import (
 )
 
 // TestCall_GivesWhatTheOperationGives calls each operation in process, over the socket and
-// over TCP, each in a world of its own, where time stands and ids count.
+// over TCP, each in a world of its own, where time stands still and ids are counted.
 func TestCall_GivesWhatTheOperationGives(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(operationtest.Fixtures())) {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestCall_GivesWhatTheOperationGives(t *testing.T) {
 }
 
 // made is what differs from world to world: digests are salted with random bytes, and an
-// id that a call drew and then had no need of shifts the later ones.
+// id that a call made and then didn't need changes the later ones.
 var made = regexp.MustCompile(`sha256:[0-9a-f]{64}|[0-9a-f]{8}-0000-7000-8000-[0-9a-f]{12}`)
 
 // undigested names what differs by the order in which it comes.

@@ -73,8 +73,8 @@ func loaded(socket bool) *openapi3.T {
 	return doc
 }
 
-// note validates an answer, and keeps what is wrong with it for the end of the tests. What no
-// operation is for isn't in the document.
+// note validates an answer, and keeps what is wrong with it for the end of the tests. Paths
+// that belong to no operation aren't in the document.
 func (c *checker) note(r *http.Request, a *answer) {
 	if err := c.check(r, a); err != nil {
 		c.mu.Lock()

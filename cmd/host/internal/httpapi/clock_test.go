@@ -14,9 +14,9 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 )
 
-// TestClock_AnHourBack, as after a wrong setting is corrected: who is known stays known, what
-// was written is there and is written on, lists hold all of it, a repeated request isn't done
-// again, jobs begin, and the journal's chain is whole.
+// TestClock_AnHourBack, as after a wrong setting is corrected: callers stay logged in, what
+// was written is there and can be added to, lists have all of it, a repeated request isn't
+// done again, jobs begin, and the journal's chain is whole.
 func TestClock_AnHourBack(t *testing.T) {
 	d := newDoor(t, newIssuer(t))
 	d.tokens["late"] = ""

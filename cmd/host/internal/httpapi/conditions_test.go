@@ -56,7 +56,7 @@ func TestETag_SparesWhatTheCallerHas(t *testing.T) {
 	}
 }
 
-// TestIfMatch_ChangesOnlyWhatTheCallerHasSeen has two callers change one level: the second
+// TestIfMatch_ChangesOnlyWhatTheCallerHasSeen lets two callers change one level: the second
 // has seen an older one.
 func TestIfMatch_ChangesOnlyWhatTheCallerHasSeen(t *testing.T) {
 	s := newSite(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// asked is a request that a handler of these tests does until it is let go.
+// asked is a request that a handler of these tests works on until it is released.
 func asked(t *testing.T, api *API, work func(context.Context)) (*Server, chan *http.Response) {
 	t.Helper()
 	server := NewServer(context.Background(), api)

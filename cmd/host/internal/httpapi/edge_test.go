@@ -23,8 +23,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestRoute_EveryRequestMeetsTheChecks: what net/http would answer in words of its own is
-// asked who it is from, counted and logged like everything else.
+// TestRoute_EveryRequestMeetsTheChecks: a request that net/http would answer in its own
+// words is authenticated, counted and logged like all others.
 func TestRoute_EveryRequestMeetsTheChecks(t *testing.T) {
 	s := newSite(t)
 	server := NewServer(context.Background(), s.api)
@@ -108,7 +108,7 @@ func TestConditions_AReplayHasTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestSocket_TooManyConnectionsAreRefusedAsSuch: the command hears why, and not that the
+// TestSocket_TooManyConnectionsAreRefusedAsSuch: the command is told why, and not that the
 // server should be started again.
 func TestSocket_TooManyConnectionsAreRefusedAsSuch(t *testing.T) {
 	s := newLimitedSite(t, Limits{Connections: 1})

@@ -188,7 +188,7 @@ func TestEvents_FollowARun(t *testing.T) {
 	s.Must(server.Stop())
 }
 
-// TestEvents_ResetWhereEntriesAreGone, and go on from there.
+// TestEvents_ResetWhereEntriesAreGone, and continue from there.
 func TestEvents_ResetWhereEntriesAreGone(t *testing.T) {
 	s := newSite(t)
 	server, l := s.start()
@@ -204,7 +204,7 @@ func TestEvents_ResetWhereEntriesAreGone(t *testing.T) {
 	s.Must(server.Stop())
 }
 
-// TestEvents_LetALaggardGo: a reader that takes nothing holds up nobody, hears that it lags,
+// TestEvents_LetALaggardGo: a reader that takes nothing delays nobody, is told that it lags,
 // and resumes.
 func TestEvents_LetALaggardGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

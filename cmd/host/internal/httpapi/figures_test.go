@@ -28,7 +28,7 @@ func TestFigures(t *testing.T) {
 	t.Run("follow", figureFollow)
 }
 
-// figureGet has one caller ask both servers by turns, over a connection that is kept.
+// figureGet makes one caller ask both servers in turn, over a connection that is kept.
 func figureGet(t *testing.T) {
 	api, bare, request := getMemory(t)
 	figures := coretest.Interleave(4001, 1, asker(t, bare, request), asker(t, api, request))
@@ -133,7 +133,7 @@ func (s *site) follow(address, who string) *reader {
 	return &reader{s.T, bufio.NewReaderSize(answer.Body, 1<<10), func() { _ = c.Close() }, answer}
 }
 
-// inUse is how much memory is, of the heap and of stacks.
+// inUse is how much memory is in use, for the heap and for stacks.
 func inUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

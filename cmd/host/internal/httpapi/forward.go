@@ -23,20 +23,21 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Of hosts that share a store, each namespace has one where its index is warm. Another that is
-// asked about the namespace has that one answer: the request goes on with the caller that was
-// authenticated here, without credentials, over TLS in which both hosts show a certificate.
-// Who has such a certificate is believed, as any host is that may write to the store. The
-// request goes on once, and if the other doesn't answer it is done here: that is right too,
-// only slower. But what may have been done there isn't done again here, unless it may be
-// repeated.
+// If hosts share a store, one of them keeps the index of a namespace in memory. Another host
+// that is asked about the namespace forwards the request to that one: with the caller that it
+// authenticated, without credentials, over TLS in which both hosts show a certificate. A host
+// that has such a certificate is believed, since it could write to the store anyway. A request
+// is forwarded only once. If the other host doesn't answer, the request is done here, which
+// gives the same result, only slower. But a request that the other may have done isn't done
+// again here, unless it may be repeated.
 
 // Peers are the other hosts on the same store.
 type Peers struct {
 	// Home is the host that a namespace belongs to, and its address; "" is this one. It must
 	// return soon.
 	Home func(namespace string) (id, address string)
-	// Self is this host's id, which others send along: an address may be another's by then.
+	// Self is this host's id. Others send it with each request, since another host may have
+	// this address by then.
 	Self string
 	// TLS has the certificate that this host shows the others, and checks theirs.
 	TLS *tls.Config
@@ -46,8 +47,8 @@ type Peers struct {
 }
 
 const (
-	// dialTime is how long a connection to another host may take, and pingTime when one that is
-	// silent is tried, and how long that may take.
+	// dialTime is how long connecting to another host may take. pingTime is after how long a
+	// silent connection is tested, and how long the test may take.
 	dialTime, pingTime = time.Second, 2 * time.Second
 	// answerTime is how long another host may take to answer: longer than its own deadline,
 	// which it reports itself.
@@ -69,7 +70,8 @@ type origin struct {
 	Address, To string
 }
 
-// forwardedHeaders of a request go on with it, and answeredHeaders come back.
+// forwardedHeaders are the headers that are forwarded with a request, and answeredHeaders
+// the ones that come back with the answer.
 var (
 	forwardedHeaders = []string{"Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"}
 	answeredHeaders  = []string{"Content-Type", "Etag", "Location", "Retry-After", replayedHeader}
@@ -93,8 +95,8 @@ func newForwarder(p *Peers) *forwarder {
 	}}
 }
 
-// forward has the host that a request's namespace belongs to answer it, and reports whether
-// the request is answered.
+// forward sends a request to the host that its namespace belongs to, and reports whether
+// the request was answered.
 func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool {
 	if a.forwarder == nil || r.local || r.forwarded || rt.Long || rt.Body {
 		return false
@@ -175,7 +177,7 @@ func (f *forwarder) rest(address string, err error) {
 	}
 }
 
-// peerAnswer is another host's answer, whole: one that breaks off was none.
+// peerAnswer is another host's complete answer. One that breaks off doesn't count.
 type peerAnswer struct {
 	status int
 	header http.Header
@@ -191,8 +193,9 @@ func (a *peerAnswer) code() string {
 	return p.Code
 }
 
-// ask sends a request to another host. sent is whether that may have got it. A host that can't
-// be reached, or whose connection broke, rests; one that only took too long doesn't.
+// ask sends a request to another host. sent is whether the other host may have got it. A host
+// that can't be reached, or whose connection broke, gets no requests for a while; one that
+// only took too long still does.
 func (f *forwarder) ask(r *request, id, address string) (got *peerAnswer, sent bool, err error) {
 	var connected atomic.Bool
 	ctx, cancel := context.WithTimeout(r.http.Context(), dialTime+answerTime)
@@ -238,11 +241,12 @@ func (f *forwarder) ask(r *request, id, address string) (got *peerAnswer, sent b
 	return got, true, err
 }
 
-// hostUnready is the reason of a host that does nothing of what another host sent it.
+// hostUnready is the reason with which a host refuses everything that another host sends
+// it.
 const hostUnready = "host_unready"
 
-// Peer handles requests that other hosts forward, which have checked where they come from and
-// whose they are.
+// Peer handles requests that other hosts forward. Those hosts have checked where a request
+// comes from and who its caller is.
 func (a *API) Peer() http.Handler {
 	inner := a.mux(false)
 	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) {

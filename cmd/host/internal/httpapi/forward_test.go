@@ -28,7 +28,8 @@ type hosts struct {
 	failed []string
 }
 
-// newHosts starts both. between is around what the second does for the first; it may be nil.
+// newHosts starts both. between wraps the handler with which the second serves the first; it
+// may be nil.
 func newHosts(t *testing.T, between func(http.Handler) http.Handler) *hosts {
 	t.Helper()
 	h := &hosts{first: newSite(t), second: newSite(t), peers: peerCertificate(t, "peers.example.org")}

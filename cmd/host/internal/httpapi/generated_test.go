@@ -29,8 +29,8 @@ const (
 	ofRequest = "which fields or items go together, or with what is stored"
 )
 
-// unsayable are the codes with which a request is refused that the document's schema takes, with
-// the rule that it breaks.
+// unsayable are the codes with which a request is refused although the document's schema accepts
+// it, with the rule that it breaks.
 var unsayable = map[string]string{
 	"a_invalid":                  ofText,
 	"after_invalid":              ofForm,
@@ -238,7 +238,7 @@ type generated struct {
 	valid bool
 }
 
-// request makes one for an operation of the document; nil where it can't be sent.
+// request makes one for an operation of the document; nil if it can't be sent.
 func (g *generator) request(o *operation.Operation, described *openapi3.Operation) *generated {
 	m := &generated{valid: true}
 	path, query := o.Path, url.Values{}
@@ -326,9 +326,9 @@ func addParameter(query url.Values, p *openapi3.Parameter, values []any) (valid 
 	return valid
 }
 
-// TestGenerated_RequestsAreAnsweredAsDescribed has requests of every kind answered: none with
-// a defect, each with a status that the document has, none that it takes as a mistake but for
-// what no schema says, and none that it doesn't take with success.
+// TestGenerated_RequestsAreAnsweredAsDescribed sends requests of every kind. No answer is a
+// defect, and each has a status that the document has. A request that the schema accepts is
+// refused only for what no schema can say, and one that it doesn't accept never succeeds.
 func TestGenerated_RequestsAreAnsweredAsDescribed(t *testing.T) {
 	setFlag(t, "rapid.nofailfile", "true")
 	setFlag(t, "rapid.checks", "600")

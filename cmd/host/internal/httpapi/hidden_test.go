@@ -8,9 +8,10 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// TestAccess_WhatIsHiddenIsAsIfItWereNot: with no credentials, expired, revoked ones, ones of
-// another audience or of another namespace, a thing, a list and a stream are answered like
-// ones that aren't there, in status, headers and body. Only the last reaches the tools for agents.
+// TestAccess_WhatIsHiddenIsAsIfItWereNot: without credentials, or with ones that are expired,
+// revoked, or for another audience or namespace, requests for a thing, a list and a stream are
+// answered as if it didn't exist, in status, headers and body. Only the last reaches the tools for
+// agents.
 func TestAccess_WhatIsHiddenIsAsIfItWereNot(t *testing.T) {
 	d := newDoor(t, newIssuer(t))
 	reached := ""
@@ -56,7 +57,7 @@ func TestAccess_WhatIsHiddenIsAsIfItWereNot(t *testing.T) {
 	}
 }
 
-// shown is all of a refusal but its trace and the names in it.
+// shown is everything in a refusal except its trace and the names in it.
 func (d *door) shown(a *answer, same *strings.Replacer) string {
 	d.T.Helper()
 	var headers strings.Builder

@@ -26,7 +26,7 @@ func (s *site) queue(who string) operation.JobQueued {
 }
 
 // TestJobs_OfLongOperations: a run is asked for over TCP, found by the id that the answer
-// named once the job has run, and its job is to others as if it weren't there.
+// named once the job has run, and for others its job doesn't exist.
 func TestJobs_OfLongOperations(t *testing.T) {
 	s := newSite(t)
 	queued := s.queue("here")
@@ -79,8 +79,8 @@ func TestJobs_FullQueues(t *testing.T) {
 	}
 }
 
-// TestEvents_FollowAJob from its first event, without those of the user's other jobs, with
-// progress that has no id.
+// TestEvents_FollowAJob from its first event, without the events of the user's other jobs,
+// with progress that has no id.
 func TestEvents_FollowAJob(t *testing.T) {
 	s := newSite(t)
 	server, l := s.start()

@@ -27,7 +27,7 @@ type Line struct {
 	// Method is the request's method, and Route the path of its route as it is defined, such
 	// as /v1/memories/{id}; "" if there is none.
 	Method, Route string
-	// Code is the refusal's; "ok" is none.
+	// Code is the code of the refusal; "ok" if there was none.
 	Code     string
 	Status   int
 	Duration time.Duration
@@ -71,7 +71,7 @@ func orDash(text string) string {
 	return text
 }
 
-// line is the request's.
+// line is the log line of the request.
 func (r *request) line(took time.Duration) Line {
 	l := Line{
 		At: r.begun, Level: "info", TraceID: r.trace.ID, Subject: r.caller.Subject, Op: r.op, Method: r.http.Method, Route: r.route(),

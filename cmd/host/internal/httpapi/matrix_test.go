@@ -23,8 +23,8 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// door is a site with the host's own tokens, by who has them. Each token of a scope reaches
-// every namespace; here and elsewhere have every scope in one.
+// door is a site with the host's own tokens, by their holders. Each token of a scope
+// reaches every namespace; here and elsewhere have every scope in one.
 type door struct {
 	*site
 	tokens map[string]string
@@ -39,7 +39,7 @@ func holders() []string {
 	return append(list, "here", "elsewhere", "staff", "operator")
 }
 
-// issuer is an issuer whose tokens every door takes: its staff has every scope
+// issuer is an issuer whose tokens every door accepts: its staff has every scope
 // here.
 type issuer struct {
 	identities *identity.Verifier
@@ -130,7 +130,7 @@ func (d *door) knock(t *testing.T, o *operation.Operation, who string) (outcome 
 	return fmt.Sprint(a.StatusCode, " ", p.Code), false
 }
 
-// TestAccess_Matrix has every operation's valid request made with every kind of credential.
+// TestAccess_Matrix makes every operation's valid request with every kind of credential.
 // Whoever lacks a right is refused before the world is changed, so that a door stays as it
 // is until somebody was let in.
 func TestAccess_Matrix(t *testing.T) {

@@ -25,8 +25,8 @@ func TestOpenAPI_IsTheGoldenFile(t *testing.T) {
 	coretest.Golden(t, "openapi.json", string(text))
 }
 
-// TestOpenAPI_SaysWhatIsAnswered has each fixture answered, for the operator, for somebody who
-// may nothing, and as nonsense: every answer in these tests is validated, see [checker].
+// TestOpenAPI_SaysWhatIsAnswered sends each fixture as the operator, as somebody without
+// rights, and as nonsense: every answer in these tests is validated, see [checker].
 func TestOpenAPI_SaysWhatIsAnswered(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(operationtest.Fixtures())) {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestOpenAPI_WhatIsRequiredIs(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_IsServed to who has a token.
+// TestOpenAPI_IsServed to callers with a token.
 func TestOpenAPI_IsServed(t *testing.T) {
 	s := newSite(t)
 	a := s.send("none", "GET", "/v1/openapi.json", "")

@@ -116,8 +116,8 @@ func TestProblem_HasEveryFault(t *testing.T) {
 	}
 }
 
-// TestProblem_SaysNothingThatWasRefused: a secret in the wrong place comes back from no
-// field, and stays out of the log; over the socket the words are whole.
+// TestProblem_SaysNothingThatWasRefused: a secret in the wrong place comes back in no
+// field, and stays out of the log; over the socket the message is complete.
 func TestProblem_SaysNothingThatWasRefused(t *testing.T) {
 	const canary = "canary-4f9d"
 	s := newSite(t)
@@ -213,7 +213,7 @@ func TestProblem_HintsAreRoutes(t *testing.T) {
 	}
 }
 
-// TestProblem_TraceIsTheCallers where it names a valid one.
+// TestProblem_TraceIsTheCallers if the caller names a valid one.
 func TestProblem_TraceIsTheCallers(t *testing.T) {
 	s := newSite(t)
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"

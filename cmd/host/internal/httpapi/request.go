@@ -17,7 +17,7 @@ type request struct {
 	http *http.Request
 	// local is whether it came over the socket.
 	local bool
-	// forwarded is whether another host sent it on.
+	// forwarded is whether another host forwarded it.
 	forwarded bool
 	// by is the address of the host that answered it; "" is this one.
 	by string

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestSender_IsWhomProxiesName: the headers are believed of proxies only, from their end, and
-// not where they disagree.
+// TestSender_IsWhomProxiesName: the headers are believed only from proxies, read from their
+// end, and not believed if they disagree.
 func TestSender_IsWhomProxiesName(t *testing.T) {
 	a := &API{config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("2001:db8::/64")}}}
 	const proxy, stranger = "10.0.0.7:4711", "192.0.2.9:4711"
@@ -69,7 +69,8 @@ func TestSender_IsWhomProxiesName(t *testing.T) {
 	}
 }
 
-// TestSender_IsWhomLimitsCount: wrong credentials through a proxy slow their sender alone.
+// TestSender_IsWhomLimitsCount: wrong credentials through a proxy slow down only their
+// sender.
 func TestSender_IsWhomLimitsCount(t *testing.T) {
 	s := newLimitedSite(t, Limits{FailedLogins: 1, Requests: -1})
 	s.api.config.Proxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's client is there

@@ -71,7 +71,7 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 		DisableGeneralOptionsHandler: true,
 		// Headers above the limit are refused with a problem, up to this size; beyond it,
 		// net/http refuses them in its own words.
-		// What another host forwards has its caller in a header besides.
+		// A request that another host forwards also has its caller in a header.
 		MaxHeaderBytes: 4 * limits.Headers,
 		ErrorLog:       log.New(io.Discard, "", 0), // a connection that broke, which its request's line says
 	}

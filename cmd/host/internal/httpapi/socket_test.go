@@ -171,7 +171,8 @@ func TestSocket_RefusesAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestSocket_AgentIsALabel: what a command calls itself is recorded, and decides nothing.
+// TestSocket_AgentIsALabel: the name that a command gives itself is recorded, and gives no
+// rights.
 func TestSocket_AgentIsALabel(t *testing.T) {
 	s := newSite(t)
 	ctx := core.WithCaller(t.Context(), core.Caller{Subject: "nobody", Label: "mailer"})

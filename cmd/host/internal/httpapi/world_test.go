@@ -107,7 +107,7 @@ func serve(h http.Handler, r *http.Request) *answer {
 	return a
 }
 
-// send asks as somebody over TCP. Headers are names and values by turns.
+// send asks as somebody over TCP. Headers are names and values in turn.
 func (s *site) send(who, method, target, body string, headers ...string) *answer {
 	return serve(s.api.Remote(), s.request(who, method, target, body, headers...))
 }

@@ -169,8 +169,8 @@ func TestVerifier_TheIssuerMayBeAway(t *testing.T) {
 	}
 }
 
-// TestVerifier_SparesTheIssuer: tokens with a wrong signature have it asked once in a while,
-// and a key that is new is found then.
+// TestVerifier_SparesTheIssuer: because of tokens with a wrong signature it is asked only
+// once in a while, and a key that is new is found then.
 func TestVerifier_SparesTheIssuer(t *testing.T) {
 	s := newSite(t)
 	if _, err := s.ask(s.token(nil)); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// browsers has the issuer know the server as a client, and somebody of the staff log in next.
+// browsers registers the server as a client at the issuer, and lets somebody of the staff log
+// in next.
 func (s *site) browsers() {
 	c := s.issuer.Config()
 	s.options.Client = Client{ID: c.ClientID, Secret: c.ClientSecret, Scopes: []string{"groups"}, Callback: audience + CallbackPath}
@@ -48,8 +49,8 @@ func (s *site) finish(browser string, answer url.Values) (string, error) {
 	return cookie, err
 }
 
-// TestLogin_OpensASession of whom the issuer names, with what is granted to them, for 12
-// hours or until it is ended.
+// TestLogin_OpensASession of the person whom the issuer names, with what is granted to
+// them, for 12 hours or until it is ended.
 func TestLogin_OpensASession(t *testing.T) {
 	s := newSite(t)
 	s.browsers()

@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// TestCut_ListsGoOnAtTheNextItem: a recall that is too long comes in pages that hold each
-// memory once, in the same turn; a token is good for the same arguments only.
+// TestCut_ListsGoOnAtTheNextItem: a recall that is too long comes in pages that have each
+// memory once, in the same turn; a token is valid only for the same arguments.
 func TestCut_ListsGoOnAtTheNextItem(t *testing.T) {
 	w := operationtest.New(t)
 	const n = 30

@@ -13,10 +13,10 @@ import (
 )
 
 // A call that became a task is answered long before its work is done, and its token for
-// progress holds until the task has ended. On standard input and output the connection
+// progress is valid until the task has ended. On standard input and output the connection
 // outlives the call, so that its client hears of the task's progress there. Over HTTP each
-// request stands alone, and a client that doesn't know tasks has its whole answer: both look
-// at the job when they like.
+// request stands alone, and a client that doesn't know tasks has its whole answer: both can
+// ask for the job at any time.
 
 // followers tell a connection's client how far the tasks of its calls are.
 type followers struct {

@@ -18,8 +18,8 @@ import (
 )
 
 // TestProgress_OfATask: the official library's client, which says that it knows tasks, gives a
-// token with a call that becomes one. On the connection it hears how far the job is until that
-// ends, and nothing more; a call without a token, and a client that doesn't know tasks, hear
+// token with a call that becomes one. On the connection it gets the job's progress until that
+// ends, and nothing more; a call without a token, and a client that doesn't know tasks, get
 // nothing.
 func TestProgress_OfATask(t *testing.T) { synctest.Test(t, progressOfATask) }
 

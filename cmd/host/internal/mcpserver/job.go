@@ -22,7 +22,7 @@ import (
 // taskKept is how long a task's job is at least kept after its end.
 const taskKept = 24 * time.Hour
 
-// waits says of a job that it hasn't begun.
+// waits is the message for a job that hasn't begun.
 const waits = "it waits for its turn"
 
 // statusMessage says how far a job is that hasn't ended.
@@ -114,7 +114,7 @@ func (s *Server) taskError(ctx context.Context, id string, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
 }
 
-// failed is a tool's result where its job failed: what the tool would have answered had it
+// failed is a tool's result if its job failed: what the tool would have answered if it had
 // done the work itself. A job that ended otherwise, such as with its process, has no error.
 func (s *Server) failed(ctx context.Context, r *operation.JobResult) *mcp.CallToolResult {
 	if r.Failure != nil {

@@ -25,7 +25,7 @@ type progress struct {
 	done float64
 }
 
-// progress is where a call's progress goes; nil where its client asks for none.
+// progress is where a call's progress goes; nil if its client asks for none.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) *progress {
 	token := req.Params.GetProgressToken()
 	if token == nil {

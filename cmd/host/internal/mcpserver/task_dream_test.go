@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// TestTask_OfAPassOfHousekeeping: who may write memories, and nothing more, has a plan and a
-// pass made as tasks, whose results are the plan and the report; who doesn't know tasks looks at
-// the job. What has begun can be undone at once.
+// TestTask_OfAPassOfHousekeeping: a caller that may only write memories gets a plan and a pass
+// as tasks, whose results are the plan and the report. A client that doesn't know tasks asks for
+// the job. What was done can be undone at once.
 func TestTask_OfAPassOfHousekeeping(t *testing.T) {
 	w := operationtest.New(t)
 	s := newServerOf(t, w)

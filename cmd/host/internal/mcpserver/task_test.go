@@ -181,8 +181,8 @@ func TestTask_OfOthersIsNone(t *testing.T) {
 	}
 }
 
-// TestTask_OfAClientThatDoesNotKnowThem: it gets the job, and looks at it with loop_status; who
-// may have outputs judged, and nothing else, may look too.
+// TestTask_OfAClientThatDoesNotKnowThem: it gets the job, and asks for it with loop_status; a
+// caller that may only have outputs judged may ask too.
 func TestTask_OfAClientThatDoesNotKnowThem(t *testing.T) {
 	w := operationtest.NewWithJudge(t, mem.Open())
 	s := newServerOf(t, w)
@@ -214,7 +214,8 @@ func TestTask_OfAClientThatDoesNotKnowThem(t *testing.T) {
 	wantMembers(t, ofTask(t, s, critic, methodTaskGet, member[string](t, string(a.Result), "taskId")).Result, map[string]string{"status": `"working"`})
 }
 
-// TestTask_IsKeptADayPastItsEnd: how long that is from its beginning grows until it ends.
+// TestTask_IsKeptADayPastItsEnd: the time to live, which counts from its beginning, grows
+// until it ends.
 func TestTask_IsKeptADayPastItsEnd(t *testing.T) {
 	const day = 86_400_000
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

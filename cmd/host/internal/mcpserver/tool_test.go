@@ -104,7 +104,7 @@ func operations(s *Server) map[string][2]string {
 }
 
 // asArguments is an operation's request as the arguments of its tool, by the tool's name and
-// action. nil is of what JSON can't have, and Go can.
+// action. It is nil for a request that Go can have and JSON can't.
 func asArguments(tool [2]string, in any) json.RawMessage {
 	text, err := core.EncodeJSON(in)
 	if err != nil {

@@ -66,7 +66,7 @@ func (b *bench) want(lines ...string) {
 	}
 }
 
-// do does work that comes to an outcome.
+// do does work that has an outcome.
 func (b *bench) do(w core.Work, out core.WorkOutcome) {
 	_, end := b.work(b.Ctx, w)
 	end(out)
@@ -77,7 +77,7 @@ func call(name string, role sdk.Role) core.Work {
 	return core.Work{Kind: core.WorkCall, Name: name, Role: role}
 }
 
-// judged is an iteration that came to an attempt.
+// judged is an iteration that made an attempt.
 func judged(iteration int, score, best float64, accepted bool) core.WorkOutcome {
 	return core.WorkOutcome{Attempt: &core.Attempt{Iteration: iteration, Judged: true, Score: score, Accepted: accepted}, BestScore: best}
 }
@@ -362,7 +362,7 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestMetrics_OfADatabase are missing where there is none, and all but the dead rows are there
+// TestMetrics_OfADatabase are missing if there is none, and all but the dead rows are there
 // where it can't be asked.
 func TestMetrics_OfADatabase(t *testing.T) {
 	for _, c := range []struct {

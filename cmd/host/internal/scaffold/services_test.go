@@ -44,8 +44,8 @@ func (h *host) Serve(ctx context.Context, r plugin.ServiceRequest) (json.RawMess
 	return h.Host.Serve(ctx, r)
 }
 
-// What the templates bring asks the host for each of its services, also several times
-// within a call and in each item of a batch.
+// The libraries in the templates can ask the host for each of its services, also several
+// times within a call and in each item of a batch.
 func TestTemplatesAskTheHost(t *testing.T) {
 	for _, language := range []string{"c", "assemblyscript"} {
 		t.Run(language, func(t *testing.T) {

@@ -2,5 +2,5 @@ package term
 
 import "io"
 
-// NewTerminal makes a printer that takes any stream for a terminal of 80 columns.
+// NewTerminal makes a printer that treats any stream as a terminal of 80 columns.
 func NewTerminal(w io.Writer) *Printer { return &Printer{w: w, terminal: true} }

@@ -108,7 +108,7 @@ func TestWaitIsShownOnceItLasts(t *testing.T) {
 	})
 }
 
-// A pipe gets lines and nothing of what changes.
+// A pipe gets only lines, and no status that changes.
 func TestStatusIsForTerminalsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector takes traces and events on this machine's loopback.
+// collector receives traces and events on this machine's loopback.
 type collector struct {
 	t      *testing.T
 	server *httptest.Server

@@ -21,7 +21,7 @@ const secret = "s3cret"
 // asksModel is the config of a plugin that asks a model.
 var asksModel = json.RawMessage(`{"llm":{"provider":"ollama","model":"llama3.2"},"prompt":"` + secret + `"}`)
 
-// work does a run of two iterations, and searches beside it: its content is the secret.
+// work does a run of two iterations, and a search outside it. Its content is the secret.
 func work(ctx context.Context, t *Tracer) {
 	do := func(ctx context.Context, w core.Work, out core.WorkOutcome, below ...func(context.Context)) {
 		ctx, end := t.Work(ctx, w)
@@ -103,7 +103,7 @@ func TestTracer_SendsWhatIsDone(t *testing.T) {
 	}
 }
 
-// TestTracer_SendsContent where the operator says so.
+// TestTracer_SendsContent if the operator says so.
 func TestTracer_SendsContent(t *testing.T) {
 	c := newCollector(t)
 	tracer := c.tracer(true)
@@ -195,8 +195,8 @@ func TestTracer_FollowsRequests(t *testing.T) {
 	}
 }
 
-// TestTracer_NeedsACollector: it begins none that can't be spoken with, and says at the end
-// what couldn't be sent.
+// TestTracer_NeedsACollector: it doesn't begin with one that it can't talk to, and says at
+// the end what couldn't be sent.
 func TestTracer_NeedsACollector(t *testing.T) {
 	for reason, env := range map[string]map[string]string{
 		"otlp_protocol_unsupported": {EndpointVariable: "http://127.0.0.1:4317", protocolVariable: "grpc"},

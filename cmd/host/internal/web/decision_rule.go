@@ -10,12 +10,12 @@ import (
 type ruleLine struct {
 	Number int
 	Text   string
-	// Note is what became of its match, on the first line of it, and the values that the line
-	// names. Class is a colour for the match, which the note says too.
+	// Note is the values that the line names and, on the first line of a match, how the match
+	// ended. Class is a colour for the match; the note says the same in words.
 	Note, Class string
 }
 
-// matchWords say what became of a match, and matchClasses colour it.
+// matchWords say how a match ended, and matchClasses colour it.
 var (
 	matchWords = map[string]string{
 		"decided": "decided", "failed": "failed", "held": "holds", "not_held": "doesn’t hold", "not_reached": "not reached", "unknown": "not recorded",

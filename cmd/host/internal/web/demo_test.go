@@ -16,8 +16,8 @@ import (
 )
 
 // demo fills a site as somebody's would be: two days of runs of five workflows, memories, a
-// reflection that waits, jobs, and a run that goes on, which it returns with the id of the
-// one before.
+// reflection that waits, jobs, and a run that is still running, which it returns with the
+// id of the one before.
 func (s *site) demo() (running *core.Run, ended string) {
 	s.T.Helper()
 	random, clock := rand.New(rand.NewPCG(1, 2)), s.Config.Clock.(*coretest.Clock)

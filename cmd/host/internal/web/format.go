@@ -18,8 +18,8 @@ func short(id string) string {
 	return id[:13] + "…"
 }
 
-// timeOf is a time as an element, as it is read now: what was today by its clock, what was
-// this year by its day too, and else by its day.
+// timeOf is a time as an element, as short as it can be now: the time of day for today, the
+// day and the time for this year, and otherwise the date.
 func timeOf(t, now time.Time) template.HTML {
 	if t.IsZero() {
 		return `<span class="dim">never</span>`
@@ -87,7 +87,7 @@ func score(s float64) string {
 	return strings.TrimPrefix(text, "0")
 }
 
-// scoreClass is how a score is coloured: as it is shown next to its number, never alone.
+// scoreClass is the colour of a score. It is shown next to the number, never alone.
 func scoreClass(s float64, accepted bool) string {
 	switch {
 	case accepted:

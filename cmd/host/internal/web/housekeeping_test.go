@@ -15,7 +15,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// housekeep writes memories of which a pass has to do something with each, and plans it.
+// housekeep writes memories, with each of which a pass has to do something, and plans the
+// pass.
 func (s *site) housekeep() (plan string) {
 	s.T.Helper()
 	for _, text := range []string{

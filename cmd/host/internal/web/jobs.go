@@ -103,7 +103,7 @@ type jobData struct {
 	// Dream is the plan or pass of housekeeping that it made, "" for none.
 	Dream string `json:"dream_run_id,omitempty"`
 	Live  string `json:"-"`
-	// Replay is the result as a table, where policies were replayed.
+	// Replay is the result as a table, if policies were replayed.
 	Replay *policyReplayView `json:"-"`
 }
 

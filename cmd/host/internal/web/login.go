@@ -13,7 +13,7 @@ import (
 // A login link works once. So only a visit uses it up: neither a request for the headers
 // only, as link checkers make, nor a browser that prefetches pages.
 
-// maxLogin is how many bytes the form has at most: a token with what is around it.
+// maxLogin is how many bytes the form has at most: a token and the rest of the form.
 const maxLogin = 4 << 10
 
 // askLogin takes a login link, or shows the form for a token.
@@ -34,7 +34,7 @@ func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 		}
 		p.remember(w, login)
 		// Not a redirect: after one, a browser that came from elsewhere, such as a mail or a
-		// file, leaves the cookie out. From this page it comes from here.
+		// file, leaves the cookie out. A request from this page comes from this site.
 		v := p.signIn(r, "")
 		v.Title, v.To = "Signed in", "/"
 		p.show(w, http.StatusOK, "welcome.html", v)
@@ -68,7 +68,7 @@ func (p *Pages) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// refuse says why a login wasn't taken.
+// refuse says why a login was refused.
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error, why string) {
 	if !access.IsUnauthenticated(err) {
 		p.unavailable(w, r)
@@ -96,7 +96,8 @@ func (p *Pages) setCookie(w http.ResponseWriter, value string, seconds int) {
 	})
 }
 
-// signIn is what the form for a token gets. why is why a login wasn't taken; "" is none was tried.
+// signIn is what the form for a token gets. why says why a login was refused; "" if none was
+// tried.
 func (p *Pages) signIn(r *http.Request, why string) view {
 	v := view{content: content{Title: "Sign in"}, Version: p.config.Version, NoAuth: p.config.NoAuth, Issuer: p.config.Issuer, Theme: themeOf(r), Path: local(r.FormValue("to"))}
 	if why != "" {

@@ -60,13 +60,14 @@ type memoriesData struct {
 	Filter operation.MemoryList `json:"filter"`
 	States []choice             `json:"-"`
 	Flow   chart.Chart          `json:"-"`
-	// Moves says which moves the flow has; "" is none.
+	// Moves says which moves the flow chart has; "" if it has none.
 	Moves string `json:"-"`
 	Next  string `json:"-"`
 }
 
-// flowing are the states of a memory's life with their colours and their places: those through
-// which use moves it, and below them those into which a pass of housekeeping puts it.
+// flowing are the states of a memory's life with their colours and their places in the flow
+// chart: on top the states that it reaches by use, and below them the states into which a
+// dream pass puts it.
 var flowing = []struct {
 	state    core.MemoryState
 	class    string
@@ -76,8 +77,8 @@ var flowing = []struct {
 	{core.StatePromoted, chart.Violet, 4, 0}, {core.StateConsolidated, chart.Mute, 1, 1}, {core.StateArchived, chart.Mute, 2, 1},
 }
 
-// drawnMoves are the moves that the flow draws. A line stands for all moves from one of some
-// states to one of some others; nil is from any.
+// drawnMoves are the moves that the flow chart draws. A line shows all moves from one group
+// of states to another; nil means from any state.
 var drawnMoves = func() []drawnMove {
 	const open, active, cooling, gate = core.StateOpen, core.StateActive, core.StateCooling, core.StateRevalidatePending
 	const promoted, consolidated, archived = core.StatePromoted, core.StateConsolidated, core.StateArchived
@@ -97,7 +98,7 @@ var drawnMoves = func() []drawnMove {
 	}
 }()
 
-// drawnMove is a line of the flow: where it is drawn, and the moves for which it stands.
+// drawnMove is a line of the flow chart: where it is drawn, and the moves that it shows.
 type drawnMove struct {
 	chart.Move
 	from, to   core.MemoryState
@@ -194,7 +195,7 @@ func (d *memoriesData) moves(v *visit) (map[moveKey]int64, error) {
 	return moved, nil
 }
 
-// load lists, or searches where something is searched for. A search has no session, so that
+// load lists memories, or searches if there is a query. A search has no session, so that
 // looking changes nothing.
 func (d *memoriesData) load(v *visit) error {
 	if d.Query != "" {

@@ -43,7 +43,8 @@ func (v *visit) may(name string) bool {
 	return err == nil && o.May(v.caller)
 }
 
-// navigation is the navigation as who asks sees it: what they may open, and what needs them.
+// navigation is the navigation as the caller sees it: the pages that the caller may open,
+// and what needs attention there.
 func (v *visit) navigation() []navItem {
 	var items []navItem
 	for _, s := range sections {

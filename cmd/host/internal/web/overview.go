@@ -48,8 +48,8 @@ type overviewData struct {
 	Since   time.Time `json:"since"`
 	Periods []choice  `json:"-"`
 	Figures []figure  `json:"figures"`
-	// Ended counts the runs of the figures, and Before those of the period before, from which the
-	// figures' changes are.
+	// Ended counts the runs of the figures, and Before the runs of the period before, with which
+	// the figures are compared.
 	Ended     int64          `json:"ended"`
 	Before    int            `json:"ended_before"`
 	Span      string         `json:"-"`
@@ -219,7 +219,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
 }
 
-// within95 is the number of attempts within which 95 of 100 passes came.
+// within95 is the number of attempts within which 95 % of the runs that passed did so.
 func within95(c *run.Counts) int {
 	passed := int64(0)
 	for i, n := range c.PassedBy {
@@ -359,7 +359,8 @@ func (d *overviewData) failures(v *visit) error {
 	return nil
 }
 
-// plugins adds the plugins that can't run, and those whose breakers are open or try again.
+// plugins adds the plugins that can't run, and the plugins whose breakers are open or half
+// open.
 func (d *overviewData) plugins(v *visit) error {
 	page, err := optional[operation.Page[host.PluginSummary]](v, "plugin_list", &operation.PluginList{})
 	if err != nil || page == nil {

@@ -25,7 +25,7 @@ func (c *change) Class() string {
 
 // changeRule says how a figure is compared.
 type changeRule struct {
-	// counts is 0 for a period that has nothing of what the figure is about, which isn't
+	// counts is how many things the figure is about in a period; a period with 0 isn't
 	// compared. value is the figure.
 	counts func(*run.Counts) int64
 	value  func(*run.Counts) float64
@@ -35,7 +35,7 @@ type changeRule struct {
 	text func(now, before float64) string
 }
 
-// changes are the rules of the overview's figures, in their order. A cost is compared by the
+// changes are the rules of the overview's figures, in their order. A cost is compared per
 // run: more runs cost more, which is neither good nor bad.
 var changes = []changeRule{
 	{ended, passRate, false, points("%+.1f pts")},
@@ -58,7 +58,7 @@ func perPass(c *run.Counts) float64    { return share(c.Attempts, c.Passed) }
 func usedRate(c *run.Counts) float64   { return share(c.Used, c.Recalled) }
 func perRun(c *run.Counts) float64     { return share(c.CostNanos, c.Ended()) }
 
-// share is a part of a number; 0 of nothing.
+// share is the share that a has of b; 0 if b is 0.
 func share(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
 
 // points is the difference of two shares in percentage points.

@@ -135,8 +135,8 @@ func TestPages_AreWellMade(t *testing.T) {
 	}
 }
 
-// TestPages_OfSomebodyWhoMayLittle: who has no scopes is shown no section, and no page
-// answers with more than a refusal.
+// TestPages_OfSomebodyWhoMayLittle: a caller without scopes is shown no section, and no
+// page answers with more than a refusal.
 func TestPages_OfSomebodyWhoMayLittle(t *testing.T) {
 	s := newSite(t)
 	r := s.begin("contact")
@@ -210,7 +210,7 @@ func TestPages_Theme(t *testing.T) {
 	}
 }
 
-// TestPages_Rates: who asks too often gets a page that says when to come again.
+// TestPages_Rates: a caller that asks too often gets a page that says when to try again.
 func TestPages_Rates(t *testing.T) {
 	s := newSite(t)
 	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})

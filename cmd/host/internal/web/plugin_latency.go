@@ -19,7 +19,7 @@ type latencyView struct {
 	Spark *chart.Chart
 }
 
-// latencyOf is nil where a plugin wasn't called in the last hour.
+// latencyOf is nil if a plugin wasn't called in the last hour.
 func latencyOf(h *host.PluginHealth) *latencyView {
 	if h == nil || h.Latency == nil {
 		return nil
@@ -48,7 +48,8 @@ func latencyOf(h *host.PluginHealth) *latencyView {
 	return l
 }
 
-// maxHeatRows is how many rows of latencies are drawn: of more, the quickest are one.
+// maxHeatRows is how many rows of latencies are drawn. If there are more, the quickest are
+// drawn as one.
 const maxHeatRows = 9
 
 // heat draws the calls by when they ended and how long they took, the slowest on top.

@@ -16,11 +16,12 @@ type policyReplayView struct {
 	*operation.PolicyReplayed
 	Matrices []replayMatrix
 	Rows     []replayChange
-	// Others is how many changes there are besides the first ones, which were kept.
+	// Others is how many changes there are beyond the first ones, which were kept.
 	Others int
 }
 
-// replayMatrix counts the decisions of a point by what was decided, down, and what would be, across.
+// replayMatrix counts the decisions of a point: a row for what was decided, a column for what would
+// be decided.
 type replayMatrix struct {
 	Point core.Point
 	After []string
@@ -34,14 +35,14 @@ type replayRow struct {
 	Counts []replayCell
 }
 
-// replayCell is how many of those would be decided one way. Same is whether that is the way in
-// which they were, and Changed how many would differ, if only in a detail.
+// replayCell is how many of a row's decisions would get one outcome. Same is whether they had
+// this outcome before, and Changed is how many would differ, if only in a detail.
 type replayCell struct {
 	Count, Changed int
 	Same           bool
 }
 
-// replayChange is a decision that would have been another.
+// replayChange is a decision that would have been different.
 type replayChange struct {
 	At                        time.Time
 	Point                     core.Point
@@ -57,7 +58,7 @@ type replayChange struct {
 // maxReplayRows is how many changes are listed. The result has all that were kept.
 const maxReplayRows = 100
 
-// policyReplayOf is the result of a job that replayed policies; nil of another one.
+// policyReplayOf is the result of a job that replayed policies; nil for another job.
 func policyReplayOf(j *job.Job) *policyReplayView {
 	var asked struct {
 		Operation string `json:"operation"`

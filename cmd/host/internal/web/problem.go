@@ -58,7 +58,7 @@ func problemOf(err error) *problem {
 // maxMessage is how much of a message is shown, in characters.
 const maxMessage = 2000
 
-// linkOf is the page on which one can do what a hint says; nil if there is none.
+// linkOf is the page on which a person can do what a hint says; nil if there is none.
 func linkOf(a *sdk.Action) *crumb {
 	if a == nil {
 		return nil

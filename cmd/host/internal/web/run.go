@@ -18,8 +18,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The page of a run shows one visit of one of its loops at a time, and of its attempts one in
-// full, next to what changed since another one. Which ones is in the address.
+// The page of a run shows one visit of one of its loops at a time. It shows one of the
+// visit's attempts in full, with its changes since another attempt. The address says which
+// visit and attempts.
 
 // maxCards is how many attempts are in a row, and maxTold how many snapshots are named.
 const (

@@ -45,7 +45,7 @@ func (s *site) attempt(r *core.Run, visit int, a core.Attempt) {
 	}
 }
 
-// begin creates a run that goes on.
+// begin creates a run that stays running.
 func (s *site) begin(name string) *core.Run {
 	s.T.Helper()
 	r := &core.Run{
@@ -157,7 +157,7 @@ func TestRun_Refusals(t *testing.T) {
 	}
 }
 
-// TestRuns_Filters: the list is of a score and of a text of errors where it is asked for.
+// TestRuns_Filters: the list can be filtered by a score and by a text of errors.
 func TestRuns_Filters(t *testing.T) {
 	s := newSite(t)
 	for _, c := range []struct {

@@ -143,7 +143,8 @@ func (s *searcher) findWords(v *visit, query string, found *foundOfKind) error {
 	return nil
 }
 
-// unfound reports whether an error only says that there is nothing for the caller.
+// unfound reports whether an error only says that nothing was found that the caller may
+// see.
 func unfound(err error) bool {
 	return slices.Contains([]sdk.Code{sdk.NotFound, sdk.Denied, sdk.Invalid}, sdk.CodeOf(err))
 }
@@ -170,8 +171,8 @@ func has(query string, texts ...string) bool {
 	return true
 }
 
-// look reads the newest items of a list, page by page, and keeps those of which take makes
-// a hit.
+// look reads the newest items of a list, page by page, and keeps the items of which take
+// makes a hit.
 func look[T any](found *foundOfKind, list func(operation.Paging) (operation.Page[T], error), take func(*T) (hit, bool)) error {
 	for paging := (operation.Paging{Limit: operation.MaxLimit}); ; {
 		page, err := list(paging)

@@ -132,8 +132,8 @@ type governanceData struct {
 type governanceRow struct {
 	governance.Value
 	What string
-	// In is the value in force, "none" without one. Own is what the namespace sets itself,
-	// "" for nothing.
+	// In is the value in force, "none" if there is none. Own is the value that the
+	// namespace itself sets, "" if it sets none.
 	In, Own string
 	// From is the page of the level that gave the value; "" for the built-in value.
 	From string

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSettings_TokenIsShownOnce: the secret is on the page that makes the token, and on no
-// other; and once it is revoked, after a question, it holds no more.
+// other; and once it is revoked, after a question, it is no longer valid.
 func TestSettings_TokenIsShownOnce(t *testing.T) {
 	s := newSite(t)
 	fields := url.Values{"subject": {"ada <b>"}, "label": {hostile[0]}, "scope": {"memory:read", "run"}, "namespaces": {"team/a/**, team/b"}, "days": {"7"}}
@@ -49,8 +49,8 @@ func TestSettings_TokenIsShownOnce(t *testing.T) {
 	}
 }
 
-// TestSettings_Governance: a field is set where nobody changed the level in between, and
-// left to the level above again; who may only read sees no form.
+// TestSettings_Governance: a field is set if nobody changed the level in between, and can
+// be left to the level above again; a caller that may only read sees no form.
 func TestSettings_Governance(t *testing.T) {
 	s := newSite(t)
 	_, err := s.Host.Governance.Set(s.Ctx, "*", "max_reflection_depth=4", "retention.w_miss=0.2", "locked=retention.w_miss")

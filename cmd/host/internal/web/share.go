@@ -7,9 +7,9 @@ import (
 
 // When something happens, every page that follows it fetches its part again, all at the same
 // moment. Pages of the same caller at the same address get the same part: it is begun a moment
-// after the first of them asks, for all that have asked until then, and those that ask while it
-// is being made wait for the next, which is made once for all of them. So nobody gets a part
-// that was begun before they asked, which could lack what they ask for.
+// after the first of them asks, for all that have asked until then. Pages that ask while it is
+// being made wait for the next one, which is made once for all of them. So no page gets a part
+// that was begun before it asked, which could lack what has just happened.
 
 // gather is that moment: long enough for the requests that an event causes to come, and too
 // short to be noticed.
@@ -29,7 +29,7 @@ type making struct {
 	done  chan struct{}
 	text  []byte
 	err   error
-	// next is for those who came since it was begun; nil where nobody did.
+	// next is the part for requests that came after this one was begun; nil if none came.
 	next *making
 }
 
@@ -62,8 +62,8 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 	return next.wait(render)
 }
 
-// wait waits for a part that somebody else makes. Where they couldn't, such as because they have
-// gone, it is made again.
+// wait waits for a part that another request makes. If that fails, for example because its
+// caller has gone, the part is made again.
 func (m *making) wait(render func() ([]byte, error)) ([]byte, error) {
 	<-m.done
 	if m.err != nil || m.text == nil {

@@ -46,7 +46,8 @@ func TestParts_AreMadeOnceForAllWhoAskAtOnce(t *testing.T) {
 	})
 }
 
-// TestParts_WhereOneFailsOthersAskThemselves: what kept the first from it need not be theirs.
+// TestParts_WhereOneFailsOthersAskThemselves: the reason why the first failed needn't apply
+// to them.
 func TestParts_WhereOneFailsOthersAskThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p parts

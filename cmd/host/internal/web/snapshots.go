@@ -210,7 +210,7 @@ type shownDrop struct {
 type categoryShare struct {
 	Name          string
 	Blocks, Chars int
-	// Cap is its bound; -1 for none.
+	// Cap is its limit; -1 if it has none.
 	Cap int
 }
 

@@ -53,8 +53,8 @@ func TestBrowser_PagesOfParts(t *testing.T) {
 	b.pass(append(b.tended().paths(), list, one))
 }
 
-// TestBrowser_KeysOfParts: by keyboard alone, and without a script, somebody takes a step of a
-// pass back, has the journal verified, and compares what two turns were told.
+// TestBrowser_KeysOfParts: by keyboard alone, and without a script, somebody undoes a step of
+// a pass, has the journal verified, and compares what two turns were told.
 func TestBrowser_KeysOfParts(t *testing.T) {
 	for _, script := range []bool{true, false} {
 		b := browse(t)

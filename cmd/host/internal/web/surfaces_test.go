@@ -159,7 +159,7 @@ func pathsOf(running, ended, hostile string) []string {
 	}
 }
 
-// axe is the program that looks for what keeps people out, as .ci/surfaces installs it.
+// axe is the program that looks for problems of accessibility, as .ci/surfaces installs it.
 func axe(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash("../../../../testdata/surfaces/node_modules/axe-core/axe.min.js"))
@@ -170,7 +170,8 @@ func axe(t testing.TB) string {
 }
 
 // TestBrowser_Pages: at every width and in both schemes, with and without scripts, no page
-// makes the browser say something, has to be scrolled sideways, or keeps somebody out.
+// makes the browser report something, has to be scrolled sideways, or has a problem of
+// accessibility.
 func TestBrowser_Pages(t *testing.T) {
 	b := browse(t)
 	running, ended := b.demo()
@@ -192,7 +193,7 @@ func TestBrowser_PagesOfNothing(t *testing.T) {
 	b := browse(t)
 	var paths []string
 	for _, p := range pages() {
-		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") && path != "/audit/entries" { // which are those of a stream
+		if path := strings.TrimSuffix(p.path, "{$}"); !strings.Contains(path, "{") && path != "/audit/entries" { // which are the events of a stream
 			paths = append(paths, path)
 		}
 	}
@@ -246,7 +247,7 @@ func (b *browser) pass(paths []string) {
 	}
 }
 
-// axe fails for what keeps people out of the page that is open.
+// axe fails for problems of accessibility on the page that is open.
 func (b *browser) axe(program, where string) {
 	b.T.Helper()
 	found := eval[[]struct {
@@ -333,7 +334,7 @@ func TestBrowser_NextAttempt(t *testing.T) {
 }
 
 // keyed is a step by keyboard: the tab key leads to what has a text, Enter presses it, and
-// then an expression comes to hold.
+// then an expression becomes true.
 type keyed struct{ to, holds string }
 
 // TestBrowser_Keys: by keyboard alone somebody signs in, finds the run that failed last night,

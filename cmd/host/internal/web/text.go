@@ -44,8 +44,8 @@ func unseen(r rune) bool {
 }
 
 const (
-	// maxLong is how much of long texts a page shows together, in bytes of HTML: a page has
-	// 150 KB at most. maxLines is how many lines of one.
+	// maxLong is how much of all long texts together a page shows, in bytes of HTML: a page
+	// has 150 KB at most. maxLines is how many lines of one text it shows.
 	maxLong  = 64 << 10
 	maxLines = 200
 	// minLong is how much is shown of a text for which the page has no room.
@@ -82,7 +82,7 @@ func (l *longText) Pieces() (pieces []string) {
 	return append(pieces, l.Text[from:])
 }
 
-// long cuts a text to the room of this page: 200 lines, and 64 KB for all long texts
+// long cuts a text to the room that this page has: 200 lines, and 64 KB for all long texts
 // together. whole is the address of the whole text.
 func (v *visit) long(text, whole string) *longText {
 	text = strings.ToValidUTF8(text, "\ufffd")

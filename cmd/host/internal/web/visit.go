@@ -58,7 +58,7 @@ func after(r *http.Request) string {
 	return "?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
 }
 
-// call calls an operation for the caller. One that may take long makes a job.
+// call calls an operation for the caller. An operation that may take long makes a job.
 func call[Out any](v *visit, name string, in any) (*Out, error) {
 	o, err := operation.Find(name)
 	if err != nil {
@@ -102,8 +102,8 @@ func (v *visit) number(name string) int {
 // maxRows is how many rows a page lists.
 const maxRows = 50
 
-// limit is how many items are listed: as many as are asked for, but on a page not more than
-// most, which is also how many it is by itself.
+// limit is how many items are listed: as many as the request asks for, but on a page at
+// most the given number, which is also the default.
 func (v *visit) limit(most int) int {
 	n := cmp.Or(v.number("limit"), most)
 	if v.wantsJSON() {

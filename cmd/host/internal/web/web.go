@@ -33,7 +33,7 @@ type Config struct {
 	Host *host.Host
 	// Authority opens and closes sessions.
 	Authority *access.Authority
-	// Authenticate returns the caller of a request; its errors are the ones of
+	// Authenticate returns the caller of a request, with the errors of
 	// access.Authority.Authenticate.
 	Authenticate func(*http.Request) (core.Caller, error)
 	// Issuer is the name of an OpenID Connect issuer, to which a link leads (/login/oidc); ""

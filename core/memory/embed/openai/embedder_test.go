@@ -272,7 +272,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// A missing key fails what is to be embedded, and nothing before.
+// A missing key only fails when something is embedded.
 func TestTheKeyIsReadWhenItIsNeeded(t *testing.T) {
 	for name, change := range map[string]func(*openai.Options){
 		"an unset variable": func(o *openai.Options) { o.KeyEnv = "OTHER" },

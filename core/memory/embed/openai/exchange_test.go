@@ -138,7 +138,7 @@ func TestTheWaitThatAnEndpointAsksForIsKept(t *testing.T) {
 	}
 }
 
-// TestARefusalHasItsClass: a wrong key is another matter than a busy endpoint.
+// TestARefusalHasItsClass: a wrong key isn't the same as a busy endpoint.
 func TestARefusalHasItsClass(t *testing.T) {
 	for code, want := range map[int]sdk.Code{
 		400: sdk.Invalid, 401: sdk.Denied, 403: sdk.Denied, 404: sdk.Invalid, 408: sdk.Unavailable, 429: sdk.Unavailable, 500: sdk.Unavailable, 503: sdk.Unavailable,

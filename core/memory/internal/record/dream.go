@@ -15,7 +15,7 @@ import (
 
 // What a dream pass leaves next to the memories: its run with the plan, which holds digests
 // only; how each step ended; under each memory that a step changed, what undoes it, which
-// holds content and goes with the memory; and marks, which passes must not forget.
+// holds content and is removed with the memory; and marks, which passes must not forget.
 
 // The status of a run.
 const (
@@ -102,7 +102,7 @@ type DreamUndo struct {
 	// uses it took over: "-" for nothing.
 	Accesses int64             `json:"accesses,omitempty"`
 	Users    map[string]string `json:"users,omitempty"`
-	// Salt has nobody guess the content from the record's digest.
+	// Salt keeps anybody from guessing the content from the record's digest.
 	Salt string `json:"salt"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// TestLayoutOfLives holds the table in core/store/FORMAT.md.
+// TestLayoutOfLives checks the table in core/store/FORMAT.md.
 func TestLayoutOfLives(t *testing.T) {
 	k := &core.Knowledge{ID: "k", Namespace: "a/b", CreatedAt: time.Unix(0, 1)}
 	for want, got := range map[string][]byte{

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// TestLayoutOfMemories holds the table in core/store/FORMAT.md.
+// TestLayoutOfMemories checks the table in core/store/FORMAT.md.
 func TestLayoutOfMemories(t *testing.T) {
 	m := &core.Memory{
 		ID: "m:1", Namespace: "a/b", AgentID: "alice", Kind: core.KindSemantic, Title: "t", State: core.StateOpen,

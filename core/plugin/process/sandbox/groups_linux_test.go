@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Folders stand for groups: either can be removed only while nothing is in it.
+// Folders take the place of groups: either can be removed only while nothing is in it.
 func TestGroupsThatWereLeftBehindAreRemoved(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	for name, age := range map[string]time.Duration{

@@ -51,7 +51,7 @@ func TestExtismPluginsRunMetered(t *testing.T) {
 }
 
 // runPlugin calls each function that a plug-in exports for Extism, and returns
-// what they came to, and whether there was one.
+// their result, and whether there was one.
 func runPlugin(t *testing.T, kernel, module []byte) (results []string, ok bool) {
 	t.Helper()
 	ctx := context.Background()

@@ -20,8 +20,8 @@
 //	if used > budget: panic
 //	global' := min(slice, budget − used); granted += global' − global
 //
-// A module is read once, front to back. What changes is a list of edits of its
-// bytes, and all else is copied as it stands.
+// A module is read once, front to back. What changes is a list of edits of its bytes, and
+// all else is copied unchanged.
 package fuel
 
 // The names under which a metered module and its host meet.

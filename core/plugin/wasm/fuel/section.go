@@ -46,7 +46,7 @@ func (l *layout) rewrite(m *module) error {
 	return nil
 }
 
-// list rewrites what is one list: its entries by read, with n more in the tail.
+// list rewrites a section that is one list: read rewrites its entries, and tail has n more.
 func (l *layout) list(r *reader, read func(*rewriter, uint32), n uint32, tail []byte) ([]byte, error) {
 	w := &rewriter{decoder: decoder{reader: r}, l: l}
 	count := w.count()
@@ -82,7 +82,8 @@ func (w *rewriter) function() {
 	w.move(w.u32(), at)
 }
 
-// move lists the edit of a function's index that was read from at on.
+// move adds the edit that gives a function its new index, if it has one. The old index
+// begins at offset at.
 func (w *rewriter) move(index uint32, at int) {
 	switch {
 	case index >= w.l.functions: // it could become one of ours

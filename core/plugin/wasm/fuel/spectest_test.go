@@ -42,7 +42,7 @@ type value struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// tally is what a suite came to.
+// tally is the result of a suite.
 type tally struct {
 	modules, metered, refused, calls, traps int
 }

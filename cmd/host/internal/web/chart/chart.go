@@ -1,9 +1,9 @@
 // Package chart draws small charts as SVG, which a page shows without a script.
 //
 // A chart is never only a picture: it says what it shows in a sentence, and has its numbers
-// as a table. Its colours are the names of classes, such as "ok" and "bad", which a style
-// sheet gives a colour for light and for dark; and as no colour means anything by itself,
-// each shape has a title that says what it is.
+// as a table. Its shapes have classes, such as "ok" and "bad", to which the style sheet
+// gives colours, for light and for dark pages. Nobody has to understand a colour: each
+// shape has a title that says what it is.
 package chart
 
 import (
