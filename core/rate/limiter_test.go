@@ -158,7 +158,7 @@ func TestLimiter_BusyAndIdle(t *testing.T) {
 }
 
 // TestLimiter_KilledHost: what a host had borrowed is lost with it for some seconds, and is
-// there again afterwards. One that only stood still uses nothing of it when it goes on.
+// there again afterwards. One that was only suspended uses nothing of it when it continues.
 func TestLimiter_KilledHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clients, m, _ := world(t, 3)
@@ -167,7 +167,7 @@ func TestLimiter_KilledHost(t *testing.T) {
 			all.Go(func() { c.ask(20*time.Millisecond, 5*time.Second) })
 		}
 		all.Wait()
-		clients[1].ask(5*time.Millisecond, 12*time.Second) // the others are killed, or stand still
+		clients[1].ask(5*time.Millisecond, 12*time.Second) // the others are killed or suspended
 		m.took("host-1")
 		clients[1].ask(5*time.Millisecond, 10*time.Second)
 		if n := m.took("host-1"); n < 10*perSecond*8/10 {

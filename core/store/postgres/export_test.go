@@ -27,7 +27,7 @@ func (s *Store) CommitSerializable() {
 func (s *Store) EndViewsAfter(d time.Duration) { s.idleTime = d }
 
 // StopReading has a store's new connections receive nothing after begin is closed, until end is
-// closed, as those of a process that stands still.
+// closed, as those of a suspended process.
 func (s *Store) StopReading(begin, end <-chan struct{}) {
 	dial := s.pool.config.DialFunc
 	s.pool.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -20,9 +20,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestView_OfAStoppedHost: while a host stands still in the middle of a view it holds no lock of
+// TestView_OfAStoppedHost: while a host is suspended in the middle of a view it holds no lock of
 // a key, and after a while, which is short here, the database ends the view, so that it can
-// clean up. If the host goes on, it is told, and its next view is a new one.
+// clean up. If the host continues, its call fails, and its next view is a new one.
 func TestView_OfAStoppedHost(t *testing.T) {
 	cluster := shared.Cluster(t)
 	s := open(t, postgres.Options{URL: cluster.URL(t) + "&application_name=stopped"})
@@ -44,7 +44,7 @@ func TestView_OfAStoppedHost(t *testing.T) {
 		}
 		if n := cluster.Exec(t, `select count(*) from pg_locks join pg_stat_activity using (pid)
 			where application_name = 'stopped' and locktype = 'advisory'`); n != "0" {
-			t.Errorf("a host that stands still in a view holds %s locks", n)
+			t.Errorf("a host that is suspended in a view holds %s locks", n)
 		}
 		awaitSessions(t, cluster, "exists", "application_name = 'stopped' and state = 'idle in transaction'")
 		return read(r)
@@ -57,7 +57,7 @@ func TestView_OfAStoppedHost(t *testing.T) {
 	}
 }
 
-// TestView_OfAHostThatStopsInAnAnswer: the database ends the view too if the host stands still
+// TestView_OfAHostThatStopsInAnAnswer: the database ends the view too if the host is suspended
 // while it reads a value that is larger than what is kept for it on the way. It is a part of
 // make scale only, since it needs a cluster of its own.
 func TestView_OfAHostThatStopsInAnAnswer(t *testing.T) {
