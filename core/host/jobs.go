@@ -20,9 +20,11 @@ const sweepEvery = 100
 
 // newJobs makes the queue.
 func (h *Host) newJobs(sole bool) (*job.Repository, error) {
-	return job.New(h.Journal, h.config.IDs, job.Options{
-		Exclusive: sole, Purged: memory.Purged, Notify: h.notify, Progressed: h.progress.tell,
-	})
+	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: h.notify, Progressed: h.progress.tell}
+	if h.shared() {
+		o.Time = store.Time
+	}
+	return job.New(h.Journal, h.config.IDs, o)
 }
 
 // NewPool makes a pool of workers for the host's jobs, with a handler for each type. The

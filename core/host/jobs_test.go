@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
@@ -200,4 +202,51 @@ func TestShared_JobsOverHosts(t *testing.T) {
 	if least != 1 {
 		t.Errorf("an idle look takes %d round trips", least)
 	}
+}
+
+// wrongClock is wrong by so much.
+type wrongClock time.Duration
+
+func (c wrongClock) Now() time.Time { return time.Now().Add(time.Duration(c)) }
+
+// Three forced jobs an hour are three over all hosts, also where their clocks are hours apart.
+func TestJobs_ForcedOverHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		var hosts []*host.Host
+		for _, wrong := range []time.Duration{0, 2 * time.Hour, -2 * time.Hour} {
+			h := open(t, host.Config{Store: s, Clock: wrongClock(wrong)})
+			if err := h.Join(t.Context(), host.JoinOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			hosts = append(hosts, h)
+		}
+		time.Sleep(5 * time.Second) // one of them has the lease, and a beat
+		n := 0
+		force := func() (made int) {
+			for range 3 {
+				for _, h := range hosts {
+					n++
+					_, err := h.Jobs.Enqueue(t.Context(), &job.Request{UserID: "u", Namespace: fmt.Sprint("n", n), Type: job.Reflection, Forced: true})
+					if err == nil {
+						made++
+					} else if wait, _ := sdk.AsError(err).Details["retry_after_seconds"].(int); sdk.ReasonOf(err) != job.RateLimited || wait < 1 || wait > 3600 {
+						t.Errorf("%v, to be tried again in %d s", err, wait)
+					}
+				}
+			}
+			return made
+		}
+		if made := force(); made != 3 {
+			t.Errorf("%d forced jobs are made at once", made)
+		}
+		time.Sleep(55 * time.Minute)
+		if made := force(); made != 0 {
+			t.Errorf("%d more are made within the hour", made)
+		}
+		time.Sleep(6 * time.Minute)
+		if made := force(); made != 3 {
+			t.Errorf("%d more are made after the hour", made)
+		}
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/pluginlock"
 	"github.com/reflectory/reflectory/core/policyset"
+	"github.com/reflectory/reflectory/core/rate"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
@@ -136,7 +137,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
+		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged}, rate.Checker{},
 	}, nil
 }
 

@@ -242,15 +242,31 @@ func (c *change) force(user string) error {
 	if _, err := get(c, forcedKey(user), &made); err != nil {
 		return err
 	}
-	recent := recentTimes(made, c.now, c.options.ForcedWindow)
+	now, err := c.sharedTime()
+	if err != nil {
+		return err
+	}
+	recent := recentTimes(made, now, c.options.ForcedWindow)
 	if len(recent) >= c.options.Forced {
-		free := recent[len(recent)-c.options.Forced].Add(c.options.ForcedWindow).Sub(c.now)
+		free := recent[len(recent)-c.options.Forced].Add(c.options.ForcedWindow).Sub(now)
 		seconds := int(math.Ceil(free.Seconds()))
 		return sdk.Errorf(sdk.Exhausted, RateLimited, "user %s has made %d forced jobs in the last %s (limit %d)",
 			user, len(recent), c.options.ForcedWindow, c.options.Forced).
 			WithHint("try again in %d s", seconds).WithDetail("retry_after_seconds", seconds)
 	}
-	return put(c, forcedKey(user), append(recent, c.now))
+	return put(c, forcedKey(user), append(recent, now))
+}
+
+// sharedTime is the time by which all hosts of the store count.
+func (c *change) sharedTime() (time.Time, error) {
+	if c.options.Time == nil {
+		return c.now, nil
+	}
+	now, err := c.options.Time(c)
+	if err == nil && now.IsZero() {
+		now = c.now
+	}
+	return now, err
 }
 
 // recentTimes are the times within a window before now, in order.

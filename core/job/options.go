@@ -53,6 +53,9 @@ type Options struct {
 	// Exclusive is whether only one process at a time can have the store open, because of its
 	// lock. Then the jobs that another process held are free, and nobody writes beats.
 	Exclusive bool
+	// Time is the time by which forced jobs are counted where hosts share the store, since their
+	// clocks may differ. Where it returns the zero time, and where it is nil, it is the clock's.
+	Time func(core.Reader) (time.Time, error)
 	// Random is where jitter comes from: a number from 0 to 1, without 1. It must be safe
 	// for concurrent use. Default the system's randomness.
 	Random func() float64

@@ -8,11 +8,11 @@ import (
 )
 
 // Empty reports whether a store has only the keys that every store has, and the keys of
-// hosts that share it.
+// hosts that share it, and have had requests.
 func Empty(r core.Reader) (bool, error) {
 	empty := true
 	err := r.Scan(nil, nil, func(key, _ []byte) (bool, error) {
-		empty = hasPrefix(key, []string{metaPrefix, hostPrefix, leasePrefix})
+		empty = hasPrefix(key, []string{metaPrefix, hostPrefix, leasePrefix, ratePrefix})
 		return empty, nil
 	})
 	return empty, err

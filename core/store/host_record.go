@@ -18,6 +18,8 @@ import (
 const (
 	hostPrefix  = "host/"
 	leasePrefix = "lease/"
+	// ratePrefix begins what hosts lend each other of rates: see core/rate.
+	ratePrefix = "rate/"
 )
 
 // HostRecord is what a host says of itself, at host/ and its id.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -28,6 +29,36 @@ type LeaseRecord struct {
 	Epoch uint64 `json:"epoch"`
 	// Beat is raised together with its holder's beat.
 	Beat uint64 `json:"beat"`
+	// Time is the time by the beats, in milliseconds: see [Time].
+	Time int64 `json:"time,omitempty"`
+}
+
+// Time is a time that all hosts of a shared store agree on, whatever their clocks show: it
+// begins with the clock of the first holder of [LeaseRoot], and goes on by 2 s with each of a
+// holder's beats. So it is never faster than the time that passes; it stands still while no
+// server lives. The zero time is that there
+// was no beat yet, or that the lease's record is damaged.
+func Time(r core.Reader) (time.Time, error) {
+	l, err := ReadLease(r, LeaseRoot)
+	if isDamaged(err) || err == nil && l.Time == 0 {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(l.Time).UTC(), nil
+}
+
+// raise raises the beat. The first beat of a holder follows the last one of another by less
+// than the time between two.
+func (l *LeaseRecord) raise(every time.Duration) {
+	switch {
+	case l.Time == 0:
+		l.Time = time.Now().UnixMilli()
+	case l.Beat > 0:
+		l.Time += every.Milliseconds()
+	}
+	l.Beat++
 }
 
 func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
@@ -65,7 +96,7 @@ func TakeLease(ctx context.Context, s core.Store, what, holder string, seen Leas
 			return err
 		}
 		epoch = l.Epoch + 1
-		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Holder: holder, Epoch: epoch}))
+		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Holder: holder, Epoch: epoch, Time: l.Time}))
 	})
 	return epoch, taken && err == nil, sdk.Wrap("take the lease of "+what, err)
 }
@@ -78,7 +109,7 @@ func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) 
 		if err != nil || l.Epoch != epoch {
 			return err
 		}
-		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Epoch: epoch + 1}))
+		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Epoch: epoch + 1, Time: l.Time}))
 	}))
 }
 

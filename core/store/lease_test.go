@@ -5,9 +5,12 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -195,6 +198,50 @@ func TestHostChecker_DropsWhatCannotBeRead(t *testing.T) {
 		})
 		if lease(t, s).Holder != "a" {
 			t.Error("the repair dropped a lease that is sound")
+		}
+	})
+}
+
+// TestTime_GoesOnWithTheBeats: never faster than the time that passes, whoever has the lease.
+func TestTime_GoesOnWithTheBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.Open()
+		at := func() (now time.Time) {
+			t.Helper()
+			if err := s.View(t.Context(), func(r core.Reader) (err error) { now, err = store.Time(r); return err }); err != nil {
+				t.Fatal(err)
+			}
+			return now
+		}
+		if !at().IsZero() {
+			t.Error("there is a time before the first beat")
+		}
+		a := start(t, s, "a", nil)
+		pass(5 * time.Second)
+		first, began := at(), time.Now()
+		pass(time.Minute)
+		if d := at().Sub(first); d < 58*time.Second || d > time.Minute {
+			t.Errorf("after a minute it is %v later", d)
+		}
+		b := start(t, s, "b", nil)
+		a.end(t)
+		pass(time.Minute)
+		b.store.stop()
+		c := start(t, s, "c", nil)
+		pass(time.Minute)
+		if d, most := at().Sub(first), time.Since(began); d < most-20*time.Second || d > most {
+			t.Errorf("over three holders it is %v later after %v", d, most)
+		}
+		before := at()
+		b.store.goOn()
+		c.end(t)
+		b.end(t)
+		pass(time.Hour)
+		if now := at(); now.Sub(before) > 2*time.Second {
+			t.Errorf("without hosts it goes on by %v", now.Sub(before))
+		}
+		if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("lease/root"), []byte("{")) }); err != nil || !at().IsZero() {
+			t.Error("a damaged lease has a time:", err)
 		}
 	})
 }

@@ -214,7 +214,7 @@ func (m *Member) beat(ctx context.Context) error {
 		if now, err = m.next(tx); err != nil {
 			return err
 		}
-		if kept, err = raiseLeases(tx, held); err != nil {
+		if kept, err = raiseLeases(tx, held, m.beatEvery()); err != nil {
 			return err
 		}
 		return tx.Put(hostKey(m.ID()), core.MustJSON(now))
@@ -261,7 +261,7 @@ func (m *Member) next(r core.Reader) (HostRecord, error) {
 
 // raiseLeases raises the beats of leases that are held with these epochs, and returns those
 // that still are.
-func raiseLeases(tx core.Tx, held map[string]uint64) (kept map[string]uint64, err error) {
+func raiseLeases(tx core.Tx, held map[string]uint64, every time.Duration) (kept map[string]uint64, err error) {
 	kept = map[string]uint64{}
 	for _, what := range slices.Sorted(maps.Keys(held)) {
 		l, err := ReadLease(tx, what)
@@ -271,7 +271,8 @@ func raiseLeases(tx core.Tx, held map[string]uint64) (kept map[string]uint64, er
 		if err != nil {
 			return nil, err
 		}
-		kept[what], l.Beat = l.Epoch, l.Beat+1
+		kept[what] = l.Epoch
+		l.raise(every)
 		if err := tx.Put(leaseKey(what), core.MustJSON(l)); err != nil {
 			return nil, err
 		}

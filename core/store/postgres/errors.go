@@ -23,8 +23,11 @@ func stateOf(err error) string {
 // statement isn't known.
 func isUnknown(err error) bool {
 	state := stateOf(err)
-	return state == "" || strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
+	return state == "" || strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P") || state == stateIdle
 }
+
+// stateIdle is the SQLSTATE with which the database ends a view that read nothing for long.
+const stateIdle = "25P03"
 
 // isLost reports whether another connection, later, may have no such error: the database
 // can't be reached, is a standby that may be promoted, or has too many connections.

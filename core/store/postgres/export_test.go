@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core/store"
 )
@@ -19,6 +21,34 @@ func (s *Store) CommitSerializable() {
 		commit.sql = strings.ReplaceAll(commit.sql, "'read committed'", "'serializable'")
 		return []statement{{sql: "begin isolation level serializable"}, commit, {sql: "commit"}}
 	}
+}
+
+// EndViewsAfter sets after which time the database ends the view of a host that stopped.
+func (s *Store) EndViewsAfter(d time.Duration) { s.idleTime = d }
+
+// StopReading has a store's new connections receive nothing after begin is closed, until end is
+// closed, as those of a suspended process.
+func (s *Store) StopReading(begin, end <-chan struct{}) {
+	dial := s.pool.config.DialFunc
+	s.pool.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		return &deafConn{c, begin, end}, err
+	}
+	s.pool.drain()
+}
+
+type deafConn struct {
+	net.Conn
+	begin, end <-chan struct{}
+}
+
+func (c *deafConn) Read(b []byte) (int, error) {
+	select {
+	case <-c.begin:
+		<-c.end
+	default:
+	}
+	return c.Conn.Read(b)
 }
 
 // KeepsStatements reports whether the store's sessions keep the statements of commits.

@@ -20,6 +20,95 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// TestView_OfAStoppedHost: while a host is suspended in the middle of a view it holds no lock of
+// a key, and after a while, which is short here, the database ends the view, so that it can
+// clean up. If the host continues, its call fails, and its next view is a new one.
+func TestView_OfAStoppedHost(t *testing.T) {
+	cluster := shared.Cluster(t)
+	s := open(t, postgres.Options{URL: cluster.URL(t) + "&application_name=stopped"})
+	s.EndViewsAfter(200 * time.Millisecond)
+	key := []byte("key")
+	if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put(key, []byte("value")) }); err != nil {
+		t.Fatal(err)
+	}
+	read := func(r core.Reader) error {
+		value, _, err := r.Get(key)
+		if err == nil && string(value) != "value" {
+			t.Errorf("the key has %q", value)
+		}
+		return err
+	}
+	err := s.View(t.Context(), func(r core.Reader) error {
+		if err := read(r); err != nil {
+			return err
+		}
+		if n := cluster.Exec(t, `select count(*) from pg_locks join pg_stat_activity using (pid)
+			where application_name = 'stopped' and locktype = 'advisory'`); n != "0" {
+			t.Errorf("a host that is suspended in a view holds %s locks", n)
+		}
+		awaitSessions(t, cluster, "exists", "application_name = 'stopped' and state = 'idle in transaction'")
+		return read(r)
+	})
+	if sdk.ReasonOf(err) != "store_view_lost" || !sdk.Transient(err) {
+		t.Errorf("the view that was ended: %v", err)
+	}
+	if err := s.View(t.Context(), read); err != nil {
+		t.Errorf("the next view: %v", err)
+	}
+}
+
+// TestView_OfAHostThatStopsInAnAnswer: the database ends the view too if the host is suspended
+// while it reads a value that is larger than what is kept for it on the way. It is a part of
+// make scale only, since it needs a cluster of its own.
+func TestView_OfAHostThatStopsInAnAnswer(t *testing.T) {
+	if !coretest.Stress() {
+		return
+	}
+	cluster := postgrestest.Start(t)
+	port, ca := cluster.ListenTLS(t)
+	cluster.Exec(t, `create user stopped password 'secret'`)
+	cluster.Exec(t, `create schema stopped authorization stopped`)
+	t.Setenv("PGPASSWORD", "secret")
+	s := open(t, postgres.Options{URL: fmt.Sprintf("postgres://stopped@localhost:%d/postgres?sslmode=verify-full&sslrootcert=%s", port, ca)})
+	s.EndViewsAfter(time.Second)
+	key := []byte("key")
+	if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put(key, make([]byte, 32<<20)) }); err != nil {
+		t.Fatal(err)
+	}
+	begin, end, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	s.StopReading(begin, end)
+	goOn := sync.OnceFunc(func() { close(end) })
+	defer goOn()
+	go func() {
+		read <- s.View(t.Context(), func(r core.Reader) error {
+			_, _, err := r.Get([]byte("none"))
+			close(begin)
+			if err == nil {
+				_, _, err = r.Get(key)
+			}
+			return err
+		})
+	}()
+	for _, is := range []string{"not exists", "exists"} { // it sends, and then is gone
+		awaitSessions(t, cluster, is, "usename = 'stopped' and wait_event = 'ClientWrite'")
+	}
+	goOn()
+	if err := <-read; sdk.ReasonOf(err) != "store_view_lost" {
+		t.Errorf("the view, once the host goes on: %v", err)
+	}
+}
+
+// awaitSessions waits for as long as sessions of a kind exist, or don't.
+func awaitSessions(t *testing.T, cluster *postgrestest.Cluster, while, which string) {
+	t.Helper()
+	cluster.Exec(t, `set statement_timeout = '20s';
+		do $$ begin
+			while `+while+` (select from pg_stat_activity where `+which+`) loop
+				perform pg_sleep(0.05), pg_stat_clear_snapshot();
+			end loop;
+		end $$`)
+}
+
 // appenders append numbered entries to lists and to a stream of the journal while harm is
 // done, and then verify that each acknowledged entry is there once.
 func appenders(t *testing.T, s core.Store, harm func()) {

@@ -366,6 +366,17 @@ func TestGroup_TenantsTakeTurns(t *testing.T) {
 		for i := range 1000 {
 			write(fmt.Sprintf("busy/%d", i))
 		}
+		run := func(subject, id string) error {
+			ctx := core.WithCaller(t.Context(), core.Caller{Subject: subject})
+			return c.update(ctx, db, func(tx core.Tx) error { return tx.Put([]byte("run/"+id), nil) })
+		}
+		for i := range 1000 {
+			all.Go(func() {
+				if err := run("busy", fmt.Sprint("busy-", i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 		synctest.Wait() // the first is on its way, and the others wait
 		commits := func() int {
 			db.mu.Lock()
@@ -379,9 +390,13 @@ func TestGroup_TenantsTakeTurns(t *testing.T) {
 				t.Errorf("%s is committed after %d groups: %v", tenant, groups, err)
 			}
 		}
+		before := commits()
+		if err := run("ada", "one"); err != nil || commits()-before > 2 {
+			t.Errorf("another caller's run is committed after %d groups: %v", commits()-before, err)
+		}
 		all.Wait()
 		c.close()
-		if len(db.data) != 1003 {
+		if len(db.data) != 2004 {
 			t.Errorf("%d keys were written", len(db.data))
 		}
 	})
@@ -389,7 +404,7 @@ func TestGroup_TenantsTakeTurns(t *testing.T) {
 
 func TestTenantOf(t *testing.T) {
 	for want, keys := range map[string][]string{
-		"":          {"run/x", "event-head/run/x"},
+		"/ada":      {"run/x", "event-head/run/x"},
 		"team":      {"memory/a", "event-head/namespace/team/mail", "event-head/namespace/users/ada"},
 		"users/ada": {"event-head/namespace/users/ada/notes/old"},
 		"users":     {"event-head/namespace/users"},
@@ -398,7 +413,7 @@ func TestTenantOf(t *testing.T) {
 		for _, key := range keys {
 			writes[key] = write{}
 		}
-		if got := tenantOf(writes); got != want {
+		if got := tenantOf(core.WithCaller(t.Context(), core.Caller{Subject: "ada"}), writes); got != want {
 			t.Errorf("%v are of %q, want %q", keys, got, want)
 		}
 	}

@@ -18,6 +18,8 @@ type Server struct {
 	// Standby names the synchronous standbys, as synchronous_standby_names does; "" if
 	// there is none, so that a failover loses acknowledged commits.
 	Standby string `json:"standby,omitempty"`
+
+	linux bool // is what it runs on
 }
 
 // serverSQL asks for what decides whether a database can be the store. A setting that
@@ -96,7 +98,7 @@ func Look(ctx context.Context, o Options) (Server, error) {
 // server is the row of serverSQL.
 func (p *pool) server(r row) Server {
 	version, _, _ := strings.Cut(string(r[2]), " ")
-	return Server{Name: p.name, Version: version, Standby: string(r[7])}
+	return Server{Name: p.name, Version: version, Standby: string(r[7]), linux: strings.Contains(string(r[1]), "linux")}
 }
 
 func (s *Store) tryPrepare(ctx context.Context) (Server, error) {

@@ -63,6 +63,9 @@ type Store struct {
 	// statements are the two of a commit; the second writes. A test has others.
 	statements func(locks []lock, id int64, b *batch) []statement
 
+	// idleTime is after which time the database ends a view that reads nothing.
+	idleTime time.Duration
+
 	// gate guards closed; once that is set, users only falls.
 	gate   sync.Mutex
 	closed bool
@@ -92,7 +95,7 @@ func open(ctx context.Context, o Options, formats *store.Formats) (*Store, error
 		options: o, pool: newPool(config),
 		views: make(slots, o.Connections), reads: make(slots, maxReads), writes: make(slots, maxWrites),
 		cache: newCache(o.CacheBytes), fresh: o.Fresh,
-		statements: commitStatements, formats: formats,
+		statements: commitStatements, formats: formats, idleTime: idleTime,
 	}
 	if s.server, err = s.prepare(ctx); err != nil {
 		s.pool.close()

@@ -1,24 +1,29 @@
 package postgres
 
 import (
+	"context"
 	"slices"
 	"strings"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Tenants take turns in groups, so that a thousand updates of one that wait don't hold up
 // another's. A tenant is the first segment of a namespace, and under users the first two. What
-// changes a namespace appends to its stream, so the key of a stream's head names it; what
-// changes none is a tenant of its own.
+// changes a namespace appends to its stream, so the key of a stream's head names it. What
+// changes none, such as a run that goes on, is its caller's.
 
 const (
 	// namespaceHead begins the keys of the heads of namespaces' streams.
 	namespaceHead = "event-head/namespace/"
 	usersSegment  = "users/"
+	// callerTenant begins the names of tenants that are callers. No namespace begins so.
+	callerTenant = "/"
 )
 
 // tenantOf is the tenant of what a transaction writes, the first in order where there are
-// several; "" for none.
-func tenantOf(writes map[string]write) string {
+// several. ctx has the caller.
+func tenantOf(ctx context.Context, writes map[string]write) string {
 	least, found := "", false
 	for key := range writes {
 		namespace, ok := strings.CutPrefix(key, namespaceHead)
@@ -34,6 +39,9 @@ func tenantOf(writes map[string]write) string {
 			least, found = tenant, true
 		}
 	}
+	if !found {
+		return callerTenant + core.CallerOf(ctx).Subject
+	}
 	return least
 }
 
@@ -48,7 +56,7 @@ func (l *line) add(m *member) {
 	if l.of == nil {
 		l.of = map[string][]*member{}
 	}
-	tenant := tenantOf(m.tx.writes)
+	tenant := tenantOf(m.ctx, m.tx.writes)
 	if len(l.of[tenant]) == 0 {
 		l.order = append(l.order, tenant)
 	}

@@ -3,7 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
@@ -13,9 +15,21 @@ import (
 // beginSQL begins a view. Its snapshot is taken by the first read, which travels with it.
 const beginSQL = `begin isolation level repeatable read, read only`
 
-// idleSQL has the database end the view of a host that stopped, which would keep it from
-// cleaning up: a page is read within milliseconds.
-const idleSQL = `set local idle_in_transaction_session_timeout = '60s'`
+// idleTime is after which time the database ends the view of a host that stopped, which would
+// keep it from cleaning up: a page is read within milliseconds.
+const idleTime = time.Minute
+
+// beginView begins a view, and has the database end it once the host reads nothing for so
+// long: between two statements, and on Linux in the middle of a long answer over TCP. Other
+// systems would complain about that in the log each time.
+func (s *Store) beginView() []statement {
+	limit := s.idleTime.Milliseconds()
+	begin := []statement{{sql: beginSQL}, {sql: fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", limit)}}
+	if s.server.linux {
+		begin = append(begin, statement{sql: fmt.Sprintf("set local tcp_user_timeout = %d", limit)})
+	}
+	return begin
+}
 
 // view reads a snapshot of the database.
 type view struct {
@@ -81,9 +95,9 @@ func (v *view) read(q statement) ([]row, error) {
 		c, err := v.store.pool.get(v.ctx, v.store.views)
 		if err == nil {
 			var all [][]row
-			if all, err = c.send(v.ctx, statement{sql: beginSQL}, statement{sql: idleSQL}, q); err == nil {
+			if all, err = c.send(v.ctx, append(v.store.beginView(), q)...); err == nil {
 				v.conn = c
-				return all[2], nil
+				return all[len(all)-1], nil
 			}
 			c.put()
 		}

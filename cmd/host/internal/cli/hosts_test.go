@@ -200,7 +200,11 @@ func (w *sharedWorld) end() {
 // the journal's root.
 func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 	const passes = 60
-	w := newSharedWorld(t, 3)
+	program := "quick-host"
+	if coretest.Stress() {
+		program = "reflectory" // whose times are those of the figure
+	}
+	w := newSharedWorldOn(t, postgrestest.Start(t).URL(t), program, 3)
 	w.workflow(tallyWorkflow, w.tally, passes)
 	a, b := w.hosts[0], w.hosts[1]
 	if list := a.listed(); len(list) != 3 || slices.ContainsFunc(list, func(h operation.HostItem) bool { return h.State != host.HostLives }) {
@@ -212,9 +216,16 @@ func TestHosts_AKilledHostsWorkGoesOn(t *testing.T) {
 		t.Fatalf("%d jobs were queued", len(queued))
 	}
 	a.signal(syscall.SIGKILL)
+	killed := time.Now()
 	_, _ = a.cmd.Wait(), client.Wait()
 	if out.Len() > 0 && strings.Contains(out.String(), `"passed"`) {
 		t.Fatal("the run was faster than the kill")
+	}
+	if coretest.Stress() {
+		until(t, "another host goes on with the run", func() bool { return slices.Contains(b.events("run/"+run), "run_resumed") })
+		coretest.Figure{
+			Name: "PostgreSQL: from kill -9 of a host until another goes on with its run", Value: time.Since(killed).Seconds(), Unit: "s", Target: 15,
+		}.Print(os.Stdout)
 	}
 	until(t, "the run goes on", func() bool { r, _ := b.shownRun(run); return r.Status == core.StatusPassed })
 	b.whole(run, passes)

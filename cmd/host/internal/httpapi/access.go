@@ -59,7 +59,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 		r.failure = err
 		err = sdk.Errorf(sdk.Unavailable, "access_unavailable", "the credentials can't be checked now").WithHint("try again")
 	case r.http.Header.Get("Authorization") != "":
-		if slowed := a.rates.failedLogin(r.address); slowed != nil {
+		if slowed := a.rates.failedLogin(r.http.Context(), r.address); slowed != nil {
 			err = slowed
 		}
 	}
@@ -83,7 +83,7 @@ func (a *API) stillKnown(r *request) bool {
 
 // admit refuses a request that is too large or comes too soon for its subject.
 func (a *API) admit(w http.ResponseWriter, r *request) bool {
-	err := a.rates.admit(r.caller.Subject, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
+	err := a.rates.admit(r.http.Context(), r.caller.Subject, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
 	if err == nil {
 		err = a.checkHeaders(r)
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -130,7 +130,11 @@ func TestAccess_ListensToThisMachineOnly(t *testing.T) {
 // wait.
 func TestLimits_Rates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLimitedSite(t, Limits{Requests: 5, Writes: 2})
+		s := newSite(t)
+		s.Must(s.Host.Close())
+		s.Config.Sole = true
+		s.Open()
+		s.api = s.newAPI(Limits{Requests: 5, Writes: 2})
 		ask := func(who, method string) *answer { return s.send(who, method, "/v1/nothing", "") }
 		for i := range 10 {
 			if a := ask("operator", "GET"); a.StatusCode != 404 {
@@ -164,6 +168,42 @@ func TestLimits_Rates(t *testing.T) {
 			}
 		}
 		s.Must(s.Host.Close())
+	})
+}
+
+// TestLimits_RatesOverHosts: two hosts on one store admit together what one would admit.
+func TestLimits_RatesOverHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, limits := mem.Open(), Limits{Requests: 10, Writes: 4}
+		var hosts []*site
+		for range 2 {
+			s := &site{World: operationtest.NewOn(t, db)}
+			s.api = s.newAPI(limits)
+			hosts = append(hosts, s)
+		}
+		admitted := map[string]int{}
+		for range 10 * 20 {
+			for _, s := range hosts {
+				for _, method := range []string{"GET", "POST"} {
+					a := s.send("operator", method, "/v1/nothing", "")
+					switch {
+					case a.StatusCode == 404:
+						admitted[method]++
+					case a.problem(t).Code != map[string]string{"GET": "requests", "POST": "writes"}[method]+"_exhausted" && a.problem(t).Code != "requests_exhausted":
+						t.Errorf("%s", a.body)
+					case a.Header.Get("Retry-After") != "1":
+						t.Errorf("Retry-After is %s", a.Header.Get("Retry-After"))
+					}
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if all := admitted["GET"] + admitted["POST"]; all > 20+10*10 || all < 80 || admitted["POST"] > 8+10*4 || admitted["POST"] < 20 {
+			t.Errorf("two hosts admit %v in 10 s", admitted)
+		}
+		for _, s := range hosts {
+			s.Must(s.Host.Close())
+		}
 	})
 }
 
@@ -217,17 +257,6 @@ func TestAccess_AStoreThatFailsIsNoWrongCredential(t *testing.T) {
 	a := s.send("operator", "GET", "/v1/memories", "")
 	if p := a.problem(t); p.Status != 503 || p.Code != "access_unavailable" || a.Header.Get("Retry-After") == "" || strings.Contains(a.body, "secret") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
-	}
-}
-
-// TestLimits_OfSubjectsAreBounded, however many there were.
-func TestLimits_OfSubjectsAreBounded(t *testing.T) {
-	b := &buckets{limit: 1, burst: 1}
-	for i := range 3 * maxRated {
-		b.take(fmt.Sprint(i))
-	}
-	if len(b.each) > maxRated {
-		t.Errorf("%d are kept (limit %d)", len(b.each), maxRated)
 	}
 }
 

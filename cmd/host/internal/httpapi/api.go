@@ -119,7 +119,7 @@ func New(c Config) (*API, error) {
 		}
 	}
 	a.folders = a.hostFolders()
-	a.rates = newRates(a.limits)
+	a.rates = newRates(c.Host, a.limits)
 	a.streams = newStreams(a.limits)
 	if c.Metrics != nil {
 		a.metrics = c.Metrics(a.streams.count)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -18,7 +19,7 @@ type Visit struct {
 	Failed func() time.Duration
 	// Admit refuses a request above the rate of its subject; read is whether it changes
 	// nothing.
-	Admit func(subject string, read bool) error
+	Admit func(ctx context.Context, subject string, read bool) error
 }
 
 // PagePaths are the paths of pages, as patterns of [http.ServeMux].
@@ -53,7 +54,7 @@ func (a *API) page(w http.ResponseWriter, r *request) {
 	a.config.Pages(said, r.http, Visit{
 		Failed: func() time.Duration {
 			r.code = "unauthenticated"
-			return sdk.RetryAfter(a.rates.failedLogin(r.address))
+			return sdk.RetryAfter(a.rates.failedLogin(r.http.Context(), r.address))
 		},
 		Admit: a.rates.admit,
 	})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -215,7 +216,7 @@ func TestPages_Rates(t *testing.T) {
 	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})
 	s.Must(err)
 	w := httptest.NewRecorder()
-	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(subject string, read bool) error {
+	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(_ context.Context, subject string, read bool) error {
 		if subject != core.OperatorSubject || !read {
 			t.Errorf("asked for %q, %t", subject, read)
 		}

@@ -1,0 +1,129 @@
+package rate
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// loan is the allowance of a name on a host that shares it with others. If a transaction fails,
+// or nobody knows whether it did, the host has nothing of what that lent.
+type loan struct {
+	options *Options
+	terms   terms
+	key     []byte
+	// turn is full while somebody reads or changes what follows.
+	turn chan struct{}
+	// left is what this host may still use until the time ends.
+	left  int64
+	until time.Time
+	// ask is how much it asks for the next time.
+	ask int64
+	// window is the newest that it has seen, 0 for none, since when.
+	window uint64
+	since  time.Time
+	// over is whether the loan was given up: another has taken its place.
+	over bool
+}
+
+func newLoan(o *Options, name string) *loan {
+	t := termsOf(o)
+	return &loan{options: o, terms: t, key: key(o.What, name), turn: make(chan struct{}, 1), ask: t.least()}
+}
+
+// least and most are the bounds of what a host asks for: little where a name is rarely used,
+// so that it lacks little elsewhere, and half of a burst near the limit.
+func (t *terms) least() int64 { return max(1, int64(t.burst/16)) }
+func (t *terms) most() int64  { return max(1, int64(t.burst/2)) }
+
+// take implements [allowance].
+func (l *loan) take(ctx context.Context) (wait time.Duration, ended bool, err error) {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return 0, false, ctx.Err()
+	}
+	for !l.over && !l.use() {
+		if l.left < 0 { // the window had nothing left
+			if wait = l.since.Add(l.terms.window).Sub(l.options.Clock.Now()); wait > 0 {
+				return wait, false, nil
+			}
+		}
+		if err := l.borrow(ctx); err != nil {
+			return 0, false, sdk.Wrap("count "+l.options.What, err)
+		}
+	}
+	return 0, l.over, nil
+}
+
+// use uses one of what was borrowed, if there is one.
+func (l *loan) use() bool {
+	if l.left <= 0 || !l.options.Clock.Now().Before(l.until) {
+		return false
+	}
+	l.left--
+	return true
+}
+
+// none is what is left where a window has nothing to lend.
+const none = -1
+
+// borrow gives up what is left, and borrows a part.
+func (l *loan) borrow(ctx context.Context) error {
+	switch {
+	case l.left > 0: // and too late
+		l.ask = max(l.ask/2, l.terms.least())
+	case l.left == 0 && l.window > 0:
+		l.ask = min(2*l.ask, l.terms.most())
+	}
+	l.left = 0
+	began := l.options.Clock.Now() // before the transaction: the part ends no later than the others expect
+	passed := began.Sub(l.since)   // of the window that it has seen
+	var lent int64
+	var window uint64
+	err := l.options.Store.Update(ctx, func(tx core.Tx) error {
+		rec, before, err := read(tx, l.key, &l.terms)
+		if err != nil {
+			return err
+		}
+		delete(rec.Parts, l.options.Host)
+		if rec.Window == l.window && passed >= l.terms.window {
+			rec.begin(&l.terms, passed)
+		}
+		lent, window = rec.lend(l.options.Host, l.ask), rec.Window
+		if after := core.MustJSON(rec); !bytes.Equal(before, after) {
+			return tx.Put(l.key, after)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if l.left, l.until = lent, began.Add(hold); lent == 0 {
+		l.left = none
+	}
+	if window != l.window {
+		l.window, l.since = window, l.options.Clock.Now() // after the transaction: it began no later
+	}
+	return nil
+}
+
+// end implements [allowance].
+func (l *loan) end(unused bool) bool {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	default:
+		return false
+	}
+	now := l.options.Clock.Now()
+	if unused && (now.Before(l.until) || now.Before(l.since.Add(l.terms.window))) {
+		return false
+	}
+	l.over = true
+	return true
+}

@@ -1,0 +1,117 @@
+package rate
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+const (
+	// hold is how long a host may use a part that it borrowed.
+	hold = 10 * time.Second
+	// window is how long a window lasts at least. Near the limit there are a few small
+	// transactions in each; after a burst nothing is admitted for two windows.
+	window = 250 * time.Millisecond
+)
+
+// prefix begins the keys of what is lent: rate/, what it is, a slash, and the name.
+const prefix = "rate/"
+
+func key(what, name string) []byte { return []byte(prefix + what + "/" + name) }
+
+// terms are how much is lent, and for how long.
+type terms struct {
+	perSecond, burst float64
+	// window is how long a window lasts at least: shorter where a burst comes in so fast that
+	// there would be no room for what comes in during one.
+	window time.Duration
+	// keeps is how many whole windows must have passed since a part was lent until it has
+	// surely ended.
+	keeps uint64
+}
+
+func termsOf(o *Options) terms {
+	length := time.Duration(math.Min(float64(window), o.Burst/o.PerSecond/2*float64(time.Second))) + 1
+	return terms{o.PerSecond, o.Burst, length, uint64(hold/length) + 1}
+}
+
+// record is what is lent of a name's rate. What is left, and what hosts have of it, is never
+// more than a bucket has that begins with the burst, gets so much a second and is never fuller:
+// at a window's end it gets what came in, but no more than there was room for at its beginning.
+type record struct {
+	// Window counts the windows from 1.
+	Window uint64 `json:"window"`
+	// Left is what can be lent, and Room how much more there was room for when the window
+	// began, with what hosts had then.
+	Left float64 `json:"left"`
+	Room float64 `json:"room"`
+	// Parts are the newest parts of hosts, by their ids.
+	Parts map[string]part `json:"parts,omitempty"`
+}
+
+// part is what a host borrowed last, in which window.
+type part struct {
+	Window uint64 `json:"window"`
+	Amount int64  `json:"amount"`
+}
+
+// read reads a record. Of one that is damaged nothing is left: the next window replaces it.
+func read(r core.Reader, key []byte, t *terms) (rec record, value []byte, err error) {
+	value, found, err := r.Get(key)
+	switch {
+	case err != nil:
+		return rec, nil, err
+	case !found:
+		rec = record{Window: 1, Left: t.burst}
+	case decode(value, &rec) != nil:
+		rec = record{Window: rec.Window + 1, Room: t.burst}
+	}
+	if rec.Left = min(rec.Left, t.burst); rec.Parts == nil {
+		rec.Parts = map[string]part{}
+	}
+	return rec, value, nil
+}
+
+// decode decodes a record that the program could have written.
+func decode(value []byte, rec *record) error {
+	if err := json.Unmarshal(value, rec); err != nil {
+		return err
+	}
+	wrong := rec.Window == 0 || rec.Left < 0 || rec.Room < 0
+	for _, p := range rec.Parts {
+		wrong = wrong || p.Window > rec.Window || p.Amount < 0
+	}
+	if wrong {
+		return errors.New("it lends what it can't have")
+	}
+	return nil
+}
+
+// begin begins the next window, after so much of the last one passed.
+func (r *record) begin(t *terms, passed time.Duration) {
+	r.Window++
+	r.Left += min(r.Room, passed.Seconds()*t.perSecond)
+	r.Room = t.burst - r.Left
+	for host, p := range r.Parts {
+		if r.Window > p.Window+t.keeps {
+			delete(r.Parts, host)
+		} else {
+			r.Room -= float64(p.Amount)
+		}
+	}
+	r.Room = max(0, r.Room)
+}
+
+// lend lends a host as much as it asks for, but at most half of what is left, so that another
+// finds something too.
+func (r *record) lend(host string, ask int64) int64 {
+	n := min(ask, (int64(r.Left)+1)/2)
+	if n > 0 {
+		r.Left -= float64(n)
+		r.Parts[host] = part{r.Window, n}
+	}
+	return n
+}
