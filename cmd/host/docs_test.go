@@ -24,13 +24,21 @@ func TestDocs_APIIsMadeFromTheRoutes(t *testing.T) { page(t, "api.md", apiPage(t
 
 func TestDocs_PoliciesAreMadeFromTheirPoints(t *testing.T) { page(t, "policies.md", policiesPage(t)) }
 
-func TestDocs_WorkflowIsMadeFromItsKeys(t *testing.T) { page(t, "workflow.md", workflowPage(t)) }
+func TestDocs_WorkflowIsMadeFromItsKeys(t *testing.T) {
+	text := page(t, "workflow.md", workflowPage(t))
+	for _, r := range resultOf {
+		action, _, _ := strings.Cut(strings.Trim(r.Actions, "`"), "`")
+		if !strings.Contains(text, "\n### "+action+"\n") {
+			t.Errorf("the page doesn't explain %s", action)
+		}
+	}
+}
 
 // made is the first line of a page that is made.
 const made = "<!-- Made by a test of cmd/host from the code and cmd/host/testdata/docs. Don't edit it here. -->\n\n"
 
-// page compares a page of docs/ with what its template gives.
-func page(t *testing.T, name string, data any) {
+// page compares a page of docs/ with what its template gives, and returns that.
+func page(t *testing.T, name string, data any) string {
 	t.Helper()
 	var out strings.Builder
 	file := filepath.Join("testdata", "docs", name+".tmpl")
@@ -43,6 +51,7 @@ func page(t *testing.T, name string, data any) {
 		t.Fatal(err)
 	}
 	coretest.Golden(t, "../../../docs/"+name, made+out.String())
+	return out.String()
 }
 
 // fieldTexts are the descriptions in testdata/docs/fields.txt, and which of them were used.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
@@ -33,6 +34,7 @@ var resultOf = []struct {
 	{"`memory.recall`", reflect.TypeFor[core.RecallResult]()},
 	{"`memory.feedback` with an outcome", reflect.TypeFor[core.FeedbackResult]()},
 	{"`memory.feedback` without one", reflect.TypeFor[action.UsesNamed]()},
+	{"`inject.snapshot`", reflect.TypeFor[inject.Built]()},
 }
 
 func workflowPage(t *testing.T) any {
