@@ -60,7 +60,22 @@ func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 		}
 		list[i].Runs, list[i].Jobs = orNone(list[i].Runs), orNone(list[i].Jobs)
 	}
-	return list, nil
+	return list, h.eachCopy(func(own *Host) error { return addWork(ctx, list, own) })
+}
+
+// addWork adds to hosts what they work on in the database of tenants. The leases there aren't
+// shown: they have the same names.
+func addWork(ctx context.Context, list []Held, of *Host) error {
+	there, err := of.Hosts(ctx)
+	for _, h := range there {
+		at := slices.IndexFunc(list, func(main Held) bool { return main.ID == h.ID })
+		if at < 0 {
+			continue // it has just come or gone
+		}
+		list[at].Runs = slices.Sorted(slices.Values(slices.Concat(list[at].Runs, h.Runs)))
+		list[at].Jobs = slices.Sorted(slices.Values(slices.Concat(list[at].Jobs, h.Jobs)))
+	}
+	return err
 }
 
 func orNone(list []string) []string {

@@ -56,6 +56,13 @@ func (h *Host) startRooter(s core.Store) *journal.Rooter {
 type SharedStore struct {
 	*postgres.Store
 	rooter *journal.Rooter
+	here   store.Here
+}
+
+// Update implements [core.Store]. What is written to the namespaces of tenants of other databases
+// is refused: see [store.UpdateHere].
+func (s *SharedStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	return store.UpdateHere(ctx, s.Store, s.here, fn)
 }
 
 // Close records the last heads and closes the connections.
@@ -100,7 +107,7 @@ func (h *Host) sharedStore() *store.OnDemand {
 		if err != nil {
 			return nil, err
 		}
-		return &SharedStore{db, h.startRooter(db)}, nil
+		return &SharedStore{db, h.startRooter(db), h.here}, nil
 	})
 }
 
@@ -136,7 +143,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
+		decisions.Checker{}, access.Checker{}, store.HostChecker{}, store.TenantChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged},
 	}, nil
 }
 

@@ -3,18 +3,16 @@ package postgres
 import (
 	"slices"
 	"strings"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Tenants take turns in groups, so that a thousand updates of one that wait don't hold up
-// another's. A tenant is the first segment of a namespace, and under users the first two. What
-// changes a namespace appends to its stream, so the key of a stream's head names it; what
-// changes none is a tenant of its own.
+// another's: see [core.Tenant]. What changes a namespace appends to its stream, so the key of a
+// stream's head names it; what changes none is a tenant of its own.
 
-const (
-	// namespaceHead begins the keys of the heads of namespaces' streams.
-	namespaceHead = "event-head/namespace/"
-	usersSegment  = "users/"
-)
+// namespaceHead begins the keys of the heads of namespaces' streams.
+const namespaceHead = "event-head/namespace/"
 
 // tenantOf is the tenant of what a transaction writes, the first in order where there are
 // several; "" for none.
@@ -25,12 +23,7 @@ func tenantOf(writes map[string]write) string {
 		if !ok {
 			continue
 		}
-		rest, of := strings.CutPrefix(namespace, usersSegment)
-		tenant, _, _ := strings.Cut(rest, "/")
-		if of {
-			tenant = usersSegment + tenant
-		}
-		if !found || tenant < least {
+		if tenant := core.Tenant(namespace); !found || tenant < least {
 			least, found = tenant, true
 		}
 	}
