@@ -90,6 +90,7 @@ func isOfAll(in any) bool {
 // databases are those of a request, among the ones that the caller reaches: where its namespaces
 // are, else where its ids are. None means that there is no such thing.
 func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*host.Host) ([]*host.Host, error) {
+	var wide []*host.Host // whose answer is of several tenants
 	concerned, missing := map[*host.Host]bool{}, 0
 	for _, h := range reached {
 		at, err := o.where(ctx, c.on(h), again(o, in))
@@ -100,12 +101,21 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 		if err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(at.namespaces, severalTenants) {
+			wide = append(wide, h)
+			continue
+		}
 		for _, own := range c.Host.DatabasesOf(at.namespaces) {
 			concerned[own] = true
 		}
 	}
-	if len(concerned) > 0 {
+	switch {
+	case len(concerned) > 0:
 		return slices.DeleteFunc(reached, func(h *host.Host) bool { return !concerned[h] }), nil
+	case missing > 0 && len(wide) > 0: // something of no namespace, found by its id
+		return wide, nil
+	case len(wide) > 0:
+		return reached, nil
 	}
 	for _, h := range reached {
 		if has, err := c.on(h).began(ctx, o, in); has || err != nil {
@@ -116,6 +126,12 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 		return nil, nil
 	}
 	return reached, nil // it names nothing
+}
+
+// severalTenants reports whether a pattern matches namespaces of several tenants.
+func severalTenants(pattern string) bool {
+	_, one := core.TenantOfPattern(pattern)
+	return !one
 }
 
 // again is a copy of a request, in which short ids can be completed.

@@ -164,7 +164,13 @@ func TestTenants_IDsWithoutNamespace(t *testing.T) {
 	if s := try[operation.Session](w, "session_get", &operation.SessionGet{Session: "s"}); len(s.Items) != 1 {
 		t.Errorf("the session has %d turns", len(s.Items))
 	}
-	_, err := w.Do(core.Operator("ada"), "session_get", &operation.SessionGet{Session: "none"})
+	stream := try[operation.StreamEntries](w, "audit_entries", &operation.AuditEntries{Stream: "namespace/team"})
+	if len(stream.Items) == 0 {
+		t.Error("the namespace has no events")
+	}
+	_, err := w.Do(core.Operator("ada"), "audit_entries", &operation.AuditEntries{Stream: "root"})
+	w.Refused(err, sdk.Invalid, host.TenantsApart)
+	_, err = w.Do(core.Operator("ada"), "session_get", &operation.SessionGet{Session: "none"})
 	w.Refused(err, sdk.NotFound, "session_not_found")
 	try[core.FeedbackResult](w, "memory_feedback", &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Used: []string{m.ID}})
 	erase := func() (replayed bool) {
