@@ -71,8 +71,8 @@ func (h *Host) watchCopies() (stop func() error) {
 // copied are the digests of what every database has.
 type copied struct{ policies, settings string }
 
-// LookAtCopies compares what the databases have, as far as they are open. If one can't be read,
-// that is reported elsewhere, and changes nothing here.
+// LookAtCopies compares what the databases have, as far as they are open, which a host does by
+// itself every 2 s. If one can't be read, that is reported elsewhere, and changes nothing here.
 func (h *Host) LookAtCopies(ctx context.Context) {
 	var main copied
 	var differ error

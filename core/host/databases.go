@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -30,14 +29,6 @@ type databases struct {
 	of map[string]*Host
 	// copies says whether all have the same policies and settings.
 	copies copies
-}
-
-// tenants is what the host of one database knows about those of others.
-type tenants struct {
-	mu      sync.Mutex
-	settled bool
-	// elsewhere are tenants whose databases this process doesn't have.
-	elsewhere []string
 }
 
 // tenantDatabase is a database with tenants of its own.
@@ -66,8 +57,6 @@ func (c *Config) tenantDatabases() (list []tenantDatabase) {
 // openDatabases builds the main Host, which closes the others with it.
 func openDatabases(c Config, id string, own []tenantDatabase) (main *Host, err error) {
 	all := &databases{of: map[string]*Host{}}
-	tenants := c.Tenants
-	c.Tenants = nil
 	if main, err = openOne(c, id, all); err != nil {
 		return nil, err
 	}
@@ -85,7 +74,6 @@ func openDatabases(c Config, id string, own []tenantDatabase) (main *Host, err e
 			all.of[tenant] = h
 		}
 	}
-	main.config.Tenants = tenants
 	main.onClose(main.watchCopies())
 	return main, nil
 }
@@ -142,12 +130,7 @@ func (h *Host) tenantHosts() map[string]*Host {
 // DatabaseName says which database this host has, for people: by its tenants, or as the one of
 // all others.
 func (h *Host) DatabaseName() string {
-	var own []string
-	for _, tenant := range slices.Sorted(maps.Keys(h.tenantHosts())) {
-		if h.databases.of[tenant] == h {
-			own = append(own, tenant)
-		}
-	}
+	own := h.ownTenants()
 	switch len(own) {
 	case 0:
 		return "the database of all other tenants"
@@ -164,9 +147,7 @@ func (h *Host) Holds(namespace string) error {
 	if err := h.here(tenant); err != nil {
 		return err
 	}
-	h.tenants.mu.Lock()
-	defer h.tenants.mu.Unlock()
-	if slices.Contains(h.tenants.elsewhere, tenant) {
+	if elsewhere := h.elsewhere.Load(); elsewhere != nil && slices.Contains(*elsewhere, tenant) {
 		return store.ElsewhereError(tenant)
 	}
 	return nil
@@ -177,7 +158,7 @@ func (h *Host) here(tenant string) error {
 	if h.databases == nil || h.DatabaseOf(tenant) == h {
 		return nil
 	}
-	return sdk.Errorf(sdk.Conflict, TenantsApart, "tenant %s has another database than what is done here, and nothing is done in two at once", tenant).
+	return sdk.Errorf(sdk.Invalid, TenantsApart, "tenant %s has another database than what is done here, and nothing is done in two at once", tenant).
 		WithHint("do it for one tenant after the other").WithDetail("tenant", tenant)
 }
 
@@ -197,41 +178,50 @@ func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.
 }
 
 // settle has the main database record that this one has its tenants, or reads there which
-// tenants are in databases that this process doesn't have. It is done once.
+// tenants are in databases that this process doesn't have. It is done until it succeeds once.
 func (h *Host) settle(ctx context.Context) error {
-	if h.databases == nil && !h.shared() {
+	if h.elsewhere.Load() != nil || h.databases == nil && !h.shared() {
 		return nil
 	}
-	h.tenants.mu.Lock()
-	defer h.tenants.mu.Unlock()
-	if h.tenants.settled {
-		return nil
+	var elsewhere []string
+	var err error
+	if h.isMain() {
+		elsewhere, err = h.assigned(ctx)
+	} else {
+		err = h.assign(ctx)
 	}
-	if err := h.settleOnce(ctx); err != nil {
-		return err
+	if err == nil {
+		h.elsewhere.Store(&elsewhere)
 	}
-	h.tenants.settled = true
-	return nil
+	return err
 }
 
-func (h *Host) settleOnce(ctx context.Context) error {
-	if !h.isMain() {
-		id, err := store.DatabaseID(ctx, h.Store, (&core.SystemIDs{}).NewID)
-		if err != nil {
-			return err
-		}
-		var own []string
-		for tenant, of := range h.databases.of {
-			if of == h {
-				own = append(own, tenant)
-			}
-		}
-		slices.Sort(own)
-		return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, own)
-	}
-	return h.Store.View(ctx, func(r core.Reader) (err error) {
-		assigned, err := store.AssignedTenants(r)
-		h.tenants.elsewhere = slices.DeleteFunc(assigned, func(tenant string) bool { return h.tenantHosts()[tenant] != nil })
+// assigned are the tenants that the main database assigned to databases which this process
+// doesn't have.
+func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
+	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+		tenants, err = store.AssignedTenants(r)
 		return err
 	})
+	return slices.DeleteFunc(tenants, func(tenant string) bool { return h.tenantHosts()[tenant] != nil }), err
+}
+
+// assign has the main database record that this one has its tenants.
+func (h *Host) assign(ctx context.Context) error {
+	id, err := store.DatabaseID(ctx, h.Store, (&core.SystemIDs{}).NewID)
+	if err != nil {
+		return err
+	}
+	return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, h.ownTenants())
+}
+
+// ownTenants are the tenants of this database, sorted; none for the main one.
+func (h *Host) ownTenants() (own []string) {
+	for tenant, of := range h.tenantHosts() {
+		if of == h {
+			own = append(own, tenant)
+		}
+	}
+	slices.Sort(own)
+	return own
 }

@@ -175,7 +175,9 @@ type Host struct {
 	// databases are all hosts of this process, one for each database; nil if there is one
 	// database.
 	databases *databases
-	tenants   tenants
+	// elsewhere are the tenants whose databases this process doesn't have, as the main database
+	// said at first; nil before.
+	elsewhere atomic.Pointer[[]string]
 	// joined is what this host does for the others of its store, and member raises its beat
 	// among them. Both are nil before [Host.Join]; member stays nil if the store has no
 	// other hosts.
@@ -238,7 +240,7 @@ func (h *Host) build() (err error) {
 	} else {
 		rooter := h.startRooter(h.Store)
 		h.onClose(func() error { return rooter.Close(context.Background()) })
-		if h.databases != nil {
+		if h.databases != nil || h.config.Shared { // another host may know of more databases
 			h.Store = store.HereStore(h.Store, h.here)
 		}
 		h.Store = store.Fenceable(h.Store)

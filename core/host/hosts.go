@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/pluginlock"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // HostState is the state of a host, as far as the answering host knows.
@@ -60,7 +61,10 @@ func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 		}
 		list[i].Runs, list[i].Jobs = orNone(list[i].Runs), orNone(list[i].Jobs)
 	}
-	return list, h.eachCopy(func(own *Host) error { return addWork(ctx, list, own) })
+	if err := h.eachCopy(func(own *Host) error { return addWork(ctx, list, own) }); err != nil {
+		h.warn(sdk.Wrap("list what hosts work on", err)) // the hosts are listed without it
+	}
+	return list, nil
 }
 
 // addWork adds to hosts what they work on in the database of tenants. The leases there aren't

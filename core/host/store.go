@@ -30,6 +30,17 @@ import (
 type LocalStore struct {
 	*pebble.Store
 	rooter *journal.Rooter
+	// here is for which tenants it is; nil for all.
+	here store.Here
+}
+
+// Update implements [core.Store]. What is written to the namespaces of other databases' tenants
+// is refused.
+func (s *LocalStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if s.here == nil {
+		return s.Store.Update(ctx, fn)
+	}
+	return store.UpdateHere(ctx, s.Store, s.here, fn)
 }
 
 // Close records the last heads and closes the store.
@@ -131,7 +142,11 @@ func (h *Host) localStore() *store.OnDemand {
 		if err != nil {
 			return nil, err
 		}
-		return &LocalStore{db, h.startRooter(db)}, nil
+		var here store.Here
+		if h.databases != nil {
+			here = h.here
+		}
+		return &LocalStore{db, h.startRooter(db), here}, nil
 	})
 }
 
