@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/pluginlock"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -74,21 +77,25 @@ type copied struct{ policies, settings string }
 // LookAtCopies compares what the databases have, as far as they are open, which a host does by
 // itself every 2 s. If one can't be read, that is reported elsewhere, and changes nothing here.
 func (h *Host) LookAtCopies(ctx context.Context) {
-	var main copied
+	if !isClosed(h.Policies.opened) {
+		return
+	}
+	main, err := h.copied(ctx)
+	if err != nil {
+		return
+	}
 	var differ error
-	for i, own := range h.databases.hosts {
+	for _, own := range h.Databases()[1:] {
 		if !isClosed(own.Policies.opened) {
 			continue
 		}
 		has, err := own.copied(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return
-		}
-		if i == 0 {
-			main = has
-		} else if has.policies != main.policies {
+		case has.policies != main.policies:
 			differ = copiesDiffer("policies", own, "push the policies again")
-		} else if has.settings != main.settings {
+		case has.settings != main.settings:
 			differ = copiesDiffer("settings of *", own, "set one of them again, or push the policies, which copies all of them")
 		}
 	}
@@ -121,6 +128,75 @@ func (h *Host) copied(ctx context.Context) (has copied, err error) {
 		return err
 	})
 	return has, err
+}
+
+// copyFromMain gives a database of tenants the settings, policies and lock of plugins of the main
+// one, unless it has some: then an operator pushes, who sees how they differ.
+func (h *Host) copyFromMain(ctx context.Context) error {
+	main := h.databases.hosts[0]
+	own, err := h.copied(ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := main.Governance.Get(ctx, core.EveryNamespace)
+	if err != nil {
+		return err
+	}
+	if settings != nil && own.settings == (*governance.Record)(nil).Version() {
+		if err := h.Governance.Replace(ctx, core.EveryNamespace, settings); err != nil {
+			return err
+		}
+	}
+	lock, err := main.pluginLock(ctx)
+	if err != nil {
+		return err
+	}
+	if there, err := h.pluginLock(ctx); err != nil {
+		return err
+	} else if lock.Epoch > 0 && there.Epoch == 0 {
+		if err := h.putLock(ctx, lock.Plugins); err != nil {
+			return err
+		}
+	}
+	if h.Policies.shared == nil || own.policies != "" {
+		return nil
+	}
+	return h.copyPolicies(ctx, main)
+}
+
+func (h *Host) putLock(ctx context.Context, plugins map[string]string) error {
+	return h.Journal.Update(ctx, func(tx *journal.Tx) error {
+		_, _, err := pluginlock.Put(tx, plugins)
+		return err
+	})
+}
+
+// copyPolicies puts the set that was pushed to the main database in force in this one.
+func (h *Host) copyPolicies(ctx context.Context, main *Host) error {
+	next := policyset.Set{}
+	err := main.Store.View(ctx, func(r core.Reader) error {
+		active, err := policyset.ReadActive(r)
+		if next.Digest = active.Digest; err == nil && active.Epoch > 0 {
+			next.Files, err = policyset.ReadFiles(r, active.Digest)
+		}
+		return err
+	})
+	if err != nil || next.Digest == "" {
+		return err
+	}
+	set, err := h.Policies.Points.LoadFiles(next.Files)
+	if err != nil {
+		return err
+	}
+	next.Policies = len(set.Files())
+	err = h.Journal.Update(ctx, func(tx *journal.Tx) error {
+		_, _, err := policyset.Put(tx, next)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return h.Policies.shared.refresh(ctx)
 }
 
 // PushPolicies puts a set of policies in force in every database, and copies the settings of *

@@ -206,8 +206,13 @@ func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
 	return slices.DeleteFunc(tenants, func(tenant string) bool { return h.tenantHosts()[tenant] != nil }), err
 }
 
-// assign has the main database record that this one has its tenants.
+// assign has the main database record that this one has its tenants. Before, this one gets the
+// policies and settings of the main one, if it is new.
 func (h *Host) assign(ctx context.Context) error {
+	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
+	if err := h.copyFromMain(ctx); err != nil {
+		return sdk.Wrap("prepare "+h.DatabaseName(), err)
+	}
 	id, err := store.DatabaseID(ctx, h.Store, (&core.SystemIDs{}).NewID)
 	if err != nil {
 		return err

@@ -252,7 +252,20 @@ func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {
 	_, err = team.Policies.Push(w.Ctx, map[string]string{})
 	w.Must(err)
 	look("databases_differ")
-	try[host.Pushed](w, host.PushOperation, &operation.PolicyPush{Files: files})
+	last := try[host.Pushed](w, host.PushOperation, &operation.PolicyPush{Files: files})
+	newer := w.Config // a further tenant gets a database
+	newer.Tenants = map[string]core.Store{"team": w.Config.Tenants["team"], "users/ana": w.Config.Tenants["team"], "port": mem.Open()}
+	h, err := host.Open(w.Ctx, newer)
+	w.Must(err)
+	defer func() { w.Must(h.Close()) }()
+	port := h.DatabaseOf("port")
+	w.Must(port.Ready(w.Ctx))
+	if active, err := port.Policies.Active(); err != nil || active.Digest != last.Digest {
+		t.Errorf("a new database decides by %+v, %v", active, err)
+	}
+	if copied, err = port.Governance.Get(w.Ctx, "*"); err != nil || copied == nil || copied.Version() != record.Version() {
+		t.Errorf("the settings of a new database are %+v, %v", copied, err)
+	}
 	try[governance.Record](w, "governance_unset", &operation.GovernanceUnset{Namespace: "*"})
 	look("")
 	if copied, err := team.Governance.Get(context.WithoutCancel(w.Ctx), "*"); err != nil || copied != nil {
