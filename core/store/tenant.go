@@ -151,9 +151,17 @@ const maxTenants = 100_000
 func readTenant(r core.Reader, tenant string) (record tenantRecord, found bool, err error) {
 	value, found, err := r.Get([]byte(tenantPrefix + tenant))
 	if err == nil && found {
-		err = decodeRecord([]byte(tenantPrefix+tenant), value, &record)
+		record, err = decodeTenant(tenant, value)
 	}
 	return record, found, err
+}
+
+func decodeTenant(tenant string, value []byte) (record tenantRecord, err error) {
+	if json.Unmarshal(value, &record) != nil || record.Database == "" || core.CheckTenant(tenant) != nil {
+		err = sdk.Errorf(sdk.Internal, damagedRecord, "the record of tenant %s doesn't say which database has it", core.Cut(tenant)).
+			WithHint("nothing else says it: restore this key from a backup of the main database")
+	}
+	return record, err
 }
 
 // Here is a condition on the tenants that a store is for; nil means all.
@@ -253,13 +261,8 @@ var _ core.Rebuilder = TenantChecker{}
 // Check implements [core.Checker].
 func (TenantChecker) Check(_ context.Context, r core.Reader, report func(core.Problem)) error {
 	return core.ScanPrefix(r, []byte(tenantPrefix), func(key, value []byte) (bool, error) {
-		var record tenantRecord
-		err := decodeRecord(key, value, &record)
-		if err == nil {
-			err = core.CheckTenant(string(key[len(tenantPrefix):]))
-		}
-		if err != nil || record.Database == "" {
-			report(core.Problem{Part: "tenants", Key: string(key), Message: "it doesn't say which database has the tenant"})
+		if _, err := decodeTenant(string(key[len(tenantPrefix):]), value); err != nil {
+			report(core.Problem{Part: "tenants", Key: string(key), Message: err.Error()})
 		}
 		return true, nil
 	})
