@@ -97,9 +97,9 @@ var imports = map[string][]string{
 		"core/idempotency", "core/inject", "core/inject/policytext", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal",
 		"core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text",
 		"core/memory/vector", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
-		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/pluginlock", "core/policyset", "core/rate", "core/reflection",
-		"core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action", "core/workflow/state",
-		"policy", "policy/format", "sdk",
+		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/pluginlock", "core/policyset", "core/rate",
+		"core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action",
+		"core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/dream", "core/memory/embed", "core/memory/embed/openai", "core/memory/search",

@@ -166,6 +166,19 @@ func locked(namespace, field, by string) error {
 		WithDetail("field", field).WithDetail("namespace", namespace).WithDetail("locked_by", by)
 }
 
+// Replace has a level set what a record of another store does; nil sets nothing.
+func (g *Governor) Replace(ctx context.Context, namespace string, record *Record) error {
+	if record == nil {
+		_, err := g.clear(ctx, namespace, "")
+		return err
+	}
+	_, err := g.change(ctx, namespace, "", nil, func(own *Record, _ []level) []error {
+		*own = *record
+		return nil
+	})
+	return err
+}
+
 // change changes a level's record with fn, in one transaction with its event. problems
 // are the problems found so far: if there are any, nothing is changed.
 func (g *Governor) change(ctx context.Context, namespace, version string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {

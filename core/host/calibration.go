@@ -50,9 +50,10 @@ func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*drea
 		return nil, err
 	}
 	c.Model, c.At = embedder.Model(), h.Now().UTC()
-	return c, h.Store.Update(ctx, func(tx core.Tx) error {
-		return tx.Put([]byte(calibrationPrefix+c.Model), core.MustJSON(c))
-	})
+	put := func(own *Host) error {
+		return own.Store.Update(ctx, func(tx core.Tx) error { return tx.Put([]byte(calibrationPrefix+c.Model), core.MustJSON(c)) })
+	}
+	return c, core.JoinErrors(put(h), h.eachCopy(put))
 }
 
 // Calibrations are the models whose vectors may lead to merges, by name. A calibration with

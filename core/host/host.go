@@ -54,6 +54,10 @@ type Config struct {
 	Shared bool
 	// Version is the program's version, which status reports. Default "", unknown.
 	Version string
+	// Tenants are stores of tenants by their names, besides the databases that the settings
+	// name: see [Host.Databases]. Store has what is of all other tenants. They aren't closed
+	// with the Host.
+	Tenants map[string]core.Store
 	// IDs makes ids. Default core.SystemIDs.
 	IDs core.IDs
 	// Clock gives the time. Default core.SystemClock.
@@ -168,6 +172,12 @@ type Host struct {
 
 	config Config
 	id     string
+	// databases are all hosts of this process, one for each database; nil if there is one
+	// database.
+	databases *databases
+	// elsewhere are the tenants whose databases this process doesn't have, as the main database
+	// said at first; nil before.
+	elsewhere atomic.Pointer[[]string]
 	// joined is what this host does for the others of its store, and member raises its beat
 	// among them. Both are nil before [Host.Join]; member stays nil if the store has no
 	// other hosts.
@@ -194,7 +204,8 @@ type Host struct {
 	close   func() error
 }
 
-// Open builds a Host. An error leaves nothing open.
+// Open builds a Host, and one for each database of tenants: see [Host.Databases]. An error
+// leaves nothing open.
 func Open(ctx context.Context, c Config) (*Host, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -202,7 +213,16 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h := &Host{config: c, id: (&core.SystemIDs{}).NewID()}
+	id := (&core.SystemIDs{}).NewID()
+	if own := c.tenantDatabases(); len(own) > 0 {
+		return openDatabases(c, id, own)
+	}
+	return openOne(c, id, nil)
+}
+
+// openOne builds the Host of one database.
+func openOne(c Config, id string, all *databases) (*Host, error) {
+	h := &Host{config: c, id: id, databases: all}
 	h.close = sync.OnceValue(h.closeAll)
 	if err := h.build(); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -220,6 +240,9 @@ func (h *Host) build() (err error) {
 	} else {
 		rooter := h.startRooter(h.Store)
 		h.onClose(func() error { return rooter.Close(context.Background()) })
+		if h.databases != nil || h.config.Shared { // another host may know of more databases
+			h.Store = store.HereStore(h.Store, h.here)
+		}
 		h.Store = store.Fenceable(h.Store)
 	}
 	h.Feed = journal.NewFeed(h.Store, 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/pluginlock"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // HostState is the state of a host, as far as the answering host knows.
@@ -60,7 +61,25 @@ func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 		}
 		list[i].Runs, list[i].Jobs = orNone(list[i].Runs), orNone(list[i].Jobs)
 	}
+	if err := h.eachCopy(func(own *Host) error { return addWork(ctx, list, own) }); err != nil {
+		h.warn(sdk.Wrap("list what hosts work on", err)) // the hosts are listed without it
+	}
 	return list, nil
+}
+
+// addWork adds to hosts what they work on in the database of tenants. The leases there aren't
+// shown: they have the same names.
+func addWork(ctx context.Context, list []Held, of *Host) error {
+	there, err := of.Hosts(ctx)
+	for _, h := range there {
+		at := slices.IndexFunc(list, func(main Held) bool { return main.ID == h.ID })
+		if at < 0 {
+			continue // it has just come or gone
+		}
+		list[at].Runs = slices.Sorted(slices.Values(slices.Concat(list[at].Runs, h.Runs)))
+		list[at].Jobs = slices.Sorted(slices.Values(slices.Concat(list[at].Jobs, h.Jobs)))
+	}
+	return err
 }
 
 func orNone(list []string) []string {

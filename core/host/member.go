@@ -112,7 +112,13 @@ const drainTime = 15 * time.Second
 // drained ends the work on jobs: running jobs have their grace period to end, and what is
 // left then goes back to the queue.
 func (h *Host) drained(ctx context.Context, pool *job.Pool) {
-	h.info("this host takes on nothing more: others go on with its jobs")
+	if h.isMain() {
+		h.info("this host takes on nothing more: others go on with its jobs")
+	}
+	err := h.eachCopy(func(own *Host) error { return own.Drain(ctx, own.id) })
+	if err != nil {
+		h.warn(sdk.Wrap("take on nothing more", err))
+	}
 	if pool == nil {
 		return
 	}

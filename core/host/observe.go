@@ -24,15 +24,25 @@ type Observe struct {
 // PluginInstances is the state of the plugins' instances. It is empty until something
 // needed a plugin, and starts none.
 func (h *Host) PluginInstances() []plugin.Status {
-	if p := h.callable.Load(); p != nil {
-		return p.Status()
+	var all []plugin.Status
+	for _, own := range h.Databases() {
+		if p := own.callable.Load(); p != nil {
+			all = append(all, p.Status()...)
+		}
 	}
-	return nil
+	return all
 }
 
-// Commits counts the commits of this host to its store since the store was opened. It
-// doesn't open the store. It is 0 for a store that was given to the host.
-func (h *Host) Commits() uint64 {
+// Commits counts the commits of this process to its stores since they were opened. It opens
+// none. A store that was given to the host isn't counted.
+func (h *Host) Commits() (n uint64) {
+	for _, own := range h.Databases() {
+		n += own.commits()
+	}
+	return n
+}
+
+func (h *Host) commits() uint64 {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok || !isClosed(local.Opened()) {
 		return 0
@@ -58,10 +68,22 @@ type DatabaseStats struct {
 // DatabaseStats looks at the database that is the host's store. It is nil if the store
 // isn't a database, or isn't open; the call doesn't open it.
 func (h *Host) DatabaseStats(ctx context.Context) (*DatabaseStats, error) {
-	db := h.sharedNow()
-	if db == nil {
-		return nil, nil
+	var all *DatabaseStats
+	for _, own := range h.Databases() {
+		db := own.sharedNow()
+		if db == nil {
+			continue
+		}
+		if all == nil {
+			all = &DatabaseStats{}
+		}
+		s := db.Stats()
+		all.Commits, all.Members, all.Conflicts, all.RoundTrips = all.Commits+s.Commits, all.Members+s.Members, all.Conflicts+s.Conflicts, all.RoundTrips+s.RoundTrips
+		dead, err := db.DeadRows(ctx)
+		if err != nil {
+			return all, err
+		}
+		all.DeadRows += dead
 	}
-	dead, err := db.DeadRows(ctx)
-	return &DatabaseStats{db.Stats(), dead}, err
+	return all, nil
 }

@@ -30,10 +30,22 @@ type PluginsPushed struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
-// PushPlugins tells all hosts of the store which packages they should have: the packages that
-// this host's lock pins. Plugins that come with the program aren't named. Without a shared
-// store the error is sdk.Incompatible, reason "plugins_not_shared".
+// PushPlugins tells all hosts of the store, and of the databases of tenants, which packages they
+// should have: the packages that this host's lock pins. Plugins that come with the program
+// aren't named. Without a shared store the error is sdk.Incompatible, reason
+// "plugins_not_shared".
 func (h *Host) PushPlugins(ctx context.Context) (*PluginsPushed, error) {
+	pushed, err := h.pushPlugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pushed, h.eachCopy(func(own *Host) error {
+		_, err := own.pushPlugins(ctx)
+		return err
+	})
+}
+
+func (h *Host) pushPlugins(ctx context.Context) (*PluginsPushed, error) {
 	if h.Policies.shared == nil {
 		return nil, sdk.Errorf(sdk.Incompatible, "plugins_not_shared", "no other host works on this host's store").
 			WithHint("the lock alone decides; locks are pushed where hosts share a database")

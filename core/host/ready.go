@@ -20,13 +20,17 @@ func (h *Host) Ready(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := h.settle(ctx); err != nil {
+		return err
+	}
 	return h.Policies.ready(ctx)
 }
 
 // Unready is why a host that was ready accepts no requests now, as far as it knows: its
 // database has been unreachable for more than 5 s, another host has migrated it to a newer
-// format, or the policies that were pushed last can't be used. It is nil if the host is
-// ready. It asks nobody, and doesn't wait.
+// format, the policies that were pushed last can't be used, or a tenant's database has other
+// policies or settings of * than its own. It is nil if the host is ready. It asks nobody, and
+// doesn't wait.
 func (h *Host) Unready() error {
 	if db := h.sharedNow(); db != nil {
 		if err := db.Newer(); err != nil {
@@ -37,8 +41,10 @@ func (h *Host) Unready() error {
 				WithHint("check that it is running, and that this host may connect")
 		}
 	}
-	_, err := h.Policies.Active()
-	return err
+	if _, err := h.Policies.Active(); err != nil {
+		return err
+	}
+	return h.apart()
 }
 
 // sharedNow is the store in a database, if that is open; otherwise nil.

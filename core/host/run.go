@@ -100,7 +100,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	ctx = plugin.WithScope(ctx, scope)
 	memories := o.Memories
 	if memories == nil {
-		memories = h.Memories
+		memories = hereMemories{h.Memories, h}
 	}
 	injector := o.Injector
 	if injector == nil {

@@ -31,6 +31,17 @@ import (
 type LocalStore struct {
 	*pebble.Store
 	rooter *journal.Rooter
+	// here is for which tenants it is; nil for all.
+	here store.Here
+}
+
+// Update implements [core.Store]. What is written to the namespaces of other databases' tenants
+// is refused.
+func (s *LocalStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if s.here == nil {
+		return s.Store.Update(ctx, fn)
+	}
+	return store.UpdateHere(ctx, s.Store, s.here, fn)
 }
 
 // Close records the last heads and closes the store.
@@ -57,6 +68,13 @@ func (h *Host) startRooter(s core.Store) *journal.Rooter {
 type SharedStore struct {
 	*postgres.Store
 	rooter *journal.Rooter
+	here   store.Here
+}
+
+// Update implements [core.Store]. What is written to the namespaces of tenants of other databases
+// is refused: see [store.UpdateHere].
+func (s *SharedStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	return store.UpdateHere(ctx, s.Store, s.here, fn)
 }
 
 // Close records the last heads and closes the connections.
@@ -101,7 +119,7 @@ func (h *Host) sharedStore() *store.OnDemand {
 		if err != nil {
 			return nil, err
 		}
-		return &SharedStore{db, h.startRooter(db)}, nil
+		return &SharedStore{db, h.startRooter(db), h.here}, nil
 	})
 }
 
@@ -125,7 +143,11 @@ func (h *Host) localStore() *store.OnDemand {
 		if err != nil {
 			return nil, err
 		}
-		return &LocalStore{db, h.startRooter(db)}, nil
+		var here store.Here
+		if h.databases != nil {
+			here = h.here
+		}
+		return &LocalStore{db, h.startRooter(db), here}, nil
 	})
 }
 
@@ -137,7 +159,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, store.HostChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged}, rate.Checker{},
+		decisions.Checker{}, access.Checker{}, store.HostChecker{}, store.TenantChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged}, rate.Checker{},
 	}, nil
 }
 

@@ -31,8 +31,9 @@ type Config struct {
 	DreamStrategy, DreamStaleAfter, DreamStaleBelow, DreamDecay, DreamJudge              Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
-	// Which database is the store, "" for the one in the data folder.
-	Store, StoreWait Setting
+	// Which database is the store, "" for the one in the data folder, and the file with the
+	// databases of tenants, "" for none.
+	Store, Stores, StoreWait Setting
 	// The server that is used instead of a store here, and the OpenID Connect issuer of a
 	// server here.
 	Server, ServerCA                                                          Setting
@@ -66,6 +67,7 @@ type typed struct {
 	keep           Keep
 	lockWait       time.Duration
 	storeWait      time.Duration
+	databases      []Database
 	reflection     Reflection
 	dream          dream.Options
 }

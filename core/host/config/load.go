@@ -53,6 +53,7 @@ func Load(from Sources) (*Config, error) {
 	for _, d := range l.settings {
 		*d.field(c) = l.choose(c, d)
 	}
+	databases := l.readStores(c)
 	l.checkEmbeddings(c)
 	l.checkSummaries(c)
 	l.checkReflection(c)
@@ -71,6 +72,7 @@ func Load(from Sources) (*Config, error) {
 	}
 	c.typed.lockWait, _ = readWait(c.LockWait.Value)
 	c.typed.storeWait, _ = readWait(c.StoreWait.Value)
+	c.typed.databases = databases
 	c.typed.reflection.MaxTokens, _ = readTokens(c.ReflectionMaxTokens.Value)
 	c.typed.reflection.MaxCostUSD, _ = readCost(c.ReflectionMaxCostUSD.Value)
 	c.typed.reflection.Debounce, _ = readDebounce(c.ReflectionDebounce.Value)

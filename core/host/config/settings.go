@@ -245,6 +245,10 @@ func stored() []Definition {
 			Doc:   "PostgreSQL database that is the store, in the place of the one in the data folder, as postgres://user@host/database; its password comes from PGPASSWORD or the file that PGPASSFILE names",
 			field: func(c *Config) *Setting { return &c.Store }, check: checkStore, schema: schema{"pattern": `^postgres(ql)?://`},
 		}, {
+			Name: "stores", Key: "stores", Variable: "REFLECTORY_STORES", Flag: "stores",
+			Doc:   "YAML file that maps tenants to PostgreSQL databases, such as {team: \"postgres://host/team\"}; store, or * in it, is the database of all other tenants",
+			field: func(c *Config) *Setting { return &c.Stores }, folder: true,
+		}, {
 			Name: "store_wait", Key: "store_wait", Variable: "REFLECTORY_STORE_WAIT", Flag: "store-wait",
 			Default: postgres.DefaultWait.String(), Doc: "how long to wait for a database that can't be reached, 0s to " + maxLockWait.String(),
 			field: func(c *Config) *Setting { return &c.StoreWait }, kind: span, check: checkWait, schema: schema{"pattern": timeForm},

@@ -23,7 +23,7 @@ import (
 func decided() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "decision_list", Method: "GET", Path: "/v1/decisions", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
+			Name: "decision_list", listed: true, Method: "GET", Path: "/v1/decisions", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
 			Doc: "List recorded decisions of policies, the oldest first.",
 		}, ofDecisions, decisionList),
 		define(Operation{

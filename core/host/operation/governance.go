@@ -87,7 +87,11 @@ type GovernanceSet struct {
 }
 
 func governanceSet(ctx context.Context, c *Call, in *GovernanceSet) (*governance.Record, error) {
-	return c.Host.Governance.SetIf(ctx, in.Namespace, in.IfVersion, in.Assignments...)
+	record, err := c.Host.Governance.SetIf(ctx, in.Namespace, in.IfVersion, in.Assignments...)
+	if err != nil {
+		return nil, err
+	}
+	return record, c.Host.CopySettings(ctx, in.Namespace)
 }
 
 // GovernanceUnset has the fields to remove from a level; none means all.
@@ -100,5 +104,9 @@ type GovernanceUnset struct {
 }
 
 func governanceUnset(ctx context.Context, c *Call, in *GovernanceUnset) (*governance.Record, error) {
-	return c.Host.Governance.UnsetIf(ctx, in.Namespace, in.IfVersion, in.Fields...)
+	record, err := c.Host.Governance.UnsetIf(ctx, in.Namespace, in.IfVersion, in.Fields...)
+	if err != nil {
+		return nil, err
+	}
+	return record, c.Host.CopySettings(ctx, in.Namespace)
 }

@@ -89,11 +89,7 @@ func (c *Call) keyed(o *Operation) (bool, error) {
 // once does an operation, unless an earlier call with the key did it: then it returns
 // that call's outcome.
 func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
-	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
-	request := &idempotency.Request{
-		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent,
-		Body: core.MustJSON([]any{patterns, in}), // before short ids in it are completed
-	}
+	request := c.keyRequest(o, in)
 	if first, err := c.Host.Keys.Find(ctx, request); err != nil {
 		return nil, err
 	} else if first != nil {
@@ -116,6 +112,14 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	// recorded: the claim then says that the call was done.
 	_ = claim.End(ctx, ending(in, out, err))
 	return out, err
+}
+
+// keyRequest is a request with its key, made before short ids in it are completed.
+func (c *Call) keyRequest(o *Operation, in any) *idempotency.Request {
+	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
+	return &idempotency.Request{
+		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent, Body: core.MustJSON([]any{patterns, in}),
+	}
 }
 
 // keyName is the operation's name for its keys. The result of an operation differs from the

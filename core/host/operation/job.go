@@ -29,7 +29,7 @@ func jobScopes() []core.Scope { return []core.Scope{core.ScopeEvaluate, core.Sco
 func jobs() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "job_list", Method: "GET", Path: "/v1/jobs", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
+			Name: "job_list", listed: true, Method: "GET", Path: "/v1/jobs", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
 			Doc: "List jobs, the newest first.",
 		}, ofJobs, jobList),
 		define(Operation{

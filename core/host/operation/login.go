@@ -16,7 +16,7 @@ import (
 func logins() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "login_new", Method: "POST", Path: "/v1/logins", Scope: core.ScopeOperate, Secret: true,
+			Name: "login_new", main: true, Method: "POST", Path: "/v1/logins", Scope: core.ScopeOperate, Secret: true,
 			Doc: "Make a link by which a browser logs in as the local operator, once and within a minute.",
 		}, inAll[LoginNew], loginNew),
 	}

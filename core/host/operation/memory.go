@@ -39,11 +39,11 @@ func memories() []Operation {
 			Doc: "Show a memory whole, with its links.",
 		}, ofMemory(func(in *MemoryGet) *string { return &in.ID }), memoryGet),
 		define(Operation{
-			Name: "memory_list", Method: "GET", Path: "/v1/memories", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Name: "memory_list", listed: true, Method: "GET", Path: "/v1/memories", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List memories, the newest first.",
 		}, inTree(func(in *MemoryList) (*string, bool) { return &in.Namespace, in.Subtree }), memoryList),
 		define(Operation{
-			Name: "memory_namespaces", Method: "GET", Path: "/v1/namespaces", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Name: "memory_namespaces", listed: true, Method: "GET", Path: "/v1/namespaces", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List the namespaces that hold memories.",
 		}, onHost[MemoryNamespaces], memoryNamespaces),
 		define(Operation{

@@ -55,6 +55,11 @@ type Operation struct {
 	// the result is written to its Sink.
 	Body, Sink bool
 
+	// main is whether it concerns the host itself, or what each database of tenants has a copy of,
+	// so that the main database does it. listed is whether it lists what several databases have,
+	// one after the other. See [Call.spread].
+	main, listed bool
+
 	in, out reflect.Type
 	// where returns the place of a request, and completes its short ids.
 	where func(context.Context, *Call, any) (place, error)
@@ -101,12 +106,17 @@ type Call struct {
 	// to whether the outcome is an earlier call's.
 	IdempotencyKey string
 	Replayed       *bool
+	// By, if set, is set to the host that does the call: the one of a database, of those that
+	// Host has. See [host.Host.Databases].
+	By **host.Host
 	// Local says that a process of the operator on this machine calls: the program itself, or a
 	// command over the socket. A call over the network isn't local, whatever its token.
 	Local bool
 
 	caller    core.Caller
 	operation *Operation
+	// chosen is whether Host is the one of the database that the call concerns.
+	chosen bool
 	// runID is the run that a job starts; "" is a new one.
 	runID string
 	// from says which host held the run that is taken over; nil if none is.
@@ -217,6 +227,17 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if err := c.scoped(o); err != nil {
 		return nil, err
 	}
+	calls, err := c.spread(ctx, o, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(calls) > 1 {
+		return o.list(ctx, calls, in)
+	}
+	c = *calls[0]
+	if c.By != nil {
+		*c.By = c.Host
+	}
 	if !o.Long {
 		if !o.NoStore {
 			if err := c.Host.Ready(ctx); err != nil && !c.replacesPolicies(o) { // waiting for a lock doesn't count as the operation's time
@@ -249,7 +270,10 @@ func (c *Call) check(ctx context.Context, o *Operation, in any) error {
 	if err := c.scoped(o); err != nil {
 		return err
 	}
-	_, err := c.reached(ctx, o, in)
+	calls, err := c.spread(ctx, o, in)
+	for i := 0; err == nil && i < len(calls); i++ {
+		_, err = calls[i].reached(ctx, o, in)
+	}
 	return err
 }
 
@@ -259,5 +283,15 @@ func (c *Call) reached(ctx context.Context, o *Operation, in any) (place, error)
 	if err != nil {
 		return at, err
 	}
-	return at, c.allowed(ctx, o, at)
+	if err := c.allowed(ctx, o, at); err != nil {
+		return at, err
+	}
+	for _, namespace := range at.namespaces {
+		if tenant, one := core.TenantOfPattern(namespace); one && tenant != core.EveryNamespace {
+			if err := c.Host.Holds(tenant); err != nil {
+				return at, err
+			}
+		}
+	}
+	return at, nil
 }

@@ -12,7 +12,7 @@ import (
 func pending() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "memory_pending", Method: "GET", Path: "/v1/pending", Scope: core.ScopeApprove, ReadOnly: true, Idempotent: true,
+			Name: "memory_pending", listed: true, Method: "GET", Path: "/v1/pending", Scope: core.ScopeApprove, ReadOnly: true, Idempotent: true,
 			Doc: "List the reflections that wait for an approval.",
 		}, ofWaiting, memoryPending),
 		define(Operation{

@@ -18,11 +18,11 @@ import (
 func policies() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "policy_list", Method: "GET", Path: "/v1/policies", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
+			Name: "policy_list", main: true, Method: "GET", Path: "/v1/policies", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
 			Doc: "List the policies that decide now.",
 		}, everywhere[PolicyList], policyList),
 		define(Operation{
-			Name: host.PushOperation, Method: "PUT", Path: "/v1/policies", Scope: core.ScopePolicy, Idempotent: true,
+			Name: host.PushOperation, main: true, Method: "PUT", Path: "/v1/policies", Scope: core.ScopePolicy, Idempotent: true,
 			Doc: "Put a set of policies in force for all hosts that share the store.",
 		}, everywhere[PolicyPush], policyPush),
 		define(Operation{
@@ -87,7 +87,7 @@ type PolicyPush struct {
 }
 
 func policyPush(ctx context.Context, c *Call, in *PolicyPush) (*host.Pushed, error) {
-	return c.Host.Policies.Push(ctx, in.Files)
+	return c.Host.PushPolicies(ctx, in.Files)
 }
 
 // PolicyReplay has candidate policies, and selects the decisions to replay.

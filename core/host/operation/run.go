@@ -35,7 +35,7 @@ func runs() []Operation {
 			Doc: "Judge a run's attempts again, and say what would change.",
 		}, ofRun(func(in *RunReplay) *string { return &in.ID }), runReplay),
 		define(Operation{
-			Name: "run_list", Method: "GET", Path: "/v1/runs", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
+			Name: "run_list", listed: true, Method: "GET", Path: "/v1/runs", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
 			Doc: "List runs, the newest first.",
 		}, ofRuns, runList),
 		define(Operation{

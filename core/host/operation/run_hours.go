@@ -57,10 +57,15 @@ func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error
 	if err := c.Host.Ready(ctx); err != nil {
 		return nil, err
 	}
-	if err := list.Allow(ctx, c, &RunList{Namespace: in.Namespace, Subtree: in.Subtree}); err != nil {
+	caller, request := core.CallerOf(ctx), &RunList{Namespace: in.Namespace, Subtree: in.Subtree}
+	if err := list.Allow(ctx, c, request); err != nil {
 		return nil, err
 	}
-	caller := core.CallerOf(ctx)
+	c.caller, c.operation = caller, &list
+	calls, err := c.spread(ctx, &list, request)
+	if err != nil {
+		return nil, err
+	}
 	reaches := func(namespace string) bool {
 		namespace = cmp.Or(namespace, config.DefaultNamespace)
 		return within(namespace, in.Namespace, in.Subtree) && caller.Reaches(namespace)
@@ -68,7 +73,7 @@ func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error
 	history := &RunHistory{Buckets: make([]run.Counts, in.Buckets)}
 	workflows := map[string]*run.Counts{}
 	until := in.Since.Add(in.Bucket*time.Duration(in.Buckets) - 1)
-	err = c.Host.Runs.Hours(ctx, in.Since, until, reaches, func(h *run.HourCounts) {
+	count := func(h *run.HourCounts) {
 		at := int(h.Hour.Sub(in.Since) / in.Bucket)
 		if h.Hour.Before(in.Since) || at >= in.Buckets {
 			return // the first hour may begin before
@@ -79,9 +84,11 @@ func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error
 		for _, sum := range []*run.Counts{&history.All, &history.Buckets[at], workflows[h.Workflow]} {
 			sum.Add(&h.Counts)
 		}
-	})
-	if err != nil {
-		return nil, sdk.Wrap("count the runs", err)
+	}
+	for _, own := range calls {
+		if err := own.Host.Runs.Hours(ctx, in.Since, until, reaches, count); err != nil {
+			return nil, sdk.Wrap("count the runs", err)
+		}
 	}
 	for name, counts := range workflows {
 		history.Workflows = append(history.Workflows, WorkflowHistory{name, *counts})

@@ -38,7 +38,7 @@ func sessions() []Operation {
 			Doc: "Show how a session's turns have gone, the oldest first.",
 		}, ofSession(func(in *SessionGet) string { return in.Session }), sessionGet),
 		define(Operation{
-			Name: "session_list", Method: "GET", Path: "/v1/sessions", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Name: "session_list", listed: true, Method: "GET", Path: "/v1/sessions", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List the caller's sessions, by name.",
 		}, onHost[SessionList], sessionList),
 		define(Operation{

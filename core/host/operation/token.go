@@ -19,19 +19,19 @@ import (
 func tokens() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "token_new", Method: "POST", Path: "/v1/tokens", Scope: core.ScopeOperate, Secret: true,
+			Name: "token_new", main: true, Method: "POST", Path: "/v1/tokens", Scope: core.ScopeOperate, Secret: true,
 			Doc: "Make a token, which is shown this once, of scopes and namespaces that the caller has.",
 		}, ofNewToken, tokenNew),
 		define(Operation{
-			Name: "token_operator", Method: "POST", Path: "/v1/tokens/operator", Scope: core.ScopeOperate, Destructive: true, Secret: true,
+			Name: "token_operator", main: true, Method: "POST", Path: "/v1/tokens/operator", Scope: core.ScopeOperate, Destructive: true, Secret: true,
 			Doc: "Replace the local operator's token, which is shown this once, and end the operator's logins.",
 		}, inAll[TokenOperator], tokenOperator),
 		define(Operation{
-			Name: "token_list", Method: "GET", Path: "/v1/tokens", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
+			Name: "token_list", main: true, Method: "GET", Path: "/v1/tokens", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
 			Doc: "List the tokens for namespaces that the caller reaches, in the order in which they were made.",
 		}, onHost[TokenList], tokenList),
 		define(Operation{
-			Name: "token_revoke", Method: "POST", Path: "/v1/tokens/{id}/revoke", Scope: core.ScopeOperate, Destructive: true, Idempotent: true,
+			Name: "token_revoke", main: true, Method: "POST", Path: "/v1/tokens/{id}/revoke", Scope: core.ScopeOperate, Destructive: true, Idempotent: true,
 			Doc: "End a token and the logins that came from it: it holds no more from the next request.",
 		}, ofToken, tokenRevoke),
 	}

@@ -9,14 +9,12 @@ import (
 )
 
 // Tenants take turns in groups, so that a thousand updates of one that wait don't hold up
-// another's. A tenant is the first segment of a namespace, and under users the first two. What
-// changes a namespace appends to its stream, so the key of a stream's head names it. What
-// changes none, such as a run that goes on, is its caller's.
+// another's: see [core.Tenant]. What changes a namespace appends to its stream, so the key of a
+// stream's head names it. What changes none, such as a run that goes on, is its caller's.
 
 const (
 	// namespaceHead begins the keys of the heads of namespaces' streams.
 	namespaceHead = "event-head/namespace/"
-	usersSegment  = "users/"
 	// callerTenant begins the names of tenants that are callers. No namespace begins so.
 	callerTenant = "/"
 )
@@ -30,12 +28,7 @@ func tenantOf(ctx context.Context, writes map[string]write) string {
 		if !ok {
 			continue
 		}
-		rest, of := strings.CutPrefix(namespace, usersSegment)
-		tenant, _, _ := strings.Cut(rest, "/")
-		if of {
-			tenant = usersSegment + tenant
-		}
-		if !found || tenant < least {
+		if tenant := core.Tenant(namespace); !found || tenant < least {
 			least, found = tenant, true
 		}
 	}

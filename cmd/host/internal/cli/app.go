@@ -65,6 +65,7 @@ type flags struct {
 	lockWait  string
 	server    string
 	store     string
+	stores    string
 	storeWait string
 
 	oidcIssuer, oidcAudience, oidcClient string

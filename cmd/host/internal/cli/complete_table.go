@@ -108,6 +108,7 @@ var flagOffers = map[string]offer{
 	"lock-wait":  freeTime,
 	"server":     freeText,
 	"store":      freeText,
+	"stores":     anyFile,
 	"store-wait": freeTime,
 	"sandbox":    oneOf("require", "prefer", "off"),
 	"log-level":  {values: logLevels},

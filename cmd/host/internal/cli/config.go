@@ -13,7 +13,7 @@ func (f *flags) given() map[string]string {
 	return map[string]string{
 		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir,
 		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability, "server": f.server,
-		"store": f.store, "store-wait": f.storeWait,
+		"store": f.store, "stores": f.stores, "store-wait": f.storeWait,
 		"oidc-issuer": f.oidcIssuer, "oidc-audience": f.oidcAudience, "oidc-client": f.oidcClient, "oidc-grant": strings.Join(f.oidcGrants, ","),
 	}
 }

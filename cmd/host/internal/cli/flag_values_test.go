@@ -20,7 +20,7 @@ func badValue(f *pflag.Flag) string {
 		return "no-such-value"
 	}
 	switch f.Name {
-	case "kind", "state", "status", "outcome", "lang", "runtime", "sandbox", "log-level", "durability", "lock-wait", "store", "store-wait", "since", "occurred-at":
+	case "kind", "state", "status", "outcome", "lang", "runtime", "sandbox", "log-level", "durability", "lock-wait", "store", "stores", "store-wait", "since", "occurred-at":
 		return "no-such-value"
 	}
 	return ""

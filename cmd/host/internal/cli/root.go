@@ -63,6 +63,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "lowest level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
 	f.StringVar(&a.flags.store, "store", "", "PostgreSQL `database` that is the store, as postgres://user@host/database, with its password in PGPASSWORD (default: a store in the data folder)")
+	f.StringVar(&a.flags.stores, "stores", "", "YAML `file` that maps tenants to databases; --store, or * in it, is the database of all others")
 	f.StringVar(&a.flags.storeWait, "store-wait", "", "`time` to wait for a database that can't be reached (default 30s)")
 	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full, once it is on disk, or relaxed, earlier: a crash may then lose the newest changes (default full)")
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of the agent, which events record (default: your user name)")

@@ -20,7 +20,6 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
-	"github.com/reflectory/reflectory/core/host/operation"
 )
 
 // A server has the store open for as long as it works, so a command can't open it. The
@@ -102,11 +101,11 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.checkTokens(ctx, h); err != nil {
 		return usageError{err}
 	}
-	pool, err := h.NewPool(operation.Handlers(h))
+	work, err := newWorkers(h)
 	if err != nil {
 		return err
 	}
-	defer func() { err = core.JoinErrors(err, stopPool(pool)) }() // after the server, which may queue jobs
+	defer func() { err = core.JoinErrors(err, work.stop()) }() // after the server, which may queue jobs
 	api, err := r.apiWithTools(a, h)
 	if err != nil {
 		return err
@@ -121,16 +120,15 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.start(); err != nil {
 		return err
 	}
-	if err := h.Join(ctx, host.JoinOptions{Pool: pool, TakeOver: operation.TakeOver(h)}); err != nil {
+	if err := work.join(ctx); err != nil {
 		return err
 	}
 	if err := api.Ready(ctx); err != nil {
 		return err
 	}
-	if err := pool.Start(ctx); err != nil {
+	if err := work.start(ctx); err != nil {
 		return err
 	}
-	defer h.StartDreams()()
 	if _, err := h.Access.EnsureOperatorToken(ctx); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
@@ -85,18 +86,19 @@ func (s *streams) open(subject string) (done func(), err error) {
 // namespaceEvents follows the events of namespaces, from now on or after Last-Event-ID.
 func (a *API) namespaceEvents(w http.ResponseWriter, r *request) {
 	followed, err := namespacesOf(r.http.URL.RawQuery)
+	from := make([]stream, len(followed))
 	for i, namespace := range followed {
 		if err != nil {
 			break
 		}
-		followed[i] = journal.NamespaceStream(namespace)
-		err = a.mayFollow(r, "audit_entries", &operation.AuditEntries{Stream: followed[i], Paging: operation.Paging{Limit: 1}})
+		from[i] = stream{journal.NamespaceStream(namespace), a.config.Host.DatabaseOf(namespace)}
+		_, err = a.mayFollow(r, "audit_entries", &operation.AuditEntries{Stream: from[i].name, Paging: operation.Paging{Limit: 1}})
 	}
 	if err != nil {
 		a.refuse(w, r, err)
 		return
 	}
-	a.follow(w, r, source{streams: followed})
+	a.follow(w, r, source{streams: from})
 }
 
 // namespacesOf are the namespaces that a query names.
@@ -130,7 +132,7 @@ func namespacesOf(query string) ([]string, error) {
 func (a *API) runEvents(w http.ResponseWriter, r *request) {
 	r.taken = []string{"id"}
 	in := &operation.RunGet{ID: r.http.PathValue("id")}
-	err := a.mayFollow(r, "run_get", in) // which makes the id whole
+	of, err := a.mayFollow(r, "run_get", in) // which makes the id whole
 	if r.http.URL.RawQuery != "" {
 		err = core.JoinErrors(err, sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query"))
 	}
@@ -138,7 +140,7 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 		a.refuse(w, r, err)
 		return
 	}
-	a.follow(w, r, source{streams: []string{"run/" + in.ID}, whole: true})
+	a.follow(w, r, source{streams: []stream{{"run/" + in.ID, of}}, whole: true})
 }
 
 // jobEvents follows the events of a job, from its first one or after Last-Event-ID, and its
@@ -147,32 +149,33 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	r.taken = []string{"id"}
 	in := &operation.JobGet{ID: r.http.PathValue("id")}
-	err := a.mayFollow(r, "job_get", in) // which makes the id whole
+	of, err := a.mayFollow(r, "job_get", in) // which makes the id whole
 	if r.http.URL.RawQuery != "" {
 		err = core.JoinErrors(err, sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query"))
 	}
 	var j *job.Job
 	if err == nil {
-		j, err = a.config.Host.Jobs.Peek(r.http.Context(), in.ID)
+		j, err = of.Jobs.Peek(r.http.Context(), in.ID)
 	}
 	if err != nil {
 		a.refuse(w, r, err)
 		return
 	}
-	progress, stop := a.config.Host.FollowProgress(j.ID)
+	progress, stop := of.FollowProgress(j.ID)
 	defer stop()
-	a.follow(w, r, source{streams: []string{job.Stream(j.UserID)}, whole: true, job: j.ID, progress: progress})
+	a.follow(w, r, source{streams: []stream{{job.Stream(j.UserID), of}}, whole: true, job: j.ID, progress: progress})
 }
 
 // mayFollow calls the operation that shows the subject of a stream, so that scope,
-// namespace and policy decide as they do there. A stream without entries may be followed.
-func (a *API) mayFollow(r *request, name string, in any) error {
+// namespace and policy decide as they do there, and returns the host whose database has it. A
+// stream without entries may be followed.
+func (a *API) mayFollow(r *request, name string, in any) (of *host.Host, err error) {
 	ctx := core.WithCaller(r.http.Context(), r.caller)
-	_, err := a.routes[name].Do(ctx, operation.Call{Host: a.config.Host}, in)
+	_, err = a.routes[name].Do(ctx, operation.Call{Host: a.config.Host, By: &of}, in)
 	if sdk.ReasonOf(err) == "stream_not_found" {
-		return nil
+		return of, nil
 	}
-	return err
+	return of, err
 }
 
 // lastEventID is what a Last-Event-ID looks like: the number of an entry for each stream.
@@ -205,9 +208,15 @@ func eventID(after []uint64) string {
 	return strings.Join(parts, ",")
 }
 
+// stream is a stream of the journal of a host's database.
+type stream struct {
+	name string
+	host *host.Host
+}
+
 // source says where the events of a stream come from.
 type source struct {
-	streams []string
+	streams []stream
 	// whole begins with the first existing entry, rather than with the next one.
 	whole bool
 	// job selects the entries of one job, and progress has that job's progress.
@@ -255,30 +264,30 @@ func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 }
 
 // begin returns the entries after which the events begin.
-func (a *API) begin(r *request, names []string, whole bool) ([]uint64, error) {
+func (a *API) begin(r *request, streams []stream, whole bool) ([]uint64, error) {
 	if ids := r.http.Header.Values("Last-Event-ID"); len(ids) > 0 {
-		after, ok := parseLastEventID(ids[0], len(names))
+		after, ok := parseLastEventID(ids[0], len(streams))
 		if !ok || len(ids) > 1 {
-			return nil, sdk.Errorf(sdk.Invalid, "last_event_id_invalid", "Last-Event-ID is none that a stream of %d gave", len(names)).
+			return nil, sdk.Errorf(sdk.Invalid, "last_event_id_invalid", "Last-Event-ID is none that a stream of %d gave", len(streams)).
 				WithHint("leave it out to begin again").WithDetail("header", "Last-Event-ID")
 		}
 		return after, nil
 	}
-	after := make([]uint64, len(names))
+	after := make([]uint64, len(streams))
 	if whole {
 		return after, nil
 	}
-	err := a.config.Host.Store.View(r.http.Context(), func(s core.Reader) error {
-		for i, name := range names {
-			head, err := journal.ReadHead(s, name)
-			if err != nil {
-				return err
-			}
+	for i, of := range streams {
+		err := of.host.Store.View(r.http.Context(), func(s core.Reader) error {
+			head, err := journal.ReadHead(s, of.name)
 			after[i] = head.Seq
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return after, err
+	}
+	return after, nil
 }
 
 // follower passes the entries that readers of the journal find to one connection.
@@ -313,7 +322,7 @@ func (f *follower) read(ctx context.Context, stream int) {
 	defer f.stop()
 	next := f.after[stream]
 	for ctx.Err() == nil {
-		err := f.api.config.Host.Feed.Follow(ctx, f.streams[stream], next, func(e journal.Entry) error {
+		err := f.streams[stream].host.Feed.Follow(ctx, f.streams[stream].name, next, func(e journal.Entry) error {
 			next = e.Seq
 			if !f.has(&e) {
 				return nil
@@ -412,7 +421,7 @@ func (f *follower) put(out *eventWriter, e *followed) {
 		out.event(eventID(f.after), "reset", struct {
 			Stream string `json:"stream"`
 			Head   uint64 `json:"head"`
-		}{f.streams[e.stream], e.head})
+		}{f.streams[e.stream].name, e.head})
 		return
 	}
 	f.after[e.stream] = e.entry.Seq
@@ -427,7 +436,7 @@ func (f *follower) put(out *eventWriter, e *followed) {
 		Subject string          `json:"subject,omitempty"`
 		Status  string          `json:"status,omitempty"` // how a job ended
 		Data    json.RawMessage `json:"data"`
-	}{f.streams[e.stream], e.entry.Seq, e.entry.At, e.entry.Subject, endedAs(name, e.entry.Type), e.entry.Data})
+	}{f.streams[e.stream].name, e.entry.Seq, e.entry.At, e.entry.Subject, endedAs(name, e.entry.Type), e.entry.Data})
 }
 
 // endedAs is how a job ended, according to the event of its end; "" for other events.

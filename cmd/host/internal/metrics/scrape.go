@@ -26,7 +26,7 @@ func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "sse_subscribers", Help: "Streams of events that are followed.",
 		}, func() float64 { return float64(streams()) }),
-		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.Memories.States}, &jobGauges{h.Jobs.Counts, h.Jobs.OldestWait},
+		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.MemoryStates}, &jobGauges{h.JobCounts, h.OldestJobs},
 		&databaseGauges{h.DatabaseStats},
 	)
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})

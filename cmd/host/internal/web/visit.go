@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -76,15 +77,15 @@ func call[Out any](v *visit, name string, in any) (*Out, error) {
 	return typed, nil
 }
 
-// optional is call for a part of a page that is left out if the caller may not see it; the
-// result is nil then.
+// optional is call for a part of a page that is left out if the caller may not see it, or if it
+// would be of tenants of several databases; the result is nil then.
 func optional[Out any](v *visit, name string, in any) (*Out, error) {
 	return optionally(call[Out](v, name, in))
 }
 
-// optionally is a result that is nil, without an error, if the caller may not see it.
+// optionally is a result that is nil, without an error, if [optional] leaves its part out.
 func optionally[Out any](out *Out, err error) (*Out, error) {
-	if sdk.CodeOf(err) == sdk.Denied {
+	if sdk.CodeOf(err) == sdk.Denied || sdk.ReasonOf(err) == host.TenantsApart {
 		return nil, nil
 	}
 	return out, err

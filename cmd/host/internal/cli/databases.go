@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+)
+
+// workers are what a server does in the background in each database of its tenants: it works on
+// jobs, shows that it lives, takes over runs and queues passes of housekeeping.
+type workers struct {
+	hosts []*host.Host
+	pools []*job.Pool
+	stops []func() // of what queues passes
+}
+
+// newWorkers makes the pools, which work on nothing yet.
+func newWorkers(h *host.Host) (*workers, error) {
+	w := &workers{hosts: h.Databases()}
+	for _, own := range w.hosts {
+		pool, err := own.NewPool(operation.Handlers(own))
+		if err != nil {
+			return nil, err
+		}
+		w.pools = append(w.pools, pool)
+	}
+	return w, nil
+}
+
+// join makes the server one of the hosts of each database.
+func (w *workers) join(ctx context.Context) error {
+	for i, h := range w.hosts {
+		if err := h.Join(ctx, host.JoinOptions{Pool: w.pools[i], TakeOver: operation.TakeOver(h)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start begins the work, once each database can be used.
+func (w *workers) start(ctx context.Context) error {
+	for i, h := range w.hosts {
+		if err := h.Ready(ctx); err != nil {
+			return err
+		}
+		if err := w.pools[i].Start(ctx); err != nil {
+			return err
+		}
+		w.stops = append(w.stops, h.StartDreams())
+	}
+	return nil
+}
+
+// stop ends the work of all databases at the same time, as far as it began.
+func (w *workers) stop() error {
+	for _, stop := range w.stops {
+		stop()
+	}
+	failed := make(chan error)
+	for _, pool := range w.pools {
+		go func() { failed <- stopPool(pool) }()
+	}
+	var errs []error
+	for range w.pools {
+		errs = append(errs, <-failed)
+	}
+	return core.JoinErrors(errs...)
+}

@@ -1,0 +1,232 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Tenants can have databases of their own. A record, its stream, its jobs and its root are then
+// in one database, and no transaction is over two. So a process has a whole Host for each
+// database, and only what chooses the database of a call knows all of them: no part below has
+// to know that there are several. The main database has all other tenants, and what concerns
+// the process: tokens, and which host is there.
+
+// TenantsApart is the reason of a refusal because a call concerns tenants of several databases.
+const TenantsApart = "tenants_apart"
+
+// databases are the hosts of a process, one for each database. They don't change once all
+// are open.
+type databases struct {
+	// hosts has the main one first.
+	hosts []*Host
+	// of are the hosts of tenants with databases of their own.
+	of map[string]*Host
+	// copies says whether all have the same policies and settings.
+	copies copies
+}
+
+// tenantDatabase is a database with tenants of its own.
+type tenantDatabase struct {
+	settings *config.Config
+	store    core.Store // nil: the one of the settings
+	tenants  []string
+}
+
+// tenantDatabases are the databases of tenants, by the settings and the config.
+func (c *Config) tenantDatabases() (list []tenantDatabase) {
+	for _, d := range c.Settings.Databases() {
+		list = append(list, tenantDatabase{settings: c.Settings.OfDatabase(d.URL), tenants: d.Tenants})
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(c.Tenants)) {
+		s := c.Tenants[tenant]
+		at := slices.IndexFunc(list, func(d tenantDatabase) bool { return d.store == s })
+		if at < 0 {
+			at, list = len(list), append(list, tenantDatabase{settings: c.Settings, store: s})
+		}
+		list[at].tenants = append(list[at].tenants, tenant)
+	}
+	return list
+}
+
+// openDatabases builds the main Host, which closes the others with it.
+func openDatabases(c Config, id string, own []tenantDatabase) (main *Host, err error) {
+	all := &databases{of: map[string]*Host{}}
+	if main, err = openOne(c, id, all); err != nil {
+		return nil, err
+	}
+	all.hosts = []*Host{main}
+	for _, d := range own {
+		of := c
+		of.Settings, of.Store = d.settings, d.store
+		h, err := openOne(of, id, all)
+		if err != nil {
+			return nil, core.JoinErrors(err, main.Close())
+		}
+		main.onClose(h.Close)
+		all.hosts = append(all.hosts, h)
+		for _, tenant := range d.tenants {
+			all.of[tenant] = h
+		}
+	}
+	main.onClose(main.watchCopies())
+	return main, nil
+}
+
+// Databases are the hosts of this process, one for each database, with the main one first, if
+// this is that one. The host of a tenants' database has only itself.
+func (h *Host) Databases() []*Host {
+	if h.databases == nil || !h.isMain() {
+		return []*Host{h}
+	}
+	return slices.Clone(h.databases.hosts)
+}
+
+// isMain is whether this is the host of the main database.
+func (h *Host) isMain() bool { return h.databases == nil || h.databases.hosts[0] == h }
+
+// DatabaseOf is the host of the database that has a namespace.
+func (h *Host) DatabaseOf(namespace string) *Host {
+	if h.databases == nil {
+		return h
+	}
+	if own := h.databases.of[core.Tenant(namespace)]; own != nil {
+		return own
+	}
+	return h.databases.hosts[0]
+}
+
+// DatabasesOf are the hosts of the databases that can have a namespace which one of the patterns
+// matches, in the order of [Host.Databases].
+func (h *Host) DatabasesOf(patterns []string) (list []*Host) {
+	reached := map[*Host]bool{}
+	for _, pattern := range patterns {
+		if tenant, one := core.TenantOfPattern(pattern); one {
+			reached[h.DatabaseOf(tenant)] = true
+			continue
+		}
+		for tenant, own := range h.tenantHosts() {
+			if core.NamespaceMatches(tenant, pattern) {
+				reached[own] = true
+			}
+		}
+		reached[h.DatabaseOf("")] = true // where the tenants are that have none of their own
+	}
+	return slices.DeleteFunc(h.Databases(), func(own *Host) bool { return !reached[own] })
+}
+
+func (h *Host) tenantHosts() map[string]*Host {
+	if h.databases == nil {
+		return nil
+	}
+	return h.databases.of
+}
+
+// DatabaseName says which database this host has, for people: by its tenants, or as the one of
+// all others.
+func (h *Host) DatabaseName() string {
+	own := h.ownTenants()
+	switch len(own) {
+	case 0:
+		return "the database of all other tenants"
+	case 1:
+		return "the database of tenant " + own[0]
+	}
+	return "the database of tenant " + own[0] + " and others"
+}
+
+// Holds refuses a namespace that another database has: sdk.Conflict, reason [TenantsApart], or
+// [store.TenantElsewhere] if this process doesn't have that database.
+func (h *Host) Holds(namespace string) error {
+	tenant := core.Tenant(namespace)
+	if err := h.here(tenant); err != nil {
+		return err
+	}
+	if elsewhere := h.elsewhere.Load(); elsewhere != nil && slices.Contains(*elsewhere, tenant) {
+		return store.ElsewhereError(tenant)
+	}
+	return nil
+}
+
+// here is Holds by the map of tenants alone.
+func (h *Host) here(tenant string) error {
+	if h.databases == nil || h.DatabaseOf(tenant) == h {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, TenantsApart, "tenant %s has another database than what is done here, and nothing is done in two at once", tenant).
+		WithHint("do it for one tenant after the other").WithDetail("tenant", tenant)
+}
+
+// hereMemories are the memories of a run. They refuse to recall from another database: a write
+// there is refused by the store.
+type hereMemories struct {
+	core.Memories
+	host *Host
+}
+
+// Recall implements [core.Memories].
+func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	if err := m.host.Holds(r.Namespace); err != nil {
+		return nil, err
+	}
+	return m.Memories.Recall(ctx, r)
+}
+
+// settle has the main database record that this one has its tenants, or reads there which
+// tenants are in databases that this process doesn't have. It is done until it succeeds once.
+func (h *Host) settle(ctx context.Context) error {
+	if h.elsewhere.Load() != nil || h.databases == nil && !h.shared() {
+		return nil
+	}
+	var elsewhere []string
+	var err error
+	if h.isMain() {
+		elsewhere, err = h.assigned(ctx)
+	} else {
+		err = h.assign(ctx)
+	}
+	if err == nil {
+		h.elsewhere.Store(&elsewhere)
+	}
+	return err
+}
+
+// assigned are the tenants that the main database assigned to databases which this process
+// doesn't have.
+func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
+	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+		tenants, err = store.AssignedTenants(r)
+		return err
+	})
+	return slices.DeleteFunc(tenants, func(tenant string) bool { return h.tenantHosts()[tenant] != nil }), err
+}
+
+// assign has the main database record that this one has its tenants. Before, this one gets the
+// policies and settings of the main one, if it is new.
+func (h *Host) assign(ctx context.Context) error {
+	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
+	if err := h.copyFromMain(ctx); err != nil {
+		return sdk.Wrap("prepare "+h.DatabaseName(), err)
+	}
+	id, err := store.DatabaseID(ctx, h.Store, (&core.SystemIDs{}).NewID)
+	if err != nil {
+		return err
+	}
+	return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, h.ownTenants())
+}
+
+// ownTenants are the tenants of this database, sorted; none for the main one.
+func (h *Host) ownTenants() (own []string) {
+	for tenant, of := range h.tenantHosts() {
+		if of == h {
+			own = append(own, tenant)
+		}
+	}
+	slices.Sort(own)
+	return own
+}

@@ -1,0 +1,266 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A process has a host for each database of its tenants: see [host.Host.Databases]. A call is
+// done by one of them, whole, so nothing below this file knows that there are several. Which one
+// follows from the namespaces that the request concerns. A request that names something by an id
+// says nothing of its namespace: it is looked up in each database that the caller can reach,
+// which for most callers, whose namespaces have one tenant, is one.
+//
+// What concerns tenants of several databases is refused, but for lists: these list one database
+// after the other.
+
+// spread returns the calls that do a request: one, or several of a list, each of a database. The
+// first is in the main database, if that is one of them.
+func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error) {
+	all := c.Host.Databases()
+	if c.chosen || len(all) == 1 || o.NoStore || o.main || isOfAll(in) {
+		return []*Call{c}, nil
+	}
+	reached := c.Host.DatabasesOf(c.caller.Namespaces)
+	switch len(reached) {
+	case 0: // which is refused there
+		return []*Call{c.on(all[0])}, nil
+	case 1:
+		return []*Call{c.on(reached[0])}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, Deadline)
+	defer cancel()
+	found, err := c.databases(ctx, o, in, reached)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return []*Call{c.on(all[0])}, nil
+	case len(found) > 1 && !o.listed:
+		return nil, apart(found)
+	}
+	calls := make([]*Call, len(found))
+	for i, h := range found {
+		calls[i] = c.on(h)
+	}
+	return calls, nil
+}
+
+// on is the call in one database.
+func (c *Call) on(h *host.Host) *Call {
+	own := *c
+	own.Host, own.chosen = h, true
+	return &own
+}
+
+// apart refuses a call that concerns several databases.
+func apart(of []*host.Host) error {
+	names := make([]string, len(of))
+	for i, h := range of {
+		names[i] = h.DatabaseName()
+	}
+	return sdk.Errorf(sdk.Invalid, host.TenantsApart, "this concerns tenants of several databases: %s", strings.Join(names, ", ")).
+		WithHint("name a namespace or ids of one tenant; what is about a whole store is done by a host on that database alone").WithDetail("databases", names)
+}
+
+// isOfAll reports whether a request is about the settings of all namespaces, of which each
+// database has a copy.
+func isOfAll(in any) bool {
+	switch in := in.(type) {
+	case *GovernanceGet:
+		return in.Namespace == core.EveryNamespace
+	case *GovernanceExplain:
+		return in.Namespace == core.EveryNamespace
+	case *GovernanceSet:
+		return in.Namespace == core.EveryNamespace
+	case *GovernanceUnset:
+		return in.Namespace == core.EveryNamespace
+	}
+	return false
+}
+
+// databases are those of a request, among the ones that the caller reaches: where its namespaces
+// are, else where its ids are. None means that there is no such thing.
+func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*host.Host) ([]*host.Host, error) {
+	var wide []*host.Host // whose answer is of several tenants
+	concerned, missing := map[*host.Host]bool{}, 0
+	for _, h := range reached {
+		at, err := o.where(ctx, c.on(h), again(o, in))
+		if sdk.CodeOf(err) == sdk.NotFound {
+			missing++
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(at.namespaces, severalTenants) {
+			wide = append(wide, h)
+			continue
+		}
+		for _, own := range c.Host.DatabasesOf(at.namespaces) {
+			concerned[own] = true
+		}
+	}
+	switch {
+	case len(concerned) > 0:
+		return slices.DeleteFunc(reached, func(h *host.Host) bool { return !concerned[h] }), nil
+	case missing > 0 && len(wide) > 0: // something of no namespace, found by its id
+		return wide, nil
+	case len(wide) > 0:
+		return reached, nil
+	}
+	for _, h := range reached {
+		if has, err := c.on(h).began(ctx, o, in); has || err != nil {
+			return []*host.Host{h}, err
+		}
+	}
+	if missing == len(reached) || isByID(in) {
+		return nil, nil
+	}
+	return reached, nil // it names nothing
+}
+
+// severalTenants reports whether a pattern matches namespaces of several tenants.
+func severalTenants(pattern string) bool {
+	_, one := core.TenantOfPattern(pattern)
+	return !one
+}
+
+// again is a copy of a request, in which short ids can be completed.
+func again(o *Operation, in any) any {
+	out := reflect.New(o.in)
+	text, err := json.Marshal(in)
+	if err == nil {
+		err = json.Unmarshal(text, out.Interface())
+	}
+	if err != nil { // a Go program can give what JSON can't, which has no short ids
+		out.Elem().Set(reflect.ValueOf(in).Elem())
+	}
+	return out.Interface()
+}
+
+// isByID reports whether a request names by an id what has no place of its own.
+func isByID(in any) bool {
+	switch in.(type) {
+	case *SessionGet, *SessionReset, *SessionResume, *ReflectionStatus, *ReflectionCancel:
+		return true
+	}
+	return false
+}
+
+// began reports whether this database has what a request names by an id, or the outcome of an
+// earlier call with its idempotency key.
+func (c *Call) began(ctx context.Context, o *Operation, in any) (bool, error) {
+	session, id := "", ""
+	switch in := in.(type) {
+	case *SessionGet:
+		session = in.Session
+	case *SessionReset:
+		session = in.Session
+	case *SessionResume:
+		session = in.Session
+	case *ReflectionStatus:
+		id = in.JobID
+	case *ReflectionCancel:
+		id = in.JobID
+	}
+	if session != "" {
+		if found, err := c.Host.Memories.SessionHead(ctx, session); found != nil || err != nil {
+			return true, err
+		}
+	}
+	if id != "" {
+		if _, err := c.Host.Jobs.Get(ctx, id); err == nil {
+			return true, nil
+		}
+	}
+	if keyed, _ := c.keyed(o); !keyed {
+		return false, nil
+	}
+	first, err := c.Host.Keys.Find(ctx, c.keyRequest(o, in))
+	return first != nil || err != nil, nil // an error of the key is the database's answer
+}
+
+// pager is a list request with pages, and pages a list's result.
+type pager interface{ paging() *Paging }
+
+type pages interface {
+	size() int
+	next() *string
+	// add adds the items of a result of the same type.
+	add(any)
+}
+
+func (p *Paging) paging() *Paging { return p }
+
+func (p *Page[T]) size() int     { return len(p.Items) }
+func (p *Page[T]) next() *string { return &p.NextPageToken }
+func (p *Page[T]) add(other any) {
+	p.Items = append(p.Items, other.(interface{ page() *Page[T] }).page().Items...)
+}
+func (p *Page[T]) page() *Page[T] { return p }
+
+// list lists one database after the other. A page has items of one database; its token begins
+// with the number of the database that comes next. A list without pages has all in one.
+func (o *Operation) list(ctx context.Context, calls []*Call, in any) (any, error) {
+	request, paged := in.(pager)
+	if !paged {
+		return o.listWhole(ctx, calls, in)
+	}
+	at, token := 0, ""
+	if given := request.paging().PageToken; given != "" {
+		number, rest, _ := strings.Cut(given, ".")
+		var err error
+		if at, err = strconv.Atoi(number); err != nil || at < 0 || at >= len(calls) {
+			return nil, badToken()
+		}
+		token = rest
+	}
+	for {
+		one := again(o, in)
+		one.(pager).paging().PageToken = token
+		out, err := o.Do(ctx, *calls[at], one)
+		if err != nil {
+			return nil, err
+		}
+		page := out.(pages)
+		next := page.next()
+		last := at == len(calls)-1
+		switch {
+		case *next != "":
+			*next = strconv.Itoa(at) + "." + *next
+			return out, nil
+		case last:
+			return out, nil
+		case page.size() > 0:
+			*next = strconv.Itoa(at+1) + "."
+			return out, nil
+		}
+		at, token = at+1, ""
+	}
+}
+
+// listWhole is list for a list without pages.
+func (o *Operation) listWhole(ctx context.Context, calls []*Call, in any) (any, error) {
+	var all pages
+	for _, c := range calls {
+		out, err := o.Do(ctx, *c, again(o, in))
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = out.(pages)
+		} else {
+			all.add(out)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Tenants can have databases of their own. Which tenant has which one is said to each host by
+// its settings, and two hosts can have different settings. So the database of all other tenants
+// records where each of them is, and a commit to a namespace reads that record: a host with
+// other settings is refused, and nothing of a tenant is ever in two databases.
+
+const (
+	// tenantPrefix begins the keys of the records, in the main database: the one of all tenants
+	// that have none of their own.
+	tenantPrefix = "tenant/"
+	// databaseKey is an id that a database has for ever.
+	databaseKey = "meta/database"
+	// namespaceHead begins the keys that every commit to a namespace writes, and runPrefix and
+	// jobPrefix those of the runs and jobs, which name theirs.
+	namespaceHead = "event-head/namespace/"
+	runPrefix     = "run/"
+	jobPrefix     = "job/"
+)
+
+// TenantElsewhere is the reason of a refusal because another database has the tenant.
+const TenantElsewhere = "tenant_elsewhere"
+
+// tenantRecord says which database has a tenant.
+type tenantRecord struct {
+	Database string `json:"database"`
+}
+
+// DatabaseID is the id of a store among databases. The first call gives it one.
+func DatabaseID(ctx context.Context, s core.Store, newID func() string) (id string, err error) {
+	fresh := newID()
+	err = s.Update(ctx, func(tx core.Tx) error {
+		value, found, err := tx.Get([]byte(databaseKey))
+		if id = string(value); found || err != nil {
+			return err
+		}
+		id = fresh
+		return tx.Put([]byte(databaseKey), []byte(id))
+	})
+	return id, sdk.Wrap("identify the database", err)
+}
+
+// AssignTenants records in the main database that another one has tenants. It refuses a tenant
+// that a third one has ([TenantElsewhere]), and one of whose namespaces the main database has
+// something: sdk.Conflict, reason "tenant_has_data". Then no tenant is assigned.
+func AssignTenants(ctx context.Context, main core.Store, database string, tenants []string) error {
+	record := core.MustJSON(tenantRecord{database})
+	err := main.View(ctx, func(r core.Reader) error { return haveNoRuns(r, tenants) })
+	if err != nil {
+		return sdk.Wrap("assign tenants to a database", err)
+	}
+	return sdk.Wrap("assign tenants to a database", main.Update(ctx, func(tx core.Tx) error {
+		for _, tenant := range tenants {
+			there, found, err := readTenant(tx, tenant)
+			switch {
+			case err != nil:
+				return err
+			case found && there.Database != database:
+				return sdk.Errorf(sdk.Conflict, TenantElsewhere, "another database than the one of these settings has tenant %s", tenant).
+					WithHint("give this host the map of tenants that the other hosts have").WithDetail("tenant", tenant)
+			case found:
+				continue
+			}
+			if err := hasNoNamespace(tx, tenant); err != nil {
+				return err
+			}
+			if err := tx.Put([]byte(tenantPrefix+tenant), record); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// hasNoNamespace refuses a tenant of whose namespaces a store has one.
+func hasNoNamespace(r core.Reader, tenant string) error {
+	_, found, err := r.Get([]byte(namespaceHead + tenant))
+	if err == nil && !found {
+		err = core.ScanPrefix(r, []byte(namespaceHead+tenant+"/"), func(_, _ []byte) (bool, error) {
+			found = true
+			return false, nil
+		})
+	}
+	if err == nil && found {
+		err = hasData(tenant)
+	}
+	return err
+}
+
+func hasData(tenant string) error {
+	return sdk.Errorf(sdk.Conflict, "tenant_has_data", "tenant %s has records in the database of all other tenants, where it wouldn't find them any more", tenant).
+		WithHint("leave it there: take the tenant out of the map").WithDetail("tenant", tenant)
+}
+
+// haveNoRuns refuses tenants that aren't assigned yet and have a run or a job in a store. These
+// are in no index by namespace, so all are read, which is too much for one transaction that
+// writes; from then on commits of them are refused anyway.
+func haveNoRuns(r core.Reader, tenants []string) error {
+	var open []string
+	for _, tenant := range tenants {
+		if _, found, err := readTenant(r, tenant); err != nil {
+			return err
+		} else if !found {
+			open = append(open, tenant)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	for _, prefix := range []string{runPrefix, jobPrefix} {
+		err := core.ScanPrefix(r, []byte(prefix), func(_, value []byte) (bool, error) {
+			if namespace := namespaceOf(value); namespace != "" && slices.Contains(open, core.Tenant(namespace)) {
+				return false, hasData(core.Tenant(namespace))
+			}
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namespaceOf is the namespace in the record of a run or a job; "" if it has none.
+func namespaceOf(value []byte) string {
+	var record struct {
+		Namespace string `json:"namespace"`
+	}
+	_ = json.Unmarshal(value, &record) // a damaged record names none; who reads it says so
+	return record.Namespace
+}
+
+// AssignedTenants are the tenants that other databases have, as a main database records it.
+func AssignedTenants(r core.Reader) (tenants []string, err error) {
+	return core.Suffixes(r, []byte(tenantPrefix), maxTenants)
+}
+
+// maxTenants is far more than have databases of their own.
+const maxTenants = 100_000
+
+func readTenant(r core.Reader, tenant string) (record tenantRecord, found bool, err error) {
+	value, found, err := r.Get([]byte(tenantPrefix + tenant))
+	if err == nil && found {
+		record, err = decodeTenant(tenant, value)
+	}
+	return record, found, err
+}
+
+func decodeTenant(tenant string, value []byte) (record tenantRecord, err error) {
+	if json.Unmarshal(value, &record) != nil || record.Database == "" || core.CheckTenant(tenant) != nil {
+		err = sdk.Errorf(sdk.Internal, damagedRecord, "the record of tenant %s doesn't say which database has it", core.Cut(tenant)).
+			WithHint("nothing else says it: restore this key from a backup of the main database")
+	}
+	return record, err
+}
+
+// Here is a condition on the tenants that a store is for; nil means all.
+type Here func(tenant string) error
+
+// UpdateHere is s.Update for a store that isn't for all tenants: a transaction that writes to a
+// namespace, or a run or job of one, is refused if here says so, or if the store records that another database has its
+// tenant. That is read in the transaction, so it holds for what is assigned meanwhile too.
+func UpdateHere(ctx context.Context, s core.Store, here Here, fn func(core.Tx) error) error {
+	return s.Update(ctx, func(tx core.Tx) error { return fn(&tenantTx{Tx: tx, here: here}) })
+}
+
+// tenantTx is a transaction that looks at the tenants of what it writes.
+type tenantTx struct {
+	core.Tx
+	here Here
+	// seen is the tenant that was looked at last: most transactions write to one.
+	seen string
+}
+
+var _ core.ReaderWithPrefetch = (*tenantTx)(nil)
+
+// Prefetch implements [core.ReaderWithPrefetch]. If the store is near, it does nothing.
+func (tx *tenantTx) Prefetch(reads core.Reads) error {
+	if far, ok := tx.Tx.(core.ReaderWithPrefetch); ok {
+		return far.Prefetch(reads)
+	}
+	return nil
+}
+
+// Put implements [core.Tx].
+func (tx *tenantTx) Put(key, value []byte) error {
+	namespace := ""
+	switch {
+	case bytes.HasPrefix(key, []byte(namespaceHead)):
+		namespace = string(key[len(namespaceHead):])
+	case bytes.HasPrefix(key, []byte(runPrefix)), bytes.HasPrefix(key, []byte(jobPrefix)):
+		namespace = namespaceOf(value)
+	}
+	if namespace != "" && namespace != core.EveryNamespace {
+		if err := tx.look(core.Tenant(namespace)); err != nil {
+			return err
+		}
+	}
+	return tx.Tx.Put(key, value)
+}
+
+func (tx *tenantTx) look(tenant string) error {
+	if tenant == tx.seen {
+		return nil
+	}
+	if tx.here != nil {
+		if err := tx.here(tenant); err != nil {
+			return err
+		}
+	}
+	_, found, err := readTenant(tx.Tx, tenant)
+	if err == nil && found {
+		err = ElsewhereError(tenant)
+	}
+	if err == nil {
+		tx.seen = tenant
+	}
+	return err
+}
+
+// ElsewhereError refuses what concerns a tenant that a database of its own has, which this host
+// doesn't know.
+func ElsewhereError(tenant string) error {
+	return sdk.Errorf(sdk.Conflict, TenantElsewhere, "tenant %s has a database of its own, which this host doesn't know", tenant).
+		WithHint("give this host the map of tenants that the other hosts have").WithDetail("tenant", tenant)
+}
+
+// HereStore is a store for some tenants: its Update is [UpdateHere].
+func HereStore(s core.Store, here Here) core.Store {
+	return &hereStore{fenceable{fenced{Store: s}}, here}
+}
+
+// hereStore passes on what its store can do besides.
+type hereStore struct {
+	fenceable
+	here Here
+}
+
+// Update implements [core.Store].
+func (s *hereStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	return UpdateHere(ctx, s.Store, s.here, fn)
+}
+
+// TenantChecker checks the records of tenants' databases. They say where databases are, and
+// nothing about what is in this one, so that an export leaves them out. A repair keeps one that
+// can't be read: commits to that tenant are refused until it is right.
+type TenantChecker struct{}
+
+var _ core.Rebuilder = TenantChecker{}
+
+// Check implements [core.Checker].
+func (TenantChecker) Check(_ context.Context, r core.Reader, report func(core.Problem)) error {
+	return core.ScanPrefix(r, []byte(tenantPrefix), func(key, value []byte) (bool, error) {
+		if _, err := decodeTenant(string(key[len(tenantPrefix):]), value); err != nil {
+			report(core.Problem{Part: "tenants", Key: string(key), Message: err.Error()})
+		}
+		return true, nil
+	})
+}
+
+// Derived implements [core.Rebuilder].
+func (TenantChecker) Derived() []string { return []string{tenantPrefix} }
+
+// Rebuild implements [core.Rebuilder]. Nothing else says where a tenant is.
+func (TenantChecker) Rebuild(context.Context, core.Store) error { return nil }

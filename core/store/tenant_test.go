@@ -1,0 +1,118 @@
+package store_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// writeTo writes what a commit to a namespace does.
+func writeTo(t *testing.T, s core.Store, here store.Here, namespace string) error {
+	t.Helper()
+	return store.HereStore(s, here).Update(t.Context(), func(tx core.Tx) error {
+		if err := tx.Put([]byte("event-head/run/1"), nil); err != nil {
+			return err
+		}
+		return tx.Put([]byte("event-head/namespace/"+namespace), []byte("{}"))
+	})
+}
+
+func TestTenants_AreAssignedOnce(t *testing.T) {
+	main, n := mem.Open(), 0
+	newID := func() string { n++; return strconv.Itoa(n) }
+	own, err := store.DatabaseID(t.Context(), mem.Open(), newID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := store.DatabaseID(t.Context(), main, newID); err != nil || again == own {
+		t.Fatalf("two databases have the id %s, %v", again, err)
+	}
+	if same, err := store.DatabaseID(t.Context(), main, newID); err != nil || same != "2" {
+		t.Errorf("a database's id changed to %s, %v", same, err)
+	}
+	for range 2 {
+		if err := store.AssignTenants(t.Context(), main, own, []string{"team", "users/ana"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.AssignTenants(t.Context(), main, "other", []string{"staff", "team"}); sdk.ReasonOf(err) != store.TenantElsewhere {
+		t.Errorf("another database took the tenant: %v", err)
+	}
+	if err := writeTo(t, main, nil, "staff"); err != nil {
+		t.Errorf("a tenant that wasn't assigned: %v", err)
+	}
+	if err := store.AssignTenants(t.Context(), main, own, []string{"staff"}); sdk.ReasonOf(err) != "tenant_has_data" {
+		t.Errorf("a tenant with data was assigned: %v", err)
+	}
+	var list []string
+	err = main.View(t.Context(), func(r core.Reader) (err error) {
+		list, err = store.AssignedTenants(r)
+		return err
+	})
+	if err != nil || len(list) != 2 || list[0] != "team" || list[1] != "users/ana" {
+		t.Errorf("assigned are %v, %v", list, err)
+	}
+}
+
+func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
+	main := mem.Open()
+	if err := writeTo(t, main, nil, "users/bob/x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.AssignTenants(t.Context(), main, "own", []string{"team", "users/ana"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{"team", "team/a/b", "users/ana", "users/ana/x"} {
+		if err := writeTo(t, main, nil, namespace); sdk.ReasonOf(err) != store.TenantElsewhere {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+	for _, namespace := range []string{"teams", "users/anabel", "users/bob/x", "users", "*"} {
+		if err := writeTo(t, main, nil, namespace); err != nil {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+	for _, key := range []string{"run/1", "job/1"} {
+		write := func(namespace string) error {
+			return store.HereStore(main, nil).Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte(`{"namespace":"`+namespace+`"}`)) })
+		}
+		if err := write("team/x"); sdk.ReasonOf(err) != store.TenantElsewhere {
+			t.Errorf("%s of the tenant: %v", key, err)
+		}
+		if err := write("runs"); err != nil {
+			t.Error(err)
+		}
+		if err := store.AssignTenants(t.Context(), main, "own", []string{"team", "runs"}); sdk.ReasonOf(err) != "tenant_has_data" {
+			t.Errorf("a tenant with %s was assigned: %v", key, err)
+		}
+	}
+	only := func(tenant string) error {
+		if tenant != "team" {
+			return sdk.Errorf(sdk.Conflict, "tenants_apart", "no")
+		}
+		return nil
+	}
+	own := mem.Open()
+	if err := writeTo(t, own, only, "team/x"); err != nil {
+		t.Error(err)
+	}
+	if err := writeTo(t, own, only, "staff"); sdk.ReasonOf(err) != "tenants_apart" {
+		t.Errorf("a tenant that isn't this store's: %v", err)
+	}
+}
+
+func TestTenants_CheckFindsForgeries(t *testing.T) {
+	for key, value := range map[string]string{"tenant/team": "x", "tenant/staff": `{"database":""}`, "tenant/team/a": `{"database":"1"}`} {
+		s, found := mem.Open(), 0
+		if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Check(t.Context(), s, []core.Checker{store.TenantChecker{}}, func(core.Problem) { found++ }); err != nil || found != 1 {
+			t.Errorf("%s: %d problems, %v", key, found, err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package core
+
+import (
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// usersSegment is the first segment of the namespaces of users, who are tenants each.
+const usersSegment = "users"
+
+// Tenant is the part of a namespace that decides which database has it: its first segment, and
+// under users the first two.
+func Tenant(namespace string) string {
+	first, rest, more := strings.Cut(namespace, "/")
+	if first != usersSegment || !more {
+		return first
+	}
+	second, _, _ := strings.Cut(rest, "/")
+	return first + "/" + second
+}
+
+// TenantOfPattern is the tenant of all namespaces that a pattern matches (see
+// [NamespaceMatches]); one is false if they have several.
+func TenantOfPattern(pattern string) (tenant string, one bool) {
+	top, tree := strings.CutSuffix(pattern, "/**")
+	if pattern == "**" || tree && top == usersSegment {
+		return "", false
+	}
+	return Tenant(top), true
+}
+
+// CheckTenant reports what is wrong with a tenant's name: sdk.Invalid, reason
+// "tenant_invalid". The namespace users has no tenant of its own that could be named: its
+// name would be taken for all users.
+func CheckTenant(tenant string) error {
+	hint := "a tenant is the first segment of a namespace, such as team, or a user's, such as users/ana"
+	if err := CheckNamespace(tenant); err != nil {
+		return sdk.Errorf(sdk.Invalid, "tenant_invalid", "tenant %w", err).WithHint("%s", hint)
+	}
+	if Tenant(tenant) != tenant || tenant == usersSegment {
+		return sdk.Errorf(sdk.Invalid, "tenant_invalid", "%s isn't a tenant", shown(tenant)).WithHint("%s", hint)
+	}
+	return nil
+}
