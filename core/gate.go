@@ -137,7 +137,7 @@ type GateCase struct {
 	Erase string
 }
 
-// GateDecision is what the 3-in-1 gate decided, as it is recorded.
+// GateDecision is what the gate decided, as it is recorded.
 type GateDecision struct {
 	ID         string      `json:"decision_id"`
 	MemoryID   string      `json:"memory_id"`

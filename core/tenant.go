@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// usersSegment is the first segment of the namespaces of users, who are tenants each.
+// usersSegment is the first segment of the namespaces of users, each of whom is a tenant.
 const usersSegment = "users"
 
 // Tenant is the part of a namespace that decides which database has it: its first segment, and
@@ -31,8 +31,8 @@ func TenantOfPattern(pattern string) (tenant string, one bool) {
 }
 
 // CheckTenant reports what is wrong with a tenant's name: sdk.Invalid, reason
-// "tenant_invalid". The namespace users has no tenant of its own that could be named: its
-// name would be taken for all users.
+// "tenant_invalid". The namespace users isn't a tenant that can be named: its name
+// would be taken for all users.
 func CheckTenant(tenant string) error {
 	hint := "a tenant is the first segment of a namespace, such as team, or a user's, such as users/ana"
 	if err := CheckNamespace(tenant); err != nil {

@@ -14,26 +14,26 @@ import (
 )
 
 // Policies and the settings of * hold for all tenants, so each database has a copy of both: a
-// transaction reads those of its own database. A push, or a change of the settings, writes them
-// to one database after the other. Where it fails half-way the databases differ, until it is
-// done again; meanwhile no host is ready.
+// transaction reads the copy in its own database. A push, or a change of the settings, writes them
+// to one database after the other. If it fails half-way, the databases differ until it is done
+// again; meanwhile no host is ready.
 
-// copiesEvery is how often a host looks whether the databases have the same: as often as hosts
-// show that they live.
+// copiesEvery is how often a host checks that the databases have the same policies and settings:
+// as often as hosts show that they are alive.
 const copiesEvery = 2 * time.Second
 
 // copies is what was seen of the databases' policies and settings.
 type copies struct {
 	mu sync.Mutex
-	// differ is in which way they differ; nil if they don't. It counts once it was seen twice
-	// in a row, since a push isn't over at once.
+	// differ says how they differ; nil if they don't. It counts only if a difference was seen
+	// twice in a row, since a push takes a while.
 	differ error
 	twice  bool
-	// told is whether the operator was told of it.
+	// told is whether it was reported to the operator.
 	told bool
 }
 
-// apart is in which way the databases have different policies or settings; nil if they don't.
+// apart says how the databases' policies or settings differ; nil if they don't.
 func (h *Host) apart() error {
 	if h.databases == nil {
 		return nil
@@ -47,7 +47,7 @@ func (h *Host) apart() error {
 	return c.differ
 }
 
-// watchCopies looks at the databases until stop is called.
+// watchCopies compares the databases every 2 s until stop is called.
 func (h *Host) watchCopies() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -74,8 +74,8 @@ func (h *Host) watchCopies() (stop func() error) {
 // copied are the digests of what every database has.
 type copied struct{ policies, settings string }
 
-// LookAtCopies compares what the databases have, as far as they are open, which a host does by
-// itself every 2 s. If one can't be read, that is reported elsewhere, and changes nothing here.
+// LookAtCopies compares the policies and settings of the databases that are open. A host does this
+// by itself every 2 s. If one can't be read, that is reported elsewhere, and changes nothing here.
 func (h *Host) LookAtCopies(ctx context.Context) {
 	if !isClosed(h.Policies.opened) {
 		return
@@ -110,7 +110,7 @@ func (h *Host) LookAtCopies(ctx context.Context) {
 	c.told = c.twice
 }
 
-// copiesDiffer says that a tenants' database has something else than the main one.
+// copiesDiffer says that a tenants' database doesn't have the same as the main one.
 func copiesDiffer(what string, own *Host, hint string) error {
 	return sdk.Errorf(sdk.Unavailable, "databases_differ", "%s has other %s than the database of all other tenants", own.DatabaseName(), what).WithHint("%s", hint)
 }
@@ -131,7 +131,7 @@ func (h *Host) copied(ctx context.Context) (has copied, err error) {
 }
 
 // copyFromMain gives a database of tenants the settings, policies and lock of plugins of the main
-// one, unless it has some: then an operator pushes, who sees how they differ.
+// one, each only if it has none: otherwise an operator pushes them, who sees how they differ.
 func (h *Host) copyFromMain(ctx context.Context) error {
 	main := h.databases.hosts[0]
 	own, err := h.copied(ctx)
@@ -200,8 +200,8 @@ func (h *Host) copyPolicies(ctx context.Context, main *Host) error {
 }
 
 // PushPolicies puts a set of policies in force in every database, and copies the settings of *
-// to each: see [Policies.Push]. The main database is first, and the result is its own. If it
-// fails in between, it is to be done again.
+// to each: see [Policies.Push]. The main database is first, and the result is from there. If it
+// fails half-way, it must be done again.
 func (h *Host) PushPolicies(ctx context.Context, files map[string]string) (*Pushed, error) {
 	pushed, err := h.Policies.Push(ctx, files)
 	if err != nil {
@@ -215,7 +215,7 @@ func (h *Host) PushPolicies(ctx context.Context, files map[string]string) (*Push
 }
 
 // CopySettings copies what a level sets to the databases of tenants, if the level is *: no other
-// one is of several.
+// level has copies in several databases.
 func (h *Host) CopySettings(ctx context.Context, level string) error {
 	if level != core.EveryNamespace || len(h.Databases()) == 1 {
 		return nil
@@ -227,7 +227,7 @@ func (h *Host) CopySettings(ctx context.Context, level string) error {
 	return h.eachCopy(func(own *Host) error { return own.Governance.Replace(ctx, level, settings) })
 }
 
-// eachCopy calls fn for the databases of tenants, for all of them even if one fails.
+// eachCopy calls fn for every database of tenants, even if it fails for some.
 func (h *Host) eachCopy(fn func(*Host) error) error {
 	var failed []error
 	for _, own := range h.Databases()[1:] {

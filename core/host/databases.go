@@ -13,9 +13,9 @@ import (
 
 // Tenants can have databases of their own. A record, its stream, its jobs and its root are then
 // in one database, and no transaction is over two. So a process has a whole Host for each
-// database, and only what chooses the database of a call knows all of them: no part below has
-// to know that there are several. The main database has all other tenants, and what concerns
-// the process: tokens, and which host is there.
+// database, and only the code that chooses the database of a call knows all of them: the parts
+// below don't have to know that there are several. The main database has all other tenants, and
+// what concerns the process: tokens, and the list of hosts.
 
 // TenantsApart is the reason of a refusal because a call concerns tenants of several databases.
 const TenantsApart = "tenants_apart"
@@ -25,7 +25,7 @@ const TenantsApart = "tenants_apart"
 type databases struct {
 	// hosts has the main one first.
 	hosts []*Host
-	// of are the hosts of tenants with databases of their own.
+	// of has the host of each tenant that has a database of its own.
 	of map[string]*Host
 	// copies says whether all have the same policies and settings.
 	copies copies
@@ -38,7 +38,7 @@ type tenantDatabase struct {
 	tenants  []string
 }
 
-// tenantDatabases are the databases of tenants, by the settings and the config.
+// tenantDatabases returns the databases of tenants that the settings and the config name.
 func (c *Config) tenantDatabases() (list []tenantDatabase) {
 	for _, d := range c.Settings.Databases() {
 		list = append(list, tenantDatabase{settings: c.Settings.OfDatabase(d.URL), tenants: d.Tenants})
@@ -78,8 +78,8 @@ func openDatabases(c Config, id string, own []tenantDatabase) (main *Host, err e
 	return main, nil
 }
 
-// Databases are the hosts of this process, one for each database, with the main one first, if
-// this is that one. The host of a tenants' database has only itself.
+// Databases returns the hosts of this process, one for each database, the main one first. The
+// host of a tenants' database returns only itself.
 func (h *Host) Databases() []*Host {
 	if h.databases == nil || !h.isMain() {
 		return []*Host{h}
@@ -115,7 +115,7 @@ func (h *Host) DatabasesOf(patterns []string) (list []*Host) {
 				reached[own] = true
 			}
 		}
-		reached[h.DatabaseOf("")] = true // where the tenants are that have none of their own
+		reached[h.DatabaseOf("")] = true // the main one, which has all other tenants
 	}
 	return slices.DeleteFunc(h.Databases(), func(own *Host) bool { return !reached[own] })
 }
@@ -127,8 +127,8 @@ func (h *Host) tenantHosts() map[string]*Host {
 	return h.databases.of
 }
 
-// DatabaseName says which database this host has, for people: by its tenants, or as the one of
-// all others.
+// DatabaseName says, for people, which database this host has: the one of its tenants, or the one
+// of all other tenants.
 func (h *Host) DatabaseName() string {
 	own := h.ownTenants()
 	switch len(own) {
@@ -140,8 +140,8 @@ func (h *Host) DatabaseName() string {
 	return "the database of tenant " + own[0] + " and others"
 }
 
-// Holds refuses a namespace that another database has: sdk.Conflict, reason [TenantsApart], or
-// [store.TenantElsewhere] if this process doesn't have that database.
+// Holds refuses a namespace that another database has: sdk.Invalid, reason [TenantsApart], or
+// sdk.Conflict, reason [store.TenantElsewhere], if this process doesn't have that database.
 func (h *Host) Holds(namespace string) error {
 	tenant := core.Tenant(namespace)
 	if err := h.here(tenant); err != nil {
@@ -153,7 +153,7 @@ func (h *Host) Holds(namespace string) error {
 	return nil
 }
 
-// here is Holds by the map of tenants alone.
+// here is [Host.Holds] as far as this host's own map of tenants says.
 func (h *Host) here(tenant string) error {
 	if h.databases == nil || h.DatabaseOf(tenant) == h {
 		return nil
@@ -177,8 +177,9 @@ func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.
 	return m.Memories.Recall(ctx, r)
 }
 
-// settle has the main database record that this one has its tenants, or reads there which
-// tenants are in databases that this process doesn't have. It is done until it succeeds once.
+// settle makes the main database record that this one has its tenants. On the host of the main
+// database, it reads instead which tenants are in databases that this process doesn't have. Once
+// it has succeeded, it does nothing more.
 func (h *Host) settle(ctx context.Context) error {
 	if h.elsewhere.Load() != nil || h.databases == nil && !h.shared() {
 		return nil
@@ -206,8 +207,8 @@ func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
 	return slices.DeleteFunc(tenants, func(tenant string) bool { return h.tenantHosts()[tenant] != nil }), err
 }
 
-// assign has the main database record that this one has its tenants. Before, this one gets the
-// policies and settings of the main one, if it is new.
+// assign makes the main database record that this one has its tenants. First, if this one is new,
+// it gets the main one's policies, settings and lock of plugins.
 func (h *Host) assign(ctx context.Context) error {
 	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
 	if err := h.copyFromMain(ctx); err != nil {

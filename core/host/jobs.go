@@ -13,9 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sweepEvery is how many turns of a namespace are between two sweeps. So a memory that no
-// feedback touches is judged as often as a recalled memory can go from cooling back to
-// active.
+// sweepEvery is how many turns of a namespace are between two sweeps. A sweep also judges
+// memories that no feedback touches.
 const sweepEvery = 100
 
 // newJobs makes the queue.

@@ -13,7 +13,7 @@ import (
 type Input struct {
 	Namespace, SessionID string
 	TurnID               int64
-	// Route is the leading lane; "" if there is none.
+	// Route is the kind of evidence that leads; "" if there is none.
 	Route string
 	// Policy is completed by [Assemble].
 	Policy Policy

@@ -29,7 +29,7 @@ type Snapshot struct {
 	SessionID string `json:"session_id"`
 	// TurnID is the session's turn.
 	TurnID int64 `json:"turn_id"`
-	// Route is the lane that leads: react or graph; "" for none.
+	// Route is the kind of evidence that leads: react or graph; "" for none.
 	Route string `json:"route,omitempty"`
 	// PolicyApplied is the policy that it was made under.
 	PolicyApplied Applied `json:"policy_applied"`

@@ -366,14 +366,14 @@ func (m *Memories) dreamItem(r core.Reader, memory *core.Memory, near map[string
 	return item, err
 }
 
-// EvidenceOf is evidence that knows whether there is any.
+// EvidenceOf is evidence that can say whether there is any about a memory.
 type EvidenceOf interface {
 	// Has reports whether an outcome of a tool is recorded for a memory.
 	Has(r core.Reader, memoryID string) (bool, error)
 }
 
-// skips is why a coordinated pass is skipped after the last run began, which is the zero time
-// for none; "" if it isn't.
+// skips returns why a coordinated pass is skipped, or "" if it isn't. last is when the last
+// run began; the zero time means that there was none.
 func skips(in *snapshot, last time.Time) string {
 	written, organized := 0, false
 	for i := range in.Items {

@@ -29,7 +29,7 @@ func (b *bucket) take(context.Context) (wait time.Duration, ended bool, err erro
 	return wait, false, nil
 }
 
-// end implements [allowance]. One that is full again can be forgotten without any effect.
+// end implements [allowance]. A bucket that is full again can be forgotten without any effect.
 func (b *bucket) end(unused bool) bool {
 	return !unused || b.TokensAt(b.clock.Now()) >= float64(b.Burst())
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Checker checks the records of what is lent. They hold for seconds, so an export leaves them
-// out, and a repair drops those that can't be read.
+// Checker checks the records of what is lent. They matter only for seconds, so an export
+// leaves them out, and a repair drops those that can't be read.
 type Checker struct{}
 
 var _ core.Rebuilder = Checker{}

@@ -18,17 +18,17 @@ type Options struct {
 	// What is what names do, such as "requests". It is in the keys of a shared store, so it
 	// has no slash.
 	What string
-	// PerSecond is how often each name may do it in a second. 0 and less is no limit.
+	// PerSecond is how often each name may do it in a second. 0 or less means no limit.
 	PerSecond float64
 	// Burst is how often it may be done at once: in any time t at most Burst + PerSecond·t. It
 	// is at least 1.
 	Burst float64
-	// Clock measures how much time has passed; what time it shows doesn't matter. Default the
-	// system's, which no change of the machine's time disturbs.
+	// Clock measures how much time has passed; what time it shows doesn't matter. The default is
+	// the system's, which isn't affected if somebody sets the machine's time.
 	Clock core.Clock
-	// Store is shared with other hosts, which have the same options; nil is that this host
-	// counts by itself. Host is its id among them, of which only one limiter limits What. If
-	// their limits differ, the highest holds.
+	// Store is shared with other hosts, which have the same options; nil means that this host
+	// counts by itself. Host is this host's id among them; it has only one limiter for What. If
+	// the hosts' limits differ, the highest holds.
 	Store core.Store
 	Host  string
 }
@@ -46,12 +46,12 @@ type Limiter struct {
 type allowance interface {
 	// take is [Limiter.Take]. ended is whether the allowance was given up before.
 	take(ctx context.Context) (wait time.Duration, ended bool, err error)
-	// end gives the allowance up if nobody needs it now. unused is to do that only if it
-	// makes no difference to the name.
+	// end gives the allowance up, unless it is being used now, and reports whether it did. With
+	// unused, it does so only if that makes no difference to the name.
 	end(unused bool) bool
 }
 
-// New returns a limiter of which no name has used anything.
+// New returns a limiter that doesn't remember any name yet.
 func New(o Options) *Limiter {
 	if o.Clock == nil {
 		o.Clock = core.SystemClock{}
@@ -60,9 +60,9 @@ func New(o Options) *Limiter {
 	return &Limiter{options: o, each: map[string]allowance{}}
 }
 
-// Take uses one of what a name may do, or returns how long the name should wait until it may
-// again: 0 is that it may now. An error is the shared store's, or that of ctx: then nothing was
-// used.
+// Take counts that a name does it once now, and returns 0; or it returns how long the name
+// should wait until it may do it again. An error comes from the shared store or from ctx: then
+// nothing was counted.
 func (l *Limiter) Take(ctx context.Context, name string) (wait time.Duration, err error) {
 	if l.options.PerSecond <= 0 {
 		return 0, nil
@@ -93,7 +93,7 @@ func (l *Limiter) of(name string) allowance {
 	return a
 }
 
-// forget makes room.
+// forget makes room for another name.
 func (l *Limiter) forget() {
 	for name, a := range l.each {
 		if a.end(true) {

@@ -10,22 +10,22 @@ import (
 )
 
 // loan is the allowance of a name on a host that shares it with others. If a transaction fails,
-// or nobody knows whether it did, the host has nothing of what that lent.
+// or its outcome is unknown, the host uses nothing of what it lent.
 type loan struct {
 	options *Options
 	terms   terms
 	key     []byte
-	// turn is full while somebody reads or changes what follows.
+	// turn is the lock of the fields below: it is full while they are read or changed.
 	turn chan struct{}
-	// left is what this host may still use until the time ends.
+	// left is how much this host may still use before the time until, or [none].
 	left  int64
 	until time.Time
-	// ask is how much it asks for the next time.
+	// ask is how much it will ask for next.
 	ask int64
-	// window is the newest that it has seen, 0 for none, since when.
+	// window is the newest window that it has seen, 0 for none, and since is when it first saw it.
 	window uint64
 	since  time.Time
-	// over is whether the loan was given up: another has taken its place.
+	// over is whether the loan was given up: another loan takes its place.
 	over bool
 }
 
@@ -34,8 +34,8 @@ func newLoan(o *Options, name string) *loan {
 	return &loan{options: o, terms: t, key: key(o.What, name), turn: make(chan struct{}, 1), ask: t.least()}
 }
 
-// least and most are the bounds of what a host asks for: little where a name is rarely used,
-// so that it lacks little elsewhere, and half of a burst near the limit.
+// least and most are the bounds of what a host asks for: little if it rarely uses the name, so
+// that other hosts lack little, and up to half of a burst near the limit.
 func (t *terms) least() int64 { return max(1, int64(t.burst/16)) }
 func (t *terms) most() int64  { return max(1, int64(t.burst/2)) }
 
@@ -69,20 +69,20 @@ func (l *loan) use() bool {
 	return true
 }
 
-// none is what is left where a window has nothing to lend.
+// none is the value of left if the window had nothing to lend.
 const none = -1
 
 // borrow gives up what is left, and borrows a part.
 func (l *loan) borrow(ctx context.Context) error {
 	switch {
-	case l.left > 0: // and too late
+	case l.left > 0: // it wasn't used in time
 		l.ask = max(l.ask/2, l.terms.least())
 	case l.left == 0 && l.window > 0:
 		l.ask = min(2*l.ask, l.terms.most())
 	}
 	l.left = 0
 	began := l.options.Clock.Now() // before the transaction: the part ends no later than the others expect
-	passed := began.Sub(l.since)   // of the window that it has seen
+	passed := began.Sub(l.since)   // since it first saw the newest window
 	var lent int64
 	var window uint64
 	err := l.options.Store.Update(ctx, func(tx core.Tx) error {

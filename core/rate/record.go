@@ -13,11 +13,11 @@ const (
 	// hold is how long a host may use a part that it borrowed.
 	hold = 10 * time.Second
 	// window is how long a window lasts at least. Near the limit there are a few small
-	// transactions in each; after a burst nothing is admitted for two windows.
+	// transactions in each window; after a full burst, nothing is admitted for up to two windows.
 	window = 250 * time.Millisecond
 )
 
-// prefix begins the keys of what is lent: rate/, what it is, a slash, and the name.
+// prefix begins the keys of the records: rate/, what is limited, a slash, and the name.
 const prefix = "rate/"
 
 func key(what, name string) []byte { return []byte(prefix + what + "/" + name) }
@@ -25,11 +25,11 @@ func key(what, name string) []byte { return []byte(prefix + what + "/" + name) }
 // terms are how much is lent, and for how long.
 type terms struct {
 	perSecond, burst float64
-	// window is how long a window lasts at least: shorter where a burst comes in so fast that
-	// there would be no room for what comes in during one.
+	// window is how long a window lasts at least: less than the usual length if a burst comes in
+	// so fast that there would be no room for what comes in during a window of that length.
 	window time.Duration
-	// keeps is how many whole windows must have passed since a part was lent until it has
-	// surely ended.
+	// keeps is how many whole windows must pass after a part was lent before it has surely
+	// ended.
 	keeps uint64
 }
 
@@ -38,27 +38,28 @@ func termsOf(o *Options) terms {
 	return terms{o.PerSecond, o.Burst, length, uint64(hold/length) + 1}
 }
 
-// record is what is lent of a name's rate. What is left, and what hosts have of it, is never
-// more than a bucket has that begins with the burst, gets so much a second and is never fuller:
-// at a window's end it gets what came in, but no more than there was room for at its beginning.
+// record says how much of a name's rate is lent. What is left and what hosts have borrowed are
+// together never more than the content of a bucket that begins with the burst, gets what the rate
+// gives, and never holds more than the burst: at the end of a window, the record gets what came in
+// meanwhile, but no more than there was room for when the window began.
 type record struct {
 	// Window counts the windows from 1.
 	Window uint64 `json:"window"`
-	// Left is what can be lent, and Room how much more there was room for when the window
-	// began, with what hosts had then.
+	// Left is what can be lent. Room is how much more there was room for when the window began,
+	// next to what was left and what hosts had then.
 	Left float64 `json:"left"`
 	Room float64 `json:"room"`
-	// Parts are the newest parts of hosts, by their ids.
+	// Parts has the part that each host borrowed last, by the host's id.
 	Parts map[string]part `json:"parts,omitempty"`
 }
 
-// part is what a host borrowed last, in which window.
+// part is what a host borrowed last, and in which window.
 type part struct {
 	Window uint64 `json:"window"`
 	Amount int64  `json:"amount"`
 }
 
-// read reads a record. Of one that is damaged nothing is left: the next window replaces it.
+// read reads a record. If it is damaged, nothing is left to lend until the next window.
 func read(r core.Reader, key []byte, t *terms) (rec record, value []byte, err error) {
 	value, found, err := r.Get(key)
 	switch {
@@ -75,7 +76,7 @@ func read(r core.Reader, key []byte, t *terms) (rec record, value []byte, err er
 	return rec, value, nil
 }
 
-// decode decodes a record that the program could have written.
+// decode decodes a record, and refuses one that the program can't have written.
 func decode(value []byte, rec *record) error {
 	if err := json.Unmarshal(value, rec); err != nil {
 		return err
@@ -90,7 +91,7 @@ func decode(value []byte, rec *record) error {
 	return nil
 }
 
-// begin begins the next window, after so much of the last one passed.
+// begin begins the next window. passed is how long the last one lasted.
 func (r *record) begin(t *terms, passed time.Duration) {
 	r.Window++
 	r.Left += min(r.Room, passed.Seconds()*t.perSecond)
@@ -106,7 +107,7 @@ func (r *record) begin(t *terms, passed time.Duration) {
 }
 
 // lend lends a host as much as it asks for, but at most half of what is left, so that another
-// finds something too.
+// host finds something too.
 func (r *record) lend(host string, ask int64) int64 {
 	n := min(ask, (int64(r.Left)+1)/2)
 	if n > 0 {

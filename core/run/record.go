@@ -58,7 +58,7 @@ type runContent struct {
 // runResult is how a run ended. The run's result is made from its visits.
 type runResult struct {
 	Error *core.ErrorInfo `json:"error,omitempty"`
-	// Open is the visit that ended the run so that it can be resumed: it isn't finished.
+	// Open is the unfinished visit at which the run ended, if the run can be resumed.
 	Open *core.Visit `json:"open,omitempty"`
 	// Result is in records from before Open existed, which hold the whole result.
 	Result json.RawMessage `json:"result,omitempty"`

@@ -10,19 +10,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Tenants can have databases of their own. Which tenant has which one is said to each host by
-// its settings, and two hosts can have different settings. So the database of all other tenants
-// records where each of them is, and a commit to a namespace reads that record: a host with
-// other settings is refused, and nothing of a tenant is ever in two databases.
+// Tenants can have databases of their own. Each host's settings say which tenant has which
+// database, and two hosts can have different settings. So the database of all other tenants
+// records which tenants have databases of their own, and a commit to a namespace reads that
+// record: a host with other settings is refused, and a tenant never has data in two databases.
 
 const (
-	// tenantPrefix begins the keys of the records, in the main database: the one of all tenants
-	// that have none of their own.
+	// tenantPrefix begins the keys of the records. They are in the main database, which is that
+	// of all tenants without a database of their own.
 	tenantPrefix = "tenant/"
-	// databaseKey is an id that a database has for ever.
+	// databaseKey is the key of a database's id, which never changes.
 	databaseKey = "meta/database"
-	// namespaceHead begins the keys that every commit to a namespace writes, and runPrefix and
-	// jobPrefix those of the runs and jobs, which name theirs.
+	// namespaceHead begins the keys that every commit to a namespace writes. runPrefix and
+	// jobPrefix begin the keys of runs and jobs, whose records name their namespaces.
 	namespaceHead = "event-head/namespace/"
 	runPrefix     = "run/"
 	jobPrefix     = "job/"
@@ -36,7 +36,7 @@ type tenantRecord struct {
 	Database string `json:"database"`
 }
 
-// DatabaseID is the id of a store among databases. The first call gives it one.
+// DatabaseID returns the id of a store's database. The first call gives it one.
 func DatabaseID(ctx context.Context, s core.Store, newID func() string) (id string, err error) {
 	fresh := newID()
 	err = s.Update(ctx, func(tx core.Tx) error {
@@ -50,9 +50,9 @@ func DatabaseID(ctx context.Context, s core.Store, newID func() string) (id stri
 	return id, sdk.Wrap("identify the database", err)
 }
 
-// AssignTenants records in the main database that another one has tenants. It refuses a tenant
-// that a third one has ([TenantElsewhere]), and one of whose namespaces the main database has
-// something: sdk.Conflict, reason "tenant_has_data". Then no tenant is assigned.
+// AssignTenants records in the main database that another database has tenants. It refuses a
+// tenant that a third database has ([TenantElsewhere]), and a tenant that has records in the main
+// database: sdk.Conflict, reason "tenant_has_data". If it refuses one, no tenant is assigned.
 func AssignTenants(ctx context.Context, main core.Store, database string, tenants []string) error {
 	record := core.MustJSON(tenantRecord{database})
 	err := main.View(ctx, func(r core.Reader) error { return haveNoRuns(r, tenants) })
@@ -82,7 +82,7 @@ func AssignTenants(ctx context.Context, main core.Store, database string, tenant
 	}))
 }
 
-// hasNoNamespace refuses a tenant of whose namespaces a store has one.
+// hasNoNamespace refuses a tenant if a store has a namespace of that tenant.
 func hasNoNamespace(r core.Reader, tenant string) error {
 	_, found, err := r.Get([]byte(namespaceHead + tenant))
 	if err == nil && !found {
@@ -102,9 +102,9 @@ func hasData(tenant string) error {
 		WithHint("leave it there: take the tenant out of the map").WithDetail("tenant", tenant)
 }
 
-// haveNoRuns refuses tenants that aren't assigned yet and have a run or a job in a store. These
-// are in no index by namespace, so all are read, which is too much for one transaction that
-// writes; from then on commits of them are refused anyway.
+// haveNoRuns refuses tenants that aren't assigned yet and have a run or a job in a store. Runs and
+// jobs have no index by namespace, so all of them are read, which is too much for a transaction
+// that writes. Once a tenant is assigned, such commits are refused anyway.
 func haveNoRuns(r core.Reader, tenants []string) error {
 	var open []string
 	for _, tenant := range tenants {
@@ -136,7 +136,7 @@ func namespaceOf(value []byte) string {
 	var record struct {
 		Namespace string `json:"namespace"`
 	}
-	_ = json.Unmarshal(value, &record) // a damaged record names none; who reads it says so
+	_ = json.Unmarshal(value, &record) // a damaged record names none; what reads it reports that
 	return record.Namespace
 }
 
@@ -145,7 +145,7 @@ func AssignedTenants(r core.Reader) (tenants []string, err error) {
 	return core.Suffixes(r, []byte(tenantPrefix), maxTenants)
 }
 
-// maxTenants is far more than have databases of their own.
+// maxTenants is far above the number of tenants that have databases of their own.
 const maxTenants = 100_000
 
 func readTenant(r core.Reader, tenant string) (record tenantRecord, found bool, err error) {
@@ -164,21 +164,22 @@ func decodeTenant(tenant string, value []byte) (record tenantRecord, err error) 
 	return record, err
 }
 
-// Here is a condition on the tenants that a store is for; nil means all.
+// Here refuses a tenant that a store isn't for; nil means that it is for all tenants.
 type Here func(tenant string) error
 
 // UpdateHere is s.Update for a store that isn't for all tenants: a transaction that writes to a
-// namespace, or a run or job of one, is refused if here says so, or if the store records that another database has its
-// tenant. That is read in the transaction, so it holds for what is assigned meanwhile too.
+// namespace, or writes a run or job of it, is refused if here refuses its tenant, or if the store
+// records that another database has the tenant. The record is read in the transaction, so this
+// holds for a tenant that is assigned meanwhile too.
 func UpdateHere(ctx context.Context, s core.Store, here Here, fn func(core.Tx) error) error {
 	return s.Update(ctx, func(tx core.Tx) error { return fn(&tenantTx{Tx: tx, here: here}) })
 }
 
-// tenantTx is a transaction that looks at the tenants of what it writes.
+// tenantTx is a transaction that checks the tenants of what it writes.
 type tenantTx struct {
 	core.Tx
 	here Here
-	// seen is the tenant that was looked at last: most transactions write to one.
+	// seen is the tenant that was checked last: most transactions write to only one.
 	seen string
 }
 
@@ -228,7 +229,7 @@ func (tx *tenantTx) look(tenant string) error {
 	return err
 }
 
-// ElsewhereError refuses what concerns a tenant that a database of its own has, which this host
+// ElsewhereError refuses what concerns a tenant with a database of its own that this host
 // doesn't know.
 func ElsewhereError(tenant string) error {
 	return sdk.Errorf(sdk.Conflict, TenantElsewhere, "tenant %s has a database of its own, which this host doesn't know", tenant).
@@ -240,7 +241,7 @@ func HereStore(s core.Store, here Here) core.Store {
 	return &hereStore{fenceable{fenced{Store: s}}, here}
 }
 
-// hereStore passes on what its store can do besides.
+// hereStore also has the optional methods of its store.
 type hereStore struct {
 	fenceable
 	here Here
@@ -251,9 +252,9 @@ func (s *hereStore) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return UpdateHere(ctx, s.Store, s.here, fn)
 }
 
-// TenantChecker checks the records of tenants' databases. They say where databases are, and
-// nothing about what is in this one, so that an export leaves them out. A repair keeps one that
-// can't be read: commits to that tenant are refused until it is right.
+// TenantChecker checks the records of tenants' databases. They say which databases tenants have,
+// and nothing about what is in this one, so an export leaves them out. A repair keeps a record
+// that can't be read: commits to that tenant are refused until the record is restored.
 type TenantChecker struct{}
 
 var _ core.Rebuilder = TenantChecker{}

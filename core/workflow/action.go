@@ -37,7 +37,7 @@ func actionNames() []string {
 // action reads the with: block of a node.
 func (l *loader) action(name string, with *document.Node) action.Spec {
 	b := l.block(with, name)
-	if !slices.Contains(callActions, name) { // which are forms of steps too, and bring their keys
+	if !slices.Contains(callActions, name) { // these are steps too: l.call adds their keys
 		b.has(name)
 	}
 	defer b.Done()
@@ -68,7 +68,7 @@ func (l *loader) action(name string, with *document.Node) action.Spec {
 	return s
 }
 
-// optional reads a value over the state, or nil.
+// optional reads a value whose templates may read the state; nil if there is no such key.
 func (l *loader) optional(b *block, key string) action.Value {
 	n := b.Get(key)
 	if n == nil {

@@ -66,8 +66,8 @@ type Operation struct {
 	do    func(context.Context, *Call, any) (any, error)
 }
 
-// Deadline is how long an operation may take that isn't long, measured from when the
-// store is open: longer than any of them needs, shorter than callers wait.
+// Deadline is the time limit of an operation that isn't Long, measured from when the
+// store is open: longer than any such operation needs, shorter than callers wait.
 const Deadline = 10 * time.Second
 
 // In is the type of the request, a struct to which [Do] takes a pointer, and Out the type

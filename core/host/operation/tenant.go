@@ -13,17 +13,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A process has a host for each database of its tenants: see [host.Host.Databases]. A call is
-// done by one of them, whole, so nothing below this file knows that there are several. Which one
-// follows from the namespaces that the request concerns. A request that names something by an id
-// says nothing of its namespace: it is looked up in each database that the caller can reach,
-// which for most callers, whose namespaces have one tenant, is one.
+// A process has a host for each database of its tenants: see [host.Host.Databases]. One of them
+// does the whole of a call, so nothing below this file knows that there are several. Which one
+// depends on the namespaces that the request concerns. A request that names something by an id
+// doesn't say its namespace: the id is looked up in each database that the caller can reach. For
+// most callers, whose namespaces have one tenant, that is one database.
 //
-// What concerns tenants of several databases is refused, but for lists: these list one database
-// after the other.
+// A request that concerns tenants of several databases is refused, except for lists: these list
+// one database after the other.
 
-// spread returns the calls that do a request: one, or several of a list, each of a database. The
-// first is in the main database, if that is one of them.
+// spread returns the calls that do a request: one, or for a list one in each of several databases.
+// The first is in the main database, if that is one of them.
 func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error) {
 	all := c.Host.Databases()
 	if c.chosen || len(all) == 1 || o.NoStore || o.main || isOfAll(in) {
@@ -31,7 +31,7 @@ func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error
 	}
 	reached := c.Host.DatabasesOf(c.caller.Namespaces)
 	switch len(reached) {
-	case 0: // which is refused there
+	case 0: // the call is refused there
 		return []*Call{c.on(all[0])}, nil
 	case 1:
 		return []*Call{c.on(reached[0])}, nil
@@ -54,7 +54,7 @@ func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error
 	return calls, nil
 }
 
-// on is the call in one database.
+// on returns the same call for one database.
 func (c *Call) on(h *host.Host) *Call {
 	own := *c
 	own.Host, own.chosen = h, true
@@ -87,10 +87,10 @@ func isOfAll(in any) bool {
 	return false
 }
 
-// databases are those of a request, among the ones that the caller reaches: where its namespaces
-// are, else where its ids are. None means that there is no such thing.
+// databases returns the databases that a request concerns, among those that the caller reaches:
+// where its namespaces are, or else where its ids are. None means that nothing has its ids.
 func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*host.Host) ([]*host.Host, error) {
-	var wide []*host.Host // whose answer is of several tenants
+	var wide []*host.Host // where the request concerns several tenants
 	concerned, missing := map[*host.Host]bool{}, 0
 	for _, h := range reached {
 		at, err := o.where(ctx, c.on(h), again(o, in))
@@ -112,7 +112,7 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 	switch {
 	case len(concerned) > 0:
 		return slices.DeleteFunc(reached, func(h *host.Host) bool { return !concerned[h] }), nil
-	case missing > 0 && len(wide) > 0: // something of no namespace, found by its id
+	case missing > 0 && len(wide) > 0: // something that has no namespace was found by its id
 		return wide, nil
 	case len(wide) > 0:
 		return reached, nil
@@ -134,20 +134,20 @@ func severalTenants(pattern string) bool {
 	return !one
 }
 
-// again is a copy of a request, in which short ids can be completed.
+// again returns a copy of a request, in which short ids can be completed.
 func again(o *Operation, in any) any {
 	out := reflect.New(o.in)
 	text, err := json.Marshal(in)
 	if err == nil {
 		err = json.Unmarshal(text, out.Interface())
 	}
-	if err != nil { // a Go program can give what JSON can't, which has no short ids
+	if err != nil { // from a Go program, which can give values that JSON can't; it gives no short ids
 		out.Elem().Set(reflect.ValueOf(in).Elem())
 	}
 	return out.Interface()
 }
 
-// isByID reports whether a request names by an id what has no place of its own.
+// isByID reports whether a request names a session or a job by its id.
 func isByID(in any) bool {
 	switch in.(type) {
 	case *SessionGet, *SessionReset, *SessionResume, *ReflectionStatus, *ReflectionCancel:
@@ -186,7 +186,7 @@ func (c *Call) began(ctx context.Context, o *Operation, in any) (bool, error) {
 		return false, nil
 	}
 	first, err := c.Host.Keys.Find(ctx, c.keyRequest(o, in))
-	return first != nil || err != nil, nil // an error of the key is the database's answer
+	return first != nil || err != nil, nil // an error about the key is this database's answer
 }
 
 // pager is a list request with pages, and pages a list's result.
@@ -209,7 +209,7 @@ func (p *Page[T]) add(other any) {
 func (p *Page[T]) page() *Page[T] { return p }
 
 // list lists one database after the other. A page has items of one database; its token begins
-// with the number of the database that comes next. A list without pages has all in one.
+// with the number of the database that comes next. A list without pages has everything in one result.
 func (o *Operation) list(ctx context.Context, calls []*Call, in any) (any, error) {
 	request, paged := in.(pager)
 	if !paged {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// summaryRunes is how many characters of the content are the pattern if no model
-	// wrote one.
+	// summaryRunes is how many characters of the content are in the pattern (see
+	// [Pattern]), which is the summary if no model wrote one.
 	summaryRunes = 280
 	// maxSummaryRunes bounds what a model writes.
 	maxSummaryRunes = 4000

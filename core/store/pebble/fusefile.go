@@ -6,7 +6,7 @@ import "github.com/cockroachdb/pebble/v2/vfs"
 type fuseFile struct {
 	vfs.File
 	fuse *fuse
-	// manifest is its name, if it is one.
+	// manifest is the file's name if it is a manifest, else "".
 	manifest string
 }
 

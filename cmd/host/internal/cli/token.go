@@ -206,7 +206,7 @@ func scopeNames() []string {
 	return all
 }
 
-// The offers of tokens.
+// What shell completion offers for the arguments of the commands about tokens.
 var (
 	tokenIDs = offer{values: fromStore(offerTokens)}
 	scopes   = offer{values: func(context.Context, *App) []string { return scopeNames() }}

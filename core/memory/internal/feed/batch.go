@@ -76,8 +76,8 @@ func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(i
 }
 
 const (
-	// maxPassed is how many records a scan skips before looking up the next one is
-	// faster.
+	// maxPassed is how many records in a row a scan may skip. Beyond that, it is faster to
+	// begin a new scan at the next record that is wanted.
 	maxPassed = 16
 	// fewIDs is how many records are looked up one by one: the memories that a turn
 	// changed are scattered, and this many lookups take as long as one useless scan.

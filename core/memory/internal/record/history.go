@@ -67,7 +67,8 @@ func historyOf(r core.Reader, namespace, id string, list func(core.Reader, strin
 	return entries, nil
 }
 
-// historyAfter returns the first entries after one, up to limit, and whether more follow.
+// historyAfter returns up to limit numbers of entries, the first ones greater than after, and
+// whether more follow.
 func historyAfter(r core.Reader, id string, after uint64, limit int) (seqs []uint64, more bool, err error) {
 	start := []byte(HistoryPrefix + id + "/")
 	err = r.Scan(HistoryKey(id, after+1), core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
@@ -82,8 +83,8 @@ func historyAfter(r core.Reader, id string, after uint64, limit int) (seqs []uin
 	return seqs, more, err
 }
 
-// ReadHistoryAfter returns the first entries about a memory after one (0 for the start),
-// up to limit, and whether more follow.
+// ReadHistoryAfter returns up to limit entries about a memory, the first ones whose numbers
+// are greater than after (0 for the start), and whether more follow.
 func ReadHistoryAfter(r core.Reader, namespace, id string, after uint64, limit int) (entries []journal.Entry, more bool, err error) {
 	entries, err = historyOf(r, namespace, id, func(r core.Reader, id string) (seqs []uint64, err error) {
 		seqs, more, err = historyAfter(r, id, after, limit)

@@ -22,8 +22,8 @@ type Pending struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agent_id"`
-	// Depth is the depth that its sources gave it when it was requested, Above the depth
-	// above which an approval is needed.
+	// Depth is the depth that its sources gave it when it was requested. Above is the
+	// depth above which an approval is needed.
 	Depth     int                  `json:"depth"`
 	Above     int                  `json:"above"`
 	CreatedAt time.Time            `json:"created_at"`

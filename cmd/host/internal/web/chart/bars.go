@@ -52,7 +52,7 @@ func Bars(what string, series []Series, bars []Bar) Chart {
 		d.add(`<line class="gridl" x1="0" x2="720" y1="%s" y2="%s"/><text x="720" y="%s" text-anchor="end">%s</text>`, at(y), at(y), at(y-4), number(n))
 	}
 	d.add(`<line class="base" x1="0" x2="720" y1="146" y2="146"/>`)
-	wide := min(width/float64(max(len(bars), 1)), 104) // few bars are next to each other
+	wide := min(width/float64(max(len(bars), 1)), 104) // few bars stay side by side on the left
 	for i, b := range bars {
 		x, y := wide*float64(i)+wide/6, bottom
 		d.add(`<g><title>%s: %s</title>`, b.Name, describe(series, b.Counts))
@@ -80,7 +80,7 @@ func describe(series []Series, counts []int64) string {
 	return strings.Join(said, ", ")
 }
 
-// Range is from where to where a share, from 0 to 1, went.
+// Range is a share, from 0 to 1, that went from From to To.
 type Range struct {
 	Name     string
 	From, To float64
