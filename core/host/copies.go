@@ -24,7 +24,8 @@ const copiesEvery = 2 * time.Second
 
 // copies is what was seen of the databases' policies and settings.
 type copies struct {
-	mu sync.Mutex
+	look sync.Mutex // held while somebody looks
+	mu   sync.Mutex
 	// differ says how they differ; nil if they don't. It counts only if a difference was seen
 	// twice in a row, since a push takes a while.
 	differ error
@@ -80,6 +81,9 @@ func (h *Host) LookAtCopies(ctx context.Context) {
 	if !isClosed(h.Policies.opened) {
 		return
 	}
+	c := &h.databases.copies
+	c.look.Lock() // what an older look saw may not replace what a newer one did
+	defer c.look.Unlock()
 	main, err := h.copied(ctx)
 	if err != nil {
 		return
@@ -99,7 +103,6 @@ func (h *Host) LookAtCopies(ctx context.Context) {
 			differ = copiesDiffer("settings of *", own, "set one of them again, or push the policies, which copies all of them")
 		}
 	}
-	c := &h.databases.copies
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.twice = differ != nil && c.differ != nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -29,6 +30,10 @@ type databases struct {
 	of map[string]*Host
 	// copies says whether all have the same policies and settings.
 	copies copies
+
+	mu sync.Mutex
+	// ids are the hosts by the ids of their databases, as far as these are known.
+	ids map[string]*Host
 }
 
 // tenantDatabase is a database with tenants of its own.
@@ -56,7 +61,7 @@ func (c *Config) tenantDatabases() (list []tenantDatabase) {
 
 // openDatabases builds the main Host, which closes the others with it.
 func openDatabases(c Config, id string, own []tenantDatabase) (main *Host, err error) {
-	all := &databases{of: map[string]*Host{}}
+	all := &databases{of: map[string]*Host{}, ids: map[string]*Host{}}
 	if main, err = openOne(c, id, all); err != nil {
 		return nil, err
 	}
@@ -129,8 +134,20 @@ func (h *Host) tenantHosts() map[string]*Host {
 
 // DatabaseName says, for people, which database this host has: the one of its tenants, or the one
 // of all other tenants.
-func (h *Host) DatabaseName() string {
-	own := h.ownTenants()
+func (h *Host) DatabaseName() string { return databaseName(h.ownTenants()) }
+
+// DatabaseNameFor is DatabaseName for a caller who reaches namespaces by patterns, and learns of no
+// other tenant.
+func (h *Host) DatabaseNameFor(patterns []string) string {
+	return databaseName(slices.DeleteFunc(h.ownTenants(), func(own string) bool {
+		return !slices.ContainsFunc(patterns, func(pattern string) bool {
+			tenant, one := core.TenantOfPattern(pattern)
+			return one && tenant == own || !one && core.NamespaceMatches(own, pattern)
+		})
+	}))
+}
+
+func databaseName(own []string) string {
 	switch len(own) {
 	case 0:
 		return "the database of all other tenants"
@@ -211,14 +228,37 @@ func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
 // it gets the main one's policies, settings and lock of plugins.
 func (h *Host) assign(ctx context.Context) error {
 	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
-	if err := h.copyFromMain(ctx); err != nil {
-		return sdk.Wrap("prepare "+h.DatabaseName(), err)
-	}
-	id, err := store.DatabaseID(ctx, h.Store, (&core.SystemIDs{}).NewID)
+	id, err := h.databases.identify(ctx, h)
 	if err != nil {
 		return err
 	}
+	if err := h.copyFromMain(ctx); err != nil {
+		return sdk.Wrap("prepare "+h.DatabaseName(), err)
+	}
 	return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, h.ownTenants())
+}
+
+// identify returns the id of a host's database: sdk.Invalid, reason "databases_same", if it is the main
+// one, or another host's, by a URL that is written differently.
+func (d *databases) identify(ctx context.Context, h *Host) (string, error) {
+	newID := (&core.SystemIDs{}).NewID
+	main, err := store.DatabaseID(ctx, d.hosts[0].Store, newID)
+	if err != nil {
+		return "", err
+	}
+	id, err := store.DatabaseID(ctx, h.Store, newID)
+	if err != nil {
+		return "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ids[main] = d.hosts[0]
+	if other := d.ids[id]; other != nil && other != h {
+		return "", sdk.Errorf(sdk.Invalid, "databases_same", "%s and %s are the same one", h.DatabaseName(), other.DatabaseName()).
+			WithHint("write the database's URL in the same way for each of its tenants, and leave out those of the main database")
+	}
+	d.ids[id] = h
+	return id, nil
 }
 
 // ownTenants are the tenants of this database, sorted; none for the main one.

@@ -41,11 +41,13 @@ func (t *terms) most() int64  { return max(1, int64(t.burst/2)) }
 
 // take implements [allowance].
 func (l *loan) take(ctx context.Context) (wait time.Duration, ended bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, tooSlow(l.options.What))
+	defer cancel()
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
-		return 0, false, ctx.Err()
+		return 0, false, context.Cause(ctx)
 	}
 	for !l.over && !l.use() {
 		if l.left < 0 { // the window had nothing left
@@ -54,10 +56,21 @@ func (l *loan) take(ctx context.Context) (wait time.Duration, ended bool, err er
 			}
 		}
 		if err := l.borrow(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			return 0, false, sdk.Wrap("count "+l.options.What, err)
 		}
 	}
 	return 0, l.over, nil
+}
+
+// patience is how long a request waits for the store to count it. It is less than a store that is
+// away is waited for, since those that wait do so one after the other.
+const patience = 5 * time.Second
+
+func tooSlow(what string) error {
+	return sdk.Errorf(sdk.Unavailable, "rate_uncounted", "the store didn't count the %s within %s", what, patience).WithHint("try again later")
 }
 
 // use uses one of what was borrowed, if there is one.

@@ -47,7 +47,7 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	c := Call{Host: h, runID: asked.RunID, Progress: func(p Progress) {
+	c := Call{Host: h, chosen: true, runID: asked.RunID, Progress: func(p Progress) {
 		if p.Total > 0 {
 			j.Progress(float64(p.Done) / float64(p.Total))
 		}

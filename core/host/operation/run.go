@@ -188,7 +188,7 @@ func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
 // is: see host.JoinOptions. It returns an error only if it doesn't go on.
 func TakeOver(h *host.Host) func(context.Context, run.Held) error {
 	return func(ctx context.Context, held run.Held) error {
-		out, err := Do(core.WithCaller(ctx, held.Caller), Call{Host: h, from: &held}, "run_resume", &RunResume{ID: held.RunID})
+		out, err := Do(core.WithCaller(ctx, held.Caller), Call{Host: h, chosen: true, from: &held}, "run_resume", &RunResume{ID: held.RunID})
 		if ended, is := out.(*RunEnded); is && ended != nil {
 			return nil // even if it failed, which the run says
 		}

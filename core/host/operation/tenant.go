@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -45,7 +46,7 @@ func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error
 	case len(found) == 0:
 		return []*Call{c.on(all[0])}, nil
 	case len(found) > 1 && !o.listed:
-		return nil, apart(found)
+		return nil, apart(found, c.caller.Namespaces)
 	}
 	calls := make([]*Call, len(found))
 	for i, h := range found {
@@ -62,10 +63,10 @@ func (c *Call) on(h *host.Host) *Call {
 }
 
 // apart refuses a call that concerns several databases.
-func apart(of []*host.Host) error {
+func apart(of []*host.Host, patterns []string) error {
 	names := make([]string, len(of))
 	for i, h := range of {
-		names[i] = h.DatabaseName()
+		names[i] = h.DatabaseNameFor(patterns)
 	}
 	return sdk.Errorf(sdk.Invalid, host.TenantsApart, "this concerns tenants of several databases: %s", strings.Join(names, ", ")).
 		WithHint("name a namespace or ids of one tenant; what is about a whole store is done by a host on that database alone").WithDetail("databases", names)
@@ -91,6 +92,7 @@ func isOfAll(in any) bool {
 // where its namespaces are, or else where its ids are. None means that nothing has its ids.
 func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*host.Host) ([]*host.Host, error) {
 	var wide []*host.Host // where the request concerns several tenants
+	var failed error      // of a database that may have it; others still may
 	concerned, missing := map[*host.Host]bool{}, 0
 	for _, h := range reached {
 		at, err := o.where(ctx, c.on(h), again(o, in))
@@ -99,10 +101,13 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 			continue
 		}
 		if err != nil {
-			return nil, err
+			failed = cmp.Or(failed, err)
+			continue
 		}
 		if slices.ContainsFunc(at.namespaces, severalTenants) {
-			wide = append(wide, h)
+			if slices.Contains(c.Host.DatabasesOf(at.namespaces), h) {
+				wide = append(wide, h)
+			}
 			continue
 		}
 		for _, own := range c.Host.DatabasesOf(at.namespaces) {
@@ -112,15 +117,20 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 	switch {
 	case len(concerned) > 0:
 		return slices.DeleteFunc(reached, func(h *host.Host) bool { return !concerned[h] }), nil
-	case missing > 0 && len(wide) > 0: // something that has no namespace was found by its id
+	case failed != nil:
+		return nil, failed
+	case len(wide) > 0: // of a pattern, or something that has no namespace and was found by its id
 		return wide, nil
-	case len(wide) > 0:
-		return reached, nil
 	}
 	for _, h := range reached {
-		if has, err := c.on(h).began(ctx, o, in); has || err != nil {
-			return []*host.Host{h}, err
+		has, err := c.on(h).began(ctx, o, in)
+		if has {
+			return []*host.Host{h}, nil
 		}
+		failed = cmp.Or(failed, err)
+	}
+	if failed != nil {
+		return nil, failed
 	}
 	if missing == len(reached) || isByID(in) {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -270,5 +271,59 @@ func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {
 	look("")
 	if copied, err := team.Governance.Get(context.WithoutCancel(w.Ctx), "*"); err != nil || copied != nil {
 		t.Errorf("the copy is %+v, %v", copied, err)
+	}
+}
+
+// A database under two URLs is one, and nothing of a tenant is written to it.
+func TestTenants_OneDatabaseIsntTwo(t *testing.T) {
+	w := newWorld(t)
+	w.Config.Shared, w.Config.Tenants = true, map[string]core.Store{"team": struct{ core.Store }{w.Config.Store}}
+	w.Reopen()
+	_, err := w.Do(core.Operator("ada"), "memory_observe", &core.ObserveRequest{Namespace: "team/a", Title: "harbour", Content: "It is big"})
+	w.Refused(err, sdk.Invalid, "databases_same")
+	observeIn(w, "staff", "lighthouse")
+}
+
+// far is a database that can't be reached while it is away.
+type far struct {
+	core.Store
+	away atomic.Bool
+}
+
+func (f *far) View(ctx context.Context, fn func(core.Reader) error) error {
+	if f.away.Load() {
+		return errAway
+	}
+	return f.Store.View(ctx, fn)
+}
+
+func (f *far) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if f.away.Load() {
+		return errAway
+	}
+	return f.Store.Update(ctx, fn)
+}
+
+var errAway = sdk.Errorf(sdk.Unavailable, "store_unreachable", "it is away")
+
+// A database that is away has no effect on what others have, and a refusal names no tenant whom the
+// caller doesn't reach.
+func TestTenants_OfADatabaseThatIsAwayConcernNobodyElse(t *testing.T) {
+	w, own, ana := newWorld(t), mem.Open(), &far{Store: mem.Open()}
+	w.Config.Shared, w.Config.Tenants = true, map[string]core.Store{"acme": own, "team": own, "users/ana": ana}
+	w.Reopen()
+	m := observeIn(w, "team/a", "harbour")
+	ana.away.Store(true)
+	if got := try[operation.Memory](w, "memory_get", &operation.MemoryGet{ID: m.ID}); got.Title != m.Title {
+		t.Errorf("%s is %q", m.ID, got.Title)
+	}
+	_, err := w.Do(core.Operator("ada"), "memory_get", &operation.MemoryGet{ID: "none"})
+	w.Refused(err, sdk.Unavailable, "store_unreachable")
+	two := core.Caller{Subject: "two", Scopes: core.Scopes(), Namespaces: []string{"team/**", "staff/**"}}
+	_, err = w.Do(two, "stats", &operation.StatsGet{})
+	w.Refused(err, sdk.Invalid, host.TenantsApart)
+	ana.away.Store(false) // before the host is closed
+	if text := fmt.Sprintf("%+v %v", err, sdk.AsError(err).Details); strings.Contains(text, "acme") || !strings.Contains(text, "team") {
+		t.Errorf("a caller of team and staff is told %s", text)
 	}
 }
