@@ -128,10 +128,10 @@ func TestRepository_SaysRulesInWords(t *testing.T) {
 }
 
 // mayLookAtTheClock are tests that look at the real clock and can't fail by it: what
-// they measure chooses when to kill, is a least time, or grows with what they wait for.
+// they measure chooses when to kill, is a least time or a figure, or grows with what they wait for.
 var mayLookAtTheClock = []string{
 	"cmd/host/internal/cli/kill_test.go", "cmd/host/internal/cli/jobs_kill_test.go", "cmd/host/internal/cli/memory_kill_test.go",
-	"cmd/host/internal/cli/hosts_load_test.go", "cmd/host/internal/identity/login_test.go", "core/plugin/process/instance_test.go",
+	"cmd/host/internal/cli/hosts_load_test.go", "cmd/host/internal/cli/hosts_test.go", "cmd/host/internal/identity/login_test.go", "core/plugin/process/instance_test.go",
 }
 
 // How fast something is belongs to the figures: a test that compares times fails where
