@@ -232,6 +232,14 @@ var changing = []struct {
 			return err
 		}
 	}},
+	{"Replace", "agent.governance.changed", func(t *testing.T, g *governed) act {
+		g.set(t, "a", "max_reflection_depth=1")
+		record, err := g.settings.Get(t.Context(), "a")
+		must(t, err)
+		_, err = g.settings.Unset(t.Context(), "a")
+		must(t, err)
+		return func(ctx context.Context) error { return g.settings.Replace(ctx, "a", record) }
+	}},
 	{"Unset", "agent.governance.changed", func(t *testing.T, g *governed) act {
 		g.set(t, "a", "max_reflection_depth=1")
 		return func(ctx context.Context) error { _, err := g.settings.Unset(ctx, "a"); return err }
