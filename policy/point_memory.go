@@ -38,7 +38,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"miss_streak", "int", "relevant turns in a row without a good use", func(x *in) program.Value { return program.Int(x.MissStreak) }, nil},
 			{"relevant_turns", "int", "turns in which recall returned it", func(x *in) program.Value { return program.Int(x.RelevantTurns) }, nil},
 			{"since_cooled", "int", "relevant turns since it cooled, while it is cooling", func(x *in) program.Value { return program.Int(x.SinceCooled) }, nil},
-			{"cooling_wait", "int", "the value of since_cooled from which it may be active again: 10, doubled (up to 160) each time it soon cools again", func(x *in) program.Value { return program.Int(x.CoolingWait) }, nil},
+			{"cooling_wait", "int", "the value of since_cooled from which it may be active again: 10, doubled (up to 160) each time it cools again within 50 relevant turns of becoming active", func(x *in) program.Value { return program.Int(x.CoolingWait) }, nil},
 			{"gated", "bool", "whether the gate ever decided on it", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
 			{"since_gate", "int", "relevant turns since the gate's last decision, if gated", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
 			{"gate_rest", "int", "the value of since_gate from which the gate is asked again: 10, doubled (up to 160) while no new evidence comes", func(x *in) program.Value { return program.Int(x.GateRest) }, nil},

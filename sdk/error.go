@@ -30,8 +30,8 @@ func Codes() []Code {
 }
 
 // Error is the only error type of Reflectory. Its identity (Code, Reason) and its texts
-// (Message, Hint, Details) survive every boundary. Err, the cause in this process, Try, an
-// operation of this host, and FromPlugin don't.
+// (Message, Hint, Details) survive every boundary. These don't: Err (the cause in this process),
+// Try (an operation of this host) and FromPlugin.
 type Error struct {
 	// Code is the class.
 	Code Code
@@ -50,9 +50,9 @@ type Error struct {
 	Try *Action `json:"-"`
 	// Details are facts for programs. Values must be encodable as JSON.
 	Details map[string]any
-	// FromPlugin is whether a plugin chose the code, the reason and the texts. The reasons of
-	// the host mean more than their class, such as another status over HTTP; a plugin's don't,
-	// even where they have the same name. Like Err it stays in the host.
+	// FromPlugin is whether a plugin chose the code, the reason and the texts. A reason of
+	// the host can mean more than its class, for example a different status over HTTP; a
+	// plugin's reason never does, even if it has the same name. Like Err it stays in the host.
 	FromPlugin bool `json:"-"`
 	// Err is the cause, for errors.Is and errors.As.
 	Err error

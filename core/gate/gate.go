@@ -60,7 +60,8 @@ type evidence struct {
 	omega    keptOmega
 }
 
-// collect collects the evidence of a memory and, of tools, of those that were merged into it.
+// collect collects the evidence of a memory, and the tool evidence of the memories that were
+// merged into it.
 func collect(r core.Reader, m *core.Memory, merged []string) (e evidence, err error) {
 	if e.tally, err = readTallies(r, m.ID, merged); err == nil {
 		e.tools, e.toolRefs, err = react(r, m, merged, e.tally)
@@ -105,8 +106,8 @@ func (e *evidence) digest() string {
 	return sum[:length]
 }
 
-// erase is the decision on a memory that somebody wants erased. The request is the
-// evidence of both kinds, and no policy is asked.
+// erase is the decision on a memory that somebody wants erased. The request counts as
+// both the tool and the graph evidence, and no policy is asked.
 func erase(c *core.GateCase) *core.GateDecision {
 	refs := []string{"erasure:" + core.Digest([]byte(c.Erase))}
 	return &core.GateDecision{

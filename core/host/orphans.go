@@ -79,7 +79,7 @@ func (o *orphans) forget(held []run.Held) {
 	})
 }
 
-// beginAll continues the runs whose hosts don't live, and returns those hosts.
+// beginAll continues the runs whose hosts aren't alive, and returns those hosts.
 func (o *orphans) beginAll(held []run.Held, lives func(id string) bool) (left map[string]bool) {
 	left = map[string]bool{}
 	for _, run := range held {
@@ -161,8 +161,8 @@ func (o *orphans) begin(held run.Held) {
 	})
 }
 
-// stop leaves the runs that this host took over to others, and waits until this host has
-// stopped working on them.
+// stop leaves to other hosts the runs that this host took over, and waits until this host
+// has stopped working on them.
 func (o *orphans) stop() {
 	o.mu.Lock()
 	o.cancel(errLeft) // no run begins from here on

@@ -25,8 +25,8 @@ func key(what, name string) []byte { return []byte(prefix + what + "/" + name) }
 // terms are how much is lent, and for how long.
 type terms struct {
 	perSecond, burst float64
-	// window is how long a window lasts at least: less than the usual length if a burst comes in
-	// so fast that there would be no room for what comes in during a window of that length.
+	// window is how long a window lasts at least: the usual length, or half the time in which the
+	// rate fills a burst if that is less.
 	window time.Duration
 	// keeps is how many whole windows must pass after a part was lent before it has surely
 	// ended.
@@ -45,8 +45,8 @@ func termsOf(o *Options) terms {
 type record struct {
 	// Window counts the windows from 1.
 	Window uint64 `json:"window"`
-	// Left is what can be lent. Room is how much more there was room for when the window began,
-	// next to what was left and what hosts had then.
+	// Left is what can be lent. Room is how much more could be added when the window began,
+	// in addition to what was left and what hosts had then.
 	Left float64 `json:"left"`
 	Room float64 `json:"room"`
 	// Parts has the part that each host borrowed last, by the host's id.

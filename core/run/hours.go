@@ -35,8 +35,8 @@ const (
 // Counts is how some runs ended, without cancelled and running ones.
 type Counts struct {
 	Passed int64 `json:"passed"`
-	// Exhausted counts runs that didn't pass, or whose result was raised to somebody, and
-	// Failed those that ended with an error.
+	// Exhausted counts runs with the status exhausted or raised, and Failed those that ended
+	// with an error.
 	Exhausted int64 `json:"exhausted"`
 	Failed    int64 `json:"failed"`
 	// PassedBy counts the runs that passed, by how many attempts they took: the first
@@ -212,7 +212,7 @@ func hourIn(key []byte) int64 {
 }
 
 // hourKey is the key of the part that counts a run. The names of a workflow and a namespace
-// may have any length, so that the key has their digest.
+// may have any length, so the key has their digest.
 func hourKey(r *runRecord) []byte {
 	names := sha256.Sum256(core.MustJSON([]string{r.Namespace, r.Workflow}))
 	part := fnv.New32a()
@@ -278,7 +278,7 @@ func putHour(tx core.Tx, key []byte, record *hourRecord) error {
 	return put(tx, key, record)
 }
 
-// counted are the parts of an hour as its runs say, by their keys.
+// counted computes the parts of an hour from the records of its runs, by key.
 func counted(ctx context.Context, r core.Reader, hour int64) (map[string]*hourRecord, error) {
 	parts := map[string]*hourRecord{}
 	from := binary.BigEndian.AppendUint64([]byte(timePrefix), ^uint64(hour+int64(time.Hour)-1))

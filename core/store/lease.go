@@ -36,8 +36,8 @@ type LeaseRecord struct {
 // Time is a time that all hosts of a shared store agree on, whatever their clocks show: it
 // begins with the clock of the first holder of [LeaseRoot], and goes on by 2 s with each of a
 // holder's beats. So it is never faster than the time that passes; it stands still while no
-// server lives. The zero time is that there
-// was no beat yet, or that the lease's record is damaged.
+// server lives. The zero time means that there was no beat yet, or that the lease's record is
+// damaged.
 func Time(r core.Reader) (time.Time, error) {
 	l, err := ReadLease(r, LeaseRoot)
 	if isDamaged(err) || err == nil && l.Time == 0 {
@@ -49,8 +49,8 @@ func Time(r core.Reader) (time.Time, error) {
 	return time.UnixMilli(l.Time).UTC(), nil
 }
 
-// raise raises the beat. The first beat of a holder follows the last one of another by less
-// than the time between two.
+// raise raises the beat. A holder's first beat doesn't advance a time that is already set,
+// since it may follow the previous holder's last beat by less than the time between two beats.
 func (l *LeaseRecord) raise(every time.Duration) {
 	switch {
 	case l.Time == 0:
@@ -88,7 +88,7 @@ func ReadLease(r core.Reader, what string) (l LeaseRecord, err error) {
 
 // TakeLease makes a host the holder of a lease that hasn't changed since it was seen, and
 // returns the new epoch; taken is false if it has changed. The caller must make sure that
-// the seen holder is gone, or nobody.
+// the holder in seen is gone, or that seen has no holder.
 func TakeLease(ctx context.Context, s core.Store, what, holder string, seen LeaseRecord) (epoch uint64, taken bool, err error) {
 	err = s.Update(ctx, func(tx core.Tx) error {
 		l, err := ReadLease(tx, what)
@@ -143,7 +143,7 @@ func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(c
 type Fence func(core.Reader) error
 
 // Fenced is a store whose every Update reads a lease first, and is refused with
-// sdk.Conflict, reason [LeaseLost], if the lease has another epoch than the given one. The
+// sdk.Conflict, reason [LeaseLost], if the lease's epoch isn't the given one. The
 // read is part of the transaction: if another host takes the lease before the commit, that
 // is a conflict, and the transaction runs again.
 func Fenced(s core.Store, lease string, epoch uint64) core.Store {

@@ -191,8 +191,8 @@ func (m *merger) refuse(target core.Reader) error {
 	return m.whole()
 }
 
-// takenKeys adds the records that the target already has, or that exclude one that it
-// has.
+// takenKeys adds the keys that the target already has: of the records themselves, and of
+// those that they can't exist next to (Excludes).
 func takenKeys(target core.Reader, records []core.Proven, taken []string) ([]string, error) {
 	for _, p := range records {
 		for _, key := range [][]byte{p.Key, p.Excludes} {

@@ -110,8 +110,8 @@ func (out *output) printSection(title string, rows [][2]string) {
 	}
 }
 
-// preview is the start of a text that may be long, which is printed after that many
-// columns: as much as fits on the terminal's line, or 200 characters elsewhere.
+// preview is the start of a text that may be long: as much as fits on the terminal's line
+// after the given number of columns, or 200 characters elsewhere.
 func (out *output) preview(after int, text string) string {
 	if width := term.Width(out.Stdout); width > 0 {
 		return term.Fit(term.Clean(text), max(1, width-after))

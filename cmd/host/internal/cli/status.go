@@ -129,7 +129,7 @@ func storeLine(s host.StoreStatus) string {
 	return term.Size(s.Bytes) + ", not open"
 }
 
-// databaseLine is the database that is the store on a line, for people.
+// databaseLine describes, in a line for people, the database that is the store.
 func databaseLine(d *host.DatabaseStatus) string {
 	if d.Version == "" {
 		return "database " + term.Clean(d.Name)

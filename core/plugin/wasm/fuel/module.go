@@ -77,7 +77,7 @@ func split(data []byte) (*module, error) {
 }
 
 // find returns the module's section of that kind, with an empty list as its body
-// if there is none. Custom sections aren't found so.
+// if there is none. It doesn't find custom sections.
 func (m *module) find(id sectionID) *section {
 	at := slices.IndexFunc(m.sections, func(s section) bool { return s.id == id })
 	if at < 0 {
