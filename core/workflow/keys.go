@@ -110,8 +110,8 @@ func outerBlocks() []Block {
 	return []Block{
 		{blockWorkflow, "The file itself.", []Key{
 			{Name: "name", Type: TypeText, Doc: "The workflow's name in lists of runs.", Default: "the file's name"},
-			{Name: "description", Type: TypeText, Doc: "What the workflow is for, in a sentence. `reflectory discover` searches it."},
-			{Name: "examples", Type: TypeList, Doc: "Texts that say in other words what the workflow is for, up to 20. `reflectory discover` searches them."},
+			{Name: "description", Type: TypeText, Doc: "What the workflow is for, in a sentence. A discovery (`discover`) searches it."},
+			{Name: "examples", Type: TypeList, Doc: "Texts that say in other words what the workflow is for, up to 20. A discovery (`discover`) searches them."},
 			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "Settings that apply to all nodes."},
 			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No key may begin with `reflection_`.", Default: "empty"},
 			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("What is done, one node after the other: 1 to %d.", maxNodes)},
