@@ -40,7 +40,7 @@ func measureOf(p *Policy) measure {
 	return measure{tokenizer.Named(p.Tokenizer)}
 }
 
-// size is that of a payload of so many characters.
+// size returns the size of a payload of so many characters.
 func (m measure) size(payload string, chars int) size {
 	if m.vocabulary != nil {
 		return size{chars, m.vocabulary.Count(payload)}

@@ -19,7 +19,7 @@ import (
 // perSecond and burst are the limits of most tests.
 const perSecond, burst = 100, 200
 
-// offClock shows another time than those of other hosts, and goes as fast.
+// offClock shows another time than other hosts' clocks, and goes as fast.
 type offClock time.Duration
 
 func (c offClock) Now() time.Time { return time.Now().Round(0).Add(time.Duration(c)) }

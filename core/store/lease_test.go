@@ -202,7 +202,7 @@ func TestHostChecker_DropsWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestTime_GoesOnWithTheBeats: never faster than the time that passes, whoever has the lease.
+// TestTime_GoesOnWithTheBeats: never faster than the time that passes, no matter which host has the lease.
 func TestTime_GoesOnWithTheBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.Open()

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestCount_IsThatOfOpenAI: the numbers are those of OpenAI's guide "How to count tokens with tiktoken",
+// TestCount_IsThatOfOpenAI: the numbers come from OpenAI's guide "How to count tokens with tiktoken",
 // and of lines that hold only spaces, which some counters get wrong.
 func TestCount_IsThatOfOpenAI(t *testing.T) {
 	for text, want := range map[string][2]int{

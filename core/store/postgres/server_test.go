@@ -75,7 +75,7 @@ func TestNamed_StatementsAreKept(t *testing.T) {
 	s := open(t, postgres.Options{URL: shared.Cluster(t).URL(t)})
 	commits(t, s, 2)
 	if !s.KeepsStatements() {
-		t.Error("each commit is parsed and planned anew")
+		t.Error("each commit is parsed and planned again")
 	}
 }
 

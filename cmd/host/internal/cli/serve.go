@@ -120,13 +120,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.start(); err != nil {
 		return err
 	}
-	if err := work.join(ctx); err != nil {
-		return err
-	}
-	if err := api.Ready(ctx); err != nil {
-		return err
-	}
-	if err := work.start(ctx); err != nil {
+	if err := work.begin(ctx, api); err != nil {
 		return err
 	}
 	if _, err := h.Access.EnsureOperatorToken(ctx); err != nil {
@@ -147,6 +141,17 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		a.out.term.Line("stopping: requests have 25 seconds to end")
 		return nil
 	}
+}
+
+// begin joins the other hosts, waits until the server is ready, and starts the workers.
+func (w *workers) begin(ctx context.Context, api *httpapi.API) error {
+	if err := w.join(ctx); err != nil {
+		return err
+	}
+	if err := api.Ready(ctx); err != nil {
+		return err
+	}
+	return w.start(ctx)
 }
 
 // apiWithTools is the API with the tools for agents at /mcp, whose refusals are in its log.
