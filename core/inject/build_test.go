@@ -25,8 +25,10 @@ type world struct {
 	clock    *coretest.Clock
 	memories []*core.Memory
 	outcome  core.InjectionOutcome
-	asked    core.InjectionInput
 	purged   map[string]bool
+
+	mu    sync.Mutex
+	asked core.InjectionInput // the last question of [world.Injection]
 }
 
 func newWorld(t *testing.T) *world {
@@ -53,6 +55,8 @@ func (w *world) Recall(_ context.Context, r *core.RecallRequest) (*core.RecallRe
 
 // Injection implements [inject.Decider].
 func (w *world) Injection(_ context.Context, in *core.InjectionInput) core.InjectionOutcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.asked = *in
 	return w.outcome
 }
