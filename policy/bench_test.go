@@ -17,7 +17,7 @@ func cooling() *core.RetentionInput {
 }
 
 func BenchmarkRetention(b *testing.B) {
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	in := cooling()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -28,7 +28,7 @@ func BenchmarkRetention(b *testing.B) {
 }
 
 func BenchmarkGate(b *testing.B) {
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	in := &core.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -39,7 +39,7 @@ func BenchmarkGate(b *testing.B) {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	files := folder("reflect/a.yaml", deny("**", "depth > 1 && size(tags) > 0", "x"), "reflect/b.yaml", deny("a/**", "depth > 1", "x"))
 	for b.Loop() {
 		if _, err := points.Load(files); err != nil {

@@ -11,7 +11,7 @@ import (
 // TestDecision_EachIsTold, whether it is recorded or not, and where no policy could decide
 // by that.
 func TestDecision_EachIsTold(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder("routing/a.yaml", `rule: {match: [{condition: 1 / candidates > 0, output: '{"confidence": "high"}'}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ rule:
     - condition: depth > 2
       output: '{"allow": false, "code": "too_abstract", "reason": "keep to the facts"}'
 `)}}
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder)
 	if err != nil {
 		fmt.Println(err) // every problem of every file, with its place

@@ -17,7 +17,7 @@ import (
 // TestFigures measures decisions of the defaults. The same decision by other
 // engines is in testdata/peers.
 func TestFigures(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	p := policy.New(points, policy.Options{})
 	ctx := context.Background()
 	in, gate := cooling(), &core.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}

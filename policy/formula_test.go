@@ -62,7 +62,7 @@ func checkGate(t *testing.T, p *policy.Policies, in *core.GateInput) string {
 }
 
 func TestDefaultGateIsTheFormulaOverAGrid(t *testing.T) {
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	seen := map[string]int{}
 	factors := []*float64{nil, new(float64), new(float64)}
 	*factors[2] = 1
@@ -89,7 +89,7 @@ func TestDefaultGateIsTheFormulaOverAGrid(t *testing.T) {
 // Every way in which up to twelve uses can end, of something useless and of
 // something useful.
 func TestDefaultGateIsTheFormulaForEachCountOfUses(t *testing.T) {
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	seen := map[string]int{}
 	for uses := range int64(13) {
 		for failures := range uses + 1 {
@@ -110,7 +110,7 @@ func TestDefaultGateIsTheFormulaForEachCountOfUses(t *testing.T) {
 
 // q is chosen so that the utility is just below, at, and just above each limit.
 func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	verdicts := map[string]int{}
 	for _, utility := range []float64{.32 - 1e-8, .32 - 1e-10, .32, .32 + 1e-10, .32 + 1e-8, .78 - 1e-8, .78 - 1e-10, .78, .78 + 1e-10, .78 + 1e-8} {
 		for _, counts := range [][3]int64{ // uses 2 and 3 and 10, failure rates .25 and .70, evidence_ttl about .45 and .50
@@ -166,7 +166,7 @@ func wantRetention(in *core.RetentionInput) (float64, string) {
 }
 
 func TestDefaultRetentionIsTheFormulaOverAGrid(t *testing.T) {
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	seen := map[string]int{}
 	for _, state := range []string{"open", "active", "cooling", "revalidate_pending"} {
 		for _, ttl := range []float64{.05, .15 - 2e-9, .15, .2, .35 - 2e-9, .35 - 1e-10, .35, .5 - 2e-9, .5 - 1e-10, .5, .9} {

@@ -32,14 +32,14 @@ func deny(namespace, condition, code string) string {
 
 // The check of a store's decisions uses the domain's list of points.
 func TestThePointsAreThoseOfTheDomain(t *testing.T) {
-	if diff := cmp.Diff(core.PolicyPoints(), policy.NewPoints().Names()); diff != "" {
+	if diff := cmp.Diff(core.PolicyPoints(), policy.AllPoints().Names()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func load(t *testing.T, files ...string) *policy.Policies {
 	t.Helper()
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder(files...))
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestTheMostSpecificPolicyDecidesFirst(t *testing.T) {
 }
 
 func TestAFolderReportsAllItsProblems(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	for name, test := range map[string]struct {
 		files  []string
 		reason string
@@ -160,14 +160,14 @@ func TestAPolicyThatFailsIsSafe(t *testing.T) {
 func TestADecisionOfACancelledCallIsSafe(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	if got := p.Access(ctx, &core.AccessInput{Local: true}); got.Allow || got.Decision.Failure.Code != "cancelled" {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder(
 		"access/a.yaml", "mask: [subject, scopes]\nrule: {match: [{condition: operation == 'rm', output: '{\"allow\": false, \"code\": \"no\"}'}]}",
 		"access/shadow.yaml", "shadow: true\nrule: {match: [{condition: operation == 'ls', output: '{\"allow\": false, \"code\": \"soon\"}'}]}"))
@@ -208,7 +208,7 @@ func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
 }
 
 func TestMasksReachIntoObjectsWithoutTouchingThem(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder("loop/a.yaml", "mask: [output.user.email, usage.x, errors.y]\nrule: {match: [{output: '{\"accept\": !valid, \"stop\": false}'}]}"))
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestMasksReachIntoObjectsWithoutTouchingThem(t *testing.T) {
 // A set is replaced as a whole: two policies that agree within each version
 // never disagree, whatever is decided meanwhile.
 func TestASetIsReplacedAsAWhole(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	version := func(n int) *policy.Set {
 		code := fmt.Sprintf("v%d", n)
 		set, err := points.Load(folder("reflect/a.yaml", deny("**", "true", code), "reflect/b.yaml", deny("a/**", "depth > 1", code)))

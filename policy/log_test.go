@@ -21,7 +21,7 @@ import (
 )
 
 func TestALogIsReadAsItWasWritten(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	var written bytes.Buffer
 	log := policy.NewLog(&written)
 	p := policy.New(points, policy.Options{Log: log.Record, Clock: &coretest.Clock{}})
@@ -96,7 +96,7 @@ func gateRecord(at time.Time, output map[string]any) policy.Record {
 }
 
 func TestReplayReportsWhatWouldChange(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder("gate/a.yaml", `rule: {match: [{condition: uses == 4, output: '{"verdict": "obsolete", "confidence": 1.0, "reason": "four"}'}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestReplayReportsWhatWouldChange(t *testing.T) {
 
 // 100,000 within 10 s is a figure of make bench.
 func TestReplayCountsAllAndListsTheFirst(t *testing.T) {
-	set, record := policy.NewPoints().Defaults(), gateRecord(time.Now(), map[string]any{"verdict": "retain"})
+	set, record := policy.AllPoints().Defaults(), gateRecord(time.Now(), map[string]any{"verdict": "retain"})
 	r, err := set.Replay(context.Background(), recordsOf(record, 3000), policy.ReplayOptions{Since: time.Time{}})
 	if err != nil || r.Decided != 3000 || r.Changed != 3000 || len(r.Changes) != 1000 {
 		t.Fatalf("got %d, %d, %d, %v", r.Decided, r.Changed, len(r.Changes), err)
@@ -147,7 +147,7 @@ func TestReplayCountsAllAndListsTheFirst(t *testing.T) {
 }
 
 func TestDiffComparesWhatDecides(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set := func(files ...string) *policy.Set {
 		s, err := points.Load(folder(files...))
 		if err != nil {

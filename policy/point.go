@@ -137,8 +137,11 @@ type Points struct {
 	list []*definition
 }
 
-// NewPoints returns the points.
-func NewPoints() *Points {
+// AllPoints returns the points. It makes them once for the whole process, since an
+// environment of CEL takes about as long to make as all else that a host does to open.
+func AllPoints() *Points { return points() }
+
+var points = sync.OnceValue(func() *Points {
 	p := &Points{
 		retention: retentionPoint(), gate: gatePoint(), reflect: reflectPoint(), loop: loopPoint(),
 		injection: injectionPoint(), routing: routingPoint(), admission: admissionPoint(), access: accessPoint(),
@@ -148,7 +151,7 @@ func NewPoints() *Points {
 		p.injection.build(), p.routing.build(), p.admission.build(), p.access.build(),
 	}
 	return p
-}
+})
 
 // Names lists the points.
 func (p *Points) Names() []core.Point {

@@ -16,7 +16,7 @@ import (
 
 // What is recorded always, and what only once in a hundred times.
 func TestWhatIsRecordedAlways(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	ctx := context.Background()
 	cooling := core.RetentionInput{State: "cooling", HitRate: 1, Weights: core.DefaultRetentionWeights()}
 	for name, test := range map[string]struct {
@@ -59,7 +59,7 @@ func TestWhatIsRecordedAlways(t *testing.T) {
 
 func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	var records []*policy.Record
-	p := policy.New(policy.NewPoints(), policy.Options{SampleFrom: 98, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
+	p := policy.New(policy.AllPoints(), policy.Options{SampleFrom: 98, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
 	for range 5 {
 		p.Routing(context.Background(), &core.RoutingInput{})
 	}
@@ -74,7 +74,7 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 // Inputs that are too large to keep are left out; such a decision can't be decided
 // again.
 func TestARecordIsOfBoundedSize(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set := points.Defaults()
 	values := map[string]any{"output": strings.Repeat("x", policy.MaxRecordBytes), "accepted": true}
 	large, err := set.Decide(context.Background(), core.PointLoop, values, core.SystemClock{})
@@ -99,7 +99,7 @@ func TestARecordIsOfBoundedSize(t *testing.T) {
 }
 
 func TestTheOutcomeOfARecordIsNoContent(t *testing.T) {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	record := &policy.Record{Decision: core.Decision{Point: core.PointGate}, Output: map[string]any{"verdict": "retain", "confidence": 0.5, "reason": "of Ada"}}
 	if got := string(core.MustJSON(points.Outcome(record))); got != `{"confidence":0.5,"verdict":"retain"}` {
 		t.Errorf("got %s", got)
@@ -135,7 +135,7 @@ rule:
 // What a decision allocates is held, so that it doesn't grow unseen: the race
 // detector adds some.
 func TestADecisionAllocatesLittle(t *testing.T) {
-	p, in := policy.New(policy.NewPoints(), policy.Options{}), cooling()
+	p, in := policy.New(policy.AllPoints(), policy.Options{}), cooling()
 	if n := testing.AllocsPerRun(1000, func() { p.Retention(context.Background(), in) }); n > 10 {
 		t.Errorf("%v allocations", n)
 	}
@@ -170,7 +170,7 @@ func TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt(t *testing.T) {
 			if c.shadow != "" {
 				files = append(files, "reflect/shadow.yaml", "shadow: true\nrule: "+c.shadow)
 			}
-			points := policy.NewPoints()
+			points := policy.AllPoints()
 			set, err := points.Load(folder(files...))
 			if err != nil {
 				t.Fatal(err)

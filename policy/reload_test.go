@@ -76,7 +76,7 @@ func editing(t *testing.T, dir string) {
 // every set that decides is one that the folder once was, and every decision is
 // made by a policy.
 func TestAFolderEditedUnderLoadIsAlwaysWhole(t *testing.T) {
-	dir, points := t.TempDir(), policy.NewPoints()
+	dir, points := t.TempDir(), policy.AllPoints()
 	p := policy.New(points, policy.Options{})
 	a, b := version(0)
 	put(t, dir, "reflect/a.yaml", a)
@@ -137,7 +137,7 @@ func TestABadFolderNeverReplacesAGoodOne(t *testing.T) {
 func TestFollowReloadsAFolderThatChanges(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()
-	p := policy.New(policy.NewPoints(), policy.Options{})
+	p := policy.New(policy.AllPoints(), policy.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	reloads := make(chan policy.Reload, 10)
 	done := make(chan error)

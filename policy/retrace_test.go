@@ -28,7 +28,7 @@ const retracedGate = `%srule:
 // the result of each match, and its lines with what they saw.
 func retraced(t *testing.T, decides, shows string) (got []string) {
 	t.Helper()
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := points.Load(folder("gate/a.yaml", decides))
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestRetrace_ShowsWhatEachLineSaw(t *testing.T) {
 
 // TestRetrace_OfTheDefaults: every point's default decides without inputs, and shows its lines.
 func TestRetrace_OfTheDefaults(t *testing.T) {
-	set := policy.NewPoints().Defaults()
+	set := policy.AllPoints().Defaults()
 	for _, point := range core.PolicyPoints() {
 		inputs := map[string]any{"ns": "a"}
 		if point == core.PointRetention { // which has no default for a memory without a state

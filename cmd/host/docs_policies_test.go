@@ -10,7 +10,7 @@ import (
 )
 
 func policiesPage(t *testing.T) any {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	var list []*policy.Description
 	for _, name := range points.Names() {
 		d, err := points.Describe(name)

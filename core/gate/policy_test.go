@@ -15,7 +15,7 @@ import (
 )
 
 // defaults are the policies that the program ships.
-func defaults() gate.Policy { return policy.New(policy.NewPoints(), policy.Options{}) }
+func defaults() gate.Policy { return policy.New(policy.AllPoints(), policy.Options{}) }
 
 // The numbers were computed by hand from the documented formulas.
 func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {

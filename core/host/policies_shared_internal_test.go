@@ -21,7 +21,7 @@ func (awayStore) View(context.Context, func(core.Reader) error) error { return e
 
 // A host that has read no set yet decides nothing, not even by the defaults.
 func TestSharedPolicies_DecideNothingBeforeTheyAreRead(t *testing.T) {
-	points, s := policy.NewPoints(), mem.Open()
+	points, s := policy.AllPoints(), mem.Open()
 	files := map[string]string{"access/all.yaml": `rule: {match: [{output: '{"allow": false, "code": "closed", "reason": "no"}'}]}`}
 	set, err := points.LoadFiles(files)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s delayed) View(ctx context.Context, fn func(core.Reader) error) error {
 
 // A set that can't be used, and that was read before a newer one, doesn't replace that.
 func TestSharedPolicies_AnOlderFailureReplacesNothing(t *testing.T) {
-	points, s := policy.NewPoints(), mem.Open()
+	points, s := policy.AllPoints(), mem.Open()
 	push := func(digest string, files map[string]string) {
 		err := (&journal.Writer{Store: s}).Update(t.Context(), func(tx *journal.Tx) error {
 			_, _, err := policyset.Put(tx, policyset.Set{Digest: digest, Files: files, Policies: 1})

@@ -47,7 +47,7 @@ func useMemories(ctx context.Context, dir string) error {
 	defer rooter.Close(ctx)
 
 	governor := governance.New(writer)
-	policies := policy.New(policy.NewPoints(), policy.Options{}) // the defaults
+	policies := policy.New(policy.AllPoints(), policy.Options{}) // the defaults
 	memories, err := memory.New(memory.Options{
 		Store: store, Governor: governor, Embedder: embed.Hashed{},
 		Reflection: policies, Retention: policies, Gate: gate.New(policies), Evidence: gate.Evidence{},

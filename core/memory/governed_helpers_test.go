@@ -21,7 +21,7 @@ import (
 )
 
 // points are the policy points, whose defaults take a while to compile.
-var points = sync.OnceValue(policy.NewPoints)
+var points = sync.OnceValue(policy.AllPoints)
 
 // governed is memories with all the parts that the host gives them: stored
 // settings, the default policies with their log, the gate with its evidence, and

@@ -35,7 +35,7 @@ func decides(next string, confidence float64) gateFunc {
 }
 
 // defaults are the default policies, which take a while to compile.
-var defaults = sync.OnceValue(func() *policy.Policies { return policy.New(policy.NewPoints(), policy.Options{}) })
+var defaults = sync.OnceValue(func() *policy.Policies { return policy.New(policy.AllPoints(), policy.Options{}) })
 
 // living returns memories under the default policies, with a gate.
 func living(t *testing.T, s core.Store, gate core.Gate, change func(*memory.Options)) *world {

@@ -35,7 +35,7 @@ func folder(files ...string) fstest.MapFS {
 func run(t *testing.T, cases string) *policytest.Report {
 	t.Helper()
 	text := strings.ReplaceAll(routing, `{"confidence": state}`, `{"confidence": ["low"][candidates - 6]}`)
-	reports, err := policytest.Folder(context.Background(), policy.NewPoints(), folder("routing/a.yaml", text, "routing/a_test.yaml", cases))
+	reports, err := policytest.Folder(context.Background(), policy.AllPoints(), folder("routing/a.yaml", text, "routing/a_test.yaml", cases))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +95,12 @@ func TestAFolderReportsWhatCantBeTested(t *testing.T) {
 		"an expression that bad": {[]string{"routing/a.yaml", good, "routing/a_test.yaml", "section: [{name: s, tests: [{name: c, output: {expr: score}}]}]"}, "policy_invalid"},
 		"a policy that can't be": {[]string{"routing/a.yaml", routing}, "policy_invalid"},
 	} {
-		_, err := policytest.Folder(context.Background(), policy.NewPoints(), folder(test.files...))
+		_, err := policytest.Folder(context.Background(), policy.AllPoints(), folder(test.files...))
 		if sdk.ReasonOf(err) != test.want || sdk.AsError(err).Hint == "" {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	reports, err := policytest.Folder(context.Background(), policy.NewPoints(), folder("routing/a.yaml", good))
+	reports, err := policytest.Folder(context.Background(), policy.AllPoints(), folder("routing/a.yaml", good))
 	if err != nil || len(reports) != 1 || reports[0].Suite != "" || len(reports[0].Coverage) != 4 {
 		t.Errorf("a policy without cases: got %+v, %v", reports, err)
 	}

@@ -100,7 +100,7 @@ func asMap(in *core.RetentionInput) map[string]any {
 // TestPolicyPeers decides retention by this project, OPA and expr-lang, each with
 // its rules compiled once and a fresh input each time.
 func TestPolicyPeers(t *testing.T) {
-	own := policy.New(policy.NewPoints(), policy.Options{})
+	own := policy.New(policy.AllPoints(), policy.Options{})
 	engines := []struct {
 		name, module string
 		decide       func(in *core.RetentionInput) (retained, error)

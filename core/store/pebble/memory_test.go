@@ -27,7 +27,7 @@ import (
 )
 
 // points are the policy points, whose defaults take a while to compile.
-var points = sync.OnceValue(policy.NewPoints)
+var points = sync.OnceValue(policy.AllPoints)
 
 // memoryWorld is memories with all the parts that the host gives them.
 type memoryWorld struct {

@@ -38,7 +38,7 @@ func TestFigures(t *testing.T) {
 	functions := loop.Options{Generator: constant, Corrector: constant, Evaluator: passesAtThird}
 	plugins := pluginLoop(t, tally)
 	governed := functions
-	governed.Policy = policy.New(policy.NewPoints(), policy.Options{Log: func(context.Context, *policy.Record) {}})
+	governed.Policy = policy.New(policy.AllPoints(), policy.Options{Log: func(context.Context, *policy.Record) {}})
 
 	counted := functions
 	counted.Observer = metrics.New().Observe().Work

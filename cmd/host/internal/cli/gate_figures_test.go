@@ -41,7 +41,7 @@ func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policies := policy.New(policy.NewPoints(), policy.Options{})
+	policies := policy.New(policy.AllPoints(), policy.Options{})
 	memories, err := memory.New(memory.Options{Store: db, Retention: policies, Gate: gate.New(policies), DeferGate: true})
 	if err != nil {
 		t.Fatal(err)

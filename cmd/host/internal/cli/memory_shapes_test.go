@@ -29,7 +29,7 @@ func seedKnowledge(t *testing.T, dataDir, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memories, err := memory.New(memory.Options{Store: db, Retention: policy.New(policy.NewPoints(), policy.Options{}), Gate: promoting{}})
+	memories, err := memory.New(memory.Options{Store: db, Retention: policy.New(policy.AllPoints(), policy.Options{}), Gate: promoting{}})
 	if err == nil {
 		_, err = memories.Revalidate(t.Context(), id, memory.RevalidateRequest{})
 	}

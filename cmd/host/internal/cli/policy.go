@@ -78,7 +78,7 @@ codes: 0 it can be used, 3 it can't.`,
 }
 
 func policyCheck(out *output, dir string) error {
-	set, err := host.LoadPolicies(policy.NewPoints(), dir)
+	set, err := host.LoadPolicies(policy.AllPoints(), dir)
 	checked := policyChecked{Valid: err == nil}
 	if err != nil {
 		problems, ok := sdk.AsError(err).Details["problems"].([]format.Problem)
@@ -147,7 +147,7 @@ under which you couldn't push another is refused.`,
 }
 
 func policyPush(ctx context.Context, a *App, dir string) error {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	if _, err := host.LoadPolicies(points, dir); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func policyTest(ctx context.Context, out *output, dir string) error {
 	if err != nil {
 		return err
 	}
-	reports, err := policytest.Folder(ctx, policy.NewPoints(), folder)
+	reports, err := policytest.Folder(ctx, policy.AllPoints(), folder)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ comments and descriptions make no difference. Exit codes: 0 none, 3 they differ.
 }
 
 func policyDiff(out *output, before, after string) error {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	old, err := host.LoadPolicies(points, before)
 	if err != nil {
 		return sdk.Wrap(before, err)
@@ -96,7 +96,7 @@ func policyReplay(ctx context.Context, a *App, dir, log, since string) error {
 	if err != nil {
 		return err
 	}
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	set, err := host.LoadPolicies(points, dir)
 	if err != nil {
 		return err

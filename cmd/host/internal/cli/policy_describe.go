@@ -37,7 +37,7 @@ happens if one fails, and the default. Without a point, list the points.
 }
 
 func describePoints(out *output) error {
-	points := policy.NewPoints()
+	points := policy.AllPoints()
 	var all []*policy.Description
 	var rows [][]string
 	for _, name := range points.Names() {
@@ -55,7 +55,7 @@ func describePoints(out *output) error {
 }
 
 func policyDescribe(out *output, point core.Point) error {
-	d, err := policy.NewPoints().Describe(point)
+	d, err := policy.AllPoints().Describe(point)
 	if err != nil {
 		return err
 	}

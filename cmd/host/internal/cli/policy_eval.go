@@ -44,7 +44,7 @@ was evaluated, every variable, and the cost.`,
 }
 
 func policyExplain(ctx context.Context, a *App, point core.Point, f policyFlags) error {
-	set, err := currentPolicies(ctx, a, policy.NewPoints(), f.policies)
+	set, err := currentPolicies(ctx, a, policy.AllPoints(), f.policies)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ that policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 }
 
 func policyEval(ctx context.Context, a *App, point core.Point, f policyFlags) error {
-	set, err := currentPolicies(ctx, a, policy.NewPoints(), f.policies)
+	set, err := currentPolicies(ctx, a, policy.AllPoints(), f.policies)
 	if err != nil {
 		return err
 	}

@@ -220,10 +220,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	if browserLogin {
 		shown.Issuer, shown.EndSession = issuerName(c.Resource.Issuer), r.identities.EndSession
 	}
-	pages, err := web.New(shown)
-	if err != nil {
-		return nil, err
-	}
+	pages := web.New(shown)
 	c.Pages = func(w http.ResponseWriter, hr *http.Request, v httpapi.Visit) {
 		if browserLogin && (hr.URL.Path == identity.LoginPath || hr.URL.Path == identity.CallbackPath) {
 			identity.Browser{Verifier: r.identities, Secure: encrypted}.Serve(w, hr, v.Failed)

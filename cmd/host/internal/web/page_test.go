@@ -213,8 +213,7 @@ func TestPages_Theme(t *testing.T) {
 // TestPages_Rates: a caller that asks too often gets a page that says when to try again.
 func TestPages_Rates(t *testing.T) {
 	s := newSite(t)
-	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})
-	s.Must(err)
+	pages := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})
 	w := httptest.NewRecorder()
 	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(_ context.Context, subject string, read bool) error {
 		if subject != core.OperatorSubject || !read {

@@ -58,8 +58,7 @@ func TestPlugins_ShowWhatTheyMay(t *testing.T) {
 // TestPlugins_ShowTheirHealth: what a breaker does is said, with the reason.
 func TestPlugins_ShowTheirHealth(t *testing.T) {
 	s := newSite(t)
-	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Now: s.Config.Clock.Now})
-	s.Must(err)
+	pages := New(Config{Host: s.Host, Authority: s.Host.Access, Now: s.Config.Clock.Now})
 	for breaker, want := range map[plugin.BreakerState][2]string{
 		plugin.BreakerClosed: {"ready", "by themselves"}, plugin.BreakerHalfOpen: {"on trial", "the first good call closes the circuit"}, plugin.BreakerOpen: {"circuit open", "none is started until"},
 	} {

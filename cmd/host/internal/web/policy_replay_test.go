@@ -34,10 +34,11 @@ func TestPolicyReplay_IsAMatrix(t *testing.T) {
 		t.Errorf("%+v", v.Rows)
 	}
 	s := newSite(t)
-	pages, err := New(Config{Host: s.Host, Authority: s.Host.Access, Now: s.Config.Clock.Now})
-	s.Must(err)
+	pages := New(Config{Host: s.Host, Authority: s.Host.Access, Now: s.Config.Clock.Now})
 	var b strings.Builder
-	s.Must(pages.templates.ExecuteTemplate(&b, "policy-replay", v))
+	all, err := pages.templates()
+	s.Must(err)
+	s.Must(all.ExecuteTemplate(&b, "policy-replay", v))
 	if body := b.String(); !strings.Contains(body, "7 would differ") || !strings.Contains(body, "4 more would differ") || strings.Contains(body, hostile[0]) || !strings.Contains(body, "recorded as") || !strings.Contains(body, `<td class="same">388</td>`) {
 		t.Errorf("%s", body)
 	}

@@ -177,8 +177,12 @@ func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) 
 
 // render returns a template's output, in which all text is visible.
 func (p *Pages) render(name string, data view) ([]byte, error) {
+	all, err := p.templates()
+	if err != nil {
+		return nil, err
+	}
 	var text bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
+	if err := all.ExecuteTemplate(&text, name, data); err != nil {
 		return nil, err
 	}
 	return visible(text.Bytes()), nil

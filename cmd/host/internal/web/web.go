@@ -20,6 +20,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -62,8 +63,9 @@ type Visit struct {
 
 // Pages answer browsers. They are safe for concurrent use, and need no Close.
 type Pages struct {
-	config    Config
-	templates *template.Template
+	config Config
+	// templates are parsed for the first page.
+	templates func() (*template.Template, error)
 	mux       *http.ServeMux
 	began     time.Time
 	// parts are those that are being made.
@@ -77,15 +79,14 @@ var templates embed.FS
 var assets embed.FS
 
 // New makes the pages.
-func New(c Config) (*Pages, error) {
+func New(c Config) *Pages {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	all, err := template.New("").Funcs(functions(c.Now)).ParseFS(templates, "templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	p := &Pages{config: c, templates: all, mux: http.NewServeMux(), began: c.Now()}
+	p := &Pages{config: c, mux: http.NewServeMux(), began: c.Now()}
+	p.templates = sync.OnceValues(func() (*template.Template, error) {
+		return template.New("").Funcs(functions(c.Now)).ParseFS(templates, "templates/*.html")
+	})
 	p.mux.HandleFunc("GET /login", p.askLogin)
 	p.mux.HandleFunc("POST /login", p.takeLogin)
 	p.mux.HandleFunc("POST /logout", p.logout)
@@ -105,7 +106,7 @@ func New(c Config) (*Pages, error) {
 		p.mux.HandleFunc("GET "+one.path, p.text(one))
 	}
 	p.mux.HandleFunc("/", p.page(page{path: "/", template: "problem.html", load: lost}))
-	return p, nil
+	return p
 }
 
 // policy is the content security policy: a page may load only files of this server, and
