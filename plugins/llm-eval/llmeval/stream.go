@@ -10,9 +10,11 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// maxEventBytes limits one event of a stream, and so the memory that reading it takes.
+// maxEventBytes limits one event of a stream, which is all that reading a stream holds.
 // An event is usually a few words; an endpoint that sends a whole reply as one event
-// may send 60,000 tokens.
+// may send 60,000 tokens. The limit also bounds the search for an event's end, which
+// go-sse begins again after each read: an endpoint that sends a long event in single
+// bytes costs time, but at most llm.timeout.
 const maxEventBytes = 256 << 10
 
 // streamEnd is the event that ends a complete stream.
