@@ -224,7 +224,7 @@ var holders = map[string][]string{
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
 	"github.com/santhosh-tekuri/jsonschema": {"plugins/schema-eval/schemaeval", "plugins/llm-eval/llmeval"},
-	"github.com/openai/openai-go":           {"plugins/llm-eval/llmeval"},
+	"github.com/tmaxmax/go-sse":             {"plugins/llm-eval/llmeval"},
 
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/host/internal/mcpserver"},
 }

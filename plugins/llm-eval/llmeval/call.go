@@ -88,7 +88,7 @@ func (c *caller) output(r *reply) (json.RawMessage, error) {
 		text, err := json.Marshal(r.text)
 		return text, err
 	}
-	value, note, err := jsontext.Extract(strings.ToValidUTF8(jsontext.AfterThought(r.text), "\ufffd"))
+	value, note, err := jsontext.Extract(jsontext.AfterThought(r.text))
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.text, "")).
 			WithHint("ask for JSON only in the prompt, or leave parse out and let the loop repair the text")

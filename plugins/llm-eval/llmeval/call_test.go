@@ -51,7 +51,7 @@ func TestGeneratedOutput(t *testing.T) {
 // An output is valid UTF-8 whatever the endpoint sends; otherwise the host would refuse
 // it as a fault in the plugin.
 func TestReplyThatIsNotUTF8(t *testing.T) {
-	for parse, want := range map[string]string{"": `"{\"a\":\"\ufffd\"}"`, "json": "{\"a\":\"\ufffd\"}"} {
+	for parse, want := range map[string]string{"": "\"{\\\"a\\\":\\\"\ufffd\\\"}\"", "json": "{\"a\":\"\ufffd\"}"} {
 		server := llmtest.New(t, llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"a\":\"`+"\xff"+`\"}"}}]}`))
 		config := object{"prompt": "p"}
 		if parse != "" {
@@ -283,8 +283,9 @@ func TestStreamWithBrokenEvent(t *testing.T) {
 func TestBrokenStreamIsAskedForAgainAsAWhole(t *testing.T) {
 	text := "a text of some length"
 	for name, first := range map[string]llmtest.Reply{
-		"connection ends": llmtest.Text(text).CutOff(),
-		"stream ends":     llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\n"),
+		"connection ends":      llmtest.Text(text).CutOff(),
+		"an event is too long": llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\ndata: "+strings.Repeat("x", 300<<10)+"\n\n"),
+		"stream ends":          llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, first, llmtest.Text(text))

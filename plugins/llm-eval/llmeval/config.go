@@ -26,7 +26,10 @@ type sampling struct {
 const maxStops = 16
 
 // message is one turn of a conversation.
-type message struct{ role, content string }
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
 
 // The roles of messages.
 const (
@@ -136,10 +139,10 @@ func decodeMessages(f *jsonconfig.Object) []message {
 func decodeMessage(f *jsonconfig.Object) message {
 	var m message
 	roles := []string{roleSystem, roleUser, roleAssistant}
-	if f.Take("role", "text", &m.role); !slices.Contains(roles, m.role) {
-		f.Report("role %q is not one of %s", m.role, strings.Join(roles, ", "))
+	if f.Take("role", "text", &m.Role); !slices.Contains(roles, m.Role) {
+		f.Report("role %q is not one of %s", m.Role, strings.Join(roles, ", "))
 	}
-	if !f.Take("content", "text", &m.content) && !f.Has("content") {
+	if !f.Take("content", "text", &m.Content) && !f.Has("content") {
 		f.Report("content is missing")
 	}
 	f.Done()

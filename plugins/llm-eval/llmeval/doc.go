@@ -7,8 +7,8 @@
 //	judge.go, call.go   the question, and what the reply means
 //	client.go           one question: dialects of endpoints, retries, usage
 //	retry.go            which faults are tried again, and when
-//	guard.go            one HTTP exchange: sizes, statuses, truncation, secrets
-//	                    (essentials.go: which parts of a reply are decoded at all)
+//	exchange.go         one HTTP exchange: sizes, statuses, truncation, secrets
+//	                    (wire.go: the protocol's JSON; stream.go: a reply in pieces)
 //
 // Configs arrive rendered: the host renders templates.
 package llmeval

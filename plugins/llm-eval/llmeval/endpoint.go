@@ -42,9 +42,8 @@ type endpoint struct {
 }
 
 // cost adds the price to a usage.
-func (e *endpoint) cost(in, out int64) sdk.Usage {
-	const maxTokens = 1 << 40 // a lying endpoint must not overflow or shrink a budget
-	u := sdk.Usage{TokensIn: min(max(in, 0), maxTokens), TokensOut: min(max(out, 0), maxTokens)}
+func (e *endpoint) cost(used usage) sdk.Usage {
+	u := sdk.Usage{TokensIn: int64(used.In), TokensOut: int64(used.Out)}
 	u.CostUSD = (float64(u.TokensIn)*e.inPrice + float64(u.TokensOut)*e.outPrice) / 1e6
 	return u
 }

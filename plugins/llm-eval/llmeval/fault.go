@@ -54,10 +54,12 @@ func broken(err error) *fault {
 	return &fault{err: err}
 }
 
-// refusal reads a fault from the body of an answer whose status isn't 200. The protocol's
-// form is {"error": {message, code, param}}; any other body is quoted.
+// refusal reads a fault from the body of an answer whose status isn't 200, or from an
+// error in another answer (status 200) or in a stream (0). The protocol's form is
+// {"error": {message, code, param}}; anything else is quoted.
 func refusal(status int, body []byte, key secret) *fault {
 	f := &fault{status: status}
+	body = body[:min(len(body), maxRefusalBytes)]
 	var answer struct {
 		Error json.RawMessage `json:"error"`
 	}

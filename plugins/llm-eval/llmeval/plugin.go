@@ -87,7 +87,7 @@ func (m *maker) judge(config json.RawMessage) (*judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &judge{config: c, client: newClient(m, c.endpoint)}, nil
+	return &judge{config: c, client: m.client(c.endpoint)}, nil
 }
 
 func (m *maker) caller(config json.RawMessage) (*caller, error) {
@@ -95,5 +95,9 @@ func (m *maker) caller(config json.RawMessage) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &caller{config: c, client: newClient(m, c.endpoint)}, nil
+	return &caller{config: c, client: m.client(c.endpoint)}, nil
+}
+
+func (m *maker) client(e *endpoint) *client {
+	return &client{endpoint: e, http: m.http(), dialects: m.dialects}
 }

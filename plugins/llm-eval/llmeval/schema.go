@@ -52,7 +52,7 @@ func (s *replySchema) form() *form {
 	if s == nil {
 		return nil
 	}
-	return &form{name: "reply", schema: s.source, words: "Reply with one JSON value and nothing else. It must fit this JSON Schema:\n" + string(s.source)}
+	return &form{Name: "reply", Schema: s.source, words: "Reply with one JSON value and nothing else. It must fit this JSON Schema:\n" + string(s.source)}
 }
 
 // check says which parts of a value don't match, and where they are.

@@ -1,128 +1,105 @@
 package llmeval
 
 import (
-	"context"
-	"encoding/json"
+	"bufio"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/tmaxmax/go-sse"
 )
 
-// stream makes one exchange whose reply arrives in pieces.
-func (x *exchange) stream(ctx context.Context) error {
-	params := x.params()
-	params.StreamOptions.IncludeUsage = openai.Bool(true)
-	var res *http.Response
-	s := x.chat.NewStreaming(ctx, params, append(x.options(), option.WithHeader("Accept", acceptStream), option.WithResponseInto(&res))...)
-	defer func() { _ = s.Close() }() // it was only read
-	if s.Err() != nil {
-		return x.classify(s.Err())
-	}
-	events, ok := res.Body.(*eventLimiter)
-	if !ok {
-		return x.unstreamed(res)
-	}
-	var c collector
+// maxEventBytes limits one event of a stream, which is all that reading a stream holds.
+// An event is usually a few words; an endpoint that sends a whole reply as one event
+// may send 60,000 tokens. The limit also bounds the search for an event's end, which
+// go-sse begins again after each read: an endpoint that sends a long event in single
+// bytes costs time, but at most llm.timeout.
+const maxEventBytes = 256 << 10
+
+// streamEnd is the event that ends a complete stream.
+const streamEnd = "[DONE]"
+
+// stream reads a reply that arrives in pieces.
+func (x *exchange) stream(body io.Reader) error {
 	shown := scrubber{secret: x.endpoint.key, emit: x.show}
-	for s.Next() {
-		shown.write(c.add(s.Current()))
-	}
-	err := s.Err()
-	if err == nil && !c.whole(events.done) {
-		err = &fault{err: io.ErrUnexpectedEOF, text: "the stream ended before the reply did"}
-	}
-	if err != nil {
-		*x.lost = x.lost.Add(x.endpoint.cost(c.in, c.out))
-		return x.streamFault(err)
+	c := collector{endpoint: x.endpoint, show: shown.write}
+	if err := c.read(body); err != nil {
+		x.lost = x.lost.Add(x.endpoint.cost(c.usage))
+		return err
 	}
 	shown.flush()
-	x.reply = c.reply(x.endpoint)
+	x.reply = x.endpoint.reply(c.model, c.finish, said{text(c.text.String()), text(c.refusal.String())}, c.usage)
 	return nil
 }
 
-// unstreamed accepts the whole reply of an endpoint that was asked for a stream, since
-// it is already paid for.
-func (x *exchange) unstreamed(res *http.Response) error {
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return x.endpoint.unread(err)
-	}
-	var whole openai.ChatCompletion
-	if err := json.Unmarshal(body, &whole); err != nil {
-		return x.classify(err)
-	}
-	return x.take(&whole)
+// collector puts a streamed reply together.
+type collector struct {
+	endpoint *endpoint
+	show     func(piece string)
+
+	text, refusal strings.Builder
+	model, finish text
+	usage         usage
+	counted       bool // the usage of the whole reply has arrived
 }
 
-func (x *exchange) show(chunk string) {
-	x.emitted = true
-	x.question.emit(chunk)
+// read reads events until the reply is complete. Endpoints show that it is by an event of
+// its own, by a finish reason, or by the usage, which comes last.
+func (c *collector) read(body io.Reader) error {
+	// An empty line ends an event. Some endpoints leave it out after the last one.
+	body = io.MultiReader(body, strings.NewReader("\n\n"))
+	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEventBytes}) {
+		switch {
+		case errors.Is(err, bufio.ErrTooLong):
+			return streamless("an event of the stream is too long")
+		case err != nil:
+			return c.endpoint.unread(err)
+		case event.Data == "": // it keeps the connection alive
+			continue
+		case strings.HasPrefix(event.Data, streamEnd):
+			return nil
+		case event.Type == "error":
+			return refusal(0, []byte(event.Data), c.endpoint.key)
+		}
+		piece, err := c.endpoint.decode([]byte(event.Data), "has an event that isn't a JSON object")
+		if err != nil {
+			return err
+		}
+		if piece.Error != nil {
+			return refusal(0, *piece.Error, c.endpoint.key)
+		}
+		c.add(piece)
+	}
+	if c.finish == "" && !c.counted {
+		return &fault{err: io.ErrUnexpectedEOF, text: "the stream ended before the reply did"}
+	}
+	return nil
+}
+
+func (c *collector) add(piece *chatReply) {
+	if piece.Model != "" {
+		c.model = piece.Model
+	}
+	// The last piece has the usage of the whole reply; some endpoints send running
+	// totals before it.
+	c.usage.In = max(c.usage.In, piece.Usage.In)
+	c.usage.Out = max(c.usage.Out, piece.Usage.Out)
+	first := piece.Choices[0]
+	if first == nil {
+		c.counted = c.counted || piece.Usage.Out > 0
+		return
+	}
+	if first.Finish != "" {
+		c.finish = first.Finish
+	}
+	c.refusal.WriteString(string(first.Delta.Refusal))
+	c.text.WriteString(string(first.Delta.Content))
+	c.show(string(first.Delta.Content))
 }
 
 // streamless has the effect of a refusal to stream: the endpoint is then asked for
 // whole replies.
 func streamless(why string) *fault {
 	return &fault{status: http.StatusUnprocessableEntity, param: "stream", text: why}
-}
-
-// streamFault explains a broken stream: the endpoint reports an error in an event, or
-// the connection ended.
-func (x *exchange) streamFault(err error) error {
-	if errors.Is(err, errLongEvent) {
-		return streamless(errLongEvent.Error())
-	}
-	var said *ssestream.StreamError
-	if errors.As(err, &said) {
-		return refusal(0, said.Event.Data, x.endpoint.key)
-	}
-	return x.classify(err)
-}
-
-// collector puts a streamed reply together.
-type collector struct {
-	text, refusal strings.Builder
-	finish, model string
-	in, out       int64
-	usage         bool // of the whole reply
-}
-
-// add takes a chunk and returns its text.
-func (c *collector) add(chunk openai.ChatCompletionChunk) string {
-	if chunk.Model != "" {
-		c.model = chunk.Model
-	}
-	// The last chunk has the usage of the whole reply; some endpoints send running
-	// totals before it.
-	c.in = max(c.in, chunk.Usage.PromptTokens)
-	c.out = max(c.out, chunk.Usage.CompletionTokens)
-	if len(chunk.Choices) == 0 {
-		c.usage = c.usage || chunk.Usage.CompletionTokens > 0
-		return ""
-	}
-	choice := chunk.Choices[0]
-	if choice.FinishReason != "" {
-		c.finish = choice.FinishReason
-	}
-	c.refusal.WriteString(choice.Delta.Refusal)
-	c.text.WriteString(choice.Delta.Content)
-	return choice.Delta.Content
-}
-
-// whole reports whether the reply has ended. Endpoints show this by its finish reason,
-// by the usage, which comes last, or by the end of the stream.
-func (c *collector) whole(done bool) bool { return c.finish != "" || done || c.usage }
-
-func (c *collector) reply(e *endpoint) *reply {
-	return &reply{
-		text:    e.key.scrub(c.text.String()),
-		refusal: e.key.scrub(c.refusal.String()),
-		finish:  e.key.scrub(c.finish),
-		model:   excerpt(c.model, e.key),
-		usage:   e.cost(c.in, c.out),
-	}
 }

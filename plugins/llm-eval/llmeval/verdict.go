@@ -20,7 +20,7 @@ import (
 // allowed.
 const verdictSchema = `{"type":"object","properties":{"pass":{"type":"boolean"},"score":{"type":"number"},"feedback":{"type":"string"}},"required":["pass","score","feedback"],"additionalProperties":false}`
 
-var verdictForm = &form{name: "verdict", schema: json.RawMessage(verdictSchema), strict: true}
+var verdictForm = &form{Name: "verdict", Strict: true, Schema: json.RawMessage(verdictSchema)}
 
 // Codes of the judge's findings.
 const (

@@ -1,0 +1,202 @@
+package llmeval
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/httpfault"
+)
+
+// Limits for what an endpoint may send.
+const (
+	// maxReplyBytes limits a reply, streamed or not. It is the limit of one plugin
+	// message, in which a reply must fit anyway.
+	maxReplyBytes = 8 << 20
+	// maxRefusalBytes limits how much of a refusal is read; a message quotes a few
+	// lines of it.
+	maxRefusalBytes = 64 << 10
+)
+
+const (
+	typeJSON   = "application/json"
+	typeEvents = "text/event-stream"
+)
+
+// exchange is one question, in the dialect that its endpoint understands, and its reply.
+type exchange struct {
+	*client
+	question *question
+	dialect  dialect
+	emitted  bool      // a piece of the reply was shown
+	lost     sdk.Usage // by tries without a reply, which counts too
+	reply    *reply
+}
+
+// run makes one HTTP exchange within the endpoint's timeout.
+func (x *exchange) run(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, x.endpoint.timeout)
+	defer cancel()
+	err := x.send(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return &fault{err: context.DeadlineExceeded, text: "no complete reply within llm.timeout (" + x.endpoint.timeout.String() + ")"}
+	}
+	return err
+}
+
+func (x *exchange) send(ctx context.Context) error {
+	// Once pieces were shown, the next try requests the whole reply, so that no piece
+	// is repeated.
+	stream := x.question.emit != nil && !x.dialect.noStream && !x.emitted
+	res, err := x.post(ctx, x.request(stream))
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if stream && mediaType(res) == typeEvents {
+		return x.stream(res.Body)
+	}
+	// A whole reply is accepted even if a stream was requested: it is already paid for.
+	return x.whole(res)
+}
+
+// post sends a request, and returns an answer with status 200 and a limited body.
+// Any other is a [fault] or a final error.
+func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Response, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.endpoint.url+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", typeJSON)
+	req.Header.Set("Accept", typeJSON)
+	req.Header.Set("User-Agent", "reflectory-llm-eval/"+Version)
+	if request.Stream {
+		req.Header.Set("Accept", typeEvents+", "+typeJSON)
+	}
+	if key := x.endpoint.key; key != "" {
+		req.Header.Set("Authorization", "Bearer "+string(key))
+	}
+	if key := x.question.idempotencyKey; key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := x.http.Do(req)
+	if err != nil {
+		return nil, broken(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		return nil, x.endpoint.refused(res)
+	}
+	res.Body = http.MaxBytesReader(nil, res.Body, maxReplyBytes)
+	return res, nil
+}
+
+// whole reads a reply that arrives as one JSON object. Its content type doesn't matter.
+func (x *exchange) whole(res *http.Response) error {
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return x.endpoint.unread(err)
+	}
+	r, err := x.endpoint.decode(body, "is "+mediaType(res)+", not a JSON object")
+	switch {
+	case err != nil:
+		return err
+	case r.Error != nil: // some endpoints report an error with status 200
+		return refusal(http.StatusOK, *r.Error, x.endpoint.key)
+	case r.Choices[0] == nil:
+		x.lost = x.lost.Add(x.endpoint.cost(r.Usage))
+		return x.endpoint.malformed("has no choices")
+	}
+	first := r.Choices[0]
+	x.reply = x.endpoint.reply(r.Model, first.Finish, first.Message, r.Usage)
+	if x.question.emit != nil && !x.emitted {
+		x.show(x.reply.text)
+	}
+	return nil
+}
+
+func (x *exchange) show(chunk string) {
+	x.emitted = true
+	x.question.emit(chunk)
+}
+
+// reply removes the key from a reply.
+func (e *endpoint) reply(model, finish text, what said, used usage) *reply {
+	return &reply{
+		text:    e.key.scrub(string(what.Content)),
+		refusal: e.key.scrub(string(what.Refusal)),
+		finish:  e.key.scrub(string(finish)),
+		model:   excerpt(string(model), e.key),
+		usage:   e.cost(used),
+	}
+}
+
+// decode reads a reply, or a piece of one. It distinguishes JSON that is cut off, which
+// is tried again, from what isn't a reply at all; misfit says what that is instead.
+func (e *endpoint) decode(data []byte, misfit string) (*chatReply, error) {
+	var r chatReply
+	err := json.Unmarshal(data, &r)
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax) && syntax.Offset >= int64(len(data)):
+		return nil, &fault{err: io.ErrUnexpectedEOF, text: "the JSON is cut off after " + strconv.Itoa(len(data)) + " bytes"}
+	case errors.As(err, &mismatch) && strings.HasPrefix(mismatch.Field, "choices."):
+		return nil, e.malformed("has " + mismatch.Field + " of a wrong type")
+	case mismatch != nil && mismatch.Field != "":
+		// Another field of a wrong type counts as absent.
+	case err != nil:
+		return nil, e.malformed(misfit + ": " + excerpt(string(data), e.key))
+	}
+	return &r, nil
+}
+
+func (e *endpoint) refused(res *http.Response) error {
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		return sdk.Errorf(sdk.Invalid, "llm_redirected", "%s redirects (%d) to %q, which isn't followed, since it would be sent the key",
+			e.url, res.StatusCode, excerpt(res.Header.Get("Location"), e.key)).
+			WithHint("if that is right, write the new address as llm.base_url").WithDetail(sdk.PermanentDetail, true)
+	}
+	// The parts of a refusal that can't be read are ignored: the status says enough.
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusalBytes))
+	f := refusal(res.StatusCode, body, e.key)
+	f.wait = httpfault.RetryAfter(res.Header.Get("Retry-After"), time.Now())
+	return f
+}
+
+// unread explains a reply that ended before it was complete.
+func (e *endpoint) unread(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return sdk.Errorf(sdk.Exhausted, "llm_reply_too_large", "%s replies with more than %d bytes", e.url, tooLarge.Limit).
+			WithHint("set max_tokens")
+	}
+	return broken(err)
+}
+
+// malformed reports a reply that doesn't follow the protocol.
+func (e *endpoint) malformed(what string) error {
+	return sdk.Errorf(sdk.Invalid, "llm_reply_malformed", "the reply of %s %s", e.url, what).
+		WithHint("check that llm.base_url is the base of an OpenAI-compatible endpoint; it usually ends in /v1").
+		WithDetail(sdk.PermanentDetail, true)
+}
+
+func mediaType(res *http.Response) string {
+	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil {
+		return "of no known type"
+	}
+	return kind
+}
