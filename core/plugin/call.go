@@ -73,7 +73,7 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 		return nil
 	case ctx.Err() != nil:
 		return p.gaveUp(ctx, "before the plugin answered")
-	case limited.Err() != nil || took >= c.timeout: // the plugin may see the deadline before the timer here does
+	case ended(limited):
 		return p.timedOut(c.timeout)
 	case sdk.ReasonOf(err) == "plugin_exited":
 		m.settle()
@@ -114,10 +114,17 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 // stopped returns a call's error, or else the error of an item on which the plugin gave
 // up because the host's context had ended: that error is then the call's.
 func stopped(ctx context.Context, err, item error) error {
-	if code := sdk.CodeOf(item); err == nil && ctx.Err() != nil && (code == sdk.Cancelled || code == sdk.Timeout) {
+	if code := sdk.CodeOf(item); err == nil && ended(ctx) && (code == sdk.Cancelled || code == sdk.Timeout) {
 		return item
 	}
 	return err
+}
+
+// ended reports whether a call's context has ended or its deadline has passed: on a loaded
+// machine the plugin may see the deadline before the timer of the context does.
+func ended(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
 // overdue is the grace that a call has once its context has ended, and the
