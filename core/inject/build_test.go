@@ -2,6 +2,7 @@ package inject_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +15,16 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// world is a builder over a store in memory, with memories that a test gives it.
+// database is what tests run on in make scale.
+var database postgrestest.Shared
+
+func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
+
+// world is a builder over an empty store, with memories that a test gives it.
 type world struct {
 	*testing.T
 	inject.Builder
@@ -32,7 +39,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, store: mem.Open(), clock: &coretest.Clock{}, purged: map[string]bool{}}
+	w := &world{T: t, store: database.OpenOr(t, mem.Open()), clock: &coretest.Clock{}, purged: map[string]bool{}}
 	w.outcome = core.InjectionOutcome{Mode: "classified", Route: "react", MaxBlocks: 12, MaxChars: 8000, Decision: core.Decision{File: "default/injection.yaml", Rule: "injection"}}
 	w.Builder = inject.Builder{
 		Repository: &inject.Repository{

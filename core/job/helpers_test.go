@@ -15,10 +15,25 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// database is what tests run on in make scale.
+var database postgrestest.Shared
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(onDatabase{m}) }
+
+// onDatabase runs the tests, and ends the database after them.
+type onDatabase struct{ *testing.M }
+
+func (o onDatabase) Run() int { return database.Main(o.M) }
+
+// empty returns an empty store: on PostgreSQL in make scale, and otherwise in memory.
+func empty(t testing.TB) core.Store {
+	t.Helper()
+	return database.OpenOr(t, mem.Open())
+}
 
 // board is jobs on a store, with a clock that stands still.
 type board struct {
@@ -32,7 +47,7 @@ type board struct {
 // newBoard returns jobs on an empty store in memory.
 func newBoard(t testing.TB, o job.Options) *board {
 	t.Helper()
-	b := &board{t: t, store: mem.Open(), clock: &coretest.Clock{}, ids: &coretest.IDs{}}
+	b := &board{t: t, store: empty(t), clock: &coretest.Clock{}, ids: &coretest.IDs{}}
 	must(t, store.Prepare(t.Context(), b.store))
 	b.restart(o)
 	return b

@@ -14,7 +14,6 @@ import (
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -358,7 +357,7 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 	for _, caller := range []core.Caller{{Subject: "ada@example.org", Label: "ada"}, {}} {
 		for _, c := range changing {
 			t.Run(c.name+" "+c.events+" by "+caller.Label, func(t *testing.T) {
-				g := newGoverned(t, mem.Open(), unwatched)
+				g := newGoverned(t, empty(t), unwatched)
 				do := c.ready(t, g)
 				before := heads(t, g.store)
 				must(t, do(core.WithCaller(t.Context(), caller)))
@@ -381,7 +380,7 @@ func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 		FindPending Promotion RecallKnowledge SessionHead SessionContext Session Sessions Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
 		Counts Each GateWaiting RecallAmong Reflected Sources States Contradictions DreamDue DreamRuns DreamTexts FindDream GetDream PlanDream`)
 	tests := strings.Fields("RecordTurn MoveByDream Put Remove Move") // export_lifecycle_test.go
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	for _, part := range []any{g.Memories, g.evidence, g.settings} {
 		of := reflect.TypeOf(part)
 		for i := range of.NumMethod() {
@@ -405,7 +404,7 @@ func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 // TestCaller_AgentOfARequestIsData: it is whose memory, or turn, it is, and the subject
 // stays who was authorised.
 func TestCaller_AgentOfARequestIsData(t *testing.T) {
-	g := newGoverned(t, mem.Open(), unwatched)
+	g := newGoverned(t, empty(t), unwatched)
 	g.lessonsOf(t)
 	g.set(t, "a/b", "require_approval_above_depth=1")
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
@@ -425,7 +424,7 @@ func TestCaller_AgentOfARequestIsData(t *testing.T) {
 // TestCaller_ApprovesForTheMaker: what was made for one agent stays that agent's when
 // another approves it, even if the maker's name came with the context.
 func TestCaller_ApprovesForTheMaker(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.set(t, "a/b", "require_approval_above_depth=0")
 	g.lesson(t, "plain")
 	waiting, err := g.Reflect(as(t, "maker"), &core.ReflectRequest{SourceIDs: []string{"plain"}, Title: "t", Content: "c", IdempotencyKey: "k"})
@@ -447,7 +446,7 @@ func TestCaller_ApprovesForTheMaker(t *testing.T) {
 
 // TestCaller_ManyAtOnceDoNotCross: one repository serves all of them.
 func TestCaller_ManyAtOnceDoNotCross(t *testing.T) {
-	g := newGoverned(t, mem.Open(), unwatched)
+	g := newGoverned(t, empty(t), unwatched)
 	before := heads(t, g.store)
 	var all sync.WaitGroup
 	for _, name := range []string{"ada", "bob", "cyd"} {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // problems checks what a world stores.
@@ -91,7 +90,7 @@ func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 
 // TestARebuildFillsEmptyIndices is what an import leaves to do.
 func TestARebuildFillsEmptyIndices(t *testing.T) {
-	w := newWorld(t, mem.Open(), nil)
+	w := newWorld(t, empty(t), nil)
 	w.reflect(t, core.ReflectRequest{SourceIDs: []string{w.observe(t, core.ObserveRequest{Content: "a", Tags: []string{"x"}}).ID}, Title: "b", Content: "b"})
 	whole := dump(t, w.store)
 	change(t, w.store, func(tx core.Tx) error {

@@ -11,7 +11,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -190,7 +189,7 @@ func TestExportsWhilePromotingAreWhole(t *testing.T) {
 		})
 		var counts []int
 		for i := range exports {
-			other := newGoverned(t, mem.Open(), unwatched)
+			other := newGoverned(t, empty(t), unwatched)
 			if _, err := store.Import(t.Context(), other.store, strings.NewReader(exports[i].String()), other.parts(), nil); err != nil {
 				t.Errorf("export %d: %v", i, err)
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/text"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // agentLife is an agent that remembers for days, with a pass of housekeeping each night.
@@ -40,7 +39,7 @@ func TestDream_AnAgentsLife(t *testing.T) {
 	if os.Getenv("REFLECTORY_STRESS") != "" {
 		memories, days = 2000, 60
 	}
-	l := &agentLife{world: dreamer(t, mem.Open()), t: t, rnd: rand.New(rand.NewPCG(7, 1)), used: map[string]bool{}}
+	l := &agentLife{world: dreamer(t, empty(t)), t: t, rnd: rand.New(rand.NewPCG(7, 1)), used: map[string]bool{}}
 	steps := map[dream.StepKind]int{}
 	for day := range days {
 		for l.said < (day+1)*memories/days {

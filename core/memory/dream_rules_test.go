@@ -12,14 +12,13 @@ import (
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestDream_CanBeUndoneFor30Days: a later pass removes what undoes a run that is older, and
 // the plans that nobody applied.
 func TestDream_CanBeUndoneFor30Days(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	m := w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
 	r := w.dream(t, dream.Options{})
 	planned, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
@@ -46,7 +45,7 @@ func TestDream_CanBeUndoneFor30Days(t *testing.T) {
 // TestDream_OneAtATime in a namespace: while a pass works there another one, and an undo, are
 // refused, and elsewhere they aren't.
 func TestDream_OneAtATime(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
 	w.observe(t, core.ObserveRequest{Namespace: "other", Content: "We left yesterday"})
 	earlier := w.dream(t, dream.Options{SkipDates: true})
@@ -70,7 +69,7 @@ func TestDream_OneAtATime(t *testing.T) {
 // TestDream_LeavesAlone what waits for the gate, what is archived, what became knowledge, and
 // of another agent.
 func TestDream_LeavesAlone(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	const said = "We met yesterday at the harbour"
 	for _, state := range core.MemoryStates() {
 		if state == core.StatePurged {
@@ -125,7 +124,7 @@ func TestDream_MergesNearTexts(t *testing.T) {
 		{"a judge overrules it", "Anna plays the piano", true, sure{}, 1, ""},
 		{"no judge overrules a negation", "Anna does not play the violin", true, sure{}, 0, dream.Negation},
 	} {
-		w := living(t, mem.Open(), decides(core.NextRetain, .5), func(o *memory.Options) {
+		w := living(t, empty(t), decides(core.NextRetain, .5), func(o *memory.Options) {
 			o.Embedder = embedder{vector: []float32{1, 0}}
 			o.Near = func(core.Reader) (map[string]float64, error) {
 				if c.calibrated {
@@ -153,7 +152,7 @@ func TestDream_MergesNearTexts(t *testing.T) {
 // neither matters much; what has dates of its own is no contradiction. An undo takes all of
 // it back, for good.
 func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	low := .2
 	loser := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 12", Importance: &low, OccurredAt: "2025-03-01T10:00:00Z"})
 	winner := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 13", Importance: &low})
@@ -189,7 +188,7 @@ func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 // TestDream_DatesByWhatTheImportSays: by occurred_at, else by the time when it is stored, and not
 // at all what has the tag undated, however a plan was edited. A pin keeps no dates.
 func TestDream_DatesByWhatTheImportSays(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	for id, q := range map[string]core.ObserveRequest{
 		"dated": {OccurredAt: "2025-03-01T10:00:00+01:00"}, "undated": {Tags: []string{dream.Undated}}, "silent": {}, "pinned": {Tags: []string{dream.Pinned}},
 	} {
@@ -220,7 +219,7 @@ func TestDream_DatesByWhatTheImportSays(t *testing.T) {
 // TestDream_AUseChangesNoPlan: a text that was recalled and used since is still the same. Links of
 // what is merged stay where they are.
 func TestDream_AUseChangesNoPlan(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	sure, unsure := .9, .1
 	victim := w.observe(t, core.ObserveRequest{Content: "It waits 30 s", Confidence: &sure})
 	other := w.observe(t, core.ObserveRequest{Content: "The ferry is late"})
@@ -250,7 +249,7 @@ func TestDream_AUseChangesNoPlan(t *testing.T) {
 
 // TestDream_ArchivesNothingThatIsNamed by a tool's outcome or a reflection.
 func TestDream_ArchivesNothingThatIsNamed(t *testing.T) {
-	w := newGoverned(t, mem.Open(), nil)
+	w := newGoverned(t, empty(t), nil)
 	low, high := .1, .9
 	for _, id := range []string{"named", "tried", "stale", "used"} {
 		w.observe(t, core.ObserveRequest{ID: id, Content: "note of what is " + id, Importance: &low})

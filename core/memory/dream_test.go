@@ -17,7 +17,6 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -152,7 +151,7 @@ func TestDream_MergesAndTakesOverWhatItWasUsedFor(t *testing.T) {
 }
 
 func TestDream_UndoRefusesWhatChangedSince(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	m := w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
 	r := w.dream(t, dream.Options{})
 	other := w.observe(t, core.ObserveRequest{Content: "other"})
@@ -169,7 +168,7 @@ func TestDream_UndoRefusesWhatChangedSince(t *testing.T) {
 }
 
 func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	a := w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
 	b := w.observe(t, core.ObserveRequest{Content: "We left yesterday"})
 	q := memory.DreamRequest{Namespace: "ns"}
@@ -203,7 +202,7 @@ func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
 }
 
 func TestDream_AnEditedPlanDoesNothingThatNoPassMayDo(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	pinned := w.observe(t, core.ObserveRequest{Content: "it stays", Tags: []string{dream.Pinned}})
 	foreign := w.observe(t, core.ObserveRequest{Content: "We met yesterday", Namespace: "other"})
 	digest := func(m *core.Memory) []dream.Read {
@@ -255,7 +254,7 @@ func TestDream_APurgeReachesCopiesAndUndos(t *testing.T) {
 }
 
 func TestDream_ArchivesWhatIsStale(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	low := .2
 	for i := range 40 {
 		w.observe(t, core.ObserveRequest{ID: fmt.Sprintf("m%02d", i), Content: fmt.Sprintf("note %d of %d things", i, i*7), Importance: &low})
@@ -295,7 +294,7 @@ func TestDream_ArchivesWhatIsStale(t *testing.T) {
 }
 
 func TestDream_KeepsTheNewestNotifications(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	for i := range 60 {
 		w.observe(t, core.ObserveRequest{ID: fmt.Sprintf("n%02d", i), Kind: core.KindNotification, Content: fmt.Sprint("job ", i, " ended")})
 		w.clock.Advance(time.Minute)
@@ -306,7 +305,7 @@ func TestDream_KeepsTheNewestNotifications(t *testing.T) {
 }
 
 func TestDream_Modes(t *testing.T) {
-	w := dreamer(t, mem.Open())
+	w := dreamer(t, empty(t))
 	pass := func(mode memory.DreamMode) string {
 		r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: mode}, nil)
 		must(t, err)
@@ -411,7 +410,7 @@ func TestDream_ASecondPassChangesNothing(t *testing.T) {
 	stores := coretest.Heavy(8, 200)
 	changed := 0
 	for seed := range uint64(stores) {
-		w := littered(t, mem.Open(), seed)
+		w := littered(t, empty(t), seed)
 		before := w.kept(t)
 		first := w.dream(t, dream.Options{})
 		again := w.dream(t, dream.Options{})
@@ -471,10 +470,10 @@ func (m *mortal) Update(ctx context.Context, fn func(core.Tx) error) error {
 }
 
 func TestDream_ACrashLeavesWholeStepsAndTheNextRunFinishes(t *testing.T) {
-	whole := littered(t, mem.Open(), 3)
+	whole := littered(t, empty(t), 3)
 	want := whole.dream(t, dream.Options{})
 	for crash := range 200 {
-		w := littered(t, mem.Open(), 3)
+		w := littered(t, empty(t), 3)
 		dying := w.On(&mortal{Store: w.store, left: crash})
 		_, err := dying.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
 		w.wantSound(t)

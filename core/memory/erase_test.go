@@ -8,7 +8,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -81,7 +80,7 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 // TestErase_OfWhatWasPromotedTakesItsKnowledge also checks what took an older entry's
 // place: that one stays out of date.
 func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.lesson(t, "older")
 	g.lesson(t, "secret")
 	older, secret := g.promote(t, "older"), g.promote(t, "secret")
@@ -152,7 +151,7 @@ func TestErase_LeavesRoomForOtherKnowledge(t *testing.T) {
 // TestCheckFindsWhatAnErasureOfKnowledgeLeft puts the entry back, and takes its tombstone
 // away.
 func TestCheckFindsWhatAnErasureOfKnowledgeLeft(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.lesson(t, "older")
 	g.lesson(t, "secret")
 	older, secret := g.promote(t, "older"), g.promote(t, "secret")
@@ -187,7 +186,7 @@ func TestCheckFindsWhatAnErasureOfKnowledgeLeft(t *testing.T) {
 }
 
 func TestErase_Refuses(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.lesson(t, "m")
 	for name, request := range map[string]memory.EraseRequest{
 		"blank":    {Reason: " \n"},

@@ -9,7 +9,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -121,7 +120,7 @@ func TestEveryFailureOfTheStoreLeavesNothing(t *testing.T) {
 	}
 	for name, operation := range operations {
 		t.Run(name, func(t *testing.T) {
-			f := &fallible{Store: mem.Open(), at: -1}
+			f := &fallible{Store: empty(t), at: -1}
 			w := full(t, f)
 			before := dump(t, f.Store)
 			for i := 0; ; i++ {
@@ -150,7 +149,7 @@ func TestMemoriesNeedAStore(t *testing.T) {
 // TestTheDefaultsHoldWithoutAGovernor: the cap on depth, the system's clock
 // and ids.
 func TestTheDefaultsHoldWithoutAGovernor(t *testing.T) {
-	m, err := memory.New(memory.Options{Store: mem.Open()})
+	m, err := memory.New(memory.Options{Store: empty(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +167,7 @@ func TestTheDefaultsHoldWithoutAGovernor(t *testing.T) {
 func TestACheckOnAFailingStoreFails(t *testing.T) {
 	for _, code := range []sdk.Code{sdk.Unavailable, sdk.Internal} {
 		t.Run(string(code), func(t *testing.T) {
-			f := &fallible{Store: mem.Open(), at: -1, code: code}
+			f := &fallible{Store: empty(t), at: -1, code: code}
 			w := ended(t, f)
 			for i := 0; ; i++ {
 				f.at, f.n = i, 0

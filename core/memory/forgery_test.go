@@ -22,7 +22,6 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,7 +32,7 @@ import (
 func rich(t *testing.T) *governed {
 	t.Helper()
 	ctx := t.Context()
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.set(t, "a/b", "retention.w_hit=0.6", "locked=max_reflection_depth")
 	g.script(t)
 	occurred := g.clock.Now().Add(-time.Hour).Format(time.RFC3339)
@@ -344,7 +343,7 @@ func TestALineTwiceIsntImported(t *testing.T) {
 			}
 			return l
 		})
-		s := mem.Open()
+		s := empty(t)
 		if _, err := store.Import(t.Context(), s, strings.NewReader(text), nil, nil); sdk.ReasonOf(err) != "import_invalid" {
 			t.Errorf("%.100s twice: %v", line, err)
 		}
@@ -444,7 +443,7 @@ func TestATombstoneConfirmsNoGuess(t *testing.T) {
 
 // TestWhatLeavesItsBoundsShows writes records with the events that prove them.
 func TestWhatLeavesItsBoundsShows(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.observe(t, core.ObserveRequest{ID: "m", Namespace: "ns", AgentID: "a", Title: "t", Content: "c", Tags: []string{"x"}})
 	whole := dump(t, g.store)
 	for from, to := range map[string]string{

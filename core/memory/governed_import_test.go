@@ -10,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // imported puts an export into an empty store of governed memories.
 func imported(t *testing.T, text string) (*governed, error) {
 	t.Helper()
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	_, err := store.Import(t.Context(), g.store, strings.NewReader(text), g.parts(), nil)
 	return g, err
 }
@@ -39,7 +38,7 @@ func forged(text string, change func(line string) string) string {
 }
 
 func TestAnImportRoundTripsEverything(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.script(t)
 	text := g.export(t)
 	again, err := imported(t, text)
@@ -55,7 +54,7 @@ func TestAnImportRoundTripsEverything(t *testing.T) {
 // TestAnImportRefusesWhatNoDecisionMade forges exports so that they hold what the
 // gate didn't decide, or what the journal doesn't tell.
 func TestAnImportRefusesWhatNoDecisionMade(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.script(t)
 	text := g.export(t)
 	p, err := g.Promotion(t.Context(), "useful")

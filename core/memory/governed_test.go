@@ -11,7 +11,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // graph lets a memory do all the work of a workflow, or none of it.
@@ -139,7 +138,7 @@ func TestTheSameScriptExportsTheSame(t *testing.T) {
 		g.sound(t)
 		return g.export(t)
 	}
-	want := play(t, mem.Open())
+	want := play(t, empty(t))
 	for _, prefix := range []string{"memory", "link", "turn", "gate-decision", "knowledge", "promotion", "evidence-dag", "governance", "decision", "memory-purged"} {
 		if !strings.Contains(want, `"key":"`+prefix+"/") {
 			t.Errorf("the script makes nothing below %s/", prefix)
@@ -203,7 +202,7 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 // TestTheNamespacesSettingsDecide takes memories through turns under weights and thresholds
 // that aren't the defaults.
 func TestTheNamespacesSettingsDecide(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.set(t, "fast", "retention.w_hit=1", "retention.w_utility=0", "retention.w_miss=0.1", "retention.w_stale=0.01",
 		"retention.active_threshold=0.2", "retention.revalidate_threshold=-5", "retention.hysteresis=0.3")
 	g.set(t, "slow", "retention.revalidate_threshold=-1")
@@ -231,7 +230,7 @@ func TestTheNamespacesSettingsDecide(t *testing.T) {
 // state that a policy looks at; the same calls in no time leave the same states.
 func TestTheClockAloneChangesNothing(t *testing.T) {
 	lives := func(idle time.Duration) map[string]string {
-		g := newGoverned(t, mem.Open(), nil)
+		g := newGoverned(t, empty(t), nil)
 		g.lessonsOf(t)
 		g.purge(t)
 		g.use(t, "useful", "s1", 5, core.ToolOutcome{OK: true})

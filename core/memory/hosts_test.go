@@ -15,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // Several hosts may have one store. No host is told what another commits; each must find
@@ -231,7 +230,7 @@ func TestHosts_RecallTheSame(t *testing.T) {
 // TestHosts_FindWhatTheOtherWroteAtOnce: one host observes 300 memories, or 1,000 in a
 // stress run. The other finds each of them, and none that was purged.
 func TestHosts_FindWhatTheOtherWroteAtOnce(t *testing.T) {
-	h := newHosts(t, mem.Open(), 1)
+	h := newHosts(t, empty(t), 1)
 	a, b := h.all[0], h.all[1]
 	recalls := func(i int) []core.Recalled {
 		return b.recall(t, core.RecallRequest{Query: fmt.Sprint("lesson", i)}).Memories
@@ -316,7 +315,7 @@ func TestHosts_LoadWhatTheJournalDoesntSay(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHosts(t, mem.Open(), 1)
+			h := newHosts(t, empty(t), 1)
 			a, b := h.all[0], h.all[1]
 			a.observe(t, core.ObserveRequest{Content: "an old lesson"})
 			b.recall(t, core.RecallRequest{Query: "warm"})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -167,7 +166,7 @@ func TestLimitsHoldAgainstMany(t *testing.T) {
 
 // TestTheSameCallsMakeTheSameStore: with a fixed clock and counted ids.
 func TestTheSameCallsMakeTheSameStore(t *testing.T) {
-	first, second := dump(t, full(t, mem.Open()).store), dump(t, full(t, openPebble(t)).store)
+	first, second := dump(t, full(t, empty(t)).store), dump(t, full(t, openPebble(t)).store)
 	if diff := cmp.Diff(first, second); diff != "" || len(first) == 0 {
 		t.Errorf("(-first +second):\n%s", diff)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,7 +21,7 @@ func (g *governed) merge(t *testing.T, text string, patterns ...string) (store.M
 // neighbour is a store that has memories of its own.
 func neighbour(t *testing.T) *governed {
 	t.Helper()
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.observe(t, core.ObserveRequest{ID: "mine", Namespace: "other", Content: "what was here before"})
 	g.turn(t, core.RecallRequest{Session: "mine", Turn: 1, Query: "before", RecallFilter: core.RecallFilter{Namespace: "other"}},
 		core.FeedbackRequest{Outcome: core.OutcomeSuccess, Used: []string{"mine"}})
@@ -73,7 +72,7 @@ func TestNamespacesComeIntoAStoreThatHasOthers(t *testing.T) {
 // TestNamespacesThatShareASessionComeOneByOne: a session that came along and wasn't
 // used since is no obstacle.
 func TestNamespacesThatShareASessionComeOneByOne(t *testing.T) {
-	from := newGoverned(t, mem.Open(), nil)
+	from := newGoverned(t, empty(t), nil)
 	for _, namespace := range []string{"x", "y"} {
 		from.observe(t, core.ObserveRequest{ID: "of-" + namespace, Namespace: namespace, Content: "words of " + namespace})
 		from.recall(t, core.RecallRequest{Session: "both", Turn: 1, Query: "words", RecallFilter: core.RecallFilter{Namespace: namespace}})
@@ -130,7 +129,7 @@ func TestWhatIsTakenOrIncompleteIsntImported(t *testing.T) {
 }
 
 func TestALinkToWhatStaysBehindIsRefused(t *testing.T) {
-	from := newGoverned(t, mem.Open(), nil)
+	from := newGoverned(t, empty(t), nil)
 	from.observe(t, core.ObserveRequest{ID: "near", Namespace: "x", Content: "near"})
 	from.observe(t, core.ObserveRequest{ID: "far", Namespace: "y", Content: "far"})
 	from.link(t, "near", "see", "far")

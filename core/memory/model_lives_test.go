@@ -14,7 +14,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,7 +25,7 @@ func TestModelOfLives(t *testing.T) {
 	real := func(o *memory.Options) {
 		o.Retention, o.Reflection, o.Gate, o.DeferGate = defaults(), defaults(), gate.New(defaults()), true
 	}
-	engines := []*governed{newGoverned(t, mem.Open(), real), newGoverned(t, openPebble(t), real)}
+	engines := []*governed{newGoverned(t, empty(t), real), newGoverned(t, openPebble(t), real)}
 	l := &lives{
 		r: rand.New(rand.NewPCG(34, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
 		counters: map[string]int64{}, current: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},

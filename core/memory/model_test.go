@@ -11,7 +11,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,7 +20,7 @@ func TestModel(t *testing.T) {
 	p := newModelPlan()
 	r := rand.New(rand.NewPCG(5, 2026))
 	model := &model{settings: governor{}, memories: map[string]*modelMemory{}, gone: map[string]bool{}, pending: map[string]core.ReflectRequest{}}
-	worlds := []*world{newWorld(t, mem.Open(), nil), newWorld(t, openPebble(t), nil)}
+	worlds := []*world{newWorld(t, empty(t), nil), newWorld(t, openPebble(t), nil)}
 	for i := range p.ops {
 		op := model.draw(r, i)
 		var answers []answer

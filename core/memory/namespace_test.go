@@ -5,14 +5,13 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestLocksHoldForNamesThatLookTheSame: a name that only looks like a locked
 // namespace, or like one below it, is refused wherever a namespace is given.
 func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.set(t, "café", "max_reflection_depth=0", "locked=max_reflection_depth")
 	g.observe(t, core.ObserveRequest{ID: "a", Namespace: "café", Content: "a"})
 	for _, name := range []string{"cafe\u0301", "café\u200b", "\u202ecafé", "\u2066café\u2069/x", "caf\u00adé", "\ufeffcafé", "café/\u200d", "café\ufe0f"} {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -251,7 +250,7 @@ type realLife struct {
 
 func newRealLife(t *testing.T, dag dagOf) *realLife {
 	t.Helper()
-	g := newGoverned(t, mem.Open(), nil)
+	g := newGoverned(t, empty(t), nil)
 	g.observe(t, core.ObserveRequest{ID: "m", Namespace: "ns", Content: "the build needs Go"})
 	recorded := &core.WorkflowDAG{Workflow: "w", Entry: []string{"a"}, Exits: []string{"x"}, Edges: [][2]string{{"a", "x"}}, Memories: map[string][]string{"m": {"a"}}}
 	switch dag {

@@ -8,14 +8,13 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestMemories_AreFollowed: what is searched, changed and erased is reported with its outcome.
 func TestMemories_AreFollowed(t *testing.T) {
 	var told []string
-	g := newGoverned(t, mem.Open(), func(o *memory.Options) {
+	g := newGoverned(t, empty(t), func(o *memory.Options) {
 		o.Observer = func(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {
 			return ctx, func(out core.WorkOutcome) {
 				line := string(w.Kind) + " " + w.Name + " " + w.Namespace

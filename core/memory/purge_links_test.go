@@ -9,7 +9,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // writes counts what transactions write.
@@ -42,7 +41,7 @@ func (t *writesTx) Delete(key []byte) error {
 // removed.
 func TestAPurgeWritesNoMoreForMoreReflections(t *testing.T) {
 	purge := func(reflections, carrying int) (written int) {
-		s := &writes{Store: mem.Open()}
+		s := &writes{Store: empty(t)}
 		w := newWorld(t, s, nil)
 		source := w.observe(t, core.ObserveRequest{ID: "source", Content: "c"}).ID
 		var last string

@@ -11,7 +11,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -49,8 +48,8 @@ func TestTheSameCallsLeaveTheSameStore(t *testing.T) {
 		}
 		return dump(t, s)
 	}
-	first := script(mem.Open())
-	for name, s := range map[string]core.Store{"mem": mem.Open(), "pebble": openPebble(t)} {
+	first := script(empty(t))
+	for name, s := range map[string]core.Store{"mem": empty(t), "pebble": openPebble(t)} {
 		if diff := cmp.Diff(first, script(s)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
@@ -121,7 +120,7 @@ func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
 
 func TestWarmLoadsInTheBackground(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s := mem.Open()
+	s := empty(t)
 	newWorld(t, s, hashed).lessons(t)
 	w := newWorld(t, s, hashed)
 	w.Warm()

@@ -12,7 +12,6 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -63,7 +62,7 @@ func TestALockedCapOfASourceHoldsElsewhere(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := newSettled(t, mem.Open(), nil)
+			w := newSettled(t, empty(t), nil)
 			r := core.ReflectRequest{SourceIDs: []string{w.chain(t, "src/a", c.depth)}, Namespace: "to"}
 			if c.other {
 				r.SourceIDs = append(r.SourceIDs, w.chain(t, "other", 0))
@@ -142,7 +141,7 @@ func TestWhatHappensInBetweenCounts(t *testing.T) {
 // TestDepthIsWhatTheRecordsSay: what metadata says of depth, in sources too,
 // counts nowhere.
 func TestDepthIsWhatTheRecordsSay(t *testing.T) {
-	w := newWorld(t, mem.Open(), nil)
+	w := newWorld(t, empty(t), nil)
 	w.observe(t, core.ObserveRequest{ID: "0", Content: "c", Metadata: []byte(`{"reflection_depth":9,"reflection_metadata":{"reflection_depth":9}}`)})
 	id := "0"
 	for depth := 1; depth <= 3; depth++ {
@@ -160,7 +159,7 @@ func TestDepthIsWhatTheRecordsSay(t *testing.T) {
 // and the policy is asked again about what waits.
 func TestTheCapComesBeforeTheApproval(t *testing.T) {
 	vetoes := vetoer{}
-	w := newSettled(t, mem.Open(), vetoes)
+	w := newSettled(t, empty(t), vetoes)
 	w.set(t, "ns max_reflection_depth=2 require_approval_above_depth=0")
 	id := w.observe(t, core.ObserveRequest{Content: "c"}).ID
 	for range 2 {
@@ -187,7 +186,7 @@ func TestTheCapComesBeforeTheApproval(t *testing.T) {
 
 // TestUnreadableSettingsAreInTheAuditEvent, with their level and the reason.
 func TestUnreadableSettingsAreInTheAuditEvent(t *testing.T) {
-	w := newSettled(t, mem.Open(), nil)
+	w := newSettled(t, empty(t), nil)
 	id := w.observe(t, core.ObserveRequest{Namespace: "a/b", Content: "c"}).ID
 	change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte("governance/a"), []byte("{")) })
 	_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{id}, Title: "t", Content: "c"})

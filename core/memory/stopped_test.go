@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -61,7 +60,7 @@ func TestStoppedBeforeAnyCommitNothingIsHalf(t *testing.T) {
 	} {
 		commits := 0
 		for ; ; commits++ {
-			s := &stopping{Store: mem.Open(), commits: commits}
+			s := &stopping{Store: empty(t), commits: commits}
 			err := failThrice(t.Context(), living(t, s, decides(next, .9), nil))
 			if err == nil {
 				break

@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 const (
@@ -108,7 +107,7 @@ func (r *tipResult) rate(from, to int) float64 {
 func (c tipRun) live(t *testing.T) (result tipResult) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(c.seed, 7))
-	w := whole(t, mem.Open(), func(o *memory.Options) {
+	w := whole(t, empty(t), func(o *memory.Options) {
 		unwatched(o)
 		o.Embedder = newTipVectors(r, c.low, c.high)
 	})

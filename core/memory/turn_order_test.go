@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -45,7 +44,7 @@ func TestTurn_IsTheSessionsNextWhereNoneIsGiven(t *testing.T) {
 
 // TestTurn_OfASessionThatAnEarlyStoreHas has no number of the session's turn.
 func TestTurn_OfASessionThatAnEarlyStoreHas(t *testing.T) {
-	s := mem.Open()
+	s := empty(t)
 	w := living(t, s, nil, nil)
 	m := w.observe(t, core.ObserveRequest{Content: "the build needs Go"})
 	w.live(t, "a", 41, m.ID, core.OutcomeSuccess)
@@ -58,7 +57,7 @@ func TestTurn_OfASessionThatAnEarlyStoreHas(t *testing.T) {
 }
 
 func TestTurn_ThatFoundNothingIsATurn(t *testing.T) {
-	w := living(t, mem.Open(), nil, nil)
+	w := living(t, empty(t), nil, nil)
 	got, err := w.recallIn(t, "a", 0, "build")
 	if err != nil || got.Turn != 1 || len(got.Memories) != 0 {
 		t.Fatalf("%+v, %v", got, err)
@@ -101,7 +100,7 @@ func TestFeedback_OfABetterSourceGivesTheCreditAgain(t *testing.T) {
 		{"b", "text", 2, core.OutcomeFailure, true, false},
 	}
 	live := func(steps []step) (core.Signals, float64) {
-		w := living(t, mem.Open(), nil, nil)
+		w := living(t, empty(t), nil, nil)
 		m := w.observe(t, core.ObserveRequest{ID: "m", Content: "c"})
 		other := w.observe(t, core.ObserveRequest{ID: "other", Content: "d"})
 		offered := map[core.TurnRef]bool{}
@@ -145,7 +144,7 @@ func TestFeedback_OfABetterSourceGivesTheCreditAgain(t *testing.T) {
 // TestFeedback_TakesAUseBack: what wasn't used after all is a miss, and the session
 // isn't one that used it.
 func TestFeedback_TakesAUseBack(t *testing.T) {
-	w := living(t, mem.Open(), nil, nil)
+	w := living(t, empty(t), nil, nil)
 	right, wrong := w.observe(t, core.ObserveRequest{Content: "a"}), w.observe(t, core.ObserveRequest{Content: "b"})
 	w.offer(t, "s", 1, wrong.ID, right.ID)
 	w.feedback(t, "s", 1, core.OutcomeSuccess, wrong.ID)
@@ -172,7 +171,7 @@ func TestFeedback_TakesAUseBack(t *testing.T) {
 }
 
 func TestFeedback_RecordsWhichUsesWereNamed(t *testing.T) {
-	w := living(t, mem.Open(), nil, nil)
+	w := living(t, empty(t), nil, nil)
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	for _, c := range []struct {
 		session       string

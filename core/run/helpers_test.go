@@ -20,6 +20,12 @@ var database postgrestest.Shared
 
 func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
 
+// empty returns an empty store: on PostgreSQL in make scale, and otherwise in memory.
+func empty(t testing.TB) core.Store {
+	t.Helper()
+	return database.OpenOr(t, mem.Open())
+}
+
 // onEngines runs a test on an empty store of each engine.
 func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
 	t.Run("mem", func(t *testing.T) { test(t, mem.Open()) })

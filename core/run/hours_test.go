@@ -14,7 +14,6 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -200,7 +199,7 @@ func TestHours_CountRunsThatEndAtOnce(t *testing.T) {
 
 // TestHours_AfterAPruning: the counts are the counts of the runs that are left.
 func TestHours_AfterAPruning(t *testing.T) {
-	s, clock := mem.Open(), &coretest.Clock{}
+	s, clock := empty(t), &coretest.Clock{}
 	runs := run.NewRepository(s, clock)
 	first := clock.Now()
 	for i, status := range []core.Status{core.StatusPassed, core.StatusExhausted} {

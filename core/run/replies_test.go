@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 func newReplies(s core.Store) *run.Replies {
@@ -61,7 +60,7 @@ func forget(t *testing.T, r *run.Replies, memory string) {
 }
 
 func TestReplies_LeaveWithAnyOfTheirMemories(t *testing.T) {
-	s := mem.Open()
+	s := empty(t)
 	r := newReplies(s)
 	keep(t, r, "d1", "one", "m1", "m2")
 	keep(t, r, "d2", "two", "m2")
@@ -96,7 +95,7 @@ func isEmpty(t *testing.T, s core.Store) (empty bool, err error) {
 }
 
 func TestReplies_AreNotKeptOfWhatWasPurgedMeanwhile(t *testing.T) {
-	r := newReplies(mem.Open())
+	r := newReplies(empty(t))
 	r.Purged = func(_ core.Reader, id string) (bool, error) { return id == "gone", nil }
 	keep(t, r, "d1", "one", "gone")
 	keep(t, r, "d2", "two", "here")
@@ -106,7 +105,7 @@ func TestReplies_AreNotKeptOfWhatWasPurgedMeanwhile(t *testing.T) {
 }
 
 func TestReplies_TheOldestGoFirst(t *testing.T) {
-	s := mem.Open()
+	s := empty(t)
 	var clock coretest.Clock
 	r := &run.Replies{Store: s, Clock: &clock}
 	large := strings.Repeat("x", 1<<20-100)
@@ -137,7 +136,7 @@ func TestReplies_ARepairDropsWhatDoesNotAgree(t *testing.T) {
 		"a stray of the memories": func(tx core.Tx) error { return tx.Put(run.ReplyMemoryKey("m9", "d1"), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mem.Open()
+			s := empty(t)
 			r := newReplies(s)
 			keep(t, r, "d1", "one", "m1")
 			change(t, s, breaks)

@@ -12,7 +12,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	corerun "github.com/reflectory/reflectory/core/run"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -34,7 +33,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, ctx: t.Context(), store: mem.Open()}
+	b := &bench{t: t, ctx: t.Context(), store: empty(t)}
 	b.runs = corerun.NewRepository(b.store, &tick{time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)})
 	b.run = b.create(runID)
 	return b

@@ -93,11 +93,22 @@ func tripFigures(t *testing.T, ctx context.Context, s *postgres.Store, m *memory
 		_, err := m.Recall(ctx, &core.RecallRequest{Query: "observation", RecallFilter: core.RecallFilter{Namespace: "team/0"}})
 		return err
 	}
+	turn := func(int) error { // what an agent does in one: recall, tell how it went, remember
+		recalled, err := m.Recall(ctx, &core.RecallRequest{Query: "observation", Session: "s", RecallFilter: core.RecallFilter{Namespace: "team/0"}})
+		if err != nil {
+			return err
+		}
+		_, err = m.Feedback(ctx, &core.FeedbackRequest{Session: "s", Turn: recalled.Turn, Outcome: core.OutcomeSuccess, Used: []string{recalled.Memories[0].Memory.ID}})
+		if err != nil {
+			return err
+		}
+		return observe(0)
+	}
 	for _, f := range []struct {
 		name   string
 		target float64
 		fn     func(int) error
-	}{{"an observe", 1.1, observe}, {"a run record", 1.1, record}, {"a recall without news, 10 results", 2, recall}} {
+	}{{"an observe", 1.1, observe}, {"a run record", 1.1, record}, {"a recall without news, 10 results", 2, recall}, {"a turn: recall, feedback, observe", 5, turn}} {
 		for range 10 {
 			if err := f.fn(0); err != nil {
 				t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
@@ -100,6 +101,16 @@ func (s *Shared) Open(t testing.TB) *postgres.Store {
 		}
 	})
 	return db
+}
+
+// OpenOr opens an empty store as [Shared.Open] does where tests run on PostgreSQL, and
+// otherwise returns the other.
+func (s *Shared) OpenOr(t testing.TB, other core.Store) core.Store {
+	t.Helper()
+	if Wanted() {
+		return s.Open(t)
+	}
+	return other
 }
 
 // find is the folder of the binaries: on PATH, or where Debian has them.

@@ -6,15 +6,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
-// Proxy passes connections on to a cluster, over TCP on the loopback, and cuts them.
+// Proxy passes connections on to a cluster, over TCP on the loopback; it can cut
+// and slow them.
 type Proxy struct {
 	// Addr is where it listens, as host:port.
 	Addr     string
 	cluster  *Cluster
 	listener net.Listener
 	refuse   atomic.Bool
+	delay    atomic.Int64 // of what clients send, in nanoseconds
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -62,6 +65,9 @@ func (p *Proxy) Refuse(on bool) {
 	}
 }
 
+// Delay makes each round trip longer by d.
+func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
+
 func (p *Proxy) accept() {
 	for {
 		from, err := p.listener.Accept()
@@ -79,18 +85,32 @@ func (p *Proxy) accept() {
 		p.mu.Lock()
 		p.conns[from], p.conns[to] = struct{}{}, struct{}{}
 		p.mu.Unlock()
-		p.all.Go(func() { p.pass(from, to) })
-		p.all.Go(func() { p.pass(to, from) })
+		p.all.Go(func() { p.pass(from, to, slowed{from, &p.delay}) })
+		p.all.Go(func() { p.pass(to, from, to) })
 	}
 }
 
-// pass copies until one side ends, and then ends both.
-func (p *Proxy) pass(from, to net.Conn) {
-	_, _ = io.Copy(to, from)
+// pass copies what read delivers of from until one side ends, and then ends both.
+func (p *Proxy) pass(from, to net.Conn, read io.Reader) {
+	_, _ = io.Copy(to, read)
 	_ = from.Close()
 	_ = to.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, from)
 	delete(p.conns, to)
+}
+
+// slowed delivers what it reads after a delay.
+type slowed struct {
+	io.Reader
+	delay *atomic.Int64
+}
+
+func (s slowed) Read(b []byte) (int, error) {
+	n, err := s.Reader.Read(b)
+	if d := s.delay.Load(); d > 0 {
+		time.Sleep(time.Duration(d))
+	}
+	return n, err
 }
