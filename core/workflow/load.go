@@ -157,7 +157,7 @@ func (l *loader) state(n *document.Node) []byte {
 // maxExamples is how many examples a workflow may have: each is looked at in a discovery.
 const maxExamples = 20
 
-// examples reads what says in other words what a workflow is for.
+// examples reads the texts that describe in other words what a workflow is for.
 func (l *loader) examples(list *document.Node) (texts []string) {
 	if list == nil {
 		return nil
