@@ -110,7 +110,7 @@ func (h *Host) sharedStore() *store.OnDemand {
 	fresh := &postgres.FreshIDs{}
 	h.config.IDs = fresh.Note(h.config.IDs)
 	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
-		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil { // of what a host keeps for itself
+		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil { // the folder of the host's own data
 			return nil, err
 		}
 		h.config.Activity(OpeningStore)
