@@ -114,7 +114,7 @@ func (v *visit) answerPart(load func(*visit) (*content, error), part string) err
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = v.w.Write(text) // who asked has gone
+	_, _ = v.w.Write(text) // the caller may have gone
 	return nil
 }
 

@@ -161,7 +161,7 @@ func (p *Pages) text(one text) http.HandlerFunc {
 			return err
 		}
 		v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = v.w.Write([]byte(whole)) // who asked has gone
+		_, _ = v.w.Write([]byte(whole)) // the caller may have gone
 		return nil
 	})
 }

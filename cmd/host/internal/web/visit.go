@@ -145,7 +145,7 @@ func (v *visit) sendJSON(status int, data any) {
 	}
 	v.w.Header().Set("Content-Type", "application/json")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(text) // who asked has gone
+	_, _ = v.w.Write(text) // the caller may have gone
 }
 
 // view is what the template of a page gets.
@@ -172,7 +172,7 @@ func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) 
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // who asked has gone
+	_, _ = w.Write(text) // the caller may have gone
 }
 
 // render returns a template's output, in which all text is visible.
