@@ -14,7 +14,7 @@ type Store interface {
 	// all or nothing. When it returns nil the writes are durable. On a conflict
 	// with another transaction fn runs again, so it must have no effects outside
 	// tx; after too many conflicts the error is sdk.Conflict. An error of fn
-	// rolls back and is returned as it is.
+	// rolls back and is returned unchanged.
 	Update(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -23,7 +23,7 @@ type Store interface {
 type Scrubber interface {
 	// MarkPurged notes, in the transaction that deletes or overwrites keys, that their
 	// old values have to be removed from the store's files too. The note is as durable as
-	// the transaction. Each purge has a name of its own.
+	// the transaction. Each purge has its own name.
 	MarkPurged(tx Tx, name string, keys [][]byte) error
 	// Scrub removes from the store's files the values that the noted keys had before
 	// their last commit, and the deleted keys themselves. If a reader that began earlier
@@ -161,7 +161,7 @@ type Problem struct {
 	Part string `json:"part"`
 	// Key is the key at fault, in readable form.
 	Key string `json:"key"`
-	// Message says what is wrong. It holds no content.
+	// Message describes what is wrong. It holds no content.
 	Message string `json:"message"`
 	// Rebuildable is whether [Rebuilder.Rebuild] fixes it.
 	Rebuildable bool `json:"rebuildable,omitempty"`

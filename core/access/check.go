@@ -110,7 +110,7 @@ func recordDigests(ctx context.Context, r core.Reader) (map[string]string, error
 	return proven, err
 }
 
-// problem says what is wrong with a key of this part; "" if nothing is.
+// problem describes what is wrong with a key of this part; "" if nothing is wrong.
 func problem(r core.Reader, key string, value []byte, proven map[string]string) (string, error) {
 	if id, is := strings.CutPrefix(key, tokenPrefix); is {
 		if _, _, ok := decodeRecord(id, value); !ok {

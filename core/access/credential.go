@@ -134,7 +134,7 @@ func refusal() error {
 // Unauthenticated is the error for an invalid credential of another kind.
 func Unauthenticated() error { return refusal() }
 
-// IsUnauthenticated reports whether an error says that a credential isn't valid: it is
+// IsUnauthenticated reports whether an error means that a credential isn't valid: it is
 // malformed, wrong, expired or revoked, or its id doesn't exist.
 func IsUnauthenticated(err error) bool {
 	return sdk.CodeOf(err) == sdk.Denied && sdk.ReasonOf(err) == unauthenticated

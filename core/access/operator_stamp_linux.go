@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// stamp says whether a file is still the one that was read, as it was then. The system sets
+// stamp shows whether a file is still the one that was read, as it was then. The system sets
 // its time of change whenever anything of the file is changed, and nobody else can.
 type stamp struct {
 	device, inode uint64

@@ -13,7 +13,7 @@ import (
 // .8. A threshold is measured for each model, on pairs that people labelled, and only a
 // model with one may merge by its vectors.
 
-// Calibration says how well a model's vectors find texts that say the same, measured on
+// Calibration describes how well a model's vectors find texts that say the same, measured on
 // labelled pairs.
 type Calibration struct {
 	Model string `json:"model"`

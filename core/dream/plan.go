@@ -65,7 +65,7 @@ type Plan struct {
 	Conflicts []Conflict `json:"conflicts"`
 }
 
-// StepKind says what a step does.
+// StepKind describes what a step does.
 type StepKind string
 
 // The kinds of steps, in the order of the phases.

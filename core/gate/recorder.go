@@ -18,7 +18,7 @@ type Memories interface {
 	UsedIn(r core.Reader, memoryID string, turn core.TurnRef) (bool, error)
 }
 
-// Recorder records evidence in transactions of its own.
+// Recorder records evidence in its own transactions.
 type Recorder struct {
 	Writer   *journal.Writer
 	Memories Memories

@@ -20,7 +20,7 @@ const maxRefs = 20
 // named in the events. The zero value is ready.
 type Evidence struct{}
 
-// outcome is a tool's outcome as it is stored; its other fields are in its key.
+// outcome is the stored form of a tool's outcome; its other fields are in its key.
 type outcome struct {
 	// Seq counts the memory's outcomes, from 1.
 	Seq       int64     `json:"seq"`

@@ -259,7 +259,7 @@ func (g *Governor) clear(ctx context.Context, namespace, version string) (*Recor
 	return after, nil
 }
 
-// recordJSON is a record as it is stored; null for one that sets nothing.
+// recordJSON is the stored form of a record; null for one that sets nothing.
 func recordJSON(r *Record) json.RawMessage {
 	if r == nil || r.empty() {
 		return json.RawMessage("null")

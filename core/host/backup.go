@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A backup of everything has a folder of its own, next to the store's files, for the
+// A backup of everything has its own folder, next to the store's files, for the
 // host's other data. Restore puts it where the present settings say, which may be a
 // different place than in the backup.
 const backupFolder = "host"

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Tenants can have databases of their own. A record, its stream, its jobs and its root are then
+// Tenants can have their own databases. A record, its stream, its jobs and its root are then
 // in one database, and no transaction spans two databases. So a process has a whole Host for each
 // database, and only the code that chooses the database of a call knows all of them: the parts
 // below don't have to know that there are several. The main database has all other tenants, and
@@ -26,7 +26,7 @@ const TenantsApart = "tenants_apart"
 type databases struct {
 	// hosts are all hosts, with the main database's host first.
 	hosts []*Host
-	// of has the host of each tenant that has a database of its own.
+	// of has the host of each tenant that has its own database.
 	of map[string]*Host
 	// copies shows whether all have the same policies and settings.
 	copies copies

@@ -74,7 +74,7 @@ func rebuildRecord(tx core.Tx, key string) error {
 	return put(tx, digest, r)
 }
 
-// problem says what is wrong with an existing key; "" if nothing is.
+// problem describes what is wrong with an existing key; "" if nothing is wrong.
 func problem(r core.Reader, key []byte) (string, error) {
 	digest, isRecord := bytes.CutPrefix(key, []byte(prefix))
 	if isRecord {

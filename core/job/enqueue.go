@@ -95,7 +95,7 @@ func validWord(s string) bool {
 	return len(s) <= core.MaxIDBytes && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// Enqueue makes a job, in a transaction of its own.
+// Enqueue makes a job, in its own transaction.
 func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, err error) {
 	if err := r.lookAgain(ctx); err != nil {
 		return nil, sdk.Wrap("enqueue", err)

@@ -72,7 +72,7 @@ type step struct {
 	Memories []string        `json:"memories,omitempty"`
 }
 
-// callerRecord is a [core.Caller] as it is stored.
+// callerRecord is the stored form of a [core.Caller].
 type callerRecord struct {
 	Subject    string       `json:"subject,omitempty"`
 	Scopes     []core.Scope `json:"scopes,omitempty"`

@@ -2,7 +2,7 @@ package journal
 
 import "encoding/json"
 
-// GovernanceChanged says that settings of a namespace were changed. Settings are numbers
+// GovernanceChanged records that settings of a namespace were changed. Settings are numbers
 // and names of fields, so they are included as they are.
 type GovernanceChanged struct {
 	Namespace string `json:"namespace"`

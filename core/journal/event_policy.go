@@ -6,8 +6,8 @@ const PolicyStream = "policy"
 // DecisionStream is the stream of the decisions of a policy point.
 func DecisionStream(point string) string { return "decision/" + point }
 
-// PolicyDecided says what a policy decided. The inputs of the decision, and the texts of
-// its outcome, are content: they are in a record of their own, whose digest is in the
+// PolicyDecided records what a policy decided. The inputs of the decision, and the texts of
+// its outcome, are content: they are in their own record, whose digest is in the
 // event.
 type PolicyDecided struct {
 	// ID is the decision's id, which names its record.
@@ -44,7 +44,7 @@ type DecisionsSkipped struct {
 	Points map[string]uint64 `json:"points"`
 }
 
-// PolicyReloaded says that another set of policies is now in force.
+// PolicyReloaded records that another set of policies is now in force.
 type PolicyReloaded struct {
 	// Digest is the digest of the set, and Previous the digest of the previous one.
 	Digest   string `json:"digest"`
@@ -53,7 +53,7 @@ type PolicyReloaded struct {
 	Files int `json:"files"`
 }
 
-// PolicyReloadRefused says that the policy folder was changed to a set that can't be
+// PolicyReloadRefused records that the policy folder was changed to a set that can't be
 // used.
 type PolicyReloadRefused struct {
 	// Digest is the digest of the set that stays in force.
@@ -65,7 +65,7 @@ type PolicyReloadRefused struct {
 	First    string `json:"first,omitempty"`
 }
 
-// PoliciesPushed says that a set of policies was stored for all hosts of the store, and
+// PoliciesPushed records that a set of policies was stored for all hosts of the store, and
 // decides from this commit on.
 type PoliciesPushed struct {
 	// Epoch counts the pushes from 1.

@@ -19,7 +19,7 @@ type RecordDigest struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// NamespaceImported says that a namespace was imported from another store, with all
+// NamespaceImported records that a namespace was imported from another store, with all
 // entries of its stream up to here.
 type NamespaceImported struct {
 	Namespace string `json:"namespace"`

@@ -12,7 +12,7 @@ import (
 )
 
 // The beginning of a stream may be pruned, once it is in a file. A seal proves the rest:
-// an event in a stream of its own, which is never pruned, with the number and hash of the
+// an event in its own stream, which is never pruned, with the number and hash of the
 // last pruned entry. The rest continues from it as it continued from that entry. The key
 // event-start/ names the stream's newest seal, so that nobody has to search for it.
 //

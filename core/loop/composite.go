@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// CompositeKind says how a composite combines its children.
+// CompositeKind describes how a composite combines its children.
 type CompositeKind string
 
 // The kinds of composites.

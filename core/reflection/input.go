@@ -30,7 +30,7 @@ type input struct {
 	// At is when it began, and Sum what had been observed by then.
 	At  time.Time `json:"at"`
 	Sum Sum       `json:"sum"`
-	// Skip says why there is nothing to do; "" if there is something.
+	// Skip is the reason why there is nothing to do; "" if there is something.
 	Skip string `json:"skip,omitempty"`
 }
 

@@ -49,7 +49,7 @@ type Result struct {
 	// Dropped counts items that were blank, cited no given memory, or exceeded a limit.
 	Dropped int       `json:"dropped"`
 	Usage   sdk.Usage `json:"usage"`
-	// Skipped says why there was nothing to do.
+	// Skipped is the reason why there was nothing to do.
 	Skipped string `json:"skipped,omitempty"`
 	// BudgetReached is whether it ended because its budget was used up.
 	BudgetReached bool `json:"budget_reached,omitempty"`

@@ -114,7 +114,7 @@ func (r *Run) reflect(ctx context.Context, request *core.ReflectRequest) (*core.
 	}
 }
 
-// refusal reports whether an error says that an insight may not be written, rather than that
+// refusal reports whether an error means that an insight may not be written, rather than that
 // it couldn't be.
 func refusal(err error) bool {
 	switch sdk.CodeOf(err) {

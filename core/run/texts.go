@@ -53,7 +53,7 @@ func textPlace(key []byte) (memory, run string, visit int, ok bool) {
 	return memory, run, int(binary.BigEndian.Uint32([]byte(number))), true
 }
 
-// visitRecord is a visit as it is stored: its result without the texts of memories.
+// visitRecord is the stored form of a visit: its result without the texts of memories.
 type visitRecord struct {
 	core.Visit
 	// Memories are the memories that the result holds, with the digests of their texts; a

@@ -10,9 +10,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Tenants can have databases of their own. Each host's settings name the database of each such
+// Tenants can have their own databases. Each host's settings name the database of each such
 // tenant, and two hosts can have different settings. So the database of all other tenants records
-// which tenants have databases of their own, and a commit to a namespace reads that record: a
+// which tenants have their own databases, and a commit to a namespace reads that record: a
 // host with other settings is refused, and a tenant never has data in two databases.
 
 const (
@@ -146,7 +146,7 @@ func AssignedTenants(r core.Reader) (tenants []string, err error) {
 	return core.Suffixes(r, []byte(tenantPrefix), maxTenants)
 }
 
-// maxTenants is far above the number of tenants that have databases of their own.
+// maxTenants is far above the number of tenants that have their own databases.
 const maxTenants = 100_000
 
 func readTenant(r core.Reader, tenant string) (record tenantRecord, found bool, err error) {

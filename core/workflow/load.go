@@ -26,7 +26,7 @@ type Options struct {
 	Expressions core.Expressions
 }
 
-// Single is a step in a file of its own, for commands that run one without a workflow.
+// Single is a step in its own file, for commands that run one without a workflow.
 type Single struct {
 	Step action.Step
 	// Plugins are the plugins that it needs, sorted by name.

@@ -114,7 +114,7 @@ func NoVerdict(came string) *sdk.Error {
 		WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
 }
 
-// JSON says why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep. The
+// JSON is the reason why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep. The
 // text completes a sentence about b. It returns nil if b is such a value.
 func JSON(b []byte) error {
 	switch {

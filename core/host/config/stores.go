@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The databases of tenants are in a file of their own, since hosts that share databases have
+// The databases of tenants are in their own file, since hosts that share databases have
 // to agree on them, and nothing else in reflectory.yaml.
 
 // Database is a database with tenants of its own.

@@ -2,7 +2,7 @@
 //
 // # What is held
 //
-// Each namespace has an index of its own: words, vectors by model, and the fields that
+// Each namespace has its own index: words, vectors by model, and the fields that
 // recall filters and ranks by. It is loaded from the store when a search first needs it,
 // or earlier in the background, and then follows the commits. Above a memory limit the
 // least recently used namespaces are dropped; a dropped namespace is in the same state as

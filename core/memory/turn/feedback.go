@@ -22,7 +22,7 @@ type Turns struct {
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence
-	// Injection says what was in the prompt of a turn; without it, a turn's prompt held all
+	// Injection describes what was in the prompt of a turn; without it, a turn's prompt held all
 	// that was recalled.
 	Injection Injection
 	// Turned is called in a feedback's transaction when a namespace reaches a new turn, or

@@ -15,7 +15,7 @@ import (
 // who had seen the memories of the turn, so they may repeat them. A purge of any of these
 // memories removes the texts; for that each memory has keys that lead to them.
 
-// Injection says what was in the prompt of a turn.
+// Injection describes what was in the prompt of a turn.
 type Injection interface {
 	// Injected returns the snapshot of a turn's prompt, and the memories that were in it;
 	// nil if the turn has no snapshot.
@@ -40,11 +40,11 @@ type Reflection struct {
 	SnapshotID string `json:"snapshot_id,omitempty"`
 	// Outcome is how the turn went.
 	Outcome core.Outcome `json:"outcome"`
-	// FailureClass says what failed; "" after a success.
+	// FailureClass describes what failed; "" after a success.
 	FailureClass core.FailureClass `json:"failure_class,omitempty"`
-	// CorrectiveAction says what was or should be done about it.
+	// CorrectiveAction describes what was or should be done about it.
 	CorrectiveAction string `json:"corrective_action,omitempty"`
-	// CreditDelta says how far the turn moved the q_value of each memory that it used.
+	// CreditDelta describes how far the turn moved the q_value of each memory that it used.
 	CreditDelta map[string]float64 `json:"recall_credit_delta"`
 	// NextTurnHint is for the prompt of the session's next turn, and Summary for the prompts of
 	// the window's later turns.
@@ -55,7 +55,7 @@ type Reflection struct {
 	Purged bool `json:"purged,omitempty"`
 }
 
-// reflectionRecord is a reflection as it is stored.
+// reflectionRecord is the stored form of a reflection.
 type reflectionRecord struct {
 	Reflection
 	// Salt hides the texts in the record's digest; "" without texts.

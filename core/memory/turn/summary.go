@@ -29,7 +29,7 @@ type WindowSummary struct {
 	Text string `json:"text,omitempty"`
 }
 
-// windowSummaryRecord is a summary as it is stored.
+// windowSummaryRecord is the stored form of a summary.
 type windowSummaryRecord struct {
 	WindowSummary
 	// Salt hides the text, and the digest of the turns, in the record's digest.

@@ -110,7 +110,7 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	return putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
-// Begin begins a turn in which nothing is recalled. A turn that has begun stays as it is.
+// Begin begins a turn in which nothing is recalled. A turn that has begun stays unchanged.
 func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) error {
 	var p bounds.Problems
 	p.Turn(by.Session, by.Turn)

@@ -214,7 +214,7 @@ func (o AddOptions) examine(ctx context.Context, dir string, l *Locked) (*Packag
 	return p, err
 }
 
-// whileAdded says that a file isn't what was hashed a moment before.
+// whileAdded reports that a file isn't what was hashed a moment before.
 func whileAdded(err error) error {
 	if found, ok := errors.AsType[differs](err); ok {
 		return sdk.Errorf(sdk.Conflict, "package_changed", "%s changed while it was added", found[0].Path).WithHint("add it again")

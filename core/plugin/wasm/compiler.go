@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// Modules are compiled in a process of their own, the compiler: this program, started again
+// Modules are compiled in their own process, the compiler: this program, started again
 // (see compiler_child.go). How much an engine has to do for a stranger's module doesn't
 // follow from its size: one of 60 KB took 151 s, one of 16 KB took 7 GB, and an engine can't
 // be stopped from within its process. So the host neither validates nor compiles a module: it

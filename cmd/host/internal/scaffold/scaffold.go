@@ -50,7 +50,7 @@ type Options struct {
 	SDK string
 }
 
-// Lacks says what a plugin needs, in addition to its compiler, before it can be built; ""
+// Lacks describes what a plugin needs, in addition to its compiler, before it can be built; ""
 // is nothing.
 func (o Options) Lacks() string {
 	if o.Language != "go" || o.SDK != "" {

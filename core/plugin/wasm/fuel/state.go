@@ -27,7 +27,7 @@ type State struct {
 	Hidden string
 }
 
-// Expose returns the module with each mutable global exported under a name of its own, and
+// Expose returns the module with each mutable global exported under its own name, and
 // the state that a host can then read and set. It has the same requirements of the module as
 // [Instrument]. A table that begins with more than a million entries takes memory that no
 // limit counts, and is refused with the reason "table_unbounded"; entries that are added

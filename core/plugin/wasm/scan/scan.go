@@ -116,7 +116,7 @@ var counted = map[byte]string{
 	sectionCode: "function bodies", sectionData: "data segments", sectionTag: "tags",
 }
 
-// section reads one section. Repeated ones are invalid, and counted all the same.
+// section reads one section. Repeated ones are invalid, and counted anyway.
 func (s *scanner) section() {
 	id := s.byte()
 	outer := s.enter(s.u32())

@@ -17,7 +17,7 @@ import (
 type Chart struct {
 	// SVG is the picture. Every text in it is escaped.
 	SVG template.HTML
-	// Text says what the picture shows.
+	// Text describes what the picture shows.
 	Text string
 	// Head and Rows are its numbers.
 	Head []string
