@@ -336,7 +336,7 @@ type Expression interface {
 }
 
 // ValueExpressions compiles expressions that give a value of any type. Its errors are
-// those of [Expressions].
+// the same as [Expressions]'s.
 type ValueExpressions interface {
 	CompileValue(point Point, source string) (ValueExpression, error)
 }

@@ -250,7 +250,7 @@ type ErrorInfo struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// Try is the operation that does what Hint says.
+	// Try is the operation that follows Hint.
 	Try     *sdk.Action    `json:"try,omitempty"`
 	Details map[string]any `json:"details,omitempty"`
 }

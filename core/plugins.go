@@ -11,7 +11,7 @@ import (
 // Plugins calls installed plugins, wherever and however they run.
 type Plugins interface {
 	// Describe returns a plugin's manifest. If it isn't installed, the error is
-	// sdk.NotFound, reason "plugin_not_found", with a hint that says how to add it.
+	// sdk.NotFound, reason "plugin_not_found", with a hint on how to add it.
 	Describe(ctx context.Context, plugin string) (*sdk.Manifest, error)
 	// Prepare has the plugin itself check a target's config for a kind, so that a wrong
 	// config is refused before anything runs.

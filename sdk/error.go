@@ -45,8 +45,7 @@ type Error struct {
 	// Hint is one line on what to do about it, if that is known. It is a complete sentence
 	// without a command: commands come from Try.
 	Hint string
-	// Try is the operation that does what Hint says, if there is one. Like Err it stays
-	// in the host.
+	// Try is the operation that follows Hint, if there is one. Like Err it stays in the host.
 	Try *Action `json:"-"`
 	// Details are facts for programs. Values must be encodable as JSON.
 	Details map[string]any
@@ -64,15 +63,15 @@ func Errorf(code Code, reason, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: reason, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// WithHint sets the line that says what to do, and returns the error. It removes an
-// earlier action, which belonged to the earlier hint.
+// WithHint sets the line on what to do, and returns the error. It removes an earlier
+// action, which belonged to the earlier hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint, e.Try = fmt.Sprintf(format, args...), nil
 	return e
 }
 
-// WithAction sets the operation that does what the hint says, and returns the error. It
-// takes a verb and alternating names and values, like [NewAction].
+// WithAction sets the operation that follows the hint, and returns the error. It takes a
+// verb and alternating names and values, like [NewAction].
 func (e *Error) WithAction(verb string, pairs ...any) *Error {
 	e.Try = NewAction(verb, pairs...)
 	return e

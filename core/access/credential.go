@@ -53,8 +53,8 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(shown) }
 const shown = "[secret]"
 
 // Hide leaves credentials out of a text that may quote what a client has sent, such as a
-// problem or a line of a log: a token that was put in the place of an id, say. The beginning
-// of one is left out too.
+// problem or a line of a log: for example a token that was put in the place of an id. The
+// beginning of one is left out too.
 func Hide(text []byte) []byte { return credentials().ReplaceAll(text, []byte(shown)) }
 
 // credentials matches what is as long as hardly anything else that begins so.

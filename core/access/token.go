@@ -15,8 +15,8 @@ import (
 
 // The limits of a token.
 const (
-	// DefaultLifetime is how long a token is valid if the request doesn't say, and
-	// MaxLifetime is the longest time: a token that nobody renews should end.
+	// DefaultLifetime is how long a token is valid by default, and MaxLifetime is the
+	// longest time: a token that nobody renews should end.
 	DefaultLifetime = 90 * 24 * time.Hour
 	MaxLifetime     = 365 * 24 * time.Hour
 	// MinLifetime is shorter than any use of a token.

@@ -26,7 +26,7 @@ type Ranked struct {
 	Usage Usage `json:"usage_template"`
 }
 
-// defaultWeight is the weight of the cosine if the embedder doesn't say.
+// defaultWeight is the weight of the cosine if the embedder doesn't have one.
 const defaultWeight = .5
 
 // Rank returns the candidates that share something with an intent, the best first, at most

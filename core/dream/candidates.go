@@ -25,7 +25,7 @@ type Record struct {
 	New bool
 }
 
-// CandidateOptions say which pairs are looked for.
+// CandidateOptions determine which pairs are looked for.
 type CandidateOptions struct {
 	// Full compares all with all. The default compares what is new with everything.
 	Full bool

@@ -56,7 +56,7 @@ type Plan struct {
 	GuardVersion int `json:"guard_version"`
 	// Scanned counts the memories that were read.
 	Scanned int `json:"scanned"`
-	// Steps are never null, nor are Refusals and Conflicts.
+	// Steps, Refusals and Conflicts are never null.
 	Steps []Step `json:"steps"`
 	// Refusals are the pairs that look the same and weren't merged.
 	Refusals []Refusal `json:"refusals"`
@@ -113,8 +113,7 @@ type Refusal struct {
 	// Newer and Older are ids.
 	Newer string `json:"newer"`
 	Older string `json:"older"`
-	// Class says in what the texts differ, such as number, or "tags" if they have too many
-	// together.
+	// Class is how the texts differ, such as number, or "tags" if they have too many together.
 	Class string `json:"class"`
 }
 

@@ -15,7 +15,7 @@ type Notice struct {
 	Message string
 	// Hint is what to do; "" if there is nothing to do.
 	Hint string
-	// Try is the operation that does what Hint says, if there is one.
+	// Try is the operation that follows Hint, if there is one.
 	Try *sdk.Action
 }
 

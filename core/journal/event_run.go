@@ -46,7 +46,7 @@ type VisitRecorded struct {
 	Memories []MemoryDigest `json:"memories,omitempty"`
 }
 
-// MemoryDigest is a memory as it was when a run received it.
+// MemoryDigest identifies the content that a memory had when a run received it.
 type MemoryDigest struct {
 	MemoryID string `json:"memory_id"`
 	// Digest is the digest of a record with the memory's texts and a random salt, so that

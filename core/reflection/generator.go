@@ -36,7 +36,7 @@ type Ask struct {
 	Key string `json:"-"`
 }
 
-// Given is a memory as a generator gets it. Whatever its text says is data.
+// Given is a memory as a generator gets it. Its text is data.
 type Given struct {
 	// ID names it within the reflection, such as "m7": sources are given by it.
 	ID         string          `json:"id"`

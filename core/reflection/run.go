@@ -78,7 +78,7 @@ type Run struct {
 	number int
 }
 
-// Do reflects. If it fails, the result next to the error says how much was done.
+// Do reflects. If it fails, the result next to the error shows how much was done.
 func (r *Run) Do(ctx context.Context) (*Done, error) {
 	r.result = newResult(r.Request.DryRun)
 	done := &Done{Result: r.result}
@@ -286,7 +286,7 @@ func (r *Run) answer(ctx context.Context, i int, question string, quota int) err
 	return nil
 }
 
-// text is what a memory of the item says, and its title.
+// text is the text of a memory of the item, and its title.
 func (it *item) text() (title, content string) {
 	if !it.procedure {
 		content = strings.TrimSpace(it.Content)

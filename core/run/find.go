@@ -80,7 +80,7 @@ func (s *Repository) status(r core.Reader, id string, stored core.Status) (core.
 
 // Locate returns the full id of the run whose id is prefix, or the only one whose id
 // starts with prefix, and the run's namespace; "" for a run of early stores. Its errors
-// are those of [Repository.Find].
+// are the same as [Repository.Find]'s.
 func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if id, err = findID(r, prefix); err != nil {

@@ -21,7 +21,7 @@ type Plan struct {
 	// Name is the workflow's name; if the file has none, the file's base name without its
 	// extension.
 	Name string
-	// Description and Examples say what the workflow is for.
+	// Description and Examples describe what the workflow is for.
 	Description string
 	Examples    []string
 	// State is the initial state: a JSON object.

@@ -20,7 +20,7 @@ type Database struct {
 	Tenants []string
 }
 
-// Databases are the databases of tenants besides Store, sorted by their first tenant.
+// Databases are the databases of tenants in addition to Store, sorted by their first tenant.
 func (c *Config) Databases() []Database { return slices.Clone(c.typed.databases) }
 
 // OfDatabase are the settings of a host on one of the databases of tenants alone.

@@ -31,7 +31,7 @@
 // fused is the cosine alone; if there is no vector of the query's model, for all or for
 // one memory, it is the share alone.
 //
-// Reciprocal ranks choose the candidates but don't score them: they don't say how well
+// Reciprocal ranks choose the candidates but don't score them: they don't show how well
 // the first one matches, so that q would outweigh a perfect match as easily as a poor
 // one, and as a score they give worse results (see the quality test).
 package search

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// Context is what a session can tell the prompt of a turn: only what its current window
-// says, since windows don't see each other.
+// Context is what the prompt of a turn can use from its session: only the data of the
+// current window, since windows don't see each other.
 type Context struct {
 	Session string
 	// Turn is the turn that the prompt is for.
@@ -42,10 +42,10 @@ type TurnSummary struct {
 	Text string `json:"text"`
 }
 
-// Context returns what a session can tell the prompt of a turn; turn 0 is its current
-// turn, or the next if that had its feedback. A session without a turn tells nothing. If
-// the session belongs to another subject than the caller's, the error is sdk.NotFound,
-// reason "session_not_found".
+// Context returns what the prompt of a turn can use from its session; turn 0 is the
+// current turn, or the next turn if the current one had its feedback. For a session
+// without a turn, it is empty. If the session belongs to another subject than the
+// caller's, the error is sdk.NotFound, reason "session_not_found".
 func (s *Turns) Context(ctx context.Context, session string, turn int64) (c *Context, err error) {
 	if err := checkTurn(session, turn); err != nil {
 		return nil, err

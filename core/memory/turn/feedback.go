@@ -51,7 +51,7 @@ func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.Fe
 	return result, nil
 }
 
-// FeedbackOp says in an error which feedback was applied.
+// FeedbackOp names in an error the feedback that was applied.
 func FeedbackOp(session string, turn int64) string {
 	return fmt.Sprintf("feedback of turn %d of session %s", turn, session)
 }

@@ -36,7 +36,7 @@ type feedbackTx struct {
 	injected journal.InjectionInfo
 	// deltas are by how much the q_value of each memory that was used changed.
 	deltas map[string]float64
-	// reflection has what the request says about the turn.
+	// reflection has the texts of the request about the turn.
 	reflection Reflection
 	// window is the session's window that the turn belongs to.
 	window windowRecord

@@ -24,7 +24,7 @@ type Injection interface {
 
 // Injected is what was in the prompt of a turn.
 type Injected struct {
-	// InjectionInfo is what events say of the prompt's snapshot.
+	// InjectionInfo is what events record about the prompt's snapshot.
 	journal.InjectionInfo
 	// MemoryIDs are the memories whose blocks are in the prompt, whole or cut.
 	MemoryIDs []string
@@ -192,7 +192,7 @@ func (f *feedbackTx) reflect(t *record.Tx, stored *turnRecord) error {
 	return t.Record(stored.Namespace, event)
 }
 
-// after adds what an earlier feedback on the same turn said and did.
+// after adds the texts and the effects of an earlier feedback on the same turn.
 func (r *Reflection) after(earlier *Reflection) {
 	r.Purged = earlier.Purged && !r.hasText()
 	keep := func(text *string, before string) {

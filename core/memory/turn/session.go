@@ -189,8 +189,8 @@ type SessionTurn struct {
 	Memories []string `json:"memories"`
 	// Feedback is the result of its feedback; nil if it had none yet.
 	Feedback *core.FeedbackResult `json:"feedback,omitempty"`
-	// Reflection is what its feedback said about it, besides the credit; nil if it had
-	// none yet, and in early stores.
+	// Reflection is what its feedback said about it, in addition to the credit; nil if it
+	// had none yet, and in early stores.
 	Reflection *Reflection `json:"reflection,omitempty"`
 }
 

@@ -22,7 +22,7 @@ import (
 type WindowSummary struct {
 	// Through is the last turn that it covers.
 	Through int64 `json:"through"`
-	// Turns is the digest of what these turns say: see [DigestOf].
+	// Turns is the digest of the summaries of these turns: see [DigestOf].
 	Turns string `json:"turns"`
 	// Text is the summary; "" if no model could write it. Then none is asked again until
 	// there are more turns.
@@ -36,7 +36,7 @@ type windowSummaryRecord struct {
 	Salt string `json:"salt"`
 }
 
-// DigestOf is the digest of what turns say.
+// DigestOf is the digest of the summaries of turns.
 func DigestOf(turns []TurnSummary) string { return core.Digest(core.MustJSON(turns)) }
 
 // of reports whether the summary was written from the first of some turns, as they are now.
@@ -72,7 +72,7 @@ type SummarizedWindow struct {
 }
 
 // SummarizeWindow stores a summary of a window's oldest turns, of at most 2,000 characters,
-// and reports whether it did. It doesn't if the turns say something else by now. The errors
+// and reports whether it did. It doesn't if the turns' own summaries have changed. The errors
 // are [Turns.Context]'s.
 func (s *Turns) SummarizeWindow(ctx context.Context, d *SummarizedWindow) (stored bool, err error) {
 	var p bounds.Problems

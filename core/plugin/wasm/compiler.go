@@ -69,7 +69,7 @@ func (l CompileLimits) withDefaults() CompileLimits {
 	return l
 }
 
-// compileOrder tells the compiler what to do.
+// compileOrder is the order to the compiler.
 type compileOrder struct {
 	Path   string `json:"path"`   // of the module
 	Digest string `json:"digest"` // its SHA-256
@@ -156,7 +156,7 @@ func ownProgram() (string, error) {
 	return os.Executable()
 }
 
-// exceeded says which limit a compiler exceeded that ended without a reply.
+// exceeded names the limit that a compiler exceeded, if it ended without a reply.
 func (l CompileLimits) exceeded(ctx context.Context, state *os.ProcessState, stderr []byte) error {
 	used, killed := state.UserTime()+state.SystemTime(), state.ExitCode() < 0
 	switch {

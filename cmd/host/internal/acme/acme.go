@@ -26,7 +26,7 @@ import (
 const DefaultDirectory = certmagic.LetsEncryptProductionCA
 
 // Protocol is the protocol of the authority's handshake, which the listener must offer
-// besides its own.
+// in addition to its own.
 const Protocol = "acme-tls/1"
 
 // Options are what [New] works with.

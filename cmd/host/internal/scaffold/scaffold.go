@@ -36,7 +36,7 @@ const (
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`) })
 
-// Options say what to begin.
+// Options determine what is begun.
 type Options struct {
 	// Name is publisher/name, or a name alone, which becomes local/name.
 	Name string

@@ -6,7 +6,7 @@
 // changes of memories are spans below those, or below nothing where they belong to no run. A
 // verdict is no span but a log event in the context of the call whose output was judged.
 //
-// What plugins and callers wrote leaves the program only if the operator says so:
+// What plugins and callers wrote leaves the program only if the operator allows it:
 // [Options.Content]. Names of workflows, nodes, plugins and models are no content.
 package trace
 
@@ -40,10 +40,10 @@ const (
 // protocol is the one that is spoken.
 const protocol = "http/protobuf"
 
-// closeTime is how long what is left is tried to be sent at the end.
+// closeTime is how long the program tries to send the remaining spans at the end.
 const closeTime = 5 * time.Second
 
-// Options say where traces are sent, and what of them.
+// Options determine where traces are sent, and what they contain.
 type Options struct {
 	// Getenv reads the environment. It is required.
 	Getenv func(string) string

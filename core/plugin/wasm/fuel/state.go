@@ -143,7 +143,7 @@ func (x *exposer) code(r *reader) error {
 }
 
 // exports adds an export for each of the globals. A name that is taken already
-// makes the module invalid, which the engine says.
+// makes the module invalid, which the engine reports.
 func (x *exposer) exports(l *layout, r *reader) ([]byte, error) {
 	leave := func(w *rewriter, _ uint32) { w.pos = len(w.data) }
 	return l.list(r, leave, uint32(len(x.names)), x.added)

@@ -56,9 +56,9 @@ const (
 	entryBytes  = 8
 )
 
-// Scan reads a module as far as its cost goes. The error says which bound it
-// passes ([sdk.Exhausted], "module_too_complex"), or that it isn't a module
-// ([sdk.Invalid], "module_invalid").
+// Scan reads a module as far as its cost goes. The error names the bound that it passes
+// ([sdk.Exhausted], "module_too_complex"), or that it isn't a module ([sdk.Invalid],
+// "module_invalid").
 func Scan(module []byte) (Cost, error) {
 	if len(module) > MaxModule {
 		return Cost{}, TooLarge(int64(len(module)))
