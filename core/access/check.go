@@ -13,7 +13,7 @@ import (
 // Checker proves that tokens match the tokens that the journal records as issued, so that
 // a token that was put into the store, or given more rights there, is detected.
 // Credentials are never recreated: a rebuild drops those that are wrong. A missing
-// credential is no problem, as it isn't valid.
+// credential isn't a problem, as it isn't valid.
 type Checker struct{}
 
 var _ core.Rebuilder = Checker{}

@@ -115,7 +115,7 @@ type Request struct {
 	Lifetime time.Duration
 	// Reaches reports whether the caller reaches everything that a pattern of namespaces
 	// matches. If the subject has a token with another pattern, the request is refused,
-	// so that the new token isn't mistaken for one that reaches further. Nil reaches
+	// so that the new token isn't mistaken for a token that reaches further. Nil reaches
 	// everything.
 	Reaches func(pattern string) bool
 }

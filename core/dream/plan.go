@@ -82,8 +82,8 @@ type Step struct {
 	// N counts the plan's steps from 1.
 	N    int      `json:"n"`
 	Kind StepKind `json:"kind"`
-	// Reads are the memories that it depends on: the one that it changes, or first the one
-	// that is kept and then the one that isn't.
+	// Reads are the memories that it depends on: the memory that it changes, or first the
+	// memory that is kept and then the memory that isn't.
 	Reads []Read `json:"reads"`
 	// Changes are the fields that differ afterwards.
 	Changes []Change `json:"changes"`

@@ -297,7 +297,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 // Settings returns the operator's settings.
 func (h *Host) Settings() *config.Config { return h.config.Settings }
 
-// Server is how this Host is reached by others; nil if its program is no server.
+// Server is how this Host is reached by others; nil if its program isn't a server.
 func (h *Host) Server() *Server { return h.config.Server }
 
 // NewID returns a new id.

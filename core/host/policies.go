@@ -20,9 +20,9 @@ import (
 )
 
 // Policies decide while a host works, with a log in the store. They come from the files of the
-// policy folder, and changes of the folder take effect at once. If hosts share a store, they come
-// from the set that was pushed to it. A folder that has a problem at the start is refused, so that
-// nobody mistakes the defaults for the operator's own rules. If problems appear later, the earlier
+// policy folder, and follow changes of the folder. If hosts share a store, they come from the set
+// that was pushed to it. A folder that has a problem at the start is refused, so that nobody
+// mistakes the defaults for the operator's own rules. If problems appear later, the earlier
 // policies stay in force.
 type Policies struct {
 	*policy.Policies

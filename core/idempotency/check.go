@@ -61,7 +61,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// rebuildRecord indexes a record, or deletes a value that is no record.
+// rebuildRecord indexes a record, or deletes a value that isn't a record.
 func rebuildRecord(tx core.Tx, key string) error {
 	digest := key[len(prefix):]
 	r, err := read(tx, digest)

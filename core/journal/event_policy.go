@@ -18,7 +18,7 @@ type PolicyDecided struct {
 	Digest string `json:"digest"`
 	Rule   string `json:"rule,omitempty"`
 	Path   string `json:"path,omitempty"`
-	// Outcome is the part of the outcome that is no content: numbers, booleans, and words
+	// Outcome is the part of the outcome that isn't content: numbers, booleans, and words
 	// of a fixed set.
 	Outcome map[string]any `json:"outcome,omitempty"`
 	Cost    uint64         `json:"cost"`

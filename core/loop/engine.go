@@ -122,8 +122,8 @@ func (e *engine) remember() {
 	}
 }
 
-// better reports whether an attempt replaces the best one so far. An attempt with
-// an output is better than one whose generator failed; otherwise the scores decide.
+// better reports whether an attempt replaces the best one so far. An attempt with an
+// output is better than an attempt whose generator failed; otherwise the scores decide.
 func better(a, best *core.Attempt) bool {
 	if failed := a.GeneratorFailed(); failed != best.GeneratorFailed() {
 		return !failed

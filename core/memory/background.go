@@ -13,7 +13,7 @@ import (
 // Background work needs two things from the memories that other callers don't need: reading
 // many memories, and writing only while it has its job's lease.
 
-// On returns the memories with another form of their store, such as one that refuses a
+// On returns the memories with another form of their store, such as a store that refuses a
 // worker that lost its job. It shares the indices of m, so it needn't be closed.
 func (m *Memories) On(s core.Store) *Memories {
 	on := *m

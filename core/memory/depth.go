@@ -27,7 +27,7 @@ func capOf(g *core.Governance) depthCap {
 }
 
 // resolveCap finds the cap of the reflection: the cap of its own namespace, or a smaller
-// one that is locked in the namespace of a source. Unreadable settings of a source's
+// cap that is locked in the namespace of a source. Unreadable settings of a source's
 // namespace might lock a cap, so they count as a locked cap of 0.
 func (a *reflectTx) resolveCap() (err error) {
 	if a.space, err = a.memories.space(a.t, a.memory.Namespace); err != nil {

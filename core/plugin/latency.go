@@ -35,7 +35,7 @@ type Latency struct {
 	// P50Micros is the median duration of the answered calls, in microseconds; 0 if there are
 	// none.
 	P50Micros int64 `json:"p50_micros"`
-	// P99Micros is the duration within which 99 of 100 of them ended, in microseconds.
+	// P99Micros is the duration within which 99 of 100 answered calls ended, in microseconds.
 	P99Micros int64 `json:"p99_micros"`
 	// BoundsMicros are the upper bounds of the rows of each column, in microseconds: each bound
 	// is twice the previous one. The last row, up to 134 s, also has the calls that took

@@ -84,7 +84,7 @@ func readTenants(text string, problems *document.Problems) map[string]string {
 	return urls
 }
 
-// byURL are the databases of tenants, without the one of all others.
+// byURL are the databases of tenants, without the database of all other tenants.
 func byURL(urls map[string]string, main string) (list []Database) {
 	for _, tenant := range slices.Sorted(maps.Keys(urls)) {
 		url := urls[tenant]
