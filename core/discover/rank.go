@@ -20,7 +20,7 @@ type Ranked struct {
 	Score       float64 `json:"score"`
 	SuccessRate float64 `json:"success_rate"`
 	FinalScore  float64 `json:"final_score"`
-	// Reason describes what the final score is made of.
+	// Reason explains the final score.
 	Reason string `json:"ranking_reason"`
 	// Usage is how to use it.
 	Usage Usage `json:"usage_template"`

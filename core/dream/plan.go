@@ -65,7 +65,7 @@ type Plan struct {
 	Conflicts []Conflict `json:"conflicts"`
 }
 
-// StepKind describes what a step does.
+// StepKind is the kind of a step.
 type StepKind string
 
 // The kinds of steps, in the order of the phases.

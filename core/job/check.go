@@ -363,7 +363,7 @@ func (c *checking) queues() error {
 	})
 }
 
-// highest checks that no job's number is as high as the number that the next job gets.
+// highest checks that no job has a number above its shard's counter.
 func (c *checking) highest() error {
 	whole, err := readNumber(c.r, shard("").numberKey())
 	if err != nil {

@@ -33,8 +33,8 @@ type MemoryMerged struct {
 	DreamStep
 	MemoryID string `json:"memory_id"`
 	VictimID string `json:"victim_id"`
-	// Signals are the other memory's, and Sessions whether each session that used it named
-	// the use. They are missing if the step was undone.
+	// Signals are the other memory's signals, and Sessions is whether each session that used
+	// it named the use. They are missing if the step was undone.
 	Signals  *core.Signals   `json:"signals,omitempty"`
 	Sessions map[string]bool `json:"sessions,omitempty"`
 	// Formula is the version of the signals' arithmetic.

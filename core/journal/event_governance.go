@@ -3,7 +3,7 @@ package journal
 import "encoding/json"
 
 // GovernanceChanged records that settings of a namespace were changed. Settings are numbers
-// and names of fields, so they are included as they are.
+// and names of fields, so they are included unchanged.
 type GovernanceChanged struct {
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agent_id,omitempty"`

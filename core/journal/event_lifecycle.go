@@ -38,7 +38,7 @@ type EvolutionApplied struct {
 }
 
 // LifecycleRefused records that the retention policy asked for a transition that isn't
-// allowed, and that the memory stayed as it was.
+// allowed, and that the memory stayed unchanged.
 type LifecycleRefused struct {
 	MemoryID string           `json:"memory_id"`
 	State    core.MemoryState `json:"state"`
@@ -62,7 +62,8 @@ type LifecycleHalted struct {
 // MemorySwept records that a part of a namespace was evaluated without a turn.
 type MemorySwept struct {
 	Turn int64 `json:"turn"`
-	// Evaluated counts the memories, and Changed those whose score or state changed.
+	// Evaluated counts the memories, and Changed the memories whose score or state
+	// changed.
 	Evaluated int    `json:"evaluated"`
 	Changed   int    `json:"changed"`
 	AgentID   string `json:"agent_id,omitempty"`
@@ -103,7 +104,7 @@ type RevalidateDecision struct {
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// MemoryPurged is the tombstone of a memory: all that is left of it.
+// MemoryPurged is the tombstone of a memory: everything that is left of the memory.
 type MemoryPurged struct {
 	Gated
 	// Title and Content are digests.
@@ -120,7 +121,7 @@ type MemoryPromoted struct {
 	// Content and Summary are digests of the entry's texts.
 	Content string `json:"content"`
 	Summary string `json:"summary"`
-	// SummaryFailure is the reason why the model that is configured wrote no summary.
+	// SummaryFailure is the reason why the configured model wrote no summary.
 	SummaryFailure string `json:"summary_failure,omitempty"`
 }
 

@@ -118,7 +118,7 @@ type MemoryTransitioned struct {
 	// Policy is the digest of the policy that decided, and Rule the id of its rule.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
-	// DecisionID, Verdict and Confidence are the gate's.
+	// DecisionID, Verdict and Confidence come from the gate.
 	DecisionID string  `json:"decision_id,omitempty"`
 	Verdict    string  `json:"decision.verdict,omitempty"`
 	Confidence float64 `json:"decision.confidence,omitempty"`

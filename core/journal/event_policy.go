@@ -38,8 +38,8 @@ type PolicyDecided struct {
 	Record string `json:"record"`
 }
 
-// DecisionsSkipped says, at the end of a host, how many decisions of each point weren't
-// recorded since the last one that was: they change nothing.
+// DecisionsSkipped records, at the end of a host, how many decisions of each point
+// weren't recorded since the last one that was: they change nothing.
 type DecisionsSkipped struct {
 	Points map[string]uint64 `json:"points"`
 }
@@ -79,8 +79,8 @@ type PoliciesPushed struct {
 	// Record is the digest of the stored set.
 	Record string `json:"record"`
 	// Unusable is the reason why the previous set couldn't be used, such as
-	// policies_unusable; "" if it could. Then no policy was asked who may push: only the
-	// local operator could.
+	// policies_unusable; "" if it could. In that case no policy decided who may push, and
+	// only the local operator could push.
 	Unusable string `json:"unusable,omitempty"`
 }
 

@@ -50,7 +50,7 @@ type VisitRecorded struct {
 type MemoryDigest struct {
 	MemoryID string `json:"memory_id"`
 	// Digest is the digest of a record with the memory's texts and a random salt, so that
-	// it reveals nothing once the record is gone; "" says that the memory was purged
+	// it reveals nothing once the record is gone; "" means that the memory was purged
 	// before.
 	Digest string `json:"digest,omitempty"`
 }

@@ -5,16 +5,16 @@ import "github.com/reflectory/reflectory/core"
 // ReflectionRecorded records that a turn's feedback was recorded as a reflection record. Its
 // texts aren't in the event.
 type ReflectionRecorded struct {
-	// InjectionInfo is the turn's, with the snapshot of its prompt; nothing of a snapshot if
-	// it has none.
+	// InjectionInfo is about the turn, with the snapshot of its prompt; without a snapshot,
+	// these fields are empty.
 	InjectionInfo
 	Outcome core.Outcome `json:"outcome"`
-	// FailureClass records what failed; "" after a success.
+	// FailureClass is what failed; "" after a success.
 	FailureClass string `json:"failure_class,omitempty"`
 	// Offered and Used count memories.
 	Offered int `json:"offered"`
 	Used    int `json:"used"`
-	// CreditDelta records how far the turn moved the q_value of each memory that it used.
+	// CreditDelta is how far the turn moved the q_value of each memory that it used.
 	CreditDelta map[string]float64 `json:"recall_credit_delta"`
 	// Hint is whether it has a hint for the next turn.
 	Hint bool `json:"hint,omitempty"`

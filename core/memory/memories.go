@@ -28,8 +28,7 @@ type Options struct {
 	Governor core.Governor
 	// Reflection may deny reflections; without it none is denied.
 	Reflection core.ReflectPolicy
-	// Retention decides which state a memory is in; without it none
-	// changes its state.
+	// Retention decides which state a memory is in; without it no memory changes its state.
 	Retention core.RetentionPolicy
 	// Gate decides on memories that wait for it; without it they keep waiting.
 	Gate core.Gate

@@ -58,7 +58,7 @@ type Generator interface {
 	Generate(ctx context.Context, ask *Ask) (*Answer, error)
 }
 
-// Judge shows whether two texts say the same.
+// Judge decides whether two texts say the same.
 type Judge interface {
 	Same(ctx context.Context, a, b string) (bool, error)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Due shows whether a reflection on a namespace is due, and why or why not.
+// Due is whether a reflection on a namespace is due, and why or why not.
 type Due struct {
 	Due    bool   `json:"due"`
 	Reason string `json:"reason"`

@@ -47,12 +47,11 @@ type Info struct {
 	Imports []string `json:"imports"`
 	// Exports are the functions that it can be called by, sorted.
 	Exports []string `json:"exports"`
-	// Metered shows whether fuel counts what it executes; if not, Unmetered is the
-	// reason.
+	// Metered is whether fuel counts what it executes; if not, Unmetered is the reason.
 	Metered   bool   `json:"metered"`
 	Unmetered string `json:"unmetered,omitempty"`
-	// Restorable shows whether the state of an instance can be put back, so that a
-	// warm one serves call after call; if not, Unrestorable is the reason.
+	// Restorable is whether the state of an instance can be put back, so that a warm one
+	// serves call after call; if not, Unrestorable is the reason.
 	Restorable   bool   `json:"restorable"`
 	Unrestorable string `json:"unrestorable,omitempty"`
 	// Network and Services are whether it imports functions that need these capabilities.

@@ -50,8 +50,8 @@ type Options struct {
 	SDK string
 }
 
-// Lacks describes what a plugin needs, in addition to its compiler, before it can be built; ""
-// is nothing.
+// Lacks is what a plugin needs, in addition to its compiler, before it can be built; "" is
+// nothing.
 func (o Options) Lacks() string {
 	if o.Language != "go" || o.SDK != "" {
 		return ""

@@ -9,7 +9,7 @@ import (
 
 // Options set up a [Sandbox].
 type Options struct {
-	// Mode describes what to do if the system can't confine a plugin completely. "" is
+	// Mode determines what to do if the system can't confine a plugin completely. "" is
 	// [Prefer].
 	Mode Mode
 	// TempDir is where private folders are made.

@@ -25,7 +25,7 @@ func init() { guest.Register(plugin()) }
 
 func main() { guest.Command(plugin()) }
 
-// config describes what the plugin does.
+// config says what the plugin does.
 type config struct {
 	Do  string `json:"do"`
 	URL string `json:"url"`
@@ -185,7 +185,7 @@ func (c *config) recall(ctx context.Context) error {
 // former is a context of an earlier call.
 var former context.Context
 
-// remember describes what the last call judged, and keeps what this one does.
+// remember says what the last call judged, and keeps what this one does.
 func remember(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	last, found, err := sdk.CacheGet(ctx, "last")
 	if err == nil {
