@@ -10,7 +10,7 @@ import (
 
 // An OpenID Connect issuer identifies a person, but doesn't decide what the person may do
 // here. Grants in the operator's settings decide that, by the claims in the person's token.
-// Grants aren't added up: only the first one that matches counts, since nobody has granted
+// Grants aren't added up: only the first matching grant counts, since nobody has granted
 // the scopes of one in the namespaces of another.
 
 // SubjectPrefix begins the subject of everybody whom an issuer identifies, so that nobody

@@ -122,7 +122,7 @@ func (g *graph) inCycles() []bool {
 	return left
 }
 
-// following finds the edges that leave a node; edges are sorted by it.
+// following finds the edges that leave a node. The edges are sorted by their start.
 type following struct {
 	edges edges
 	start []int32
