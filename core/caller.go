@@ -13,17 +13,18 @@ import (
 // The caller of an operation is in its context, so no part of the program stores a name,
 // and no parameter must be passed down to where an event is written. One host serves many
 // callers at once: a name in a field would be wrong for all but one of them. The journal
-// reads the caller when it begins a transaction, so every event says who was authorised,
-// even an event of a part that knows nothing about callers.
+// reads the caller when it begins a transaction, so every event names the authorised
+// caller, even an event of a part that knows nothing about callers.
 //
-// Subject and Label are different. The subject is who was authorised; only code that
-// checks credentials sets it. The label is a name that the caller chose, which events and
-// memories have as agent_id; it gives no rights, and nothing may be decided by it alone.
+// Subject and Label are different. The subject is the authorised user or program; only
+// code that checks credentials sets it. The label is a name that the caller chose, which
+// events and memories have as agent_id. It gives no rights, and no decision may depend on
+// the label alone.
 
 // Scope is a right that a caller has, such as "memory:read".
 type Scope string
 
-// The scopes. The table of operations says which one an operation needs.
+// The scopes. The table of operations has the scope that each operation needs.
 const (
 	ScopeMemoryRead  Scope = "memory:read"
 	ScopeMemoryWrite Scope = "memory:write"
@@ -44,8 +45,8 @@ func Scopes() []Scope {
 	}
 }
 
-// OperatorSubject is the subject of the local operator: somebody who can read and write
-// the data folder, and so may do everything.
+// OperatorSubject is the subject of the local operator, who can read and write the data
+// folder, and so may do everything.
 const OperatorSubject = "operator"
 
 // The limits of a [Caller].
@@ -61,8 +62,8 @@ const (
 // nobody, without rights: a Go program that embeds parts and checks no rights needs no caller. A
 // caller isn't changed once it is in a context.
 type Caller struct {
-	// Subject is who was authorised, up to [MaxCallerName] bytes: a token's subject, or
-	// [OperatorSubject]. Events have it as their subject.
+	// Subject is the authorised user or program, up to [MaxCallerName] bytes: a token's
+	// subject, or [OperatorSubject]. Events have it as their subject.
 	Subject string
 	Scopes  []Scope
 	// Namespaces are patterns of the namespaces that the caller reaches, see
@@ -82,7 +83,7 @@ func Operator(label string) Caller {
 func (c Caller) Has(s Scope) bool { return slices.Contains(c.Scopes, s) }
 
 // Reaches reports whether one of the caller's patterns matches a namespace, or
-// [EveryNamespace], which only ** does.
+// [EveryNamespace], which only ** matches.
 func (c Caller) Reaches(namespace string) bool {
 	return slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return NamespaceMatches(namespace, pattern) })
 }

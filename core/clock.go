@@ -26,9 +26,10 @@ type SystemClock struct{}
 // Now returns the time with its monotonic reading.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// SystemIDs makes UUIDv7 from a clock and the system's randomness. The zero value is
-// ready. It is safe for concurrent use, and its ids rise strictly even within one
-// millisecond, because of the 12-bit counter of RFC 9562, method 1.
+// SystemIDs makes UUIDv7 ids from a clock and the system's randomness. The zero
+// value is ready to use. It is safe for concurrent use. Each id is greater than the
+// one before, even within one millisecond, because of the 12-bit counter of RFC
+// 9562, method 1.
 type SystemIDs struct {
 	mu      sync.Mutex
 	milli   uint64

@@ -12,20 +12,20 @@ import (
 // Policies, which belong to namespaces, and the expressions of a workflow file make
 // decisions for the host. Their inputs and outcomes are typed here, so that the part that
 // asks and package policy, which answers, don't import each other. An input holds
-// everything that a policy may depend on: a decision is recorded with its rule, and the
-// same input has to give the same decision.
+// everything that a policy may depend on, since a decision is recorded with its rule,
+// and the same input has to give the same decision.
 
 // Point is a point at which an expression or a policy decides. Each has its own
 // variables.
 type Point string
 
-// The points at which the host's policies decide. Each has its typed
-// input and outcome below.
+// The points at which the host's policies decide. Each point has its typed input and
+// outcome below.
 const (
 	PointRetention Point = "retention" // which state a memory is in
 	PointGate      Point = "gate"      // whether a memory is kept, purged or promoted
 	PointReflect   Point = "reflect"   // whether a reflection may be written
-	PointLoop      Point = "loop"      // whether an attempt passes, and a loop gives up
+	PointLoop      Point = "loop"      // whether an attempt passes, and whether a loop gives up
 	PointInjection Point = "injection" // what a turn's prompt context holds
 	PointRouting   Point = "routing"   // how sure a recommendation is
 	PointAdmission Point = "admission" // whether a plugin may run
@@ -39,7 +39,7 @@ func PolicyPoints() []Point {
 	}
 }
 
-// Decision says how a policy point was decided. Every outcome has one.
+// Decision describes how a policy point was decided. Every outcome has one.
 type Decision struct {
 	Point     Point  `json:"point"`
 	Namespace string `json:"namespace,omitempty"`
@@ -56,8 +56,8 @@ type Decision struct {
 	// Cost is in cel-go's units: the counted cost, or else the static upper bound.
 	Cost    uint64        `json:"cost"`
 	Latency time.Duration `json:"latency_ns"`
-	// Failure is why no policy could decide; the outcome is then the point's safe one.
-	// nil if a policy decided.
+	// Failure is the reason why no policy could decide; the outcome is then the point's
+	// safe outcome. nil if a policy decided.
 	Failure *ErrorInfo `json:"failure,omitempty"`
 }
 
@@ -75,7 +75,7 @@ type ReflectPolicy interface {
 // denies.
 type Permission struct {
 	Allow bool
-	// Code is a snake_case name of a refusal, and Reason a line that says why.
+	// Code is a snake_case name of a refusal, and Reason a line that explains it.
 	Code, Reason string
 	Decision     Decision
 }
@@ -110,7 +110,7 @@ type RetentionInput struct {
 	Namespace string
 	// State is the memory's present state.
 	State string
-	// Turn is the namespace's turn counter. LastHitTurn counts only if Hits > 0.
+	// Turn is the namespace's turn counter. LastHitTurn has a meaning only if Hits > 0.
 	Turn, CreatedTurn, LastHitTurn int64
 	// AgeTurns are the turns since the described event happened, or else since the memory
 	// was written.
@@ -153,9 +153,9 @@ func DefaultRetentionWeights() RetentionWeights {
 // tenth.
 const averageLeft = 0.9
 
-// CorrectedHitRate is the hit rate without the effect of its start at 0: the average of
-// what the relevant turns earned, the newest counting most, from 0 to 1. Before the first
-// turn it is 0.
+// CorrectedHitRate is the hit rate without the effect of its start at 0. It is the
+// average of what the relevant turns earned, from 0 to 1; newer turns count more. Before
+// the first turn it is 0.
 func (in *RetentionInput) CorrectedHitRate() float64 {
 	if in.RelevantTurns <= 0 {
 		return 0
@@ -166,7 +166,7 @@ func (in *RetentionInput) CorrectedHitRate() float64 {
 // maxInactivityGap is the upper limit of the inactivity gap.
 const maxInactivityGap = 40
 
-// InactivityGap is how many turns the memory wasn't hit, at most 40.
+// InactivityGap is the number of turns since the memory's last hit, at most 40.
 func (in *RetentionInput) InactivityGap() int64 {
 	since := in.CreatedTurn
 	if in.Hits > 0 {
@@ -178,8 +178,8 @@ func (in *RetentionInput) InactivityGap() int64 {
 // Uses counts the turns in which the memory was used.
 func (in *RetentionInput) Uses() int64 { return in.Successes + in.Partials + in.Failures }
 
-// RetentionOutcome is the state that a memory should be in: its present one if nothing
-// changes or the policy fails.
+// RetentionOutcome is the state that a memory should be in: its present state if
+// nothing changes or the policy fails.
 type RetentionOutcome struct {
 	TTLScore float64
 	State    string
@@ -218,8 +218,8 @@ type LoopInput struct {
 	Usage   RunUsage
 }
 
-// LoopOutcome is what the loop policy says. A policy that fails doesn't accept,
-// and stops; its Decision has the failure, which is the run's error.
+// LoopOutcome is the loop policy's answer. A policy that fails doesn't accept, and
+// stops the loop; its Decision has the failure, which is the run's error.
 type LoopOutcome struct {
 	Accept, Stop bool
 	Decision     Decision
@@ -284,7 +284,7 @@ type AdmissionInput struct {
 	Kinds                   []string
 	// Runtime is process or wasm.
 	Runtime string
-	// Capabilities are the granted ones, as operators write them:
+	// Capabilities are the granted capabilities, as operators write them:
 	// "network:example.org:443".
 	Capabilities []string
 	// Shipped is whether it came with the host; Locked whether a lock pins it.
@@ -293,7 +293,7 @@ type AdmissionInput struct {
 
 // AccessInput is what the access policy sees of a request.
 type AccessInput struct {
-	// Subject is who was authorised: a token's subject, or [OperatorSubject].
+	// Subject is the authorised user or program: a token's subject, or [OperatorSubject].
 	Subject string
 	// Local is whether the request came from the command line of this machine.
 	Local bool
@@ -302,7 +302,7 @@ type AccessInput struct {
 	Operation, Scope string
 	// Namespace is the namespace in which it is to be done.
 	Namespace string
-	// Scopes and Namespaces are those of the token.
+	// Scopes and Namespaces are the token's scopes and namespaces.
 	Scopes, Namespaces []string
 }
 
@@ -336,7 +336,7 @@ type Expression interface {
 }
 
 // ValueExpressions compiles expressions that give a value of any type. Its errors are
-// those of [Expressions].
+// the same as [Expressions]'s.
 type ValueExpressions interface {
 	CompileValue(point Point, source string) (ValueExpression, error)
 }
@@ -348,7 +348,7 @@ type ValueExpression interface {
 	Value(ctx context.Context, vars map[string]any) (any, error)
 }
 
-// Rounded is a score as it is compared and recorded: rounded to 1e-9. Errors of sums of
-// decimal fractions are smaller, and so are differences between processors, so numbers
-// that look equal are equal.
+// Rounded rounds a score to 1e-9, the precision with which scores are compared and
+// recorded. The errors of sums of decimal fractions are smaller, and so are differences
+// between processors, so numbers that look equal are equal.
 func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }

@@ -1,7 +1,7 @@
 package core
 
-// Decisions are counted by a word for their outcome. The words of a point are few and
-// fixed, so a text that a policy may choose freely isn't used.
+// Decisions are counted by a word for their outcome. A point has few words, and they
+// are fixed, so no text that a policy may choose freely is used.
 
 // Word is the state that the memory should be in.
 func (o RetentionOutcome) Word() string { return o.State }

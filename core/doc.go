@@ -4,6 +4,6 @@
 // The parts are in the folders below (loop, workflow, store, plugin, …). They
 // import this package and sdk, not each other, except for journal, with which they
 // write events, and document, with which they read files; cmd/host/imports_test.go
-// lists the other exceptions. core/host wires them together. Everything here is the
-// standard library, sdk, and Unicode's forms for the names of namespaces.
+// lists the other exceptions. core/host wires them together. This package imports only
+// the standard library, sdk, and Unicode's normal forms, for the names of namespaces.
 package core

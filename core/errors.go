@@ -20,12 +20,12 @@ func Cut(text string) string {
 	return strings.ToValidUTF8(text[:maxShown-3], "") + "..."
 }
 
-// JoinErrors makes one error of several, so that all problems are reported at once: a
-// line for each, with its hint in brackets. It has the class of the first one. Its reason
-// is theirs if they share one, else "several_problems", and the detail "problems" lists
-// them as []*ErrorInfo. nil errors are skipped, and errors with the same text, whatever
-// was being done, are counted once. It returns nil if there are none, and a single error
-// as it is.
+// JoinErrors makes one error of several, so that all problems are reported at once: a line
+// for each, with its hint in brackets. The joined error has the class of the first error. Its
+// reason is their common reason, or "several_problems" if their reasons differ, and the
+// detail "problems" lists them as []*ErrorInfo. nil errors are skipped, and errors with the
+// same text, whatever their Op, are counted once. It returns nil if there are no errors, and
+// returns a single error unchanged.
 func JoinErrors(errs ...error) error {
 	refused := map[string]bool{}
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
@@ -61,9 +61,9 @@ func JoinErrors(errs ...error) error {
 }
 
 // DecodeDetails reads an error's details, as [ErrorInfo] has them in JSON, in the types that
-// the program looks for: the problems of [JoinErrors] are []*ErrorInfo. Objects and lists
-// otherwise stay as they came, so that they are printed with their members in the same order.
-// It returns nil for none.
+// the program looks for: the problems of [JoinErrors] are []*ErrorInfo. All other objects and
+// lists stay as they came, so that they are printed with their members in the same order. It
+// returns nil if there are no details.
 func DecodeDetails(members map[string]json.RawMessage) (map[string]any, error) {
 	if len(members) == 0 {
 		return nil, nil

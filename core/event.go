@@ -11,14 +11,14 @@ import (
 // content; the journal holds only digests.
 type Event interface{ isEvent() }
 
-// NodeStarted says that a node begins.
+// NodeStarted reports that a node begins.
 type NodeStarted struct {
 	Visit  int
 	Node   string
 	Action string
 }
 
-// NodeEnded says that a node is done, or was skipped.
+// NodeEnded reports that a node is done, or was skipped.
 type NodeEnded struct {
 	Visit   int
 	Node    string
@@ -26,7 +26,7 @@ type NodeEnded struct {
 	Took    time.Duration
 }
 
-// IterationStarted says that an attempt begins, and who will make it.
+// IterationStarted reports that an attempt begins, and which role will make it.
 type IterationStarted struct {
 	Node      string
 	Iteration int
@@ -41,7 +41,7 @@ type OutputChunk struct {
 	Text      string
 }
 
-// AttemptJudged says that an attempt has its verdict. The attempt must not be
+// AttemptJudged reports that an attempt has its verdict. The attempt must not be
 // changed. Took is how long the iteration was: making, recording and judging it.
 type AttemptJudged struct {
 	Node    string
@@ -50,7 +50,7 @@ type AttemptJudged struct {
 	Took    time.Duration
 }
 
-// CallRetried says that a call failed temporarily and is made again.
+// CallRetried reports that a call failed temporarily and is made again.
 type CallRetried struct {
 	Node      string
 	Iteration int
@@ -60,18 +60,18 @@ type CallRetried struct {
 	Err       error
 }
 
-// CorrectorFailed says that the corrector failed, so that the generator runs.
+// CorrectorFailed reports that the corrector failed, so the generator runs.
 type CorrectorFailed struct {
 	Node      string
 	Iteration int
 	Err       error
 }
 
-// FeedbackFailed says that feedback on a turn of the run failed, or that the workflow's
-// graph couldn't be recorded for it. This doesn't affect how the run ended.
+// FeedbackFailed reports that feedback on a turn of the run failed, or that the
+// workflow's graph couldn't be recorded. This doesn't affect how the run ended.
 type FeedbackFailed struct{ Err error }
 
-// LoopEnded says that a loop is over.
+// LoopEnded reports that a loop is over.
 type LoopEnded struct {
 	Node   string
 	Result *LoopResult

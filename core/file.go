@@ -19,13 +19,14 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return readPlain(os.OpenFile, path, path, limit)
 }
 
-// ReadFileIn is [ReadFile] within a folder, which links don't lead out of.
+// ReadFileIn is [ReadFile] within a folder. Links that lead out of the folder aren't
+// followed.
 func ReadFileIn(folder *os.Root, name string, limit int64) ([]byte, error) {
 	return readPlain(folder.OpenFile, name, filepath.Join(folder.Name(), name), limit)
 }
 
-// readPlain opens without blocking, because opening a named pipe would wait for its
-// writer before its kind is known. path is where the file is, for hints.
+// readPlain opens the file without blocking: opening a named pipe would otherwise wait
+// for a writer before the file's kind is known. path is the file's place, for hints.
 func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path string, limit int64) ([]byte, error) {
 	file, err := open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -50,8 +51,8 @@ func ReadInput(path string, limit int64) ([]byte, error) {
 }
 
 // OpenInput opens an input that the user named: a file, or a stream such as a pipe from
-// the shell, for whose writer it waits. A folder is refused. The caller limits what it
-// reads. Its errors are [ReadFile]'s.
+// the shell. For a pipe it waits until there is a writer. A folder is refused. The
+// caller limits what it reads. Its errors are [ReadFile]'s.
 func OpenInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -13,7 +13,7 @@ type GateInput struct {
 	// turns in which they failed.
 	Named, NamedSessions, NamedFailures int64
 	// MinConfidence is the least confidence of a purge or promotion, from the settings;
-	// SettingsFail is whether the namespace's settings can't be read.
+	// SettingsFail is true if the namespace's settings can't be read.
 	MinConfidence           float64
 	SettingsFail            bool
 	RelevantTurns, Sessions int64
@@ -42,7 +42,7 @@ func (in *GateInput) OmegaLane() float64 {
 }
 
 // UpstreamStatus, CodebaseVerification and RuntimeUtilityTrend are the factors. An absent
-// one is .5, except that an absent trend is the memory's utility.
+// factor is .5, except that an absent trend is the memory's utility.
 func (in *GateInput) UpstreamStatus() float64 { return orElse(in.Omega.UpstreamStatus, 0.5) }
 func (in *GateInput) CodebaseVerification() float64 {
 	return orElse(in.Omega.CodebaseVerification, 0.5)
@@ -62,7 +62,7 @@ func orElse(factor *float64, absent float64) float64 {
 type ReactEvidence struct {
 	// Good counts the calls that succeeded, or failed and were recovered from, in turns
 	// that used the memory; RecoverySuccess counts the calls of all turns that were
-	// recovered from, and ToolFailures those that failed.
+	// recovered from, and ToolFailures the calls that failed.
 	Good, ToolFailures, RecoverySuccess int64
 	// Recurrence is the share of the last 20 turns that used it which have a recorded
 	// outcome.
@@ -97,7 +97,7 @@ func (e GraphEvidence) Lane() float64 {
 	return 0.4 + 0.35*e.Dependency + 0.25*e.Decomposition
 }
 
-// OmegaFactors are supplied by callers and plugins; nil is one that is absent.
+// OmegaFactors are supplied by callers and plugins; nil is an absent factor.
 type OmegaFactors struct {
 	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
 	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
@@ -133,7 +133,7 @@ type GateCase struct {
 	// Notes has a line for each.
 	Omega OmegaFactors
 	Notes []string
-	// Erase is why somebody wants the memory erased; "" if nobody does.
+	// Erase is the reason for a requested erasure; "" if none was requested.
 	Erase string
 }
 
@@ -155,19 +155,18 @@ type GateDecision struct {
 	Evidence string `json:"evidence,omitempty"`
 	// Numbers are the results of each lane and the formula.
 	Numbers GateNumbers `json:"numbers"`
-	// Policy says which rule decided. Its latency is left out, so that the same
+	// Policy names the rule that decided. Its latency is left out, so that the same
 	// evidence gives the same record.
 	Policy Decision `json:"policy"`
 	// Conditions are the gate's own conditions that a purge or promotion met or failed;
 	// none for a policy that retains.
 	Conditions []GateCondition `json:"conditions,omitempty"`
 	// Unmet names the conditions that turned a purge or promotion into a retain. Intended
-	// is the verdict that it would have been, and IntendedConfidence the confidence of
-	// that verdict.
+	// is the verdict that the policy gave, and IntendedConfidence its confidence.
 	Unmet              []string `json:"unmet,omitempty"`
 	Intended           string   `json:"intended,omitempty"`
 	IntendedConfidence float64  `json:"intended_confidence,omitempty"`
-	// GivenTo says what was derived from the memory, in the result for the caller whose
+	// GivenTo lists what was derived from the memory, in the result for the caller whose
 	// request purged it. It isn't recorded.
 	GivenTo *GivenTo `json:"given_to,omitempty"`
 }
@@ -189,7 +188,7 @@ const (
 	NextPromote = "promote"
 )
 
-// OmegaRecord are the factors of a decision; null is one that was absent.
+// OmegaRecord has the factors of a decision; null is an absent factor.
 type OmegaRecord struct {
 	UpstreamStatus       *float64 `json:"upstream_status_score"`
 	CodebaseVerification *float64 `json:"codebase_verification_score"`

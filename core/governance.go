@@ -38,24 +38,24 @@ type Governance struct {
 	// MinGateConfidence is the least confidence of a purge or promotion: 0.7 or more.
 	MinGateConfidence float64
 	Limits            NamespaceLimits
-	// Reflection says when what was observed is reflected on.
+	// Reflection has the thresholds at which a reflection on what was observed is due.
 	Reflection ReflectionThresholds
 	// Language is the language in which the words of memories are stemmed, one of
 	// [Languages].
 	Language string
-	// MaxStaleness is for how long a recall may go without looking at what other hosts
-	// committed since the last look; 0 makes each recall look.
+	// MaxStaleness is how long a recall may rely on its last look at what other hosts
+	// committed; 0 makes each recall look again.
 	MaxStaleness time.Duration
 	// SetBy is the level that set each field, by the field's name, such as
 	// "limits.max_memories". It doesn't have fields with their built-in default.
 	SetBy map[string]string
-	// Failure is why the stored settings can't be read: the depth limit is then 0, and no
-	// memory of the namespace changes its state. nil if they can be read.
+	// Failure is the reason why the stored settings can't be read: the depth limit is then
+	// 0, and no memory of the namespace changes its state. nil if the settings can be read.
 	Failure error
 }
 
-// ReflectionThresholds say how much has to be observed since the last reflection until the
-// next one is due. Each is enough, and 0 switches one off.
+// ReflectionThresholds determine when the next reflection is due, by what was observed
+// since the last one. Reaching one threshold is enough, and 0 switches a threshold off.
 type ReflectionThresholds struct {
 	// Importance is the threshold for the sum of ten times the importance of each memory,
 	// Observations for their number, and Hours for the time.

@@ -21,7 +21,7 @@ import (
 const MaxJSONDepth = 256
 
 // JSONProblem describes an error of encoding/json in JSON's terms, with keys instead of
-// Go's types. It returns any other error as it is.
+// Go's types. It returns any other error unchanged.
 func JSONProblem(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -66,9 +66,9 @@ func wrongType(wrong *json.UnmarshalTypeError) error {
 	return fmt.Errorf("%s has %s where %s must be", key, came, want)
 }
 
-// RepeatedKey is the first key that a JSON object has twice, ignoring case, since
-// encoding/json takes the last of them; "" if there is none, or the text isn't a complete
-// object.
+// RepeatedKey returns the first key that a JSON object has twice, ignoring case;
+// encoding/json would use the last of them. It returns "" if no key is repeated, or the
+// text isn't a complete object.
 func RepeatedKey(object []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -250,7 +250,7 @@ type ErrorInfo struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// Try is the operation that does what Hint says.
+	// Try is the operation that follows Hint.
 	Try     *sdk.Action    `json:"try,omitempty"`
 	Details map[string]any `json:"details,omitempty"`
 }

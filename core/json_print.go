@@ -8,7 +8,7 @@ import (
 
 // PrintJSON is a value as every surface prints a result: indented by two spaces, with a
 // final line break, and with nothing escaped except control characters. If each surface
-// encoded results in its own way, they would show the same thing differently.
+// encoded results in its own way, the same result would look different on each surface.
 func PrintJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -20,7 +20,7 @@ func PrintJSON(v any) ([]byte, error) {
 	return escapeSteering(out.Bytes()), nil
 }
 
-// escapeSteering replaces control characters that encoding/json leaves as they are with
+// escapeSteering replaces control characters that encoding/json doesn't escape with
 // equivalent escapes.
 func escapeSteering(data []byte) []byte {
 	plain := true // the usual case, which is checked byte by byte

@@ -3,10 +3,10 @@ package core
 import "context"
 
 // A call that was interrupted by a crash has either written something or not, and only
-// the store knows which. Code that has to know writes a mark together with the first
-// write: in the same transaction, since any other moment is too early or too late. The
-// parts that write know nothing about it. All of their transactions write events, so the
-// journal sets the mark where it appends.
+// the store knows which. Code that has to know this adds a mark to the call's first
+// write, in the same transaction: any other moment is too early or too late. The parts
+// that write know nothing about the mark. All of their transactions write events, so the
+// journal sets the mark where it appends an event.
 
 type markKey struct{}
 

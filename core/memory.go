@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MemoryKind says what a memory is.
+// MemoryKind is the kind of a memory.
 type MemoryKind string
 
 // The kinds of memories.
@@ -50,8 +50,8 @@ func (s MemoryState) Live() bool {
 	return s == StateOpen || s == StateActive || s == StateCooling || s == StateRevalidatePending
 }
 
-// Recallable reports whether recall may return a memory in this state: a live one, or one
-// that was promoted.
+// Recallable reports whether recall may return a memory in this state: a live memory, or
+// a promoted memory.
 func (s MemoryState) Recallable() bool { return s.Live() || s == StatePromoted }
 
 // MaxIDBytes is the longest id of a memory or session.
@@ -99,7 +99,7 @@ type Memory struct {
 	// EmbeddingModel names the model of its vector, which is stored next to it; "" means
 	// no vector.
 	EmbeddingModel string `json:"embedding_model,omitempty"`
-	// OccurredAt is when the described event happened, if its writer said so, and
+	// OccurredAt is when the described event happened, if its writer gave a time, and
 	// OccurredTurn is the namespace's turn at that time, as estimated from the memories
 	// written before.
 	OccurredAt   *time.Time `json:"occurred_at,omitempty"`
@@ -112,13 +112,13 @@ type Memory struct {
 	CreatedTurn int64   `json:"created_turn"`
 	Signals     Signals `json:"signals"`
 	// MergedInto is the memory that a consolidated memory was merged into, and PromotedTo
-	// the knowledge that a promoted one became.
+	// the knowledge that a promoted memory became.
 	MergedInto string `json:"merged_into,omitempty"`
 	PromotedTo string `json:"promoted_to,omitempty"`
 	// Version counts its changes, from 1.
 	Version int64 `json:"version"`
 	// Salt keys the digests of its title and content in events. It is only in the record,
-	// so that nothing can be guessed from them once the record is gone.
+	// so that nothing can be guessed from the digests once the record is gone.
 	Salt string `json:"-"`
 }
 
@@ -131,7 +131,8 @@ func (m *Memory) AgeTurns(turn int64) int64 {
 	return turn - m.CreatedTurn
 }
 
-// Signals are what the use of a memory has shown. Turns change them, never time.
+// Signals are what the use of a memory has shown. Only turns change them, never time
+// alone.
 type Signals struct {
 	// HitCount counts the turns that reported it used, and MissStreak the relevant turns
 	// in a row without a use that succeeded, at least partially.
@@ -155,7 +156,7 @@ type Signals struct {
 	Partials     int64    `json:"partial_count"`
 	Failures     int64    `json:"failure_count"`
 	// Assumed counts the uses that weren't named: the host assumed them because a prompt
-	// referred to the recall. AssumedFailures are those that failed.
+	// referred to the recall. AssumedFailures counts the assumed uses that failed.
 	Assumed         int64 `json:"assumed_count,omitempty"`
 	AssumedFailures int64 `json:"assumed_failure_count,omitempty"`
 	// RelevantTurns counts the turns in which recall returned it.
@@ -173,8 +174,8 @@ type Signals struct {
 	GatedAt      int64  `json:"gated_at,omitempty"`
 	GateRest     int64  `json:"gate_rest,omitempty"`
 	GateEvidence string `json:"gate_evidence,omitempty"`
-	// Sessions counts the sessions that used it, and AssumedSessions those that never
-	// named a use.
+	// Sessions counts the sessions that used it, and AssumedSessions the sessions that
+	// never named a use.
 	Sessions        int64 `json:"sessions"`
 	AssumedSessions int64 `json:"assumed_sessions,omitempty"`
 	// LastOutcomeError is whether its last use failed.
@@ -188,8 +189,8 @@ type Signals struct {
 // Uses counts the turns in which the memory was used.
 func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
 
-// Named counts the named uses, NamedFailures those that failed, and NamedSessions the
-// sessions that named one. Early stores assumed no uses.
+// Named counts the named uses, NamedFailures the named uses that failed, and
+// NamedSessions the sessions that named a use. Early stores assumed no uses.
 func (s *Signals) Named() int64         { return s.Uses() - s.Assumed }
 func (s *Signals) NamedFailures() int64 { return s.Failures - s.AssumedFailures }
 func (s *Signals) NamedSessions() int64 { return s.Sessions - s.AssumedSessions }
@@ -212,8 +213,8 @@ type Link struct {
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// The relations that Reflectory itself writes or knows. Others are any 1 to 64 of
-// a-z, 0-9 and underscore.
+// The relations that Reflectory itself writes or knows. Other relations have any name of
+// 1 to 64 of a-z, 0-9 and underscore.
 const (
 	RelationReflectsOn       = "reflects_on" // stays acyclic
 	RelationSupersedes       = "supersedes"
@@ -258,18 +259,18 @@ type Memories interface {
 // Forgetter holds contents of memories outside their records, such as what a run
 // recalled.
 type Forgetter interface {
-	// Forget removes a memory's content, in the transaction that purges it, and returns
-	// the ids of the runs that were given it, in any order. The data that it deletes and
+	// Forget removes a memory's content, in the transaction that purges it, and returns the
+	// ids of the runs that received it, in any order. The data that it deletes and
 	// overwrites is removed from the store's files together with the memory.
 	Forget(tx Tx, memoryID string) (runs []string, err error)
 }
 
-// GivenTo says what was derived from a purged memory. A purge doesn't find text that a
-// model wrote from it: this says where to look.
+// GivenTo lists what was derived from a purged memory. A purge doesn't find text that a
+// model wrote from the memory; this list shows where to look for such text.
 type GivenTo struct {
 	MemoryID string `json:"memory_id"`
-	// Runs are the runs whose nodes recalled it or wrote it, and Reflections the memories
-	// that reflect on it, both sorted. A plugin's own recalls aren't recorded.
+	// Runs are the runs whose nodes recalled or wrote the memory, and Reflections the
+	// memories that reflect on it, both sorted. A plugin's own recalls aren't recorded.
 	Runs        []string `json:"runs"`
 	Reflections []string `json:"reflections"`
 	// RetainedIn names what keeps the memory's data outside of this program's reach until it is

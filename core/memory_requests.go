@@ -8,8 +8,8 @@ type ObserveRequest struct {
 	// ID is the memory's id; "" means that one is generated.
 	ID        string `json:"id,omitempty"`
 	Namespace string `json:"namespace"`
-	// AgentID is the agent whose memory it is, which may not be the caller: an import
-	// brings what others learned. "" is the caller's label.
+	// AgentID is the agent whose memory it is. It may differ from the caller, since an
+	// import brings what others learned. "" is the caller's label.
 	AgentID string     `json:"agent_id,omitempty"`
 	Kind    MemoryKind `json:"kind,omitempty"`
 	// Title is the content's first 80 characters if it is missing.
@@ -65,8 +65,8 @@ type ReflectResult struct {
 // RecallRequest asks for the memories that match a query best.
 type RecallRequest struct {
 	// Session names the session of the recall; without one nothing is recorded. Turn is
-	// the session's current turn or a higher one; 0 begins the next, whose number is in
-	// the result.
+	// the session's current turn or a higher one; 0 begins the next turn, and the result
+	// has its number.
 	Session string `json:"session,omitempty"`
 	Turn    int64  `json:"turn,omitempty"`
 	Query   string `json:"query"`
@@ -143,7 +143,7 @@ type Reasons struct {
 	Near bool `json:"near,omitempty"`
 }
 
-// Outcome says how a turn went.
+// Outcome is how a turn went.
 type Outcome string
 
 // The outcomes of a turn.
@@ -153,7 +153,7 @@ const (
 	OutcomePartial Outcome = "partial"
 )
 
-// FailureClass says what failed in a turn.
+// FailureClass is the kind of failure in a turn.
 type FailureClass string
 
 // The classes of failures.
@@ -174,33 +174,33 @@ func FailureClasses() []FailureClass {
 	}
 }
 
-// FeedbackRequest says how a turn went.
+// FeedbackRequest reports how a turn went.
 type FeedbackRequest struct {
 	Session string  `json:"session"`
 	Turn    int64   `json:"turn"`
 	Outcome Outcome `json:"outcome"`
-	// Used are the ids of recalled memories that were named as used. Assumed are others
-	// that are assumed to have been used, such as the first result of a recall that a
-	// prompt referred to. They earn the same credit, but don't count for a purge or
-	// promotion.
+	// Used are the ids of recalled memories that were named as used. Assumed are other
+	// memories that are assumed to have been used, such as the first result of a recall
+	// that a prompt referred to. They earn the same credit, but don't count for a purge
+	// or promotion.
 	Used         []string      `json:"used,omitempty"`
 	Assumed      []string      `json:"assumed,omitempty"`
 	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
 	// Source is the source of the outcome: "user", "tool" or "text", the best first; ""
-	// is text. An outcome from a better source replaces others of the same turn, even one
-	// from earlier feedback.
+	// is text. An outcome from a better source replaces other outcomes of the same turn,
+	// even an outcome from earlier feedback.
 	Source string `json:"source,omitempty"`
-	// FailureClass says what failed in a turn that didn't succeed; "" is tool_error if a
-	// tool failed, else other. A success has none.
+	// FailureClass is the kind of failure in a turn that didn't succeed; "" is
+	// tool_error if a tool failed, else other. A success has none.
 	FailureClass FailureClass `json:"failure_class,omitempty"`
-	// CorrectiveAction says what was or should be done about it, NextTurnHint what the
-	// prompt of the session's next turn should say, and Summary what the prompts of the
-	// window's later turns should say about this one. Each has at most 2,000 characters. A
+	// CorrectiveAction is what was or should be done about the failure, NextTurnHint a
+	// text for the prompt of the session's next turn, and Summary a text about this turn
+	// for the prompts of the window's later turns. Each has at most 2,000 characters. A
 	// purge of a memory that the turn recalled removes them.
 	CorrectiveAction string `json:"corrective_action,omitempty"`
 	NextTurnHint     string `json:"next_turn_hint,omitempty"`
 	Summary          string `json:"summary,omitempty"`
-	// AgentID is the agent whose turn it was, for the events; "" is the caller's label.
+	// AgentID is the agent that had the turn, for the events; "" is the caller's label.
 	AgentID string `json:"agent_id,omitempty"`
 }
 
@@ -220,8 +220,9 @@ type FeedbackResult struct {
 	// Revalidate are the memories that wait for the gate because of this feedback. The
 	// gate's decisions are listed with each memory.
 	Revalidate []string `json:"revalidate"`
-	// Purged says, for each memory that the gate purged right after, what was derived
-	// from it. It isn't recorded, so repeated feedback doesn't have it.
+	// Purged lists, for each memory that the gate purged right after the feedback, what
+	// was derived from it. It isn't recorded, so the result of repeated feedback doesn't
+	// have it.
 	Purged []GivenTo `json:"purged,omitempty"`
 }
 
@@ -250,7 +251,7 @@ type ToolOutcome struct {
 	OK       bool   `json:"ok"`
 	// Recovered is whether the failure was recovered from.
 	Recovered bool `json:"recovered,omitempty"`
-	// Ref says where the call is recorded, such as a line of a log.
+	// Ref is the place where the call is recorded, such as a line of a log.
 	Ref string `json:"ref,omitempty"`
 }
 

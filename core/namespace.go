@@ -23,8 +23,8 @@ const EveryNamespace = "*"
 
 // CheckNamespace reports everything that is wrong with a namespace's name, in one error:
 // sdk.Invalid, reason "namespace_invalid". Settings belong to the exact bytes of a name,
-// so two names that look the same must be the same: a name is in Unicode's form NFC, and
-// has no invisible characters.
+// so two names that look the same must be the same. Therefore a name is in Unicode's
+// form NFC, and has no invisible characters.
 func CheckNamespace(namespace string) error {
 	problems := namespaceProblems(namespace)
 	if len(problems) == 0 {
@@ -69,7 +69,7 @@ func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// segmentProblems says what is wrong with the segments, each problem once.
+// segmentProblems lists what is wrong with the segments, each problem once.
 func segmentProblems(namespace string) []string {
 	var problems []string
 	if strings.HasPrefix(namespace, "/") || strings.HasSuffix(namespace, "/") {

@@ -6,8 +6,8 @@ import (
 )
 
 // Compiling a regular expression takes longer than most calls of a command, and a program
-// has dozens. Compiled at its start they would cost each command several milliseconds, of
-// which it uses next to none.
+// has dozens of them. Compiling all of them at the start would cost each command several
+// milliseconds, and a command uses very few.
 
 // Pattern is a regular expression that is compiled when it is first asked for. It is for
 // package variables: an expression that can't be compiled panics at its first use.

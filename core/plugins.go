@@ -11,14 +11,14 @@ import (
 // Plugins calls installed plugins, wherever and however they run.
 type Plugins interface {
 	// Describe returns a plugin's manifest. If it isn't installed, the error is
-	// sdk.NotFound, reason "plugin_not_found", with a hint that says how to add it.
+	// sdk.NotFound, reason "plugin_not_found", with a hint on how to add it.
 	Describe(ctx context.Context, plugin string) (*sdk.Manifest, error)
 	// Prepare has the plugin itself check a target's config for a kind, so that a wrong
 	// config is refused before anything runs.
 	Prepare(ctx context.Context, kind sdk.Kind, target Target) error
-	// Evaluate, Generate and Correct make one round trip for all requests. The
-	// results are in their order. The error means that the whole call failed:
-	// the plugin is missing, its config is wrong, it crashed or was stopped.
+	// Evaluate, Generate and Correct make one round trip for all requests. The results
+	// are in the order of the requests. An error means that the whole call failed: the
+	// plugin is missing, its config is wrong, it crashed or was stopped.
 	Evaluate(ctx context.Context, target Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error)
 	Generate(ctx context.Context, target Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error)
 	Correct(ctx context.Context, target Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error)
@@ -38,7 +38,8 @@ type Target struct {
 	Timeout time.Duration
 }
 
-// WithDigest returns the target with an absent config as {} and its digest set.
+// WithDigest returns the target with its digest set, and with {} in place of an absent
+// config.
 func (t Target) WithDigest() Target {
 	if len(t.Config) == 0 {
 		t.Config, t.Digest = json.RawMessage("{}"), ""
@@ -100,7 +101,7 @@ type Reply struct {
 }
 
 // Replies caches replies of language models by a digest of everything that they depend
-// on. Any reply may be gone at any time. It is safe for concurrent use.
+// on. Any reply may disappear at any time. It is safe for concurrent use.
 type Replies interface {
 	// Reply returns the reply with a digest; nil if there is none. memories are the
 	// memories that the call may have been given: if one of them is purged, so is the

@@ -20,11 +20,11 @@ type Run struct {
 	ID string `json:"id"`
 	// Workflow is the workflow's name, or the name of its file.
 	Workflow string `json:"workflow"`
-	// Namespace is the run's namespace, which policies depend on. It is "" in runs from
-	// before there were namespaces.
+	// Namespace is the run's namespace, which policies depend on. It is "" in runs that
+	// are older than namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// Session is the session of the run's recalls; "" means a session of its own, named
-	// by the run's id.
+	// Session is the session of the run's recalls; "" means that the run has its own
+	// session, with the run's id as its name.
 	Session string `json:"session,omitempty"`
 	// Source is the workflow as it was started, with every file that it needs, so that a
 	// run can be resumed and replayed even if the files have changed.
@@ -44,10 +44,11 @@ type Run struct {
 	// feedback.
 	Recalled int64 `json:"-"`
 	Used     int64 `json:"-"`
-	// Open is what the loop had consumed in which the run ended so that it can be
-	// resumed, including calls that led to no attempt, and the time since the last one.
+	// Open is what the unfinished loop had consumed, if the run ended in a loop and can
+	// be resumed. It includes calls that led to no attempt, and the time since the last
+	// attempt.
 	Open RunUsage `json:"-"`
-	// Error is why the run ended with StatusError.
+	// Error is the reason why the run ended with StatusError.
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Result is the run's result, once it has ended.
 	Result json.RawMessage `json:"result,omitempty"`
@@ -79,7 +80,7 @@ type Visit struct {
 	// Next is the node that follows; "" is the end.
 	Next string `json:"next,omitempty"`
 	// Refers are the nodes whose recalls its calls read from the state, sorted, and Used
-	// the memories that its plugins said they used.
+	// the memories that its plugins reported as used.
 	Refers []string `json:"refers,omitempty"`
 	Used   []string `json:"used,omitempty"`
 }
@@ -109,8 +110,8 @@ type RunRecorder interface {
 	RecordVisit(ctx context.Context, v *Visit) error
 	// RecordEnd records the run's end: its status, stop reason, score, iterations, usage
 	// and error. Its result is made from its recorded visits, see [Results], and from
-	// open: the visit that ended the run so that it can be resumed, and so isn't
-	// recorded; nil if there is none.
+	// open. open is the visit in which the run ended, if the run can be resumed there:
+	// such a visit isn't recorded. nil if there is none.
 	RecordEnd(ctx context.Context, r *Run, open *Visit) error
 }
 
@@ -134,7 +135,7 @@ type Attempt struct {
 	// Raw is the original output if the verdict replaced it, or the generator's raw reply
 	// if it couldn't be used, such as a reply that isn't JSON.
 	Raw json.RawMessage `json:"raw,omitempty"`
-	// Role says who made it: sdk.RoleGenerate or sdk.RoleCorrect.
+	// Role is the role that made it: sdk.RoleGenerate or sdk.RoleCorrect.
 	Role sdk.Role `json:"role"`
 	// Judged is whether the fields below are set: a verdict was given, or the generator
 	// failed, so that none is needed.
@@ -148,8 +149,8 @@ type Attempt struct {
 	// Accepted is whether the attempt passes: Valid, or the result of the loop's accept
 	// rule.
 	Accepted bool `json:"accepted"`
-	// CorrectorError says why the corrector failed to repair the previous attempt, if the
-	// generator made this one for that reason.
+	// CorrectorError is the reason why the corrector failed to repair the previous
+	// attempt, if the generator made this attempt because of that.
 	CorrectorError *sdk.Finding `json:"corrector_error,omitempty"`
 	// StatePatch is what a corrector in mode regenerate merged into the state
 	// before this attempt was generated: a JSON object.
@@ -193,8 +194,8 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// StatusInterrupted is shown for a run that is stored as running but that no program runs
-// any more: its program was killed. It can be resumed. No run is stored with it.
+// StatusInterrupted is shown for a run that is stored as running, but whose program was
+// killed. The run can be resumed. No run is stored with this status.
 const StatusInterrupted Status = "interrupted"
 
 // RunStatuses lists the statuses that runs are shown with.
@@ -232,8 +233,8 @@ const (
 type LoopResult struct {
 	RunID  string `json:"run_id,omitempty"`
 	Status Status `json:"status"`
-	// Valid, Score, Iteration, Output and Errors come from the attempt that became
-	// the result: the one that passed, else the best or the last.
+	// Valid, Score, Iteration, Output and Errors come from the attempt that became the
+	// result: the attempt that passed, else the best or the last.
 	Valid      bool            `json:"valid"`
 	Score      float64         `json:"score"`
 	Iteration  int             `json:"iteration"`
@@ -248,8 +249,8 @@ type LoopResult struct {
 	Best    Best               `json:"best"`
 	History []sdk.HistoryEntry `json:"history"`
 	Usage   RunUsage           `json:"usage"`
-	// Error is why the loop ended with StatusError or StatusRaised, or why it is
-	// exhausted without a single output.
+	// Error is the reason why the loop ended with StatusError or StatusRaised, or why it
+	// is exhausted without a single output.
 	Error *ErrorInfo `json:"error,omitempty"`
 }
 

@@ -14,31 +14,32 @@ type Store interface {
 	// all or nothing. When it returns nil the writes are durable. On a conflict
 	// with another transaction fn runs again, so it must have no effects outside
 	// tx; after too many conflicts the error is sdk.Conflict. An error of fn
-	// rolls back and is returned as it is.
+	// rolls back and is returned unchanged.
 	Update(ctx context.Context, fn func(Tx) error) error
 }
 
-// Scrubber is a [Store] that keeps deleted data in files until it is overwritten, and can
-// remove it at once.
+// Scrubber is a [Store] whose files keep deleted data until it is overwritten, and that
+// can remove such data at once.
 type Scrubber interface {
 	// MarkPurged notes, in the transaction that deletes or overwrites keys, that their
 	// old values have to be removed from the store's files too. The note is as durable as
-	// the transaction. Each purge has a name of its own.
+	// the transaction. Each purge has its own name.
 	MarkPurged(tx Tx, name string, keys [][]byte) error
 	// Scrub removes from the store's files the values that the noted keys had before
 	// their last commit, and the deleted keys themselves. If a reader that began earlier
-	// holds the data for too long, held names that reader. What is left then, or after an
-	// error or a crash, is removed by the next Scrub, when the store is closed, or when
-	// it is opened. A deleted key at the boundary of a file may stay in the store's list
-	// of files until it is closed; values never do.
+	// holds the data for too long, held names that reader. Data that remains in this case,
+	// or after an error or a crash, is removed by the next Scrub, when the store is closed,
+	// or when it is opened. A deleted key at the boundary of a file may stay in the store's
+	// list of files until the store is closed; values never stay.
 	Scrub(ctx context.Context) (held string, err error)
 }
 
-// ScrubberWithCopies is a [Scrubber] of which others keep copies.
+// ScrubberWithCopies is a [Scrubber] whose data is also in copies outside of this
+// program.
 type ScrubberWithCopies interface {
 	Scrubber
-	// RetainedIn names what keeps purged data after a Scrub until its keeper recycles it,
-	// such as "wal", "standby" and "backup". The caller doesn't change the list.
+	// RetainedIn names what keeps purged data after a Scrub until it is recycled, such as
+	// "wal", "standby" and "backup". The caller doesn't change the list.
 	RetainedIn() []string
 }
 
@@ -66,8 +67,8 @@ type Reads struct{ Keys, Prefixes [][]byte }
 // ReaderWithPrefetch is a [Reader] of a store that is far away.
 type ReaderWithPrefetch interface {
 	Reader
-	// Prefetch reads all of it in one round trip. What it read is kept for the reader's
-	// Get and Scan; it changes no result.
+	// Prefetch reads all of it in one round trip, and keeps it for the reader's Get and
+	// Scan. It changes no result.
 	Prefetch(Reads) error
 }
 
@@ -160,7 +161,7 @@ type Problem struct {
 	Part string `json:"part"`
 	// Key is the key at fault, in readable form.
 	Key string `json:"key"`
-	// Message says what is wrong. It holds no content.
+	// Message describes what is wrong. It holds no content.
 	Message string `json:"message"`
 	// Rebuildable is whether [Rebuilder.Rebuild] fixes it.
 	Rebuildable bool `json:"rebuildable,omitempty"`
@@ -181,8 +182,8 @@ type Rebuilder interface {
 	Checker
 	// Derived are the prefixes of these keys. Exports leave them out.
 	Derived() []string
-	// Rebuild makes the derived keys agree with the records: it writes missing ones and
-	// deletes stray ones, in transactions of bounded size. It may be repeated after an
+	// Rebuild makes the derived keys agree with the records: it writes missing keys and
+	// deletes stray keys, in transactions of bounded size. It may be repeated after an
 	// interruption.
 	Rebuild(ctx context.Context, s Store) error
 }
@@ -198,7 +199,7 @@ type Prover interface {
 // Proven is a record that events prove.
 type Proven struct {
 	Key []byte
-	// Excludes is a key that no store may have together with this one; nil if there is
+	// Excludes is a key that no store may have together with this record; nil if there is
 	// none.
 	Excludes []byte
 	// Needs are keys of which at least one has to be copied too; none if it needs
@@ -217,19 +218,20 @@ type Prunable struct {
 	// Others are keys that are removed without being in the file: data derived from the
 	// records.
 	Others [][]byte
-	// Emptied are keys that stay without their values, which aren't in the file: a purge
-	// of a memory couldn't find them there, but has to say who was given it.
+	// Emptied are keys that stay in the store without their values. The values aren't in the
+	// file, where a purge of a memory couldn't find them; the keys let a purge report which
+	// runs received the memory.
 	Emptied [][]byte
-	// Remove, if set, changes in the transaction of the removal what else is derived from
-	// the records, such as a count of them. It may run again.
+	// Remove, if set, changes other data that is derived from the records, such as a count
+	// of them, in the transaction that removes the records. It may run again.
 	Remove func(Tx) error
 }
 
 // Pruner is a part of a store whose older events and records may be pruned.
 type Pruner interface {
-	// Prunable calls fn for what may be pruned, stream by stream, until it returns false
-	// or an error. A call on a later snapshot continues after what fn was given. A stream
-	// that may be split is given in parts of at most that many entries. Damaged data is
-	// an error: it stays, as evidence.
+	// Prunable calls fn for what may be pruned, stream by stream, until fn returns false or
+	// an error. A call on a later snapshot continues after the last part that fn received. A
+	// stream that may be split is passed in parts of at most that many entries. Damaged data
+	// is an error and isn't removed: it is evidence.
 	Prunable(ctx context.Context, r Reader, entries int, fn func(Prunable) (more bool, err error)) error
 }

@@ -9,8 +9,8 @@ import (
 // usersSegment is the first segment of the namespaces of users, each of whom is a tenant.
 const usersSegment = "users"
 
-// Tenant is the part of a namespace that decides which database has it: its first segment, and
-// under users the first two.
+// Tenant is the part of a namespace that determines the namespace's database: its first
+// segment, and under users the first two.
 func Tenant(namespace string) string {
 	first, rest, more := strings.Cut(namespace, "/")
 	if first != usersSegment || !more {
@@ -21,7 +21,7 @@ func Tenant(namespace string) string {
 }
 
 // TenantOfPattern is the tenant of all namespaces that a pattern matches (see
-// [NamespaceMatches]); one is false if they have several.
+// [NamespaceMatches]); the result one is false if they have several tenants.
 func TenantOfPattern(pattern string) (tenant string, one bool) {
 	top, tree := strings.CutSuffix(pattern, "/**")
 	if pattern == "**" || tree && top == usersSegment {
@@ -31,8 +31,8 @@ func TenantOfPattern(pattern string) (tenant string, one bool) {
 }
 
 // CheckTenant reports what is wrong with a tenant's name: sdk.Invalid, reason
-// "tenant_invalid". The namespace users isn't a tenant that can be named: its name
-// would be taken for all users.
+// "tenant_invalid". The namespace users can't be named as a tenant: its name would be
+// understood as all users.
 func CheckTenant(tenant string) error {
 	hint := "a tenant is the first segment of a namespace, such as team, or a user's, such as users/ana"
 	if err := CheckNamespace(tenant); err != nil {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Trace is the trace that a request is a part of, as W3C's trace context has it. A surface
-// continues its caller's trace, or begins one, so that a refusal, a line of the log and an
-// exported trace have the same id.
+// Trace is the trace that a request is a part of, as in W3C's trace context. A surface
+// continues its caller's trace, or begins a new one, so that a refusal, a line of the log
+// and an exported trace have the same id.
 type Trace struct {
 	// ID is 32 hexadecimal digits, not all 0.
 	ID string
 	// Parent is the caller's part of the trace, 16 hexadecimal digits; "" if the trace
 	// begins here.
 	Parent string
-	// Unsampled is whether the caller keeps nothing of the trace.
+	// Unsampled is true if the caller records nothing of the trace.
 	Unsampled bool
 }
 
 // traceparent is the header of a trace: version, trace, parent, flags.
 var traceparent = Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
 
-// ParseTraceparent reads a traceparent header, of which this is the whole value. It returns
-// false for a value that isn't one, which is to be ignored.
+// ParseTraceparent reads the whole value of a traceparent header. It returns false for an
+// invalid value, which is to be ignored.
 func ParseTraceparent(header string) (Trace, bool) {
 	parts := traceparent().FindStringSubmatch(header)
 	if parts == nil || parts[1] == "ff" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {

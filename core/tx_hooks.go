@@ -4,8 +4,8 @@ import "context"
 
 // TxHooks are calls to be made at the end of a transaction, whether it is committed or
 // refused. A transaction may run several times: the calls of one run are dropped when the
-// next begins, so that each is made once. The zero value is ready. It is for one
-// goroutine.
+// next run begins, so that each call is made once. The zero value is ready to use. It is
+// for one goroutine.
 type TxHooks struct {
 	waiting []func()
 	reader  Reader
@@ -40,7 +40,8 @@ func AfterTx(ctx context.Context, do func()) {
 }
 
 // TxReader returns the reader of ctx's transaction; nil if ctx has none. It is for parts
-// that are called in a transaction but aren't passed its reader, such as policies.
+// that are called in a transaction but don't get its reader as an argument, such as
+// policies.
 func TxReader(ctx context.Context) Reader {
 	if h, ok := ctx.Value(txHooksKey{}).(*TxHooks); ok {
 		return h.reader

@@ -11,7 +11,7 @@ import (
 type Description struct {
 	Point core.Point `json:"point"`
 	Doc   string     `json:"doc"`
-	// Failure says what happens if a policy fails.
+	// Failure describes what happens if a policy fails.
 	Failure   string             `json:"failure"`
 	Inputs    []program.Variable `json:"inputs"`
 	Outputs   []program.Field    `json:"outputs"`

@@ -8,10 +8,10 @@ import (
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-// Evaluation is what one policy says about inputs, and how it decided.
+// Evaluation is the answer of one policy to inputs, and how the policy decided.
 type Evaluation struct {
-	// Decided is whether the policy had an output; false leaves the case open to
-	// the next less specific one.
+	// Decided is whether the policy had an output; if not, the next less specific policy
+	// decides.
 	Decided bool `json:"decided"`
 	core.Decision
 	Output map[string]any `json:"output,omitempty"`
@@ -113,8 +113,8 @@ func (s *Set) Chain(name core.Point, namespace string) ([]*Policy, error) {
 // Conditions lists the policy's conditions and outputs, in the file's order.
 func (p *Policy) Conditions() []program.Match { return p.program.Conditions() }
 
-// Constant evaluates a CEL expression that names no input, such as those in test cases,
-// with the functions and types of the policy's point.
+// Constant evaluates a CEL expression that names no input, such as an expression in a
+// test case, with the functions and types of the policy's point.
 func (p *Policy) Constant(ctx context.Context, text *format.Text, found *format.Problems) any {
 	return program.Constant(ctx, p.point.env, text, found)
 }

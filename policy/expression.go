@@ -18,8 +18,8 @@ type expression struct {
 var _ core.Expression = (*expression)(nil)
 
 // Eval implements [core.Expression]. Errors are sdk.Invalid, reason
-// "expression_failed", except for one that costs too much: sdk.Exhausted, reason
-// "expression_too_dear".
+// "expression_failed". For an expression that costs too much, the error is
+// sdk.Exhausted, reason "expression_too_dear".
 func (e *expression) Eval(ctx context.Context, vars map[string]any) (bool, error) {
 	decided, err := e.condition.Eval(ctx, vars)
 	return decided, failed(ctx, "condition", e.source, err)
@@ -33,7 +33,7 @@ type valueExpression struct {
 
 var _ core.ValueExpression = (*valueExpression)(nil)
 
-// Value implements [core.ValueExpression], with the errors of conditions.
+// Value implements [core.ValueExpression]. Its errors are the same as Eval's.
 func (e *valueExpression) Value(ctx context.Context, vars map[string]any) (any, error) {
 	value, err := e.formula.Value(ctx, vars)
 	return value, failed(ctx, "expression", e.source, err)

@@ -23,8 +23,8 @@ type expressions struct {
 //
 // Numbers of different types are compared by value (1 == 1.0 == 1u), integers stay exact,
 // and a missing key is an error, which has() avoids. An expression must give a bool: an
-// expression that is known to have another type doesn't compile, and one whose type is
-// only known at run time is checked there.
+// expression that is known to have another type doesn't compile, and an expression whose
+// type is only known at run time is checked at run time.
 func NewExpressions() core.Expressions { return newExpressions() }
 
 // NewValueExpressions returns the compiler of expressions that give a value, such as a

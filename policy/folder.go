@@ -39,8 +39,7 @@ func isCases(name string) bool {
 
 func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }
 
-// contents are the files of a folder as they were read, and the problems of the folder
-// itself.
+// contents are the files of a folder, and the problems of the folder itself.
 type contents struct {
 	files    []file
 	problems []format.Problem
@@ -82,8 +81,9 @@ func (c *contents) refuse(name string, err error) {
 	c.problems = append(c.problems, format.Problem{File: name, Message: e.Message, Hint: e.Hint})
 }
 
-// misplaced refuses files next to the points' folders that look like policies, or folders
-// like a point's: they would be ignored without their author noticing.
+// misplaced refuses files next to the points' folders that look like policies, and
+// folders that look like a point's folder: they would be ignored, and their author
+// wouldn't notice.
 func (c *contents) misplaced(entry fs.DirEntry, name string, points *Points) {
 	var names []string
 	for _, point := range points.Names() {

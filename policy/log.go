@@ -27,7 +27,7 @@ type Log struct {
 // NewLog returns a log that writes to w.
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
 
-// Record writes a record. Decisions don't wait for a broken log: the first error is kept
+// Record writes a record. A broken log doesn't stop decisions: the first error is kept
 // for [Log.Err], and nothing is written after it.
 func (l *Log) Record(_ context.Context, r *Record) {
 	line, err := r.Encode()
@@ -45,7 +45,7 @@ func (l *Log) Record(_ context.Context, r *Record) {
 	}
 }
 
-// Err is why the log stopped, or nil.
+// Err is the reason why the log stopped, or nil.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// DecodeRecord reads a record that [Record.Encode] wrote. Whole numbers stay whole.
+// DecodeRecord reads a record that [Record.Encode] wrote. Whole numbers stay exact.
 func DecodeRecord(line []byte) (*Record, error) {
 	var raw struct {
 		Record

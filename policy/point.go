@@ -44,7 +44,7 @@ type definition struct {
 	failure string
 	// safe returns the outcome's fields if no policy could decide.
 	safe func(named) []any
-	// subject is the input that names what a decision is about.
+	// subject is the input that names the subject of a decision.
 	subject string
 	// ranges are the ranges of the outcome's numbers, by field.
 	ranges map[string]program.Range

@@ -175,8 +175,8 @@ func reflectPoint() point[core.ReflectInput, core.Permission] {
 }
 
 // denying is the definition of a point that allows or denies, and denies if it fails.
-// subject is the input that names what is decided on; everything is whether permissions
-// are logged too.
+// subject is the input that names the subject of a decision; everything is whether
+// permissions are logged too.
 func denying(name core.Point, subject, doc string, everything bool) definition {
 	return definition{
 		name: name, subject: subject, doc: doc, failure: "deny",

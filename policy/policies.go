@@ -15,7 +15,7 @@ type Options struct {
 	Set *Set
 	// Source returns the set that decides: within a transaction, the one that the
 	// transaction reads, see [core.TxReader]. If it fails, the decision is the point's safe
-	// outcome. nil means the set that was given or replaced last.
+	// outcome. nil means the set in Set, or the set of the last Replace.
 	Source func(context.Context) (*Set, error)
 	// Log is called with each decision that is to be recorded, in the goroutine that
 	// decides; for a decision in a transaction, after the transaction's end, see
@@ -30,8 +30,8 @@ type Options struct {
 	// SampleEvery means that one in this number of decisions that change nothing is
 	// recorded: 0 means 100, that is 1 %.
 	SampleEvery uint64
-	// SampleFrom is where counting begins, a random number, so that programs that decide
-	// rarely record the same share on average.
+	// SampleFrom is the number at which counting begins. It should be random, so that
+	// programs with few decisions record the same share on average.
 	SampleFrom uint64
 }
 
@@ -62,10 +62,11 @@ func New(points *Points, o Options) *Policies {
 	return p
 }
 
-// Set returns the set in force outside transactions: the one that was given or replaced last.
+// Set returns the set in force outside transactions: the first set, or the set of the last
+// Replace.
 func (p *Policies) Set() *Set { return p.current.Load() }
 
-// deciding is the set that decides now. If its source fails, it is one that can still say
+// deciding is the set that decides now. If its source fails, it is a set that still knows
 // what a record must leave out.
 func (p *Policies) deciding(ctx context.Context) (*Set, error) {
 	if p.source == nil {
@@ -129,7 +130,7 @@ func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.P
 	return out
 }
 
-// worded is an outcome that can be said in a word.
+// worded is an outcome with a word for it.
 type worded interface{ Word() string }
 
 // decide decides at a point with Go types.
@@ -182,8 +183,8 @@ func wordOf(out worded, failure *core.ErrorInfo) string {
 }
 
 // decide asks the policies of a point that apply to a namespace until one has an output.
-// If one fails, the result is the point's safe outcome: a policy that can't be evaluated
-// never gives way to a laxer one.
+// If a policy fails, the result is the point's safe outcome: a policy that can't be
+// evaluated never lets a laxer policy decide.
 func (s *Set) decide(ctx context.Context, d *definition, namespace string, in named) decided {
 	for policy := range s.chain(d, namespace) {
 		made, ok := policy.decide(ctx, namespace, in)
@@ -194,7 +195,8 @@ func (s *Set) decide(ctx context.Context, d *definition, namespace string, in na
 	panic("policy: the default of point " + string(d.name) + " left a case open") // build checks that it can't
 }
 
-// decide asks one policy. ok is false if it leaves the case to the next one.
+// decide asks one policy. ok is false if the policy has no output, so that the next policy
+// is asked.
 func (p *Policy) decide(ctx context.Context, namespace string, in named) (made decided, ok bool) {
 	result, err := p.program.Run(ctx, in.in)
 	if err == nil && !result.Decided {

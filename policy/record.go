@@ -34,7 +34,7 @@ type Record struct {
 	Shadow *Shadow `json:"shadow,omitempty"`
 }
 
-// Shadow is a shadow policy's decision that differs from the one in force.
+// Shadow is a shadow policy's decision that differs from the decision in force.
 type Shadow struct {
 	core.Decision
 	Output map[string]any `json:"output"`
@@ -59,7 +59,7 @@ func (r *Record) Encode() ([]byte, error) {
 	return text, err
 }
 
-// Outcome is the part of a record's output that is no content: numbers, booleans, and
+// Outcome is the part of a record's output that isn't content: numbers, booleans, and
 // words of a fixed set.
 func (p *Points) Outcome(r *Record) map[string]any {
 	d, err := p.find(r.Point)
@@ -78,8 +78,8 @@ func (p *Points) Outcome(r *Record) map[string]any {
 // sampleEvery is 1 %.
 const sampleEvery = 100
 
-// sampler chooses what is recorded: every notable decision, and every hundredth of the
-// rest.
+// sampler chooses which decisions are recorded: every notable decision, and every
+// hundredth of the rest.
 type sampler struct {
 	every  uint64
 	write  func(context.Context, *Record)
@@ -182,7 +182,7 @@ func plain(f program.Field) bool {
 }
 
 // masks are the masks of every policy that applies to the namespace, including shadows:
-// what one of them hides, no other may reveal.
+// an input that one policy hides isn't revealed by another.
 func (s *Set) masks(d *definition, namespace string) []string {
 	var masks []string
 	add := func(policy *Policy) {
@@ -233,8 +233,8 @@ func (d *definition) output(fields []any) map[string]any {
 	return out
 }
 
-// shadowed returns the decision of the shadow policy, if it differs. A shadow policy that
-// leaves the case to others agrees.
+// shadowed returns the decision of the shadow policy, if it differs. A shadow policy
+// without an output agrees.
 func (s *Set) shadowed(ctx context.Context, d *definition, live decided, in named) *Shadow {
 	policy := s.shadow(d, live.Namespace)
 	if policy == nil {

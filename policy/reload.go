@@ -30,7 +30,8 @@ type Reload struct {
 }
 
 // Reload reads the folder and puts its policies in force, completely or not at all: if
-// there is any problem, the present set stays in force, and the error says why.
+// there is any problem, the present set stays in force, and the error describes the
+// problem.
 func (p *Policies) Reload(folder fs.FS) (Reload, error) {
 	before := p.Set()
 	r := Reload{Digest: before.digest, Previous: before.digest, Files: len(before.files)}
@@ -44,8 +45,8 @@ func (p *Policies) Reload(folder fs.FS) (Reload, error) {
 	return r, nil
 }
 
-// loadSettled loads a folder that doesn't change meanwhile: files of different moments
-// don't form a set. If the folder is the loaded one, it is returned.
+// loadSettled loads a folder that doesn't change meanwhile, since files from different
+// moments don't form a set. If the folder is unchanged, the loaded set is returned.
 func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 	files, err := readFolder(folder, p)
 	if err != nil {
@@ -66,7 +67,7 @@ func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 	return p.compile(files)
 }
 
-// Follow reloads a folder whenever it has changed and is then unchanged for a while,
+// Follow reloads a folder whenever it has changed and then stays unchanged for a while,
 // until the context ends. Each change of the set, and each refusal, is passed to changed,
 // in the goroutine that follows. It returns an error only if the folder can't be watched.
 func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload)) (err error) {

@@ -10,25 +10,25 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// maxChanges is how many changed decisions a replay lists: more than anybody
-// reads. All are counted.
+// maxChanges is how many changed decisions a replay lists: more than people read. All
+// changed decisions are counted.
 const maxChanges = 1000
 
 // Replay is what a set would have decided differently.
 type Replay struct {
-	// Decided counts the recorded decisions that were decided again; Skipped those
-	// that couldn't be, because inputs are masked, or were too large to keep.
+	// Decided counts the recorded decisions that were decided again; Skipped counts the
+	// decisions that couldn't be, because inputs are masked, or were too large to keep.
 	Decided int `json:"decided"`
 	Skipped int `json:"skipped"`
-	// Changed counts the decisions that would have had another effect, and Failed those
-	// of them in which the policy fails.
+	// Changed counts the decisions that would have had another effect, and Failed the ones
+	// among them in which the policy fails.
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
-	// Refused counts the decisions for which the policy wants something else, but the
-	// host's own conditions prevent it.
+	// Refused counts the decisions for which the policy has another output, but the host's
+	// own conditions prevent its effect.
 	Refused int `json:"refused"`
-	// Outcomes count what was decided again by its outcome before and after, in the order of the
-	// points.
+	// Outcomes count the decisions that were decided again, by their outcomes before and after,
+	// in the order of the points.
 	Outcomes []ReplayedOutcome `json:"outcomes"`
 	// Changes are the first of them, changed and refused.
 	Changes []Change `json:"changes,omitempty"`
@@ -60,7 +60,7 @@ type Change struct {
 // names of the conditions that it doesn't meet.
 type Engine func(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string)
 
-// ReplayOptions say which decisions are decided again, and how.
+// ReplayOptions determine which decisions are decided again, and how.
 type ReplayOptions struct {
 	// Since leaves out earlier decisions. The zero time selects all.
 	Since time.Time
@@ -162,8 +162,8 @@ func at(d core.Decision) string {
 	return d.File + " " + d.Path
 }
 
-// sameOutput compares outputs of which one went through JSON, where whole numbers lose
-// their decimal point.
+// sameOutput compares two outputs. One of them went through JSON, where whole numbers
+// lose their decimal point.
 func sameOutput(a, b map[string]any) bool {
 	return maps.EqualFunc(a, b, sameValue)
 }

@@ -17,7 +17,7 @@ type ReplayedOutcome struct {
 	After  string `json:"after"`
 	// Count is how many decisions have both.
 	Count int `json:"count"`
-	// Changed counts those of them that would differ, if only in a detail, such as a reason.
+	// Changed counts the ones among them that would differ, if only in a detail, such as a reason.
 	Changed int `json:"changed"`
 }
 

@@ -12,10 +12,10 @@ import (
 
 // A record names the match that decided, but a reader wants to see the rule: the lines that were
 // tried before it, each with the values that it saw. The file has the lines, so a record is shown
-// with them as long as the file is the same, which its digest says; and the values are found by
-// running the policy again with the recorded inputs, which gives the same.
+// with them as long as the file's digest is the same. The values are found by running the policy
+// again with the recorded inputs, which gives the same result.
 
-// Bounds of what is shown of a file: what a reader looks at.
+// Bounds of what is shown of a file: as much as a reader looks at.
 const (
 	// matchesBefore is how many matches are shown before the one that decided, and
 	// matchesAfter how many after it.
@@ -27,13 +27,13 @@ const (
 	maxShownLine, maxShownValue = 400, 200
 )
 
-// What became of a match.
+// The results of a match.
 const (
 	MatchDecided    = "decided"     // it decided
 	MatchFailed     = "failed"      // it failed, so that the safe outcome decided
-	MatchHeld       = "held"        // its condition held, and the rule in it went on
+	MatchHeld       = "held"        // its condition held, and its nested rule continued
 	MatchNotHeld    = "not_held"    // its condition didn't hold
-	MatchNotReached = "not_reached" // another decided, so it wasn't tried
+	MatchNotReached = "not_reached" // another match decided, so it wasn't tried
 	MatchUnknown    = "unknown"     // its inputs aren't recorded
 )
 
@@ -41,7 +41,7 @@ const (
 type RecordedMatch struct {
 	// Path is its path in the file, as in [core.Decision].
 	Path string `json:"path"`
-	// Result is what became of it: decided, failed, held, not_held, not_reached or unknown.
+	// Result is its result: decided, failed, held, not_held, not_reached or unknown.
 	Result string         `json:"result"`
 	Lines  []RecordedLine `json:"lines"`
 }
@@ -51,13 +51,13 @@ type RecordedLine struct {
 	// Line is its number in the file, from 1.
 	Line int    `json:"line"`
 	Text string `json:"text"`
-	// Values are what the line names: recorded inputs, and variables as they were. Long ones
-	// are left out.
+	// Values are the values of what the line names: recorded inputs, and variables. Long values are
+	// left out.
 	Values []program.TraceVariable `json:"values,omitempty"`
 }
 
-// Retrace returns the matches around the one that made a recorded decision, in the file's order,
-// with the policy; nil if the policy isn't in force any more as it was.
+// Retrace returns the matches around the match that made a recorded decision, in the file's
+// order, with the policy; nil if this version of the policy isn't in force any more.
 func (s *Set) Retrace(ctx context.Context, r *Record) (*Policy, []RecordedMatch) {
 	d, err := s.points.find(r.Point)
 	if err != nil {
@@ -101,7 +101,8 @@ func (p *Policy) retrace(ctx context.Context, r *Record, blind bool) []RecordedM
 	return matches
 }
 
-// linesOf are the lines of a match, up to the line on which the next one begins; 0 is none.
+// linesOf are the lines of a match, up to the line on which the next match begins; 0 means that
+// there is no next match.
 func (p *Policy) linesOf(m program.Match, next int, result string, seen *sight) (lines []RecordedLine) {
 	all, paths := p.program.Policy().Lines(), p.program.Inputs(m.Path)
 	if next == 0 {
@@ -120,7 +121,7 @@ func (p *Policy) linesOf(m program.Match, next int, result string, seen *sight) 
 	return lines
 }
 
-// cutLine is a line as far as it is shown.
+// cutLine is the part of a line that is shown.
 func cutLine(line string) string {
 	if len(line) <= maxShownLine {
 		return line
@@ -128,7 +129,7 @@ func cutLine(line string) string {
 	return strings.ToValidUTF8(line[:maxShownLine], "") + "…"
 }
 
-// sight is what a policy saw, and what became of its matches.
+// sight is what a policy saw, and the results of its matches.
 type sight struct {
 	inputs, variables map[string]any
 	results           map[string]string

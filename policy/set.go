@@ -63,7 +63,7 @@ type patterns struct {
 // all is the key of the pattern ** among the trees.
 const all = ""
 
-// add adds a policy at its pattern, and returns the one that is already there.
+// add adds a policy at its pattern, or returns the policy that is already there.
 func (p *patterns) add(policy *Policy) *Policy {
 	if p.exact == nil {
 		p.exact, p.trees = map[string]*Policy{}, map[string]*Policy{}

@@ -42,17 +42,16 @@ type Error struct {
 	Op string
 	// Message is one readable line: what went wrong, with names and values.
 	Message string
-	// Hint is one line that says what to do about it, if that is known. It is a
-	// complete sentence without a command: commands come from Try.
+	// Hint is one line on what to do about it, if that is known. It is a complete sentence
+	// without a command: commands come from Try.
 	Hint string
-	// Try is the operation that does what Hint says, if there is one. Like Err it stays
-	// in the host.
+	// Try is the operation that follows Hint, if there is one. Like Err it stays in the host.
 	Try *Action `json:"-"`
 	// Details are facts for programs. Values must be encodable as JSON.
 	Details map[string]any
-	// FromPlugin is whether a plugin chose the code, the reason and the texts. A reason of
-	// the host can mean more than its class, for example a different status over HTTP; a
-	// plugin's reason never does, even if it has the same name. Like Err it stays in the host.
+	// FromPlugin is whether a plugin chose the code, the reason and the texts. A reason of the
+	// host can have a special effect, for example its own status over HTTP. A plugin's reason
+	// never has such an effect, even if it has the same name. Like Err it stays in the host.
 	FromPlugin bool `json:"-"`
 	// Err is the cause, for errors.Is and errors.As.
 	Err error
@@ -64,15 +63,15 @@ func Errorf(code Code, reason, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: reason, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// WithHint sets the line that says what to do, and returns the error. It removes an
-// earlier action, which belonged to the earlier hint.
+// WithHint sets the line on what to do, and returns the error. It removes an earlier
+// action, which belonged to the earlier hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint, e.Try = fmt.Sprintf(format, args...), nil
 	return e
 }
 
-// WithAction sets the operation that does what the hint says, and returns the error. It
-// takes a verb and alternating names and values, like [NewAction].
+// WithAction sets the operation that follows the hint, and returns the error. It takes a
+// verb and alternating names and values, like [NewAction].
 func (e *Error) WithAction(verb string, pairs ...any) *Error {
 	e.Try = NewAction(verb, pairs...)
 	return e
@@ -98,7 +97,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Wrap says what was being done when err happened, and keeps its identity. It
+// Wrap adds what was being done when err happened, and keeps the error's identity. It
 // returns nil for a nil err. Wrap once per layer.
 func Wrap(op string, err error) error {
 	if err == nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Details with which a failed call says what another try may achieve. A loop acts on
-// them in errors of every plugin, shipped or not.
+// Details by which a failed call tells whether and when another try may help. A loop
+// acts on them in errors of every plugin, shipped or not.
 const (
 	// PermanentDetail is true if trying again changes nothing: a wrong config, key,
 	// model, template or script. See [Permanent].
@@ -16,13 +16,13 @@ const (
 	RetryAfterDetail = "retry_after_ms"
 	// RawDetail is what a generator received that it couldn't turn into an output, such
 	// as a model's reply that isn't JSON. It is any JSON value, which a corrector may
-	// still be able to use. With the other details it must fit into 64 KiB as JSON.
+	// still be able to use. All details together must fit into 64 KiB as JSON.
 	RawDetail = "raw"
 )
 
 // Permanent reports whether the same call can't succeed until somebody changes
 // something: a requirement is missing, forbidden or of another version, the config is
-// wrong (reason "config_invalid"), or the error says so (see [PermanentDetail]).
+// wrong (reason "config_invalid"), or the error has the detail [PermanentDetail].
 func Permanent(err error) bool {
 	if err == nil {
 		return false

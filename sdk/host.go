@@ -51,13 +51,13 @@ type (
 )
 
 // WithHost returns a context in which calls to services go to h. The code that serves a
-// plugin makes one for each call; an author's test makes its own.
+// plugin makes such a context for each call; an author's test makes its own.
 func WithHost(ctx context.Context, h Host) context.Context {
 	return context.WithValue(ctx, hostKey{}, h)
 }
 
-// HostFrom returns the host of a call's context, which ends with the call. For another
-// context it returns a host that refuses everything.
+// HostFrom returns the host of a call's context, which ends with the call. For any
+// other context it returns a host that refuses everything.
 func HostFrom(ctx context.Context) Host {
 	if h, ok := ctx.Value(hostKey{}).(Host); ok {
 		return h
@@ -74,8 +74,8 @@ func (noHost) Ask(_ context.Context, service Service, _ json.RawMessage) (json.R
 		WithHint("pass on the context that the evaluator, generator or corrector was given; in a test, make one with sdk.WithHost")
 }
 
-// WithCall returns a context that says which step of which run the code works on. The
-// code that serves a plugin makes one for each request.
+// WithCall returns a context that has the step and the run on which the code works. The
+// code that serves a plugin makes such a context for each request.
 func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }

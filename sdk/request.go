@@ -16,7 +16,7 @@ const (
 	RoleCorrect  Role = "correct"
 )
 
-// Call says which step of which run a request belongs to.
+// Call is the step of a run that a request belongs to.
 type Call struct {
 	// RunID is the run's id; "" outside a run.
 	RunID string `json:"run_id,omitempty"`
@@ -26,16 +26,16 @@ type Call struct {
 	Iteration int `json:"iteration,omitempty"`
 	// Role is what the call does.
 	Role Role `json:"role,omitempty"`
-	// IdempotencyKey is the same whenever the same step is asked again, for example
-	// after a crash. A plugin that honours it does expensive work once.
+	// IdempotencyKey is the same whenever the same step is repeated, for example after a
+	// crash. A plugin that honours it does expensive work only once.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
 // EvaluateRequest asks for a verdict on one output.
 type EvaluateRequest struct {
 	Call
-	// State is the workflow's state, a JSON object. It carries
-	// reflection_iteration, reflection_history and the other reflection_* keys.
+	// State is the workflow's state, a JSON object. It has reflection_iteration,
+	// reflection_history and the other reflection_* keys.
 	State json.RawMessage `json:"state,omitempty"`
 	// Output is the attempt to judge: any JSON value.
 	Output json.RawMessage `json:"output"`
@@ -59,8 +59,8 @@ type GenerateRequest struct {
 	Call
 	// State is the same as in [EvaluateRequest].
 	State json.RawMessage `json:"state,omitempty"`
-	// Emit, if not nil, takes pieces of the output while it is made, for someone who
-	// watches. The response still contains the whole output.
+	// Emit, if not nil, receives pieces of the output while it is being made, so that
+	// they can be shown. The response still contains the whole output.
 	Emit func(chunk string) `json:"-"`
 }
 

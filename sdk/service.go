@@ -114,8 +114,8 @@ type CacheResponse struct {
 }
 
 // CacheGet reads what the plugin put under a key ([ServiceCache]), in any call and
-// instance. The host drops values that haven't been used for long, and all values when
-// it ends.
+// instance. The host drops values that haven't been used for a long time, and all
+// values when it ends.
 func CacheGet(ctx context.Context, key string) (value json.RawMessage, found bool, err error) {
 	r, err := ask[CacheRequest, CacheResponse](ctx, ServiceCache, &CacheRequest{Op: CacheOpGet, Key: key})
 	if err != nil {

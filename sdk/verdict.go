@@ -11,7 +11,7 @@ type Verdict struct {
 	Valid bool `json:"valid"`
 	// Score is how good the attempt is, in [0,1]. See [Verdict.Check].
 	Score float64 `json:"score"`
-	// Errors says what is wrong, in the evaluator's own order.
+	// Errors lists what is wrong, in the evaluator's own order.
 	Errors []Finding `json:"errors,omitempty"`
 	// Feedback is free text for the corrector of the attempt.
 	Feedback string `json:"feedback,omitempty"`
@@ -46,8 +46,8 @@ const (
 	TypeEvaluatorError = "evaluator_error"
 )
 
-// Check clamps the score to [0,1], infinite scores too. A score that isn't a number is
-// the evaluator's failure and is returned as an [Invalid] error, reason
+// Check clamps the score to [0,1], including infinite scores. A score that isn't a
+// number is the evaluator's failure and is returned as an [Invalid] error, reason
 // "score_not_finite".
 func (v *Verdict) Check() error {
 	if math.IsNaN(v.Score) {

@@ -10,10 +10,10 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Checker proves that tokens match what the journal says was issued, so that a token that
-// was put into the store, or given more rights there, is detected. Credentials are never
-// recreated: a rebuild drops those that are wrong. A missing credential is no problem, as
-// it isn't valid.
+// Checker proves that tokens match the tokens that the journal records as issued, so that
+// a token that was put into the store, or given more rights there, is detected.
+// Credentials are never recreated: a rebuild drops those that are wrong. A missing
+// credential isn't a problem, as it isn't valid.
 type Checker struct{}
 
 var _ core.Rebuilder = Checker{}
@@ -110,7 +110,7 @@ func recordDigests(ctx context.Context, r core.Reader) (map[string]string, error
 	return proven, err
 }
 
-// problem says what is wrong with a key of this part; "" if nothing is.
+// problem describes what is wrong with a key of this part; "" if nothing is wrong.
 func problem(r core.Reader, key string, value []byte, proven map[string]string) (string, error) {
 	if id, is := strings.CutPrefix(key, tokenPrefix); is {
 		if _, _, ok := decodeRecord(id, value); !ok {

@@ -53,8 +53,8 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(shown) }
 const shown = "[secret]"
 
 // Hide leaves credentials out of a text that may quote what a client has sent, such as a
-// problem or a line of a log: a token that was put in the place of an id, say. The beginning
-// of one is left out too.
+// problem or a line of a log: for example a token that was put in the place of an id. The
+// beginning of one is left out too.
 func Hide(text []byte) []byte { return credentials().ReplaceAll(text, []byte(shown)) }
 
 // credentials matches what is as long as hardly anything else that begins so.
@@ -134,7 +134,7 @@ func refusal() error {
 // Unauthenticated is the error for an invalid credential of another kind.
 func Unauthenticated() error { return refusal() }
 
-// IsUnauthenticated reports whether an error says that a credential isn't valid: it is
+// IsUnauthenticated reports whether an error means that a credential isn't valid: it is
 // malformed, wrong, expired or revoked, or its id doesn't exist.
 func IsUnauthenticated(err error) bool {
 	return sdk.CodeOf(err) == sdk.Denied && sdk.ReasonOf(err) == unauthenticated

@@ -8,10 +8,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// An OpenID Connect issuer says who a person is, not what they may do here. Grants in the
-// operator's settings say that, by the claims in the person's token. Grants aren't added
-// up: only the first one that matches counts, since nobody has granted the scopes of one in
-// the namespaces of another.
+// An OpenID Connect issuer identifies a person, but doesn't decide what the person may do
+// here. Grants in the operator's settings decide that, by the claims in the person's token.
+// Grants aren't added up: only the first matching grant counts, since nobody has granted
+// the scopes of one in the namespaces of another.
 
 // SubjectPrefix begins the subject of everybody whom an issuer identifies, so that nobody
 // is mistaken for a token's subject or for the operator.
@@ -21,7 +21,7 @@ const SubjectPrefix = "oidc:"
 // and is never given to another person.
 const DefaultSubjectClaim = "sub"
 
-// Grant is what everybody may do whose claim has a certain value.
+// Grant is what everybody with a certain value of a claim may do.
 type Grant struct {
 	// Claim is the claim's name, and Value what it has to be, to have as an item of a list, or
 	// to have as a word of a text. "*" is any value.

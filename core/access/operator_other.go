@@ -7,7 +7,7 @@ import "os"
 // openOwn opens a file.
 func openOwn(path string) (*os.File, error) { return os.Open(path) }
 
-// whyUnsafe says why an open file can't be used; "" if it can. On this system the folder,
+// whyUnsafe is the reason why an open file can't be used; "" if it can. On this system the folder,
 // which belongs to its user, decides who else may read a file.
 func whyUnsafe(file *os.File) string {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// stamp says whether a file is still the one that was read, as it was then. The system sets
-// its time of change whenever anything of the file is changed, and nobody else can.
+// stamp shows whether a file is the file that was read and is unchanged since. The system
+// sets a file's change time whenever anything in the file changes, and nobody else can set
+// it.
 type stamp struct {
 	device, inode uint64
 	size          int64
@@ -23,7 +24,7 @@ func stampOf(path string) (stamp, bool) {
 	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mode, s.Uid, s.Ctim}, true //nolint:unconvert // it is another type on some processors
 }
 
-// settleTime is longer than the steps of the clock that files are stamped by.
+// settleTime is longer than the steps of the clock from which files get their times.
 const settleTime = 2 * time.Second
 
 // settled reports whether a change from now on gives the file another stamp: its last one is

@@ -14,7 +14,7 @@ func openOwn(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
 
-// whyUnsafe says why somebody else may read or change an open file; "" if nobody may.
+// whyUnsafe is the reason why somebody else may read or change an open file; "" if nobody may.
 func whyUnsafe(file *os.File) string {
 	info, err := file.Stat()
 	if err != nil {

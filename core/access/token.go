@@ -15,8 +15,8 @@ import (
 
 // The limits of a token.
 const (
-	// DefaultLifetime is how long a token is valid if the request doesn't say, and
-	// MaxLifetime is the longest time: a token that nobody renews should end.
+	// DefaultLifetime is how long a token is valid by default, and MaxLifetime is the
+	// longest time: a token that nobody renews should end.
 	DefaultLifetime = 90 * 24 * time.Hour
 	MaxLifetime     = 365 * 24 * time.Hour
 	// MinLifetime is shorter than any use of a token.
@@ -47,7 +47,7 @@ type Token struct {
 	Subject    string       `json:"subject"`
 	Scopes     []core.Scope `json:"scopes"`
 	Namespaces []string     `json:"namespaces"`
-	// Label says what the token is for, for people.
+	// Label describes what the token is for, for people.
 	Label string `json:"label,omitempty"`
 	// IssuedBy is the subject that made it. Revoking a token doesn't end tokens that were
 	// made with it.
@@ -84,7 +84,7 @@ func (t *Token) caller() core.Caller {
 	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Label: t.Subject}
 }
 
-// record is a token as it is stored. [Token.LastUsedAt] has a key of its own, so that a
+// record is the stored form of a token. [Token.LastUsedAt] has its own key, so that a
 // use doesn't conflict with a revocation.
 type record struct {
 	Token
@@ -109,13 +109,13 @@ type Request struct {
 	// Scopes and Namespaces are what it may be used for; both are required.
 	Scopes     []core.Scope
 	Namespaces []string
-	// Label says what the token is for, for people, in up to [MaxLabel] bytes.
+	// Label describes what the token is for, for people, in up to [MaxLabel] bytes.
 	Label string
 	// Lifetime is from [MinLifetime] to [MaxLifetime]; 0 is [DefaultLifetime].
 	Lifetime time.Duration
 	// Reaches reports whether the caller reaches everything that a pattern of namespaces
 	// matches. If the subject has a token with another pattern, the request is refused,
-	// so that the new token isn't mistaken for one that reaches further. Nil reaches
+	// so that the new token isn't mistaken for a token that reaches further. Nil reaches
 	// everything.
 	Reaches func(pattern string) bool
 }

@@ -9,7 +9,7 @@ import (
 // CompileBomb is a module that is cheap to write and dear to compile.
 type CompileBomb struct {
 	Name string
-	// Refused says that no compiler need see it: the scan refuses it. The others are
+	// Refused means that no compiler need see it: the scan refuses it. The others are
 	// compiled, as far as the limits of that go, which takes up to 30 s.
 	Refused bool
 	Module  func() []byte

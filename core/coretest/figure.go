@@ -17,7 +17,7 @@ type Figure struct {
 	// Target bounds Value from above, or from below if AtLeast is set. 0 is none.
 	Target  float64
 	AtLeast bool
-	// Note says what the value was made of, such as both medians of a ratio.
+	// Note describes what the value was made of, such as both medians of a ratio.
 	Note string
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Kind says what a candidate is.
+// Kind is the kind of a candidate.
 type Kind string
 
 // The kinds of candidates.
@@ -25,7 +25,7 @@ type Candidate struct {
 	Name        string
 	Description string
 	Examples    []string
-	// Usage says how to use it.
+	// Usage is how to use it.
 	Usage Usage
 	// Runs counts its last runs that ended, at most [MaxRuns], and Successes the ones among
 	// them that passed.

@@ -26,11 +26,11 @@ type Answer struct {
 	Recommended *Ranked `json:"recommended,omitempty"`
 	// Candidates are the best ones, at most five; none if the confidence is low.
 	Candidates []Ranked `json:"candidates"`
-	// ClarificationRequired says that the confidence is medium: the caller should answer
+	// ClarificationRequired means that the confidence is medium: the caller should answer
 	// Question before anything is done.
 	ClarificationRequired bool   `json:"clarification_required"`
 	Question              string `json:"question,omitempty"`
-	// ExecutionBlocked says that the confidence is low: nothing should be done.
+	// ExecutionBlocked means that the confidence is low: nothing should be done.
 	ExecutionBlocked bool `json:"execution_blocked"`
 }
 

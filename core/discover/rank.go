@@ -20,13 +20,13 @@ type Ranked struct {
 	Score       float64 `json:"score"`
 	SuccessRate float64 `json:"success_rate"`
 	FinalScore  float64 `json:"final_score"`
-	// Reason says what the final score is made of.
+	// Reason explains the final score.
 	Reason string `json:"ranking_reason"`
 	// Usage is how to use it.
 	Usage Usage `json:"usage_template"`
 }
 
-// defaultWeight is the weight of the cosine if the embedder doesn't say.
+// defaultWeight is the weight of the cosine if the embedder doesn't have one.
 const defaultWeight = .5
 
 // Rank returns the candidates that share something with an intent, the best first, at most

@@ -81,7 +81,7 @@ func (r *Reader) Typed(key string, want Kind) *Node {
 	return n
 }
 
-// hintAt says how to write a word that would be a boolean in YAML 1.1.
+// hintAt describes how to write a word that would be a boolean in YAML 1.1.
 func hintAt(n *Node, want Kind) string {
 	if want == Bool && n.Kind == Text {
 		switch strings.ToLower(n.Text) {

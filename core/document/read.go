@@ -20,7 +20,7 @@ type Limits struct {
 	Bytes int
 	// Depth bounds the nesting of mappings and lists.
 	Depth int
-	// Hint says what to do with a file that has too many bytes.
+	// Hint is what to do with a file that has too many bytes.
 	Hint string
 	// MayBeEmpty allows an empty file: it is read as a mapping without keys.
 	MayBeEmpty bool

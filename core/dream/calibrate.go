@@ -9,11 +9,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A cosine says little by itself: one model gives two texts about other things .1, another
+// A cosine means little by itself: one model gives two texts about other things .1, another
 // .8. A threshold is measured for each model, on pairs that people labelled, and only a
 // model with one may merge by its vectors.
 
-// Calibration says how well a model's vectors find texts that say the same, measured on
+// Calibration describes how well a model's vectors find texts that say the same, measured on
 // labelled pairs.
 type Calibration struct {
 	Model string `json:"model"`

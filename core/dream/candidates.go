@@ -25,7 +25,7 @@ type Record struct {
 	New bool
 }
 
-// CandidateOptions say which pairs are looked for.
+// CandidateOptions determine which pairs are looked for.
 type CandidateOptions struct {
 	// Full compares all with all. The default compares what is new with everything.
 	Full bool
@@ -42,8 +42,8 @@ const (
 
 // Pair is two records that may say the same, as places in the list that was given.
 type Pair struct {
-	// Newer is the one to keep: the later one, and of two at one time the one of the larger
-	// id.
+	// Newer is the record to keep: the later one, and of two at the same time the one with the
+	// larger id.
 	Newer, Older int
 	// By is [ByForm] or [ByVectors]. Equal forms are not reported as near too.
 	By string

@@ -12,7 +12,7 @@ import (
 // least one pair of texts has another answer.
 const GuardVersion = 1
 
-// Comparison says whether two texts say the same, and if not, what differs.
+// Comparison shows whether two texts say the same, and if not, what differs.
 type Comparison struct {
 	// Merge is whether two memories of these texts would be merged.
 	Merge bool `json:"merge"`

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// Strategy says which of two memories that contradict each other is kept.
+// Strategy determines which of two memories that contradict each other is kept.
 type Strategy string
 
 // The strategies.
@@ -44,7 +44,7 @@ type Conflict struct {
 	// Newer and Older are ids.
 	Newer string `json:"newer"`
 	Older string `json:"older"`
-	// Class says in what they differ.
+	// Class is how they differ.
 	Class string `json:"class"`
 }
 
@@ -124,7 +124,7 @@ func (p *planner) ofOneSubject(free []*draft) [][2]int {
 	return slices.Compact(pairs)
 }
 
-// linked reports whether a link already says how two memories are related.
+// linked reports whether a link already shows how two memories are related.
 func linked(a, b *draft) bool {
 	return slices.ContainsFunc(a.links, func(l LinkRef) bool {
 		return l.Other == b.ID && (l.Relation == core.RelationContradicts || l.Relation == core.RelationSupersedes || l.Relation == core.RelationReflectsOn)

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// DateOptions say how dates are written. The zero value replaces each phrase by one date.
+// DateOptions determine how dates are written. The zero value replaces each phrase by one
+// date.
 type DateOptions struct {
 	// KeepPhrase leaves the phrase and writes its date behind it: "yesterday (2026-04-14)".
 	KeepPhrase bool

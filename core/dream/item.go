@@ -102,7 +102,7 @@ const (
 )
 
 // Touched reports whether a pass may change a memory: one that is in use, doesn't wait for
-// the gate, and is no notification.
+// the gate, and isn't a notification.
 func Touched(m *core.Memory) bool {
 	switch m.State {
 	case core.StateOpen, core.StateActive, core.StateCooling:

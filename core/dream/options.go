@@ -19,11 +19,11 @@ type Options struct {
 	SkipMerges    bool `json:"skip_merges,omitempty"`
 	SkipConflicts bool `json:"skip_conflicts,omitempty"`
 	SkipArchival  bool `json:"skip_archival,omitempty"`
-	// KeepPhrase and Ranges say how dates are written: see [DateOptions].
+	// KeepPhrase and Ranges determine how dates are written: see [DateOptions].
 	KeepPhrase bool `json:"keep_phrase,omitempty"`
 	Ranges     bool `json:"ranges,omitempty"`
-	// Strategy says which of two memories that contradict each other is kept, if both have a
-	// low importance: one of [Strategies]; "" is keep_newest.
+	// Strategy determines which of two memories that contradict each other is kept, if both
+	// have a low importance: one of [Strategies]; "" is keep_newest.
 	Strategy Strategy `json:"strategy,omitempty"`
 	// StaleAfterHours is how old a memory must be, in hours, to be stale; 0 is 168, a week.
 	StaleAfterHours float64 `json:"stale_after_hours,omitempty"`
@@ -57,7 +57,7 @@ const (
 	defaultRate            = .004 // per hour
 )
 
-// DateOptions say how the pass writes dates.
+// DateOptions determine how the pass writes dates.
 func (o *Options) DateOptions() DateOptions {
 	return DateOptions{KeepPhrase: o.KeepPhrase, Ranges: o.Ranges}
 }

@@ -56,7 +56,7 @@ type Plan struct {
 	GuardVersion int `json:"guard_version"`
 	// Scanned counts the memories that were read.
 	Scanned int `json:"scanned"`
-	// Steps are never null, nor are Refusals and Conflicts.
+	// Steps, Refusals and Conflicts are never null.
 	Steps []Step `json:"steps"`
 	// Refusals are the pairs that look the same and weren't merged.
 	Refusals []Refusal `json:"refusals"`
@@ -65,7 +65,7 @@ type Plan struct {
 	Conflicts []Conflict `json:"conflicts"`
 }
 
-// StepKind says what a step does.
+// StepKind is the kind of a step.
 type StepKind string
 
 // The kinds of steps, in the order of the phases.
@@ -82,8 +82,8 @@ type Step struct {
 	// N counts the plan's steps from 1.
 	N    int      `json:"n"`
 	Kind StepKind `json:"kind"`
-	// Reads are the memories that it depends on: the one that it changes, or first the one
-	// that is kept and then the one that isn't.
+	// Reads are the memories that it depends on: the memory that it changes, or first the
+	// memory that is kept and then the memory that isn't.
 	Reads []Read `json:"reads"`
 	// Changes are the fields that differ afterwards.
 	Changes []Change `json:"changes"`
@@ -113,8 +113,7 @@ type Refusal struct {
 	// Newer and Older are ids.
 	Newer string `json:"newer"`
 	Older string `json:"older"`
-	// Class says in what the texts differ, such as number, or "tags" if they have too many
-	// together.
+	// Class is how the texts differ, such as number, or "tags" if they have too many together.
 	Class string `json:"class"`
 }
 

@@ -81,7 +81,7 @@ func (s *surroundings) isDate(p phrase) bool {
 		!isPartOfMore(p, before, after) && !dateBehind().MatchString(after) && !isDuration(p, inBefore, in.future)
 }
 
-// keeps is whether a phrase is in a part that stays as it is. Phrases are asked for in the
+// keeps is whether a phrase is in a part that stays unchanged. Phrases are asked for in the
 // order of the text, so that parts before one are done with.
 func (s *surroundings) keeps(p phrase) bool {
 	for len(s.kept) > 0 && s.kept[0].end <= p.start {

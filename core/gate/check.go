@@ -33,7 +33,7 @@ type checker struct {
 
 // Check implements [core.Checker]: all evidence can be read and matches its events, the
 // index names exactly the memories of each graph, and each tally is the sum of its
-// outcomes. It is no problem if a memory is gone, since evidence outlives it.
+// outcomes. It isn't a problem if a memory is gone, since evidence outlives it.
 func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{r: r, named: naming{}, report: report}
 	for _, each := range []struct {

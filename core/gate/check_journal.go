@@ -44,7 +44,7 @@ func (c *checker) told(ctx context.Context) error {
 	return nil
 }
 
-// teller collects what a stream says about evidence.
+// teller collects what a stream records about evidence.
 type teller struct {
 	outcomes []outcomeTold
 	// uses are whether turns used memories, by the last event about each.
@@ -74,7 +74,7 @@ type graphTold struct {
 	at    journal.Entry
 }
 
-// readTold reads what a stream says about evidence.
+// readTold reads what a stream records about evidence.
 func readTold(ctx context.Context, r core.Reader, stream string) (*teller, error) {
 	t := &teller{uses: map[turnOf]bool{}, omegas: map[string]*omegaTold{}}
 	err := journal.Read(r, stream, func(e journal.Entry) error { t.add(&e); return ctx.Err() })

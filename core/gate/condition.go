@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// The limits that every purge or promotion must meet, whatever the policy says. Only
+// The limits that every purge or promotion must meet, whatever the policy's verdict. Only
 // named uses count.
 const (
 	needRefs         = 1

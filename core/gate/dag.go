@@ -35,7 +35,7 @@ type DAGRecorded struct {
 // maxUnreachable is how many unreachable and unknown memories are listed.
 const maxUnreachable = 20
 
-// keptDAG is a graph as it is stored, with its digest, which shows whether two graphs are
+// keptDAG is the stored form of a graph, with its digest, which shows whether two graphs are
 // equal.
 type keptDAG struct {
 	Digest string    `json:"digest"`

@@ -8,7 +8,7 @@ import (
 
 // edges are pairs of node numbers, sorted. In JSON they are one string, the base64 of
 // each number in two bytes: reading the largest graph as JSON numbers takes a hundred
-// times as long as deciding with it.
+// times as long as a decision that uses the graph.
 type edges [][2]int32
 
 // MarshalJSON implements [json.Marshaler]. Node numbers fit, since they are below

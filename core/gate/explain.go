@@ -24,7 +24,7 @@ type Explanation struct {
 	Thresholds map[string]string `json:"thresholds"`
 	// Rule is the rule that matched.
 	Rule RuleExplanation `json:"rule"`
-	// Note says what the numbers don't mean.
+	// Note explains what the numbers don't mean.
 	Note string `json:"note"`
 }
 

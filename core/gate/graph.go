@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// graph is a workflow's graph as it is stored: in one normal form, whatever order it was
+// graph is the stored form of a workflow's graph: in one normal form, whatever order it was
 // given in. Numbers are indices into Nodes.
 type graph struct {
 	// Nodes are sorted.
@@ -122,7 +122,7 @@ func (g *graph) inCycles() []bool {
 	return left
 }
 
-// following finds the edges that leave a node; edges are sorted by it.
+// following finds the edges that leave a node. The edges are sorted by their start.
 type following struct {
 	edges edges
 	start []int32

@@ -9,8 +9,8 @@ import (
 // window is how many of the last turns that used the memory count for recurrence.
 const window = 20
 
-// react makes evidence from the tool outcomes of a memory, and of those merged into it, with
-// its references, the newest first.
+// react makes evidence from the tool outcomes of a memory and of the memories merged into
+// it. It also returns the evidence's references, the newest first.
 func react(r core.Reader, m *core.Memory, merged []string, t *tally) (core.ReactEvidence, []string, error) {
 	recorded := 0
 	for _, turn := range m.Signals.RecentUses[max(0, len(m.Signals.RecentUses)-window):] {
@@ -58,8 +58,8 @@ type inGraphs struct {
 // graphs collects the evidence of all graphs that name a memory. The best lane counts: a
 // memory's worth shows in the workflow that needs it most, and a workflow that doesn't
 // need it takes nothing away. So a memory is unreachable only if it is unreachable in
-// every workflow, which is what a purge has to know; then all the graphs show it, and
-// each is a reference.
+// every workflow, which is what a purge has to know. Then all the graphs show that, and
+// each graph is a reference.
 func graphs(r core.Reader, memory string) (inGraphs, error) {
 	var best inGraphs
 	workflows, err := workflowsOf(r, memory)

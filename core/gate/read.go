@@ -153,7 +153,7 @@ func newDecoder(data []byte) (*decoder, error) {
 	return &decoder{dec, data}, nil
 }
 
-// onLine says what is wrong with the value that starts at a byte, in JSON's terms, and on
+// onLine describes what is wrong with the value that starts at a byte, in JSON's terms, and on
 // which line of the whole text.
 func (d *decoder) onLine(start int64, err error) error {
 	at := min(start+faultIn(d.data[start:], err), int64(len(d.data)))

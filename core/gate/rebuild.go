@@ -108,7 +108,7 @@ func rebuildTallies(ctx context.Context, s core.Store) error {
 }
 
 // each calls fn with the first key of a prefix, and then with the first key from next on,
-// each time in a transaction of its own.
+// each time in its own transaction.
 func each(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, key []byte) (next []byte, err error)) error {
 	for from := []byte(prefix); from != nil; {
 		begin := from // fn may run again

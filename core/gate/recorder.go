@@ -14,11 +14,11 @@ import (
 type Memories interface {
 	// Namespace is the namespace of a memory; sdk.NotFound if there is no such memory.
 	Namespace(r core.Reader, memoryID string) (string, error)
-	// UsedIn reports whether the feedback of a turn said that it used a memory.
+	// UsedIn reports whether a turn used a memory according to the turn's feedback.
 	UsedIn(r core.Reader, memoryID string, turn core.TurnRef) (bool, error)
 }
 
-// Recorder records evidence in transactions of its own.
+// Recorder records evidence in its own transactions.
 type Recorder struct {
 	Writer   *journal.Writer
 	Memories Memories

@@ -20,7 +20,7 @@ const maxRefs = 20
 // named in the events. The zero value is ready.
 type Evidence struct{}
 
-// outcome is a tool's outcome as it is stored; its other fields are in its key.
+// outcome is the stored form of a tool's outcome; its other fields are in its key.
 type outcome struct {
 	// Seq counts the memory's outcomes, from 1.
 	Seq       int64     `json:"seq"`
@@ -235,7 +235,8 @@ func (Evidence) Has(r core.Reader, memoryID string) (bool, error) {
 	return err == nil && t.Outcomes > 0, err
 }
 
-// broken is the error for stored evidence that can't be read. Nothing is decided with it.
+// broken is the error for stored evidence that can't be read. No decision uses such
+// evidence.
 func broken(what string, err error) error {
 	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).
 		WithHint("check the store").WithAction("store check")

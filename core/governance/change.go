@@ -259,7 +259,7 @@ func (g *Governor) clear(ctx context.Context, namespace, version string) (*Recor
 	return after, nil
 }
 
-// recordJSON is a record as it is stored; null for one that sets nothing.
+// recordJSON is the stored form of a record; null for a record that sets nothing.
 func recordJSON(r *Record) json.RawMessage {
 	if r == nil || r.empty() {
 		return json.RawMessage("null")
@@ -279,7 +279,7 @@ func versionOf(stored []byte) string {
 	return core.Digest(stored)[7:23]
 }
 
-// checkVersion refuses to change a record that isn't the one that the caller has seen.
+// checkVersion refuses to change a record that has changed since the caller saw it.
 func checkVersion(namespace, version string, stored []byte) error {
 	if is := versionOf(stored); version != "" && version != is {
 		return sdk.Errorf(sdk.Conflict, "precondition_failed", "the settings of %s have the version %s, not %s", namespace, is, core.Cut(version)).

@@ -56,7 +56,7 @@ type Limits struct {
 	Links    *float64 `json:"max_links_per_memory,omitempty"`
 }
 
-// Reflection says when what was observed is reflected on.
+// Reflection has the thresholds at which a reflection on what was observed is due.
 type Reflection struct {
 	Importance   *float64 `json:"importance,omitempty"`
 	Observations *float64 `json:"observations,omitempty"`

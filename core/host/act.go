@@ -35,8 +35,7 @@ func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.
 }
 
 // stepFailed is the error of an evaluator, a corrector or a generator that failed. It
-// never counts as a refusal by this host: an endpoint that denies a key forbids nothing
-// here.
+// never counts as a refusal by this host, even if an endpoint denied a key.
 func stepFailed(err error) error {
 	if sdk.CodeOf(err) != sdk.Denied {
 		return err

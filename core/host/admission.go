@@ -29,18 +29,18 @@ func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installe
 }
 
 // Admits reports whether the admission policy lets an installed plugin run in a namespace,
-// with what the operator grants it there.
+// with what the operator grants to the plugin.
 func (h *Host) Admits(ctx context.Context, set *install.Set, p *install.Plugin, namespace string) bool {
 	return h.Policies.Admission(ctx, admissionInput(set, h.granted(p), namespace)).Allow
 }
 
-// granted is an installed plugin with what the operator gives it for every call.
+// granted is an installed plugin with what the operator grants to it for every call.
 func (h *Host) granted(p *install.Plugin) plugin.Installed {
 	return Granted(h.config.Settings, []plugin.Installed{p.Installed()}, h.config.Getenv)[0]
 }
 
-// admissionInput is what the policy sees of a plugin: as it is pinned, with everything
-// that it is granted beyond computing, also by the operator.
+// admissionInput is what the policy sees of a plugin: the pinned plugin, with everything
+// that the lock and the operator grant to it.
 func admissionInput(set *install.Set, p plugin.Installed, namespace string) *core.AdmissionInput {
 	in := &core.AdmissionInput{
 		Namespace: namespace, Plugin: p.Name, Version: p.Version, Runtime: string(p.Runtime), Capabilities: p.Granted.List(),
@@ -64,8 +64,8 @@ func admissionInput(set *install.Set, p plugin.Installed, namespace string) *cor
 
 var reasonForm = core.Pattern(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Refusal is a policy's refusal as an error: with the policy's own code, if it is a valid
-// one, else with the given code, and with a message that says what is refused and why.
+// Refusal is a policy's refusal as an error. It has the policy's own code if that is
+// valid, otherwise the given code, and its message names what is refused and why.
 func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Error {
 	d := &answer.Decision
 	why := answer.Reason

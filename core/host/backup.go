@@ -17,9 +17,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A backup of everything has a folder of its own, next to the store's files, for the
-// host's other data. Restore puts it where the present settings say, which may be
-// somewhere else than where it came from.
+// A backup of everything has its own folder, next to the store's files, for the
+// host's other data. Restore puts it where the present settings say, which may be a
+// different place than in the backup.
 const backupFolder = "host"
 
 // Part is data that a host keeps outside its store: a file, or a folder.
@@ -153,7 +153,7 @@ func restorePart(ctx context.Context, part Part, dir string) error {
 
 // copyTree copies a file, or a folder with everything in it. A link to a file is copied
 // as that file; a link to a folder is refused, because it may lead in a circle. Files
-// that only their owner may read stay so.
+// that only their owner may read keep that mode.
 func copyTree(ctx context.Context, from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {

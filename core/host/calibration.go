@@ -14,9 +14,9 @@ import (
 // calibrationPrefix and a model's name are the key of its calibration, in JSON.
 const calibrationPrefix = "dream-model/"
 
-// Calibrate measures the host's embedding model on labelled pairs, and stores the result, which replaces an
-// earlier one. nil are the project's own pairs. The local embeddings are refused: they compare spelling, not
-// meaning.
+// Calibrate measures the host's embedding model on labelled pairs, and stores the result, which
+// replaces an earlier result. nil means the project's own pairs. The built-in embedder is refused:
+// it compares spelling, not meaning.
 func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*dream.Calibration, error) {
 	embedder, err := h.embedder()
 	if err != nil {
@@ -91,7 +91,7 @@ func near(r core.Reader) (map[string]float64, error) {
 	return thresholds, err
 }
 
-// CompareTexts says whether two memories of these texts would be merged: by their normal
+// CompareTexts reports whether two memories with these texts would be merged: by their normal
 // forms, or by the host's embedding model, if it is calibrated. No judge is asked.
 func (h *Host) CompareTexts(ctx context.Context, a, b string) (*dream.Comparison, error) {
 	c := dream.Compare(a, b)

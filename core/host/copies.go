@@ -15,26 +15,26 @@ import (
 
 // Policies and the settings of * hold for all tenants, so each database has a copy of both: a
 // transaction reads the copy in its own database. A push, or a change of the settings, writes them
-// to one database after the other. If it fails half-way, the databases differ until it is done
-// again; meanwhile no host is ready.
+// to one database after the other. If that fails half-way, the databases differ until it is
+// repeated; meanwhile no host is ready.
 
 // copiesEvery is how often a host checks that the databases have the same policies and settings:
 // as often as hosts show that they are alive.
 const copiesEvery = 2 * time.Second
 
-// copies is what was seen of the databases' policies and settings.
+// copies has what this host saw of the databases' policies and settings.
 type copies struct {
-	look sync.Mutex // held while somebody looks
+	look sync.Mutex // held while a call compares the databases
 	mu   sync.Mutex
-	// differ says how they differ; nil if they don't. It counts only if a difference was seen
+	// differ describes how they differ; nil if they don't. A difference counts only if it was seen
 	// twice in a row, since a push takes a while.
 	differ error
 	twice  bool
-	// told is whether it was reported to the operator.
+	// told is whether the difference was reported to the operator.
 	told bool
 }
 
-// apart says how the databases' policies or settings differ; nil if they don't.
+// apart describes how the databases' policies or settings differ; nil if they don't.
 func (h *Host) apart() error {
 	if h.databases == nil {
 		return nil
@@ -72,17 +72,18 @@ func (h *Host) watchCopies() (stop func() error) {
 	}
 }
 
-// copied are the digests of what every database has.
+// copied has the digests of what every database has.
 type copied struct{ policies, settings string }
 
 // LookAtCopies compares the policies and settings of the databases that are open. A host does this
-// by itself every 2 s. If one can't be read, that is reported elsewhere, and changes nothing here.
+// by itself every 2 s. If a database can't be read, that is reported elsewhere, and changes
+// nothing here.
 func (h *Host) LookAtCopies(ctx context.Context) {
 	if !isClosed(h.Policies.opened) {
 		return
 	}
 	c := &h.databases.copies
-	c.look.Lock() // what an older look saw may not replace what a newer one did
+	c.look.Lock() // so that the result of an older comparison can't replace a newer result
 	defer c.look.Unlock()
 	main, err := h.copied(ctx)
 	if err != nil {
@@ -113,7 +114,7 @@ func (h *Host) LookAtCopies(ctx context.Context) {
 	c.told = c.twice
 }
 
-// copiesDiffer says that a tenants' database doesn't have the same as the main one.
+// copiesDiffer is the error if a tenants' database differs from the main database.
 func copiesDiffer(what string, own *Host, hint string) error {
 	return sdk.Errorf(sdk.Unavailable, "databases_differ", "%s has other %s than the database of all other tenants", own.DatabaseName(), what).WithHint("%s", hint)
 }
@@ -133,8 +134,9 @@ func (h *Host) copied(ctx context.Context) (has copied, err error) {
 	return has, err
 }
 
-// copyFromMain gives a database of tenants the settings, policies and lock of plugins of the main
-// one, each only if it has none: otherwise an operator pushes them, who sees how they differ.
+// copyFromMain copies the settings, policies and lock of plugins of the main database to a
+// database of tenants, each only if the database has none. Otherwise an operator has to push them,
+// and sees how they differ.
 func (h *Host) copyFromMain(ctx context.Context) error {
 	main := h.databases.hosts[0]
 	own, err := h.copied(ctx)
@@ -203,8 +205,8 @@ func (h *Host) copyPolicies(ctx context.Context, main *Host) error {
 }
 
 // PushPolicies puts a set of policies in force in every database, and copies the settings of *
-// to each: see [Policies.Push]. The main database is first, and the result is from there. If it
-// fails half-way, it must be done again.
+// to each: see [Policies.Push]. The main database is first, and the result is from there. If the
+// push fails half-way, it must be repeated.
 func (h *Host) PushPolicies(ctx context.Context, files map[string]string) (*Pushed, error) {
 	pushed, err := h.Policies.Push(ctx, files)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Tenants can have databases of their own. A record, its stream, its jobs and its root are then
-// in one database, and no transaction is over two. So a process has a whole Host for each
+// Tenants can have their own databases. A record, its stream, its jobs and its root are then
+// in one database, and no transaction spans two databases. So a process has a whole Host for each
 // database, and only the code that chooses the database of a call knows all of them: the parts
 // below don't have to know that there are several. The main database has all other tenants, and
-// what concerns the process: tokens, and the list of hosts.
+// the data of the process itself: tokens, and the list of hosts.
 
-// TenantsApart is the reason of a refusal because a call concerns tenants of several databases.
+// TenantsApart is the reason for refusing a call that concerns tenants of several databases.
 const TenantsApart = "tenants_apart"
 
 // databases are the hosts of a process, one for each database. They don't change once all
 // are open.
 type databases struct {
-	// hosts has the main one first.
+	// hosts are all hosts, with the main database's host first.
 	hosts []*Host
-	// of has the host of each tenant that has a database of its own.
+	// of has the host of each tenant that has its own database.
 	of map[string]*Host
-	// copies says whether all have the same policies and settings.
+	// copies shows whether all have the same policies and settings.
 	copies copies
 
 	mu sync.Mutex
@@ -36,7 +36,7 @@ type databases struct {
 	ids map[string]*Host
 }
 
-// tenantDatabase is a database with tenants of its own.
+// tenantDatabase is a database of some tenants.
 type tenantDatabase struct {
 	settings *config.Config
 	store    core.Store // nil: the one of the settings
@@ -106,8 +106,8 @@ func (h *Host) DatabaseOf(namespace string) *Host {
 	return h.databases.hosts[0]
 }
 
-// DatabasesOf are the hosts of the databases that can have a namespace which one of the patterns
-// matches, in the order of [Host.Databases].
+// DatabasesOf returns the hosts of the databases that can have a namespace which one of the
+// patterns matches, in the order of [Host.Databases].
 func (h *Host) DatabasesOf(patterns []string) (list []*Host) {
 	reached := map[*Host]bool{}
 	for _, pattern := range patterns {
@@ -132,12 +132,12 @@ func (h *Host) tenantHosts() map[string]*Host {
 	return h.databases.of
 }
 
-// DatabaseName says, for people, which database this host has: the one of its tenants, or the one
-// of all other tenants.
+// DatabaseName describes for people which database this host has: the database of certain
+// tenants, or of all other tenants.
 func (h *Host) DatabaseName() string { return databaseName(h.ownTenants()) }
 
-// DatabaseNameFor is DatabaseName for a caller who reaches namespaces by patterns, and learns of no
-// other tenant.
+// DatabaseNameFor is DatabaseName for a caller that reaches namespaces by patterns. It names no
+// tenant that the caller doesn't reach.
 func (h *Host) DatabaseNameFor(patterns []string) string {
 	return databaseName(slices.DeleteFunc(h.ownTenants(), func(own string) bool {
 		return !slices.ContainsFunc(patterns, func(pattern string) bool {
@@ -157,8 +157,9 @@ func databaseName(own []string) string {
 	return "the database of tenant " + own[0] + " and others"
 }
 
-// Holds refuses a namespace that another database has: sdk.Invalid, reason [TenantsApart], or
-// sdk.Conflict, reason [store.TenantElsewhere], if this process doesn't have that database.
+// Holds refuses a namespace that is in another database. The error is sdk.Invalid, reason
+// [TenantsApart], or sdk.Conflict, reason [store.TenantElsewhere], if this process doesn't have
+// that database.
 func (h *Host) Holds(namespace string) error {
 	tenant := core.Tenant(namespace)
 	if err := h.here(tenant); err != nil {
@@ -170,7 +171,7 @@ func (h *Host) Holds(namespace string) error {
 	return nil
 }
 
-// here is [Host.Holds] as far as this host's own map of tenants says.
+// here is [Host.Holds], but only by this host's own map of tenants.
 func (h *Host) here(tenant string) error {
 	if h.databases == nil || h.DatabaseOf(tenant) == h {
 		return nil
@@ -179,8 +180,8 @@ func (h *Host) here(tenant string) error {
 		WithHint("do it for one tenant after the other").WithDetail("tenant", tenant)
 }
 
-// hereMemories are the memories of a run. They refuse to recall from another database: a write
-// there is refused by the store.
+// hereMemories are the memories of a run. They refuse to recall from another database. The store
+// refuses writes to another database.
 type hereMemories struct {
 	core.Memories
 	host *Host
@@ -194,9 +195,9 @@ func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.
 	return m.Memories.Recall(ctx, r)
 }
 
-// settle makes the main database record that this one has its tenants. On the host of the main
+// settle records in the main database that this database has its tenants. On the host of the main
 // database, it reads instead which tenants are in databases that this process doesn't have. Once
-// it has succeeded, it does nothing more.
+// it has succeeded, it does nothing.
 func (h *Host) settle(ctx context.Context) error {
 	if h.elsewhere.Load() != nil || h.databases == nil && !h.shared() {
 		return nil
@@ -224,8 +225,8 @@ func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
 	return slices.DeleteFunc(tenants, func(tenant string) bool { return h.tenantHosts()[tenant] != nil }), err
 }
 
-// assign makes the main database record that this one has its tenants. First, if this one is new,
-// it gets the main one's policies, settings and lock of plugins.
+// assign records in the main database that this database has its tenants. Before that, a new
+// database gets the policies, settings and lock of plugins of the main database.
 func (h *Host) assign(ctx context.Context) error {
 	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
 	id, err := h.databases.identify(ctx, h)
@@ -238,8 +239,9 @@ func (h *Host) assign(ctx context.Context) error {
 	return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, h.ownTenants())
 }
 
-// identify returns the id of a host's database: sdk.Invalid, reason "databases_same", if it is the main
-// one, or another host's, by a URL that is written differently.
+// identify returns the id of a host's database. If it is also the main database or another host's
+// database, under a URL that is written differently, the error is sdk.Invalid, reason
+// "databases_same".
 func (d *databases) identify(ctx context.Context, h *Host) (string, error) {
 	newID := (&core.SystemIDs{}).NewID
 	main, err := store.DatabaseID(ctx, d.hosts[0].Store, newID)

@@ -93,8 +93,8 @@ type Known struct {
 }
 
 // KnownFromRuns looks at the newest runs in some namespaces: which workflows there are, and
-// how the last runs of each, and of the plugins that they need, went. A run that was
-// cancelled or interrupted says nothing.
+// how the last runs of each workflow, and of the plugins that they need, went. A run that
+// was cancelled or interrupted isn't counted.
 func (h *Host) KnownFromRuns(ctx context.Context, in func(namespace string) bool) (*Known, error) {
 	runs, _, err := h.Runs.List(ctx, run.ListFilter{In: in, Limit: maxLookedRuns})
 	if err != nil {
@@ -129,7 +129,7 @@ func (h *Host) KnownFromRuns(ctx context.Context, in func(namespace string) bool
 	return known, nil
 }
 
-// judged reports whether a run's status says how it went.
+// judged reports whether a run's status shows how the run went.
 func judged(s core.Status) bool {
 	return s == core.StatusPassed || s == core.StatusExhausted || s == core.StatusRaised || s == core.StatusError
 }

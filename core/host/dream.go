@@ -14,7 +14,7 @@ import (
 const dreamTick = 10 * time.Minute
 
 // DreamRequest fills in from the settings what a request leaves out. judge is the name of the
-// evaluator that judges; "" is the settings' own, if there is one.
+// evaluator that judges; "" is the evaluator in the settings, if there is one.
 func (h *Host) DreamRequest(q memory.DreamRequest, judge string) (memory.DreamRequest, error) {
 	q.Options = q.Options.Or(h.config.Settings.Dream())
 	if judge = cmp.Or(judge, h.config.Settings.DreamJudge.Value); judge == "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // PluginElsewhere reports whether an error is about a plugin that this host lacks and that, as
-// far as it knows, another host of the store has.
+// far as this host knows, another host of the store has.
 func (h *Host) PluginElsewhere(ctx context.Context, err error) bool {
 	if reason := sdk.ReasonOf(err); reason != "plugin_not_found" && reason != "package_not_installed" || !h.shared() {
 		return false
@@ -22,7 +22,7 @@ func (h *Host) PluginElsewhere(ctx context.Context, err error) bool {
 		}
 	}
 	found := false
-	_ = h.Store.View(ctx, func(r core.Reader) error { // if the hosts can't be read, the error says enough
+	_ = h.Store.View(ctx, func(r core.Reader) error { // if the hosts can't be read, the first error is enough
 		hosts, err := store.Hosts(r)
 		for _, other := range hosts {
 			_, has := other.Plugins[name]

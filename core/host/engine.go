@@ -6,10 +6,10 @@ import (
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 )
 
-// Engine applies the host's own conditions to a policy's output at a point: to a verdict,
-// the gate's conditions for a purge or promotion; to a state, the table of transitions
-// and the gate's rest. A score or a confidence alone changes nothing. At other points the
-// output takes effect as the policy gives it.
+// Engine applies the host's own conditions to a policy's output at a point. A verdict has
+// to meet the gate's conditions for a purge or promotion. A state has to agree with the
+// table of transitions and with the rest after the gate's last decision. A score or a
+// confidence alone changes nothing. At other points the output takes effect unchanged.
 func Engine(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string) {
 	switch point {
 	case core.PointGate:

@@ -44,8 +44,8 @@ func (h *Host) JobCounts(ctx context.Context) (all []job.Count, err error) {
 	return all, nil
 }
 
-// OldestJobs is, by type, how long ago the job was queued that waits the longest of those that
-// may begin, in all databases of this process: see [job.Repository.OldestWait].
+// OldestJobs is, by type, how long the oldest job that may begin has waited, in all databases of
+// this process: see [job.Repository.OldestWait].
 func (h *Host) OldestJobs(ctx context.Context) (map[job.Type]time.Duration, error) {
 	all := map[job.Type]time.Duration{}
 	for _, own := range h.Databases() {

@@ -22,13 +22,13 @@ type PluginHealth struct {
 	// Kills is how many the host stopped for a deadline, a size or a cancellation.
 	Kills int `json:"kills"`
 	// Breaker is whether an instance may be started: closed (yes), half_open (one, on trial)
-	// or open (no). With several environments, the most restricted one counts.
+	// or open (no). With several environments, the most restrictive state counts.
 	Breaker plugin.BreakerState `json:"breaker"`
 	// RetryAt is when an open breaker lets one instance start.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
-	// LastCause is why an instance last ended by itself.
+	// LastCause is the reason why an instance last ended by itself.
 	LastCause string `json:"last_cause,omitempty"`
-	// Latency is how long its calls took in the last hour; nil if there was none.
+	// Latency is how long its calls took in the last hour; nil if there were none.
 	Latency *plugin.Latency `json:"latency,omitempty"`
 }
 

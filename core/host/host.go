@@ -3,9 +3,9 @@
 // the server, tests and programs that embed it all use the same one.
 //
 // Open builds everything in one place, so that no part is ever half-built. Two things are
-// opened only when they are first needed, because a command may not need them, and a
-// failure of one mustn't stop the rest: the store, which takes a lock that one program
-// can hold at a time, and the installed plugins.
+// opened only when they are first needed, because a command may not need them, and if one
+// can't be opened, the rest must still work. They are the store, whose lock only one
+// program at a time can hold, and the installed plugins.
 package host
 
 import (
@@ -45,18 +45,18 @@ type Config struct {
 	// Store holds everything, and isn't closed with the Host. Nil means the store in the
 	// data folder, which is opened when it is first needed and closed with the Host.
 	Store core.Store
-	// Sole says that no other Host works on Store, as is always the case for the store in
-	// the data folder. Then calls with an idempotency key, or jobs, that an earlier Host
-	// began are known to be left over from it. See idempotency.Keys and job.Options.
+	// Sole means that no other Host works on Store, as is always the case for the store in
+	// the data folder. Unfinished jobs, and unfinished calls with an idempotency key, are
+	// then known to be left over from an earlier Host. See idempotency.Keys and job.Options.
 	Sole bool
-	// Shared says that other Hosts may work on Store, as is always the case for a database
-	// that the settings name. Policies then come from it, and not from a folder.
+	// Shared means that other Hosts may work on Store, as is always the case for a database
+	// that the settings name. Policies then come from Store, and not from a folder.
 	Shared bool
 	// Version is the program's version, which status reports. Default "", unknown.
 	Version string
-	// Tenants are stores of tenants by their names, besides the databases that the settings
-	// name: see [Host.Databases]. Store has what is of all other tenants. They aren't closed
-	// with the Host.
+	// Tenants are stores of tenants by the tenants' names, in addition to the databases that
+	// the settings name: see [Host.Databases]. Store has the data of all other tenants. They
+	// aren't closed with the Host.
 	Tenants map[string]core.Store
 	// IDs makes ids. Default core.SystemIDs.
 	IDs core.IDs
@@ -68,9 +68,8 @@ type Config struct {
 	// Notices receives what the operator should know. It must be safe for concurrent use
 	// and return soon. Nil drops them.
 	Notices func(Notice)
-	// Activity is called when a wait begins that may take long, and with "" when it is
-	// over. It must be safe for concurrent use and return soon. Nil means that nobody is
-	// informed.
+	// Activity is called when a wait begins that may take long, and with "" when the wait is
+	// over. It must be safe for concurrent use and return soon. Nil drops it.
 	Activity func(Activity)
 	// PluginLogs receives what plugins write, in addition to the log files in the data
 	// folder. It must be safe for concurrent use and return soon. Nil drops it.
@@ -84,12 +83,12 @@ type Config struct {
 	// DeferGate leaves memories that are due for the gate waiting, for an operator to
 	// look at: see memory.Options.
 	DeferGate bool
-	// GateJobs lets jobs do what is due after a feedback: the gate's decisions and, every
-	// hundred turns, a sweep. The caller that gives the feedback then doesn't wait for the
-	// gate. It is for a host with a pool that works on its jobs.
+	// GateJobs lets jobs do the work that is due after a feedback: the gate's decisions and,
+	// every hundred turns, a sweep. The caller that gives the feedback then doesn't wait for
+	// the gate. Set it only for a host with a pool that works on its jobs.
 	GateJobs bool
-	// GoneAfter is how long this Host sees no beat of another on the same store until the
-	// other counts as gone. It must be the same for all hosts of a store. Default
+	// GoneAfter is the time after which another host on the same store counts as gone if no
+	// beat of it is seen. It must be the same for all hosts of a store. Default
 	// [store.DefaultGone].
 	GoneAfter time.Duration
 	// SummaryTime is how long a model may take to summarize the reusable part of a memory
@@ -159,14 +158,13 @@ type Host struct {
 	// worth.
 	Memories *memory.Memories
 	Evidence *gate.Recorder
-	// Runs are the stored runs, and Jobs the background work, which nobody does until a pool
+	// Runs are the stored runs, and Jobs the background work, which isn't done until a pool
 	// of [Host.NewPool] is started.
 	Runs *run.Repository
 	Jobs *job.Repository
 	// Keys are the idempotency keys of calls.
 	Keys *idempotency.Keys
-	// Snapshots are what models were told in the turns of sessions, and Injections builds
-	// them.
+	// Snapshots are the stored prompts of the turns of sessions, and Injections builds them.
 	Snapshots  *inject.Repository
 	Injections *inject.Builder
 
@@ -175,11 +173,11 @@ type Host struct {
 	// databases are all hosts of this process, one for each database; nil if there is one
 	// database.
 	databases *databases
-	// elsewhere are the tenants whose databases this process doesn't have, as the main database
-	// said at first; nil before.
+	// elsewhere are the tenants whose databases this process doesn't have, as first read from
+	// the main database; nil before that.
 	elsewhere atomic.Pointer[[]string]
-	// joined is what this host does for the others of its store, and member raises its beat
-	// among them. Both are nil before [Host.Join]; member stays nil if the store has no
+	// joined is what this host does for the other hosts of its store, and member raises this
+	// host's beat. Both are nil before [Host.Join]; member stays nil if the store has no
 	// other hosts.
 	joined   atomic.Pointer[JoinOptions]
 	member   atomic.Pointer[store.Member]
@@ -299,7 +297,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 // Settings returns the operator's settings.
 func (h *Host) Settings() *config.Config { return h.config.Settings }
 
-// Server is how this Host is reached by others; nil if its program is no server.
+// Server is how this Host is reached by others; nil if its program isn't a server.
 func (h *Host) Server() *Server { return h.config.Server }
 
 // NewID returns a new id.

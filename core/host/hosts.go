@@ -19,15 +19,17 @@ const (
 	HostLives HostState = "live"
 	// HostGone is a host whose beat no longer rises; others continue its runs and jobs.
 	HostGone HostState = "gone"
-	// HostUnknown is the answer of a command that isn't a server, and so watches no beats.
+	// HostUnknown is the state in the answer of a command that isn't a server, and so doesn't
+	// watch beats.
 	HostUnknown HostState = "unknown"
 )
 
 // Held is a host with its leases, runs and jobs. Its JSON is the host's record with these
-// added.
+// fields added.
 type Held struct {
 	store.HostRecord
-	// State is live or gone; it is unknown if a command answers, which watches no beats.
+	// State is live or gone; it is unknown if the answering program is a command, which doesn't
+	// watch beats.
 	State HostState `json:"state"`
 	// Self is whether this is the answering host.
 	Self bool `json:"self,omitempty"`
@@ -37,13 +39,13 @@ type Held struct {
 	Runs []string `json:"runs"`
 	// Jobs are the ids of the jobs that it works on, sorted.
 	Jobs []string `json:"jobs"`
-	// Lacking are the plugins whose packages all hosts should have and this one doesn't, sorted:
-	// it takes no runs that need them.
+	// Lacking are the plugins whose packages all hosts should have but this host doesn't have,
+	// sorted. It takes no runs that need them.
 	Lacking []string `json:"lacking,omitempty"`
 }
 
 // Hosts are the servers that work on the store, sorted by id. If no other host can open the
-// store, this is only the answering host, if it is a server; it has no beat then.
+// store, the list has only the answering host, without a beat, and only if it is a server.
 func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 	if !h.shared() {
 		if h.joined.Load() == nil {
@@ -67,8 +69,8 @@ func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 	return list, nil
 }
 
-// addWork adds to hosts what they work on in the database of tenants. The leases there aren't
-// shown: they have the same names.
+// addWork adds to hosts what they work on in the database of tenants. The leases in that
+// database aren't shown, since they have the same names.
 func addWork(ctx context.Context, list []Held, of *Host) error {
 	there, err := of.Hosts(ctx)
 	for _, h := range there {

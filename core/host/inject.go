@@ -11,11 +11,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// injectedKnowledge is how many entries of knowledge a turn's context gets at most: each is
-// what many turns have proven, so few are enough.
+// injectedKnowledge is how many entries of knowledge a turn's context gets at most: each
+// entry was proven by many turns, so a few are enough.
 const injectedKnowledge = 3
 
-// newInjections makes what builds the snapshots of turns.
+// newInjections makes the builder of the snapshots of turns.
 func (h *Host) newInjections() *inject.Builder {
 	return &inject.Builder{
 		Repository: h.Snapshots, Recaller: h.Memories, Decider: h.Policies, Clock: h.config.Clock,
@@ -23,7 +23,7 @@ func (h *Host) newInjections() *inject.Builder {
 	}
 }
 
-// PromptPolicyDir is the folder in the data folder where operators put what is to be in every
+// PromptPolicyDir is the folder in the data folder for the operators' texts that are in every
 // prompt.
 const PromptPolicyDir = "prompt-policies"
 

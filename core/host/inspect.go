@@ -25,7 +25,7 @@ type PluginSummary struct {
 	Kinds       []sdk.Kind `json:"kinds,omitempty"`
 	Runtime     string     `json:"runtime,omitempty"`
 	Description string     `json:"description,omitempty"`
-	// From is the lock that pins it: project or shipped; dev is unlocked.
+	// From is the lock that pins it: project or shipped; dev means that no lock pins it.
 	From    string   `json:"from"`
 	Lock    string   `json:"lock,omitempty"`
 	Folder  string   `json:"folder"`
@@ -34,7 +34,7 @@ type PluginSummary struct {
 	Digest string `json:"digest,omitempty"`
 	// Signer is the key that signed it; "" if it needs no signature.
 	Signer string `json:"signer,omitempty"`
-	// Problem is why it can't run.
+	// Problem is the reason why it can't run.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 	// Health is how its instances are doing; nil until something called a plugin of this host.
 	Health *PluginHealth `json:"health,omitempty"`
@@ -86,12 +86,12 @@ type Inspection struct {
 	PluginSummary
 	// Package is its plugin.yaml; nil if it can't be read.
 	Package *install.Package `json:"package,omitempty"`
-	// Limits are the package's with their defaults.
+	// Limits are the package's limits with their defaults.
 	Limits *PluginLimits `json:"limits,omitempty"`
 	// Files are the files that the lock pins.
 	Files map[string]string `json:"files,omitempty"`
-	// Sandbox describes what would confine its process here, and Module describes its
-	// module: it has one or the other.
+	// Sandbox describes what would confine its process on this machine, and Module
+	// describes its module: a plugin has one or the other.
 	Sandbox *Confinement `json:"sandbox,omitempty"`
 	Module  *Module      `json:"module,omitempty"`
 }
@@ -129,7 +129,7 @@ type Sandbox struct {
 	Mode string `json:"mode"`
 	// Refuses is whether the mode refuses to run processes on this machine.
 	Refuses bool `json:"refuses"`
-	// Essentials is whether nothing essential is missing.
+	// Essentials is whether the sandbox has all essential parts.
 	Essentials bool `json:"holds"`
 	sandbox.Status
 }
@@ -140,7 +140,7 @@ func NewSandbox(settings *config.Config, s sandbox.Status) Sandbox {
 	return Sandbox{Mode: mode, Refuses: s.Refuses(sandbox.Mode(mode)), Essentials: s.Holds(), Status: s}
 }
 
-// Word says how a process would be confined: full, partial, none or refused.
+// Word is how a process would be confined: full, partial, none or refused.
 func (f Sandbox) Word() string {
 	switch {
 	case f.Refuses:
@@ -180,11 +180,11 @@ type Module struct {
 	*wasm.Info
 	// ABI is the interface by which it is called.
 	ABI string `json:"abi,omitempty"`
-	// Pure is whether equal calls get the same answer, which is cached; if not, Impure
-	// says why.
+	// Pure is whether equal calls get the same answer, which is cached; if not, Impure is
+	// the reason.
 	Pure   bool   `json:"pure"`
 	Impure string `json:"impure,omitempty"`
-	// Problem is why it can't be called.
+	// Problem is the reason why it can't be called.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 	// Stateful and Isolated come from its plugin.yaml: whether its instances keep their
 	// memory between calls, and whether each call gets a new instance.

@@ -14,7 +14,7 @@ import (
 )
 
 // sweepEvery is how many turns of a namespace are between two sweeps. A sweep also judges
-// memories that no feedback touches.
+// memories on which there is no feedback.
 const sweepEvery = 100
 
 // newJobs makes the queue.
@@ -38,7 +38,7 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 		Holder:   holder,
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
 	}
-	if h.shared() { // else nobody takes a job from a process that lives
+	if h.shared() { // otherwise no job is taken from a live process
 		o.BeatEvery, o.LostAfter, o.Poll, o.Divide = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/5, true
 		o.Fence = func(ctx context.Context, holds func(core.Reader) error) context.Context {
 			return store.WithFence(ctx, holds)
@@ -52,8 +52,8 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 const JobsOfServers = "jobs_of_servers"
 
 // CommandPool is [Host.NewPool] for a command that isn't a server. If hosts share the store,
-// only those with a beat work on jobs, so that the others see when one is gone. The error is
-// then sdk.Incompatible, reason [JobsOfServers].
+// only hosts with a beat work on jobs, so that the other hosts see when such a host is gone.
+// The error is then sdk.Incompatible, reason [JobsOfServers].
 func (h *Host) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	if h.shared() && h.joined.Load() == nil {
 		return nil, sdk.Errorf(sdk.Incompatible, JobsOfServers, "the servers that share this store work on its jobs, and a command doesn't").
@@ -92,7 +92,7 @@ func (h *Host) turned(ctx context.Context, tx core.Tx, namespace string, turn in
 }
 
 // Revalidate lets the gate decide on all memories of a namespace that wait for it. If this
-// host's last sweep of the namespace is a hundred turns ago, it sweeps first. With an
+// host's last sweep of the namespace is a hundred turns ago, it sweeps first. If there is an
 // error, the result is what was done until then.
 func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
 	turn, err := h.Memories.Turn(ctx, namespace)
@@ -144,7 +144,7 @@ func (p *progress) tell(jobID string, to float64) {
 	defer p.mu.Unlock()
 	for follower := range p.followers[jobID] {
 		select {
-		case <-follower: // drop the value that it hasn't taken yet
+		case <-follower: // drop the value that it hasn't received yet
 		default:
 		}
 		follower <- to

@@ -13,17 +13,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Servers that share a database see which of them live, and take over the work of those
-// that are gone. A command on the same database shows no beat: it does what it was called
-// for and takes over nothing. A server on the store of a data folder shows no beat either,
-// since no other host can open that store while it lives: the servers before it are gone,
-// and it continues their runs.
+// Servers that share a database see which servers are alive, and take over the work of
+// servers that are gone. A command on the same database has no beat: it does its own work
+// and takes over nothing. A server on the store of a data folder has no beat either, since
+// no other host can open that store while the server lives. Any earlier server is gone, and
+// the new server continues its runs.
 
-// JoinOptions say what a server does for the others. With the zero value it only shows that
-// it is alive.
+// JoinOptions determine what a server does for the other hosts. With the zero value it only
+// shows that it is alive.
 type JoinOptions struct {
-	// Pool works on jobs, and is stopped when the host is drained. The caller starts and stops
-	// it otherwise. Nil is none.
+	// Pool works on jobs, and is stopped when the host is drained. Apart from that, the caller
+	// starts and stops it. Nil means no pool.
 	Pool *job.Pool
 	// TakeOver continues a run whose host is gone, to its end, as the run's caller. If it is
 	// nil, the host takes over no runs.
@@ -41,9 +41,9 @@ func (h *Host) shared() bool {
 	return h.config.Settings.Shared()
 }
 
-// Join makes the host one of those that share its store, until it is closed: it shows that
-// it lives, and takes over the work of others that are gone. On a store that no other host
-// can open, it only takes over. A host joins once.
+// Join adds the host to the hosts that share its store, until it is closed: it shows that
+// it is alive, and takes over the work of hosts that are gone. On a store that no other
+// host can open, it only takes over work. A host joins once.
 func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	if !h.joined.CompareAndSwap(nil, &o) {
 		return sdk.Errorf(sdk.Conflict, "host_started", "the host has joined before")
@@ -56,7 +56,7 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 	m, err := store.NewMember(store.MemberOptions{
 		Store: h.Store, Host: h.record(), Leases: []string{store.LeaseRoot}, GoneAfter: h.config.GoneAfter,
 		Describe: func(r *store.HostRecord) {
-			policies, _ := h.Policies.Active() // readiness says why they can't be used
+			policies, _ := h.Policies.Active() // readiness reports why they can't be used
 			r.PolicyEpoch = policies.Epoch
 		},
 		Looked: orphans.look, Drained: func(ctx context.Context) { h.drained(ctx, o.Pool) },
@@ -109,8 +109,8 @@ func (h *Host) record() store.HostRecord {
 // their grace period of 10 s, and some time to end.
 const drainTime = 15 * time.Second
 
-// drained ends the work on jobs: running jobs have their grace period to end, and what is
-// left then goes back to the queue.
+// drained ends the work on jobs: running jobs have their grace period to end, and the jobs
+// that are left then go back to the queue.
 func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	if h.isMain() {
 		h.info("this host takes on nothing more: others go on with its jobs")
@@ -135,8 +135,8 @@ func (h *Host) Draining() bool {
 	return h.draining.Load() || m != nil && m.Draining()
 }
 
-// lead makes only one host append to the journal's root: see [journal.Lead]. A program
-// without a beat does it at its end, if no other host does.
+// lead makes sure that only one host appends to the journal's root: see [journal.Lead]. A
+// program without a beat appends at its end, if no other host does.
 func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) error) error {
 	return func(ctx context.Context, last bool, record func(core.Store) error) error {
 		var err error
@@ -159,8 +159,8 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 	}
 }
 
-// RecordRoot records the heads that changed in the journal's root, unless another host does
-// that for all, and returns the root's head.
+// RecordRoot records changed heads in the journal's root, unless another host does that for
+// all hosts, and returns the root's head.
 func (h *Host) RecordRoot(ctx context.Context) (head journal.Head, err error) {
 	if !h.shared() {
 		return journal.Record(ctx, h.Journal)
@@ -190,9 +190,9 @@ func commits(s core.Store) bool {
 	return !ok || counts.Commits() > 0
 }
 
-// beforeCall waits before a call of a plugin while others may believe that this host is
+// beforeCall makes a call of a plugin wait while other hosts may believe that this host is
 // gone, and may be about to make the same call. A call for a run that another host has taken
-// over is refused: a process that was suspended and continues doesn't know of that yet.
+// over is refused: after a suspension, this process may not know of the takeover yet.
 func (h *Host) beforeCall(ctx context.Context) error {
 	m := h.member.Load()
 	if m == nil {
@@ -207,8 +207,8 @@ func (h *Host) beforeCall(ctx context.Context) error {
 	return nil
 }
 
-// holder names this host in the records of runs, so that others can take them over; "" if
-// no other host would.
+// holder names this host in the records of runs, so that other hosts can take the runs
+// over; "" if no other host would.
 func (h *Host) holder() string {
 	if h.member.Load() == nil && !h.adopts() {
 		return ""
@@ -222,7 +222,8 @@ func (h *Host) adopts() bool {
 	return o != nil && o.TakeOver != nil && !h.shared()
 }
 
-// lives reports whether a host lives. A program without a beat knows only who has a record.
+// lives reports whether a host is alive. A program without a beat knows only which hosts
+// have a record.
 func (h *Host) lives(r core.Reader, id string) (bool, error) {
 	if !h.shared() {
 		return id == h.id, nil
@@ -233,8 +234,8 @@ func (h *Host) lives(r core.Reader, id string) (bool, error) {
 	return store.HasHost(r, id)
 }
 
-// gone reports whether another host no longer lives, as far as a server can see. A program
-// without a beat can't.
+// gone reports whether another host is gone, as far as a server can see. A program without
+// a beat can't see this.
 func (h *Host) gone(r core.Reader, id string) (bool, error) {
 	m := h.member.Load()
 	if m == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// An import makes a store next to the one in the data folder, checks all of it, and then
-// replaces that one with it: so an import that fails, or is killed, leaves the store as
-// it was. The store mustn't be open meanwhile, because the indices of a host that has it
-// open would belong to another store than its files.
+// An import makes a new store next to the store in the data folder, checks all of it, and
+// then replaces the old store with the new one. So an import that fails, or is killed,
+// leaves the old store unchanged. The old store mustn't be open meanwhile: if a host had
+// it open, the host's indices would no longer agree with the files.
 
 // Export writes everything in the store, except derived data.
 func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress) (store.Moved, error) {
@@ -26,7 +26,7 @@ func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress
 	return store.Export(ctx, h.Store, to, store.Derived(parts), progress)
 }
 
-// ImportOptions say how an export is imported.
+// ImportOptions determine how an export is imported.
 type ImportOptions struct {
 	// Replace allows replacing a store that isn't empty, whose data is lost.
 	Replace bool
@@ -37,7 +37,7 @@ type ImportOptions struct {
 	// Progress, if set, is called now and then with how much of the export was read.
 	Progress store.Progress
 
-	// staged, if set, is called once nobody else can open the store.
+	// staged, if set, is called once no other program can open the store.
 	staged func()
 }
 
@@ -50,8 +50,8 @@ func (o *ImportOptions) hold() {
 
 // Imported is what was imported.
 type Imported struct {
-	// Records and Bytes count the export's data; if only namespaces were imported,
-	// Records counts theirs.
+	// Records and Bytes count the export's data; if only namespaces were imported, Records
+	// counts the records of these.
 	Records int64 `json:"records"`
 	Bytes   int64 `json:"bytes"`
 	// Namespaces and Sessions were imported, if only namespaces were requested.
@@ -60,7 +60,8 @@ type Imported struct {
 }
 
 // Import is [Import] for a host that hasn't opened its store yet; otherwise it is
-// refused: sdk.Conflict of reason "store_in_use". Nobody can open the store meanwhile.
+// refused: sdk.Conflict of reason "store_in_use". No program can open the store
+// meanwhile.
 func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done *Imported, err error) {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok {
@@ -136,8 +137,8 @@ func importAll(ctx context.Context, settings *config.Config, in io.Reader, o Imp
 	return &Imported{Records: moved.Records, Bytes: moved.Bytes}, staged.Install()
 }
 
-// importNamespaces adds namespaces of an export to the store: to a copy of it, which then
-// replaces it. The whole export is checked before.
+// importNamespaces adds namespaces of an export to a copy of the store, which then
+// replaces the store. The whole export is checked before that.
 func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (_ *Imported, err error) {
 	staged, err := pebble.StageCopy(ctx, StoreOptions(settings))
 	if err != nil {

@@ -13,9 +13,9 @@ type Notice struct {
 	Level string
 	// Message is one or more lines of plain text. It may quote a file.
 	Message string
-	// Hint says what to do; "" if there is nothing to do.
+	// Hint is what to do; "" if there is nothing to do.
 	Hint string
-	// Try is the operation that does what Hint says, if there is one.
+	// Try is the operation that follows Hint, if there is one.
 	Try *sdk.Action
 }
 

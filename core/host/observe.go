@@ -21,8 +21,8 @@ type Observe struct {
 	Instance func(name string, e plugin.InstanceEvent)
 }
 
-// PluginInstances is the state of the plugins' instances. It is empty until something
-// needed a plugin, and starts none.
+// PluginInstances is the state of the plugins' instances. It is empty until a plugin was
+// needed, and starts no plugin.
 func (h *Host) PluginInstances() []plugin.Status {
 	var all []plugin.Status
 	for _, own := range h.Databases() {
@@ -34,7 +34,7 @@ func (h *Host) PluginInstances() []plugin.Status {
 }
 
 // Commits counts the commits of this process to its stores since they were opened. It opens
-// none. A store that was given to the host isn't counted.
+// no store. A store that was passed to the host isn't counted.
 func (h *Host) Commits() (n uint64) {
 	for _, own := range h.Databases() {
 		n += own.commits()
@@ -57,7 +57,7 @@ func (h *Host) commits() uint64 {
 	return 0
 }
 
-// DatabaseStats are what this host did with the database that is its store since it was
+// DatabaseStats are what this host did with its store's database since the store was
 // opened, and facts about the database itself.
 type DatabaseStats struct {
 	postgres.Stats

@@ -41,7 +41,8 @@ func newOrphans(ctx context.Context, h *Host, takeOver func(context.Context, run
 	return &orphans{host: h, takeOver: takeOver, ctx: ctx, cancel: cancel, running: map[string]bool{}, waits: map[string]time.Time{}}
 }
 
-// look takes over runs of hosts that are gone, and forgets hosts that have none.
+// look takes over runs of hosts that are gone, and removes the records of hosts that have
+// no runs left.
 func (o *orphans) look(ctx context.Context) {
 	h := o.host
 	m := h.member.Load()
@@ -70,7 +71,7 @@ func (o *orphans) look(ctx context.Context) {
 	}
 }
 
-// forget drops what is known of runs that no host has any more.
+// forget drops what is known about runs that no host has any more.
 func (o *orphans) forget(held []run.Held) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +84,7 @@ func (o *orphans) forget(held []run.Held) {
 func (o *orphans) beginAll(held []run.Held, lives func(id string) bool) (left map[string]bool) {
 	left = map[string]bool{}
 	for _, run := range held {
-		if run.Job { // its job continues it, or somebody resumes it
+		if run.Job { // its job continues it, or a caller resumes it
 			continue
 		}
 		lost := run.Host == o.host.id && !o.host.Runs.Runs(run.RunID) // its end couldn't be written

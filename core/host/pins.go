@@ -10,10 +10,10 @@ import (
 
 // A command that finds a server on its data folder sends its run there, and the server uses
 // its own plugins. The lock of the command's folder may pin other plugins under the same
-// names. Then code would run that the user never agreed to. So the command says which
-// plugins it would have used, and a server with different ones refuses.
+// names. Then code would run that the user never agreed to. So the command sends the pins
+// of the plugins that it would have used, and a server with different plugins refuses.
 
-// Pins say where plugins come from, by their names: the digest of the files that a lock
+// Pins are the origins of plugins, by their names: the digest of the files that a lock
 // pins, or the folder of a plugin in development.
 type Pins map[string]string
 
@@ -33,7 +33,7 @@ func pinOf(p *install.Plugin) string {
 	return p.Digest()
 }
 
-// LockDiffers is the reason of a refusal by a host whose plugins differ from the caller's
+// LockDiffers is the reason for a refusal by a host whose plugins differ from the caller's
 // pins.
 const LockDiffers = "lock_differs"
 

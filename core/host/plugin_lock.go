@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// PluginLacking is the reason of a refusal by a host that lacks a package which all hosts of
+// PluginLacking is the reason for a refusal by a host that lacks a package which all hosts of
 // its store should have.
 const PluginLacking = "plugin_lacking"
 
@@ -21,7 +21,7 @@ const PluginLacking = "plugin_lacking"
 type PluginsPushed struct {
 	// Epoch counts the locks that were pushed, from 1.
 	Epoch uint64 `json:"epoch"`
-	// Digest is the digest of Plugins, and Previous the digest of the list before.
+	// Digest is the digest of Plugins, and Previous the digest of the previous list.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous,omitempty"`
 	// Plugins are the digests of the packages by the names of the plugins.
@@ -30,7 +30,7 @@ type PluginsPushed struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
-// PushPlugins tells all hosts of the store, and of the databases of tenants, which packages they
+// PushPlugins records, in the store and in the databases of tenants, which packages all hosts
 // should have: the packages that this host's lock pins. Plugins that come with the program
 // aren't named. Without a shared store the error is sdk.Incompatible, reason
 // "plugins_not_shared".
@@ -81,8 +81,8 @@ func (h *Host) lockedPlugins() (list map[string]string, err error) {
 	return list, nil
 }
 
-// checkLock refuses plugins whose package on this host isn't the one that all hosts of the
-// store should have, so that a run doesn't depend on which host took it.
+// checkLock refuses plugins whose package on this host differs from the package that all
+// hosts of the store should have, so that a run doesn't depend on the host that took it.
 func (h *Host) checkLock(ctx context.Context, uses []workflow.PluginUse) error {
 	if h.Policies.shared == nil || len(uses) == 0 {
 		return nil
@@ -131,7 +131,8 @@ func lacking(lock pluginlock.Active, has map[string]string) (names []string) {
 	return names
 }
 
-// warnOfLacking warns, once for each pushed lock, which of its packages this host lacks.
+// warnOfLacking warns, once for each pushed lock, about the packages of the lock that this
+// host lacks.
 func (h *Host) warnOfLacking(ctx context.Context) error {
 	lock, err := h.pluginLock(ctx)
 	if err != nil || lock.Epoch == h.lockEpoch.Swap(lock.Epoch) {

@@ -23,8 +23,8 @@ import (
 )
 
 // Plugins are hosted once for everything that a process does: runs in any namespace, with
-// any model and any key, share their instances. What is specific to one of them travels
-// with its calls as a plugin.Scope, which Host.Scope makes.
+// any model and any key, share their instances. What is specific to one run travels with its
+// calls as a plugin.Scope, which Host.Scope makes.
 
 const (
 	// configPlugin checks configs against their plugins' schemas.
@@ -83,8 +83,8 @@ type PluginOptions struct {
 	Admit func(context.Context, plugin.Installed) error
 	// Before is called before each call: see [plugin.Options].
 	Before func(context.Context) error
-	// Log receives what plugins write, in addition to their files, and Notices what the
-	// operator should know.
+	// Log receives what plugins write, in addition to their log files, and Notices receives what
+	// the operator should know.
 	Log     func(plugin.LogLine)
 	Notices func(Notice)
 	// Observe is called with calls and instances.
@@ -157,12 +157,12 @@ func ShippedPlace() install.Place {
 	return install.Place{Label: ShippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build"}
 }
 
-// PluginLogDir is the folder of what plugins write.
+// PluginLogDir is the folder of plugins' log files.
 func PluginLogDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "logs", "plugins") }
 
-// Granted adds to installed plugins what the operator gives them for every call: the
-// values of the environment variables that they were granted, and, for the plugin that
-// calls models, the allowed endpoints of models.
+// Granted adds to installed plugins what the operator grants to them for every call: the values
+// of the granted environment variables, and, for the plugin that calls models, the allowed
+// endpoints of models.
 func Granted(c *config.Config, installed []plugin.Installed, getenv func(string) string) []plugin.Installed {
 	for i := range installed {
 		p := &installed[i]
@@ -201,8 +201,8 @@ func keepLog(files *logfile.Files, next func(plugin.LogLine), notices func(Notic
 type Need struct {
 	// Uses are the plugins with the variables and endpoints that their configs name.
 	Uses []workflow.PluginUse
-	// LLM is the model that plugins may be allowed to call, a workflow's settings.llm;
-	// nil means none.
+	// LLM is the model that plugins may be allowed to call: a workflow's settings.llm. nil means
+	// none.
 	LLM json.RawMessage
 	// Namespace is the namespace of the call: policies depend on it.
 	Namespace string
@@ -212,9 +212,9 @@ type Need struct {
 }
 
 // Scope travels with every call of plugins that is made for one purpose, such as a run.
-// An endpoint that the operator doesn't allow, a variable that isn't set, and a plugin that
-// isn't the caller's ([WithPins]), or isn't the one that all hosts of the store should have, are
-// refused before anything starts.
+// Before anything starts, it refuses an endpoint that the operator doesn't allow, a variable
+// that isn't set, and a plugin that differs from the caller's ([WithPins]) or from the one that
+// all hosts of the store should have.
 func (h *Host) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	uses := append(slices.Clip(need.Uses), modelUse(need.LLM))
 	if err := h.checkPins(ctx, need.Uses); err != nil {
@@ -250,7 +250,7 @@ func modelUse(llm json.RawMessage) workflow.PluginUse {
 		BaseURL string `json:"base_url"`
 	}
 	if json.Unmarshal(llm, &settings) != nil {
-		return use // the plugin says what is wrong
+		return use // the plugin reports what is wrong
 	}
 	if settings.KeyEnv != "" {
 		use.EnvNames = []string{settings.KeyEnv}
@@ -261,13 +261,13 @@ func modelUse(llm json.RawMessage) workflow.PluginUse {
 	return use
 }
 
-// ownVariables is how the names of the program's own variables begin, some of which hold
-// secrets such as the token for a server elsewhere.
+// ownVariables is the prefix of the program's own variables, some of which hold secrets such as
+// the token for a server on another machine.
 const ownVariables = "REFLECTORY_"
 
-// checkEnv refuses to begin if an environment variable that a config names isn't set, or is one of
-// the program's own, which a workflow could otherwise send to a model. Only the environment of the
-// program that does the work counts: the caller's is never sent to a server.
+// checkEnv refuses an environment variable that a config names if it isn't set, or if it is one of
+// the program's own variables, which a workflow could otherwise send to a model. Only the
+// environment of the program that does the work counts: the caller's is never sent to a server.
 func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	for _, use := range uses {
 		for _, variable := range use.EnvNames {
@@ -283,7 +283,7 @@ func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 	return nil
 }
 
-// secretMissing says where a variable must be set.
+// secretMissing is the error for a missing variable, with the place where it must be set.
 func (h *Host) secretMissing(variable, plugin string) error {
 	if h.config.Server != nil {
 		return sdk.Errorf(sdk.Invalid, "secret_missing", "the environment variable %s, which api_key_env names for %s, is not set in the server's environment", variable, plugin).

@@ -19,15 +19,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Policies decide while a host works, with a log in the store. They come from the files of the policy folder,
-// whose changes they follow, or, if hosts share a store, from the set that was pushed to it. A folder with
-// any problem at the start is refused, because nobody should mistake the defaults for the operator's own
-// rules; if problems appear later, the earlier policies stay in force.
+// Policies decide while a host works, with a log in the store. They come from the files of the
+// policy folder, and follow changes of the folder. If hosts share a store, they come from the set
+// that was pushed to it. A folder that has a problem at the start is refused, so that nobody
+// mistakes the defaults for the operator's own rules. If problems appear later, the earlier
+// policies stay in force.
 type Policies struct {
 	*policy.Policies
 	// Points are the policy points with their inputs and outputs.
 	Points *policy.Points
-	// Dir is the folder; "" if there are only the defaults, or the store has the policies.
+	// Dir is the folder; "" if only the defaults decide, or if the store has the policies.
 	Dir string
 
 	// shared are the policies of the store; nil if the folder has them.
@@ -42,8 +43,9 @@ type Policies struct {
 	followed chan struct{} // closed when the folder is no longer followed
 }
 
-// sampleFrom is where counting begins for decisions of which only a sample is recorded: a
-// number below 100, so that programs that decide rarely record their share too.
+// sampleFrom is the number at which counting begins for decisions of which only a sample is
+// recorded. It is a random number below 100, so that programs with few decisions also record their
+// share.
 func (h *Host) sampleFrom() uint64 {
 	var random [8]byte
 	_, _ = io.ReadFull(h.config.Random, random[:]) // without it the counting begins at 0
@@ -77,7 +79,7 @@ func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 	return p, nil
 }
 
-// warnOfFolder says that a folder which the settings name has no effect here.
+// warnOfFolder warns that a folder which the settings name has no effect here.
 func (p *Policies) warnOfFolder() {
 	if setting := p.host.config.Settings.PolicyDir; !setting.IsDefault() {
 		p.host.warnf("the policies of %s (%s) decide nothing: hosts that share a store decide with what was pushed to it", setting.Value, setting.Origin)
@@ -149,8 +151,8 @@ func (p *Policies) reloaded(r policy.Reload) {
 	p.log.Tell(event)
 }
 
-// record queues a decision. Its data doesn't change any more, so the log's own goroutine
-// does the rest.
+// record queues a decision. The decision's data doesn't change any more, so the log's own
+// goroutine does the rest.
 func (p *Policies) record(ctx context.Context, r *policy.Record) {
 	if r.Point == core.PointAccess && isDefault(r.File) && r.Failure == nil && r.Shadow == nil && core.CallerOf(ctx).Subject == core.OperatorSubject {
 		return // the default allows the operator everything, and reading mustn't change what is read
@@ -172,13 +174,13 @@ func (p *Policies) record(ctx context.Context, r *policy.Record) {
 	}})
 }
 
-// isDefault reports whether a policy's file is an embedded one.
+// isDefault reports whether a policy's file is embedded in the program.
 func isDefault(file string) bool { return strings.HasPrefix(file, "default/") }
 
-// Close stops following the folder and writes the decisions that are queued. If nothing
-// else needed the store, it is opened for that only if a file of the folder decided;
-// decisions of the defaults aren't worth it. If they can't be written, that is a notice,
-// not an error: the decisions took effect all the same.
+// Close stops following the folder and writes the decisions that are queued. A store that nothing
+// else needed is opened for this only if a file of the folder decided; decisions of the defaults
+// aren't worth it. If the decisions can't be written, that is a notice, not an error, since they
+// took effect anyway.
 func (p *Policies) Close() error {
 	p.stop()
 	<-p.followed
@@ -220,7 +222,7 @@ func (p *Policies) recordSkipped() {
 	}
 }
 
-// policyHint says where a refusal comes from.
+// policyHint names the policy that refused.
 func (p *Policies) policyHint(d *core.Decision) string {
 	file := d.File
 	if p.Dir != "" && !isDefault(file) {

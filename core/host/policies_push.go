@@ -14,8 +14,8 @@ import (
 type Pushed struct {
 	// Epoch counts the sets that were pushed, from 1.
 	Epoch uint64 `json:"epoch"`
-	// Digest is the digest of the set now in force, and Previous that set's predecessor; "" if
-	// these were the defaults.
+	// Digest is the digest of the set now in force, and Previous the digest of the previous set; "" if
+	// the defaults decided before.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous,omitempty"`
 	// Files is how many policies it has.
@@ -25,9 +25,9 @@ type Pushed struct {
 }
 
 // Push checks the files of a set of policies, by names such as gate/strict.yaml, and puts it in force for all
-// hosts of the store. Every transaction that commits after the push decides with this set. A set under which
-// the caller couldn't push another is refused, since that couldn't be corrected. Without a shared store the
-// error is sdk.Incompatible, reason "policies_not_shared".
+// hosts of the store. Every transaction that commits after the push decides with this set. A set
+// under which the caller couldn't push another set is refused, since it couldn't be corrected.
+// Without a shared store the error is sdk.Incompatible, reason "policies_not_shared".
 func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, error) {
 	set, err := p.Points.LoadFiles(files)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 	return &Pushed{Epoch: now.Epoch, Digest: now.Digest, Previous: before.Digest, Files: len(set.Files()), Unchanged: now == before}, nil
 }
 
-// letsPush refuses a set under which the caller couldn't push another.
+// letsPush refuses a set under which the caller couldn't push another set.
 func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 	caller := core.CallerOf(ctx)
 	in := &core.AccessInput{
@@ -82,8 +82,9 @@ func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 // PushOperation is the name of the operation that pushes policies.
 const PushOperation = "policy_push"
 
-// Active is the newest set of policies that this host has seen in a store that hosts share, and why
-// it can't be used. It is the zero value if none was pushed, or if the policies are in a folder.
+// Active returns the newest set of policies that this host has seen in a store that hosts share,
+// and the reason if the set can't be used. It returns the zero value if none was pushed, or if the
+// policies are in a folder.
 func (p *Policies) Active() (policyset.Active, error) {
 	if p.shared == nil {
 		return policyset.Active{}, nil

@@ -14,30 +14,30 @@ import (
 
 // sharedPolicies are the policies of a store that several hosts share, which `policyset` stores. A decision
 // within a transaction is made with the set that the transaction reads, so it can't be committed once another
-// set is in force. Other decisions are made with the newest set that this host has seen: it follows the
-// pushes.
+// set is in force. Other decisions are made with the newest set that this host has seen, since it
+// follows the pushes.
 type sharedPolicies struct {
 	points *policy.Points
 	store  core.Store
 	feed   *journal.Feed
-	// opened is closed once the store is open; nil if it is from the start.
+	// opened is closed once the store is open; nil if the store is open from the start.
 	opened <-chan struct{}
 	// replace is called with a newer set.
 	replace func(*policy.Set)
 	warn    func(error)
 
 	mu sync.Mutex
-	// compiled are sets by their pushes, or why they can't be used: the newest, and a few
-	// before it that transactions may still read.
+	// compiled are sets by their pushes, or the reasons why they can't be used: the newest set, and a
+	// few earlier sets that transactions may still read.
 	compiled map[policyset.Active]compiledSet
-	// seen says which is the newest set that was read. Before the first read, known is
-	// false, and the set is the defaults, which then decide nothing.
+	// seen is the newest set that was read. Before the first read, known is false, and the set is the
+	// defaults, which then decide nothing.
 	known  bool
 	seen   policyset.Active
 	newest compiledSet
 }
 
-// compiledSet is a set, or why it can't be used.
+// compiledSet is a set, or the reason why it can't be used.
 type compiledSet struct {
 	*policy.Set
 	failure error
@@ -55,7 +55,7 @@ func (s *sharedPolicies) current(ctx context.Context) (*policy.Set, error) {
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
-	if !known { // nothing may be decided by the defaults that a set in the store forbids
+	if !known { // the defaults mustn't allow what a set in the store forbids
 		if err := s.refresh(ctx); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (s *sharedPolicies) read(r core.Reader) (policyset.Active, *policy.Set, err
 	return active, set, err
 }
 
-// ready makes sure that the newest set was read, and returns why it can't be used.
+// ready makes sure that the newest set was read, and returns an error if the set can't be used.
 func (s *sharedPolicies) ready(ctx context.Context) error {
 	s.mu.Lock()
 	known, failure := s.known, s.newest.failure
@@ -127,7 +127,7 @@ func (s *sharedPolicies) refresh(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unnamed := failure != nil && active.Epoch == 0 // what says which set decides is damaged
+	unnamed := failure != nil && active.Epoch == 0 // the record of the set in force is damaged
 	if s.known && active.Epoch < s.seen.Epoch && !unnamed {
 		return s.newest.failure // another call read a newer one meanwhile
 	}
@@ -144,14 +144,14 @@ func isUnusable(err error) bool {
 	return reason == "policies_unusable" || reason == "policy_set_damaged"
 }
 
-// active is the newest set that this host has seen, and why it can't be used.
+// active returns the newest set that this host has seen, and the reason if the set can't be used.
 func (s *sharedPolicies) active() (policyset.Active, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen, s.newest.failure
 }
 
-// followRest is how long following rests after an error of the store.
+// followRest is how long following pauses after an error of the store.
 const followRest = time.Second
 
 // follow reads each set that is pushed, by whichever host, until the context ends.

@@ -8,12 +8,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// awayTime is how long the database may be unreachable before the host says that it isn't
-// ready. Calls just wait for the end of a shorter outage.
+// awayTime is how long the database may be unreachable before the host reports that it isn't
+// ready. During a shorter outage, calls just wait.
 const awayTime = 5 * time.Second
 
-// Ready opens the store, unless it is open, and reads the policies that it has for all hosts.
-// The error says why this host can't work.
+// Ready opens the store, unless it is open, and reads the policies that the store has for all
+// hosts. The error is the reason why this host can't work.
 func (h *Host) Ready(ctx context.Context) error {
 	if local, ok := h.Store.(*store.OnDemand); ok {
 		if _, err := local.Open(ctx); err != nil {
@@ -26,11 +26,11 @@ func (h *Host) Ready(ctx context.Context) error {
 	return h.Policies.ready(ctx)
 }
 
-// Unready is why a host that was ready accepts no requests now, as far as it knows: its
-// database has been unreachable for more than 5 s, another host has migrated it to a newer
-// format, the policies that were pushed last can't be used, or a tenant's database has other
-// policies or settings of * than its own. It is nil if the host is ready. It asks nobody, and
-// doesn't wait.
+// Unready is the reason why a host that was ready accepts no requests now, as far as it
+// knows: its database has been unreachable for more than 5 s, another host has migrated it to
+// a newer format, the policies that were pushed last can't be used, or a tenant's database
+// has policies or settings of * that differ from the main database's. It is nil if the host
+// is ready. It sends no request, and doesn't wait.
 func (h *Host) Unready() error {
 	if db := h.sharedNow(); db != nil {
 		if err := db.Newer(); err != nil {

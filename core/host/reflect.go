@@ -13,12 +13,12 @@ import (
 
 // ReflectAnswer is the outcome of a request to reflect.
 type ReflectAnswer struct {
-	// Job is the new job, or Active the one that the user already has; both are nil if nothing
+	// Job is the new job, or Active the job that the user already has; both are nil if nothing
 	// was due.
 	Job, Active *job.Job
 	// ETA is the estimated time until the job has ended.
 	ETA time.Duration
-	// Reason says why nothing was due.
+	// Reason is why nothing was due.
 	Reason string
 }
 
@@ -75,14 +75,14 @@ func (h *Host) reflectionDue(r core.Reader, namespace string, now time.Time) (*r
 	return reflection.ReadDue(r, namespace, g, now)
 }
 
-// ReflectionState is how a namespace stands between two reflections.
+// ReflectionState is the state of a namespace between two reflections.
 type ReflectionState struct {
 	Due        *reflection.Due
 	Thresholds core.ReflectionThresholds
 	reflection.State
 }
 
-// ReflectionState reads how a namespace stands between two reflections.
+// ReflectionState reads the state of a namespace between two reflections.
 func (h *Host) ReflectionState(ctx context.Context, namespace string) (*ReflectionState, error) {
 	var s ReflectionState
 	err := h.Store.View(ctx, func(r core.Reader) error {

@@ -16,8 +16,8 @@ import (
 
 // Two kinds of generators make insights. A plugin gets the question as JSON, in the state
 // of its request, where no text is an instruction. A model reads a single text, in which
-// memories mustn't act as instructions: they are escaped, each in an element of its own,
-// and the system prompt says that they are data.
+// memories mustn't act as instructions. So they are escaped, each is in its own element,
+// and the system prompt declares that they are data.
 
 // generator is the generator of insights; nil if the settings name none.
 func (h *Host) generator(namespace string) (reflection.Generator, error) {

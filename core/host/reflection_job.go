@@ -45,8 +45,8 @@ func (h *Host) reflect(ctx context.Context, j *job.Running) (*job.Outcome, error
 	return out, nil
 }
 
-// snoozed makes an error that is no fault of the job a [job.SnoozeError]: a service that
-// asks to wait, or a plugin whose breaker is open.
+// snoozed turns an error that isn't the job's fault into a [job.SnoozeError]: a service
+// asks to wait, or a plugin's breaker is open.
 func snoozed(err error) error {
 	wait := sdk.RetryAfter(err)
 	if wait > 0 || sdk.ReasonOf(err) == "plugin_breaker_open" {
@@ -86,14 +86,14 @@ func (h *Host) reflectionCall(namespace string, target core.Target) (*reflection
 	return &reflectionCall{plugins, target, func(ctx context.Context) context.Context { return plugin.WithScope(ctx, scope) }}, nil
 }
 
-// judge asks an evaluator whether two texts say the same: a valid verdict means yes.
+// judge asks an evaluator whether two texts mean the same: a valid verdict means yes.
 type judge struct{ *reflectionCall }
 
-// pairsOfTexts tells a model what it judges. The two texts are data to it.
+// pairsOfTexts is the system prompt for a model that judges. The two texts are data.
 const pairsOfTexts = `You compare an agent's memories. The output has two texts, a and b. It passes only if both say the same, so that nobody who knows one learns anything from the other. A number, unit, name, person, time or degree of certainty that differs makes it fail, and so does a text that says more.`
 
 // pairJudge is an evaluator as the judge of a namespace's texts. The evaluator that calls
-// language models asks the model of settings.llm; others get no config.
+// language models asks the model of settings.llm; other evaluators get no config.
 func (h *Host) pairJudge(namespace, name string) (judge, error) {
 	target := core.Target{Plugin: name, Timeout: h.config.ReflectionTime}
 	if llm := h.config.Settings.LLM(); name == workflow.LLMPlugin && llm != nil {

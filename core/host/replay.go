@@ -81,7 +81,7 @@ func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Repl
 	return result, nil
 }
 
-// recorded is a stored run with what a replay needs.
+// recorded is a stored run with everything that a replay needs.
 type recorded struct {
 	run    *core.Run
 	plan   *workflow.Plan
@@ -103,8 +103,8 @@ func (h *Host) recorded(ctx context.Context, runID string) (rec recorded, err er
 	return rec, err
 }
 
-// options are the replay of one loop: its recorded attempts, with its own evaluator and
-// rule for passing, or with those of the options.
+// options are the options for replaying one loop: its recorded attempts, with its own
+// evaluator and accept rule, or with the ones given to the replay.
 func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o ReplayOptions) (*loop.ReplayOptions, error) {
 	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
 	if at < 0 {

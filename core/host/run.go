@@ -23,15 +23,17 @@ type RunOptions struct {
 	Events func(core.Event)
 	// Pieces includes the pieces of outputs in Events, while a model produces them.
 	Pieces bool
-	// Memories are the memories that nodes use. Nil means the Host's, without restrictions:
-	// then the caller that starts the run decides which workflows may run.
+	// Memories are the memories that nodes use. Nil means the Host's memories, without
+	// restrictions: then the caller that starts the run decides which workflows may run.
 	Memories core.Memories
-	// Injector builds the snapshots of nodes. Nil means the Host's, without restrictions.
+	// Injector builds the snapshots of nodes. Nil means the Host's injector, without
+	// restrictions.
 	Injector action.Injector
-	// Job is whether a job runs it; then the job continues it if this host is gone.
+	// Job is whether a job runs the run; then the job continues the run if this host is
+	// gone.
 	Job bool
-	// From says which host held the run, if the run is taken over from a host that is gone;
-	// nil for a run that a caller starts or resumes.
+	// From is the run as the previous host held it, if the run is taken over from a host
+	// that is gone; nil for a run that a caller starts or resumes.
 	From *run.Held
 }
 
@@ -42,8 +44,8 @@ func LoadOptions() workflow.Options { return workflow.Options{Expressions: polic
 type needs = run.Needs
 
 // Start makes a run of a plan and runs it to its end. The run is stored before anything
-// costs money. A problem of the plan is an error, and then there is no run. How the run
-// ended is in the run, even if the error says why.
+// costs money. A problem of the plan is an error, and then there is no run. The run has
+// its status at the end, also if there is an error.
 func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions) error {
 	return h.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
 		return core.Progress{}, h.Runs.CreateWith(ctx, run, n)
@@ -51,7 +53,8 @@ func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o 
 }
 
 // Resume continues a run that was killed, cancelled or failed, at the first step that it
-// didn't record. It returns as Start does, and no run if it didn't continue.
+// didn't record. Its results are the same as Start's; if the run didn't continue, it
+// returns no run.
 func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, error) {
 	run, err := h.Runs.Find(ctx, id)
 	if err != nil {
@@ -85,8 +88,8 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 	return run, err
 }
 
-// execute checks a plan with its plugins, calls begin, which returns what the run has
-// recorded, and runs it to its end.
+// execute checks a plan with its plugins, calls begin, which returns the recorded
+// progress, and runs the plan to its end.
 func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context, needs) (core.Progress, error)) error {
 	plugins, err := h.Plugins()
 	if err != nil {
@@ -161,8 +164,8 @@ func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 }
 
 // prepare has the plugins check their configs before anything runs. The problems of all
-// nodes are reported at once. If a plugin doesn't start, that isn't the workflow's
-// mistake: the run begins, and ends with that error when it reaches the node.
+// nodes are reported at once. A plugin that doesn't start isn't the workflow's mistake.
+// The run begins, and ends with that error when it reaches the node.
 func prepare(ctx context.Context, actions *action.Actions, plan *workflow.Plan) (readyNodes, error) {
 	var wrong []error
 	ready := readyNodes{Actions: actions, broken: map[string]error{}}

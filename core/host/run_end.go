@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// errLeft is why a run stops on this host if another host continues it.
+// errLeft is the cause with which a run stops on this host if another host continues it.
 var errLeft = sdk.Errorf(sdk.Cancelled, "run_left", "this host stops: another one goes on with the run")
 
 // runEnd records how a run ended, without the fence of the job that ran it: only the run's
@@ -20,7 +20,7 @@ var errLeft = sdk.Errorf(sdk.Cancelled, "run_left", "this host stops: another on
 type runEnd struct {
 	core.RunRecorder
 	runs *run.Repository
-	// ctx is the run's.
+	// ctx is the run's context.
 	ctx context.Context
 }
 

@@ -15,9 +15,10 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// A turn's prompt has up to three blocks of its session: the hint of the turn before, the
-// summaries of the window's newest turns, and a text in place of its oldest. They are XML,
-// since models and users wrote their texts: whatever a text says, it can't leave its element.
+// A turn's prompt has up to three blocks about its session: the previous turn's hint, the
+// summaries of the window's newest turns, and a text in place of the oldest turns. The blocks
+// are XML, since models and users wrote their texts: whatever a text contains, it can't leave
+// its element.
 
 // RoleMixDir is the folder in the data folder where operators put role mixes.
 const RoleMixDir = "role-mixes"
@@ -29,7 +30,7 @@ const (
 	recentPriority  = 450
 )
 
-// sessionBlocks are the blocks of sessions, and what policies see of them.
+// sessionBlocks are the blocks of sessions, and what policies see of sessions.
 type sessionBlocks struct{ host *Host }
 
 var (
@@ -37,8 +38,8 @@ var (
 	_ inject.Sessions = sessionBlocks{}
 )
 
-// begin begins a turn that no recall has begun, so that its prompt belongs to a turn of its
-// session, whose owner is known.
+// begin begins a turn that no recall has begun, so that its prompt belongs to a turn of a
+// session with a known owner.
 func (s sessionBlocks) begin(ctx context.Context, t *inject.Turn) error {
 	return s.host.Memories.BeginTurn(ctx, core.TurnRef{Session: t.SessionID, Turn: t.TurnID}, t.Namespace)
 }
@@ -87,9 +88,9 @@ func (s sessionBlocks) State(ctx context.Context, t *inject.Turn) (inject.Sessio
 	return inject.SessionState{Bias: c.Bias, FailureClass: string(c.FailureClass), WindowFill: folded.Fill}, nil
 }
 
-// read reads what the session of a turn can tell its prompt. How full the window is refers
-// to a prompt of the default size, because the size of the turn's own prompt is decided
-// later, by a policy that sees how full the window is.
+// read reads what a turn's prompt can use from its session. The fill of the window refers to
+// a prompt of the default size, because a policy that sees the fill decides the size of the
+// turn's own prompt later.
 func (s sessionBlocks) read(ctx context.Context, t *inject.Turn) (*memory.SessionContext, *window.Folded, error) {
 	c, err := s.host.Memories.SessionContext(ctx, t.SessionID, t.TurnID)
 	if err != nil {
@@ -124,7 +125,7 @@ func (h *Host) roleMixer() inject.RoleMixer {
 	return &rolemix.Mixer{Dir: filepath.Join(h.config.Settings.DataDir.Value, RoleMixDir)}
 }
 
-// injectedMemories says what was in the prompts of turns.
+// injectedMemories finds the memories that were in the prompts of turns.
 type injectedMemories struct{}
 
 // Injected implements [memory.Injection].

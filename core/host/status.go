@@ -15,9 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A status helps to find out what is wrong, so it is made without anything that may fail: from the settings,
-// the files and the system, and from the database if that is the store. A part that can't be read shows its
-// problem, and the other parts are shown all the same.
+// A status helps to find out what is wrong, so it needs nothing that may fail. It is made
+// from the settings, the files and the system, and from the database if that is the store. A
+// part that can't be read shows its problem, and the other parts are still shown.
 
 // Status is what a host is and what it can do.
 type Status struct {
@@ -29,7 +29,8 @@ type Status struct {
 	WASM    WASMStatus    `json:"wasm"`
 	// Server is how the host is reached, if it is a server.
 	Server *Server `json:"server,omitempty"`
-	// Problem is why no host can be opened with these settings, such as invalid policies.
+	// Problem is the reason why no host can be opened with these settings, such as invalid
+	// policies.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
 
@@ -43,14 +44,14 @@ type Server struct {
 	Beyond bool `json:"beyond"`
 	// Encryption is how connections are encrypted.
 	Encryption access.Encryption `json:"encryption"`
-	// Auth is what callers show: [AuthToken], [AuthOIDC] or [AuthNone].
+	// Auth is how callers authenticate: [AuthToken], [AuthOIDC] or [AuthNone].
 	Auth string `json:"auth"`
-	// Peers is the address at which other hosts on the same store reach it; "" means that
-	// they don't.
+	// Peers is the address at which other hosts on the same store reach it; "" if they don't
+	// reach it.
 	Peers string `json:"peers,omitempty"`
 }
 
-// What callers of a server show.
+// How callers of a server authenticate.
 const (
 	AuthToken = "token"
 	AuthOIDC  = "token, oidc" // tokens of an issuer too
@@ -66,14 +67,14 @@ type ConfigStatus struct {
 }
 
 // StoreStatus is the status of the store in the data folder. For a Host on another store
-// it only says that the store exists.
+// it only shows that the store exists.
 type StoreStatus struct {
 	Folder string `json:"folder"`
 	Exists bool   `json:"exists"`
 	Bytes  int64  `json:"bytes"`
 	// Durability is the durability with which this program opens it.
 	Durability config.Setting `json:"durability"`
-	// Holder is who has it open.
+	// Holder is the program that has it open.
 	Holder *pebble.Holder `json:"holder,omitempty"`
 	// Database is the database that is the store, if it isn't in the data folder.
 	Database *DatabaseStatus `json:"database,omitempty"`
@@ -84,7 +85,7 @@ type StoreStatus struct {
 type DatabaseStatus struct {
 	// Name is host:port/database.
 	Name string `json:"name"`
-	// Version is PostgreSQL's; "" if it can't be reached.
+	// Version is PostgreSQL's version; "" if the database can't be reached.
 	Version string `json:"version,omitempty"`
 	// Standby names the synchronous standbys, as PostgreSQL's setting does; "" if there are
 	// none.

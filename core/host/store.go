@@ -31,12 +31,12 @@ import (
 type LocalStore struct {
 	*pebble.Store
 	rooter *journal.Rooter
-	// here is for which tenants it is; nil for all.
+	// here are the tenants of this store; nil for all tenants.
 	here store.Here
 }
 
-// Update implements [core.Store]. What is written to the namespaces of other databases' tenants
-// is refused.
+// Update implements [core.Store]. It refuses writes to the namespaces of tenants of other
+// databases.
 func (s *LocalStore) Update(ctx context.Context, fn func(core.Tx) error) error {
 	if s.here == nil {
 		return s.Store.Update(ctx, fn)
@@ -71,8 +71,8 @@ type SharedStore struct {
 	here   store.Here
 }
 
-// Update implements [core.Store]. What is written to the namespaces of tenants of other databases
-// is refused: see [store.UpdateHere].
+// Update implements [core.Store]. It refuses writes to the namespaces of tenants of other
+// databases: see [store.UpdateHere].
 func (s *SharedStore) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return store.UpdateHere(ctx, s.Store, s.here, fn)
 }
@@ -83,7 +83,7 @@ func (s *SharedStore) Close() error {
 	return core.JoinErrors(err, s.Store.Close())
 }
 
-// StoreOptions say where the store of the data folder is, its durability, and how long to
+// StoreOptions are the folder of the data folder's store, its durability, and how long to
 // wait for another program that has it open.
 func StoreOptions(c *config.Config) pebble.Options {
 	return pebble.Options{Dir: StoreDir(c), Durability: pebble.Durability(c.Durability.Value), LockWait: c.LockTime()}
@@ -95,7 +95,7 @@ func StoreDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "
 // SegmentDir is the folder of files pruned from the store.
 func SegmentDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "segments") }
 
-// databaseOptions say which database is the store, and how long to wait for it.
+// databaseOptions name the store's database, and how long to wait for it.
 func databaseOptions(c *config.Config, fresh *postgres.FreshIDs) postgres.Options {
 	wait := c.DatabaseTime()
 	if wait == 0 {
@@ -104,13 +104,13 @@ func databaseOptions(c *config.Config, fresh *postgres.FreshIDs) postgres.Option
 	return postgres.Options{URL: c.Store.Value, Relaxed: c.Durability.Value == string(pebble.Relaxed), Wait: wait, Fresh: fresh}
 }
 
-// sharedStore is the store in a database, which its first transaction opens. The host's
-// ids are noted as new from now on.
+// sharedStore is the store in a database, which its first transaction opens. From now on,
+// the store knows that ids made by the host are new.
 func (h *Host) sharedStore() *store.OnDemand {
 	fresh := &postgres.FreshIDs{}
 	h.config.IDs = fresh.Note(h.config.IDs)
 	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
-		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil { // of what a host keeps for itself
+		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil { // the folder of the host's own data
 			return nil, err
 		}
 		h.config.Activity(OpeningStore)

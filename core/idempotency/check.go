@@ -61,7 +61,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// rebuildRecord indexes a record, or deletes a value that is no record.
+// rebuildRecord indexes a record, or deletes a value that isn't a record.
 func rebuildRecord(tx core.Tx, key string) error {
 	digest := key[len(prefix):]
 	r, err := read(tx, digest)
@@ -74,7 +74,7 @@ func rebuildRecord(tx core.Tx, key string) error {
 	return put(tx, digest, r)
 }
 
-// problem says what is wrong with an existing key; "" if nothing is.
+// problem describes what is wrong with an existing key; "" if nothing is wrong.
 func problem(r core.Reader, key []byte) (string, error) {
 	digest, isRecord := bytes.CutPrefix(key, []byte(prefix))
 	if isRecord {

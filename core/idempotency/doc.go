@@ -9,7 +9,7 @@
 //
 // A call claims its key before it does anything. Its first write sets a mark on the claim
 // in the same transaction (see [core.WithMark]), and its outcome is recorded when it ends.
-// So after a crash the store says how far it came:
+// So after a crash the store shows how far it came:
 //
 //   - no claim: nothing was done, and the next call is the first;
 //   - a claim without a mark: nothing was written, and the next call takes it over;

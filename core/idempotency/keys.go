@@ -37,14 +37,14 @@ type Keys struct {
 	Clock core.Clock
 	// Owner names this host, unlike any other that ever opened the store. Required.
 	Owner string
-	// Sole says that no other host works on the store, so a claim of another host is one that
+	// Sole means that no other host works on the store, so a claim of another host is one that
 	// a crash left.
 	Sole bool
 	// Gone reports whether another host no longer lives, so that its claims are left over from
 	// a crash. If this is a mistake, the other host still can't write any more. Nil means that
 	// no host is gone.
 	Gone func(r core.Reader, owner string) (bool, error)
-	// Purged reports whether a memory was purged; nil says that none was.
+	// Purged reports whether a memory was purged; nil means that none was.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 
 	mu      sync.Mutex
@@ -297,7 +297,7 @@ type Ending struct {
 }
 
 // End records the outcome, and wakes the callers that wait for it. It continues after ctx
-// has ended. After an error the claim stays as it is, so the call isn't done again.
+// has ended. After an error the claim stays unchanged, so the call isn't done again.
 func (c *Claim) End(ctx context.Context, e Ending) error {
 	defer c.Abandon()
 	return c.keys.Store.Update(context.WithoutCancel(ctx), func(tx core.Tx) error {

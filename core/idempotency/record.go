@@ -66,7 +66,7 @@ type record struct {
 	Outcome
 }
 
-// decode returns nil if the value is no record.
+// decode returns nil if the value isn't a record.
 func decode(value []byte) *record {
 	var r record
 	if json.Unmarshal(value, &r) != nil || r.At <= 0 || r.Operation == "" || (r.State == done) != (len(r.Data) > 0 && r.Salt != "") ||

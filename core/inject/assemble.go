@@ -13,16 +13,16 @@ import (
 type Input struct {
 	Namespace, SessionID string
 	TurnID               int64
-	// Route is the kind of evidence that leads; "" if there is none.
+	// Route is the leading kind of evidence; "" if there is none.
 	Route string
 	// Policy is completed by [Assemble].
 	Policy Policy
-	// File, FileDigest and Rule say what decided the policy: see [Applied].
+	// File, FileDigest and Rule name what decided the policy: see [Applied].
 	File, FileDigest, Rule string
-	// RoleMix is in the snapshot as it is; its blocks are among the others.
+	// RoleMix is put into the snapshot unchanged; its blocks are among the other blocks.
 	RoleMix *RoleMix
 	Blocks  []*Block
-	// Before is the digest of the prefix of the session's snapshot before; "" for none.
+	// Before is the digest of the prefix of the session's previous snapshot; "" if there is none.
 	Before string
 }
 
@@ -41,7 +41,7 @@ type piece struct {
 	*Block
 	rank, priority int
 	anchor, stable bool
-	// payload and size are what is left of it.
+	// payload and size are what is left of the block.
 	payload string
 	size    size
 	reason  Reason
@@ -112,7 +112,7 @@ func (a *assembly) leave(why func(*piece) Reason) {
 	a.blocks = kept
 }
 
-// drop is step 2: disabled categories, then what has expired.
+// drop is step 2: it drops disabled categories, then expired blocks.
 func (a *assembly) drop() {
 	var enabled [len(categories)]bool
 	for _, c := range a.policy.Enabled {
@@ -129,7 +129,7 @@ func (a *assembly) drop() {
 	})
 }
 
-// dedupe is step 3: of blocks that are the same, the best stays.
+// dedupe is step 3: among blocks that count as the same, the best stays.
 func (a *assembly) dedupe() {
 	type key struct {
 		name string
@@ -157,8 +157,9 @@ func (a *assembly) dedupe() {
 	})
 }
 
-// better reports whether a block stays before another that is the same: an anchor, then
-// the higher priority, the smaller id, the category's rank and the payload's digest.
+// better reports whether a block is preferred to another one that counts as the same: first
+// anchors, then by the higher priority, the smaller id, the category's rank and the payload's
+// digest.
 func better(a, b *piece) bool {
 	if a.anchor != b.anchor {
 		return a.anchor
@@ -169,7 +170,7 @@ func better(a, b *piece) bool {
 	) < 0
 }
 
-// other compares what no rule names, so that the order of the input doesn't matter.
+// other compares fields that no rule names, so that the order of the input doesn't matter.
 func (p *piece) other(q *piece) int {
 	if c := strings.Compare(p.digest, q.digest); c != 0 {
 		return c
@@ -213,8 +214,8 @@ func boolRank(first bool) int {
 	return 1
 }
 
-// single is step 5: under single, the anchors stay and the one other block of the highest
-// priority. Under hybrid the mix of roles is among the blocks already.
+// single is step 5: in the mode single, the anchors stay, and the block with the highest priority
+// among the others. In the mode hybrid, the mix of roles is already among the blocks.
 func (a *assembly) single() {
 	if a.policy.Mode != Single {
 		return
@@ -233,7 +234,8 @@ func (a *assembly) single() {
 	})
 }
 
-// cap is step 6: what fits its category's cap is kept, else cut, else dropped.
+// cap is step 6: a block that fits its category's cap is kept; any other block is cut if possible,
+// and otherwise dropped.
 func (a *assembly) cap() {
 	if len(a.policy.CategoryCap) == 0 {
 		return
@@ -253,8 +255,8 @@ func (a *assembly) cap() {
 	})
 }
 
-// limit is step 7: the first blocks stay, and every anchor takes the place of the last that
-// is none.
+// limit is step 7: the first blocks stay, and every further anchor takes the place of the last
+// block that isn't an anchor.
 func (a *assembly) limit() error {
 	if a.policy.Mode == Single {
 		return nil
@@ -335,8 +337,8 @@ func (p *piece) used() Used {
 	return u
 }
 
-// prefix is what stays the same from turn to turn: the anchors and the stable blocks, up
-// to the first block that is neither, or that is recalled or a hint.
+// prefix is the part that stays the same from turn to turn: the anchors and the stable blocks, up
+// to the first block that is neither an anchor nor stable, or that is recalled text or a hint.
 func (a *assembly) prefix(before string) Prefix {
 	var payloads []string
 	out := Prefix{}

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Category says what a block is for.
+// Category is the purpose of a block.
 type Category string
 
 // The categories, in the order of their rank.
@@ -33,10 +33,10 @@ var categories = [...]Category{Safety, PolicyText, SessionInjection, MemoryRecal
 // Categories lists the categories by rank, the first first.
 func Categories() []Category { return slices.Clone(categories[:]) }
 
-// rank is the category's place among the categories, from 0; -1 for none of them.
+// rank is the category's place among the categories, from 0; -1 for an unknown category.
 func (c Category) rank() int { return slices.Index(categories[:], c) }
 
-// Format says how a payload is cut.
+// Format determines how a payload is cut.
 type Format string
 
 // The formats.
@@ -45,7 +45,7 @@ const (
 	XML  Format = "xml"  // after a whole child of its root
 )
 
-// Origin is who made a block.
+// Origin is the maker of a block.
 type Origin int
 
 // The origins. Only the operator and the host make anchors.
@@ -60,7 +60,7 @@ const (
 	MaxBlockID      = 256       // bytes of an id, a source, a tag or a reference
 	MaxPayloadBytes = 256 << 10 // four times the longest memory
 	MaxLabels       = 50        // tags, and references
-	MaxPriority     = 1 << 30   // and the least is the negative of it
+	MaxPriority     = 1 << 30   // and the lowest is its negative
 )
 
 // Draft is the request for a block. [NewBlock] makes the block.
@@ -74,10 +74,10 @@ type Draft struct {
 	Priority *int `json:"priority"`
 	// Payload is what the model gets.
 	Payload string `json:"payload"`
-	// Source says where it comes from. Under dedupe by source+category, blocks with the
-	// same source and category are the same.
+	// Source is where it comes from. With the dedupe strategy source+category, blocks with
+	// the same source and category count as the same.
 	Source string `json:"source,omitempty"`
-	// Tags are the caller's.
+	// Tags are the caller's tags.
 	Tags []string `json:"tags,omitempty"`
 	// TTLTurns is for how many turns it is valid, from CreatedTurn on.
 	TTLTurns *int64 `json:"ttl_turns,omitempty"`
@@ -88,15 +88,15 @@ type Draft struct {
 	// MemoryID is the memory whose text it has. The text is escaped, and a purge of the
 	// memory removes it.
 	MemoryID string `json:"memory_id,omitempty"`
-	// Anchor says that it is never cut or dropped.
+	// Anchor means that it is never cut or dropped.
 	Anchor bool `json:"anchor,omitempty"`
-	// Stable says that it is the same in most turns, so that it can be in the cached
-	// prefix. Recalled text and hints never are.
+	// Stable means that it is the same in most turns, so that it can be in the cached prefix.
+	// Recalled text and hints are never in the prefix.
 	Stable bool `json:"stable,omitempty"`
 	// Format is text, the default, or xml. Recalled text is always XML.
 	Format Format `json:"format,omitempty"`
 
-	// Salt keys the digest of a memory's payload: it is the memory's own.
+	// Salt is the memory's own salt, which keys the digest of its payload.
 	Salt string `json:"-"`
 }
 
@@ -116,7 +116,7 @@ func NewBlock(d Draft, by Origin) (*Block, error) {
 	return newBlock(d, by, "")
 }
 
-// NewBlocks makes blocks, and reports what is wrong with all of them together.
+// NewBlocks makes blocks, and reports everything that is wrong with any of them together.
 func NewBlocks(drafts []Draft, by Origin) ([]*Block, error) {
 	blocks, errs := make([]*Block, 0, len(drafts)), []error(nil)
 	for i, d := range drafts {
@@ -156,8 +156,8 @@ func newBlock(d Draft, by Origin, of string) (*Block, error) {
 // recalled reports whether the payload is a memory's text, which is data.
 func (d *Draft) recalled() bool { return d.MemoryID != "" || d.Category == MemoryRecall }
 
-// quote is recalled text in its element. Text that already is such an element isn't quoted
-// again, so that making a block twice gives the same block.
+// quote puts recalled text into its element. Text that is already such an element isn't
+// quoted again, so that making a block twice gives the same block.
 func quote(d Draft) string {
 	id := d.MemoryID
 	if id == "" {
@@ -180,7 +180,8 @@ func (b *Block) Chars() int { return b.chars }
 // Draft is the block as it was requested, with the payload that it has now.
 func (b *Block) Draft() Draft { return b.draft }
 
-// Digest is the digest of the payload, keyed with the memory's salt if it is a memory's.
+// Digest is the digest of the payload, keyed with the memory's salt if the payload is a
+// memory's text.
 func (b *Block) Digest() string { return b.digest }
 
 // expired reports whether the block is no longer valid in a turn.

@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A budget bounds characters, or tokens, or both. With both, a category's share is a share
-// of each, and what fits, fits both.
+// A budget bounds characters, or tokens, or both. With both, a category's share is a share of each,
+// and a block has to fit both.
 
 // size is how much of a budget a payload takes.
 type size struct{ chars, tokens int }
@@ -23,16 +23,16 @@ type measure struct{ vocabulary *tokenizer.Tokenizer }
 // unlimited is more than all payloads together.
 var unlimited = size{math.MaxInt / 8, math.MaxInt / 8}
 
-// charsPerToken is what [Chars4] counts by.
+// charsPerToken is the number of characters that [Chars4] counts as a token.
 const charsPerToken = 4
 
-// minCut is the least room for which a block is cut rather than dropped, in characters.
+// minCut is the smallest room into which a block is cut instead of being dropped, in characters.
 const minCut = 32
 
 // ellipsis is at the end of a text that was cut. It counts as a character.
 const ellipsis = "…"
 
-// measureOf is how a policy counts. Without a limit of tokens nothing is looked up.
+// measureOf is the measure of a policy. Without a limit on tokens, no vocabulary is looked up.
 func measureOf(p *Policy) measure {
 	if p.MaxTokens == 0 {
 		return measure{}
@@ -52,11 +52,11 @@ func (s size) plus(t size) size      { return size{s.chars + t.chars, s.tokens +
 func (s size) minus(t size) size     { return size{s.chars - t.chars, s.tokens - t.tokens} }
 func (s size) within(most size) bool { return s.chars <= most.chars && s.tokens <= most.tokens }
 
-// room is how many characters fit, if a token has four.
+// room is how many characters fit, counting four per token.
 func (s size) room() int { return min(s.chars, s.tokens*charsPerToken) }
 
-// take fits a block into what is left of the budget: whole if it fits, otherwise cut. It
-// reports whether that was possible.
+// take fits a block into the rest of the budget: whole if it fits, otherwise cut. It reports
+// whether that was possible.
 func (m measure) take(p *piece, left *size) bool {
 	if !p.size.within(*left) && !m.cut(p, *left) {
 		return false
@@ -65,8 +65,8 @@ func (m measure) take(p *piece, left *size) bool {
 	return true
 }
 
-// cut shortens a block to what is left, and reports whether it could: text with an ellipsis,
-// and XML after a whole child of its root.
+// cut shortens a block to the room that is left, and reports whether that was possible. Text is cut
+// with an ellipsis, and XML after a whole child of its root.
 func (m measure) cut(p *piece, left size) bool {
 	if left.room() < minCut {
 		return false
@@ -84,8 +84,8 @@ func (m measure) cut(p *piece, left size) bool {
 	return true
 }
 
-// firstOf is the longest beginning of a text that fits, with an ellipsis: so many characters, or else
-// so many whole tokens; "" if there is none.
+// firstOf is the longest beginning of a text that fits together with an ellipsis, by characters or
+// by whole tokens; "" if there is none.
 func (m measure) firstOf(p *piece, left size) string {
 	most := left.chars
 	if m.vocabulary == nil {
@@ -107,7 +107,7 @@ func (m measure) firstOf(p *piece, left size) string {
 	return ""
 }
 
-// firstChars are the first code points of a text that has more.
+// firstChars returns the first code points of a longer text.
 func firstChars(s string, n int) string {
 	for at := range s {
 		if n == 0 {
@@ -130,9 +130,9 @@ func (p *Policy) limits() size {
 	return all
 }
 
-// budget is step 9. Anchors take what they need. Of the rest each category gets a fair share, from which its
-// blocks are taken in order. A block that is dropped there, but fits whole into everything that is left in
-// the end, is kept.
+// budget is step 9. Anchors take what they need. Each category gets a fair share of the rest, which
+// its blocks use in order. A block that is dropped there, but fits whole into the room that is left
+// at the end, is kept.
 func (a *assembly) budget() error {
 	left, err := a.afterAnchors()
 	if err != nil {
@@ -183,8 +183,8 @@ func (a *assembly) afterAnchors() (size, error) {
 		WithHint("anchors are never cut or dropped: make them shorter, or raise max_chars or max_tokens").WithDetail("anchors", ids)
 }
 
-// shares is each category's part of what the anchors left. In the mode single there is one
-// block besides the anchors, which gets everything.
+// shares is each category's part of what the anchors left. In the mode single there is only one
+// other block, which gets everything.
 func (a *assembly) shares(left size) (shares [len(categories)]size) {
 	var needs [len(categories)]size
 	for _, p := range a.blocks {
@@ -206,9 +206,9 @@ func (a *assembly) shares(left size) (shares [len(categories)]size) {
 	return shares
 }
 
-// fairShares is the max-min fair division of a whole among the categories that need some
-// of it: one that needs no more than an equal part gets its need, and the rest is divided
-// again. What doesn't divide goes to the first by rank.
+// fairShares is the max-min fair division of a whole among the categories that need some of it. A
+// category that needs no more than an equal part gets what it needs, and the rest is divided again.
+// A remainder goes to the first categories by rank.
 func fairShares(whole int, need func(int) int) (shares [len(categories)]int) {
 	var open []int
 	for i := range categories {

@@ -16,14 +16,14 @@ import (
 // MaxBlocks is how many blocks a turn's context is made from at most.
 const MaxBlocks = 1000
 
-// The priorities of what the host collects: recalled text comes after what sessions and
-// role mixes bring, the best first.
+// The priorities of the blocks that the host collects: recalled text comes after the
+// blocks of sessions and role mixes, the best first.
 const (
 	knowledgePriority = 400
 	recallPriority    = 300
 )
 
-// half is what complexity and risk are if the caller gives none.
+// half is the default of complexity and risk.
 const half = .5
 
 // BuildRequest asks for the snapshot of a turn.
@@ -32,14 +32,14 @@ type BuildRequest struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Session is the session.
 	Session string `json:"session"`
-	// Turn is the session's turn; 0, with a query, begins the next.
+	// Turn is the session's turn; 0, with a query, begins the next turn.
 	Turn int64 `json:"turn,omitempty"`
-	// Query is what is recalled for the turn; "" recalls nothing.
+	// Query is the query of the turn's recall; "" recalls nothing.
 	Query string `json:"query,omitempty"`
-	// Policy is what the turn's prompt may hold. The policy point injection decides what it
-	// leaves out.
+	// Policy is what the turn's prompt may hold. The policy point injection decides the
+	// fields that are left out.
 	Policy *Policy `json:"policy,omitempty"`
-	// Blocks are the caller's own.
+	// Blocks are the caller's own blocks.
 	Blocks []Draft `json:"blocks,omitempty"`
 	// Complexity is how complex the task is, from 0 to 1; .5 if it is missing.
 	Complexity *float64 `json:"complexity,omitempty"`
@@ -93,7 +93,7 @@ type Builder struct {
 	Recaller   Recaller
 	Decider    Decider
 	Clock      core.Clock
-	// Standing has the blocks that every prompt has to have; nil has none. It is asked before
+	// Standing has the blocks that every prompt must have; nil has none. It is asked before
 	// the recall, so that no turn begins for a prompt that can't be built.
 	Standing Source
 	// Sources have blocks for every turn.
@@ -110,8 +110,9 @@ type Builder struct {
 	Salt func(ctx context.Context, memoryID string) (string, error)
 }
 
-// Build returns the snapshot of a turn, and makes it if there is none. by says who made the request's blocks.
-// The refusals are the ones of [NewBlock], [Policy.Completed], [Assemble] and the recall.
+// Build returns the snapshot of a turn, and makes it if there is none. by is the maker of
+// the request's blocks. Its refusals are the refusals of [NewBlock], [Policy.Completed],
+// [Assemble] and the recall.
 func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built, error) {
 	began := b.Clock.Now()
 	if err := r.check(by); err != nil {
@@ -236,7 +237,7 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 			return nil, err
 		}
 		for _, d := range more {
-			if d.Category != Knowledge || !recalled[d.MemoryID] { // knowledge that a recalled memory became says the same
+			if d.Category != Knowledge || !recalled[d.MemoryID] { // knowledge that a recalled memory became has the same text
 				own = append(own, d)
 			}
 		}
@@ -245,8 +246,9 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 	return append(blocks, hosts...), err
 }
 
-// standing are the blocks that every prompt has to have. Only the operator is told what is
-// wrong with the operator's files: a caller can't fix them and mustn't see their text.
+// standing are the blocks that every prompt must have. Only the operator sees what is
+// wrong with the operator's files: other callers can't fix them and mustn't see their
+// text.
 func (b *Builder) standing(ctx context.Context, t *Turn, by Origin) ([]Draft, error) {
 	if b.Standing == nil {
 		return nil, nil
@@ -280,7 +282,7 @@ func (b *Builder) recall(ctx context.Context, t *Turn) ([]Draft, error) {
 }
 
 // RecalledKnowledge is the draft of a block with recalled knowledge, which has the text of
-// the memory that it was promoted from. Salt is that memory's, and rank counts from 0.
+// the memory that it was promoted from. salt is the memory's salt, and rank counts from 0.
 func RecalledKnowledge(k *core.Knowledge, salt string, rank int) Draft {
 	return recalledDraft("knowledge:"+k.ID, Knowledge, k.PromotedFrom, salt, textOf(k.Title, k.Content), knowledgePriority-rank)
 }
@@ -320,7 +322,7 @@ func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks [
 	})
 	policy := ofOutcome(&chosen)
 	if _, err := policy.Completed(); err != nil {
-		policy = Policy{} // a policy that can't be used is one that fails: the defaults hold
+		policy = Policy{} // a policy that can't be used counts as failed: the defaults apply
 	}
 	policy = policy.overlaid(r.Policy)
 	in := &Input{
@@ -366,7 +368,7 @@ func ofOutcome(o *core.InjectionOutcome) Policy {
 	return p
 }
 
-// overlaid is the policy with what another one sets in place of its own.
+// overlaid is the policy with the fields that another policy sets in place of its own.
 func (p Policy) overlaid(by *Policy) Policy {
 	if by == nil {
 		return p

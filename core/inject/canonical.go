@@ -9,10 +9,10 @@ import (
 )
 
 // The canonical JSON of a snapshot has its keys sorted by their bytes, and no spaces. It
-// leaves out what doesn't follow from the input (the id, the time, the latency), and the
-// payloads, whose digests are in it. A general encoder would take longer for 200 dropped
-// blocks than their assembly, so it is written by hand, in the order of the keys. A test
-// compares it with what a general encoder makes.
+// leaves out the fields that don't follow from the input (the id, the time, the
+// latency), and the payloads, of which it has the digests. A general encoder would take
+// longer for 200 dropped blocks than their assembly, so this encoder is written by hand,
+// in the order of the keys. A test compares its output with a general encoder's.
 
 // canonical is JSON in the making.
 type canonical []byte
@@ -23,7 +23,7 @@ func (c *canonical) key(name string) {
 	*c = append(append(append(*c, '"'), name...), '"', ':')
 }
 
-// comma separates what comes next from what is there.
+// comma separates the next element from the previous one.
 func (c *canonical) comma() {
 	switch (*c)[len(*c)-1] {
 	case '{', '[', ':':
@@ -72,7 +72,7 @@ func (c *canonical) positive(name string, n int) {
 	}
 }
 
-// flag is a member that is true, or isn't there.
+// flag is a member that is true, or absent.
 func (c *canonical) flag(name string, on bool) {
 	if on {
 		c.key(name)
@@ -167,7 +167,8 @@ func (p *Prefix) append(c *canonical) {
 	c.close('}')
 }
 
-// append appends a policy, whole or without its digest and what decided it.
+// append appends a policy, either whole or without its digest and the fields about what
+// decided it.
 func (p *Applied) append(c *canonical, whole bool) {
 	c.open('{')
 	words(c, "anchor_categories", p.Anchors)

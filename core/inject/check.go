@@ -13,11 +13,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Checker proves that snapshots say what their events say, and that making them again from
-// what they were made from gives the same. See FORMAT.md.
+// Checker proves that snapshots agree with their events, and that making them again from
+// their recorded input gives the same result. See FORMAT.md.
 type Checker struct {
-	// Purged reports whether a memory was purged; nil is for a store without memories, and
-	// then no payload of a memory has to be there.
+	// Purged reports whether a memory was purged; nil is for a store without memories, in
+	// which no payload of a memory has to exist.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 }
 
@@ -95,7 +95,7 @@ func (c *checking) snapshot(key []byte) error {
 	return nil
 }
 
-// wrong says what is wrong with a snapshot; "" for nothing.
+// wrong describes what is wrong with a snapshot; "" if nothing is wrong.
 func (c *checking) wrong(rec *record) (string, error) {
 	if policy := rec.Snapshot.PolicyApplied; policy.Policy.digest() != policy.Digest {
 		return "the policy's digest isn't the policy's", nil
@@ -118,7 +118,7 @@ func (c *checking) wrong(rec *record) (string, error) {
 	}
 	entry, found, err := journal.Get(c.r, journal.NamespaceStream(rec.Snapshot.Namespace), rec.Event)
 	if journal.IsBroken(err) {
-		return "", nil // which the journal's own check reports
+		return "", nil // the journal's own check reports it
 	}
 	if err != nil {
 		return "", err
@@ -148,7 +148,7 @@ func (c *checking) missing(rec *record) (missing bool, err error) {
 	return missing && err == nil, err
 }
 
-// proves reports whether an entry says that this snapshot was made.
+// proves reports whether an entry records that this snapshot was made.
 func proves(entry *journal.Entry, rec *record) bool {
 	if _, is := journal.As[journal.InjectionSnapshotCreated](entry); !is {
 		return false
@@ -157,7 +157,7 @@ func proves(entry *journal.Entry, rec *record) bool {
 	return bytes.Equal(entry.Data, core.MustJSON(events[len(events)-1]))
 }
 
-// payload checks a payload that isn't a memory's.
+// payload checks a payload without a memory's text.
 func (c *checking) payload(key []byte) error {
 	_, _, err := readPayload(c.r, "", string(key[len(payloadPrefix):]))
 	return c.tell(key, err)
@@ -179,7 +179,7 @@ func (c *checking) tell(key []byte, err error) error {
 	return err
 }
 
-// index checks that an entry of an index leads to a snapshot that has it.
+// index checks that an index entry leads to a snapshot that belongs to it.
 func (c *checking) index(key []byte) error {
 	wanted, err := indexed(c.r, key)
 	if err == nil && !wanted {
@@ -226,12 +226,12 @@ func (c *checking) told(ctx context.Context) error {
 		})
 	})
 	if journal.IsBroken(err) {
-		return nil // which the journal's own check reports
+		return nil // the journal's own check reports it
 	}
 	return err
 }
 
-// eachMade calls fn for each event of a namespace that says that a snapshot was made.
+// eachMade calls fn for each event of a namespace that records the making of a snapshot.
 func eachMade(ctx context.Context, r core.Reader, namespace string, fn func(*journal.Entry, *journal.InjectionSnapshotCreated) error) error {
 	return journal.Read(r, journal.NamespaceStream(namespace), func(entry journal.Entry) error {
 		made, is := journal.As[journal.InjectionSnapshotCreated](&entry)
@@ -286,7 +286,7 @@ func (r *record) eachPayload(fn func(memory, digest string) error) error {
 }
 
 // Rebuild implements [core.Rebuilder]: it writes the indices of each snapshot that can be
-// read, and deletes entries that fit none.
+// read, and deletes entries that fit no snapshot.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	for _, prefix := range (Checker{}).Derived() {
 		err := core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error {
@@ -304,7 +304,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 		rec, err := readRecord(tx, key[len(snapshotPrefix):])
 		if err != nil || rec == nil {
 			if isCorrupt(err) {
-				return nil // which a check reports
+				return nil // a check reports it
 			}
 			return err
 		}

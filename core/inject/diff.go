@@ -11,13 +11,13 @@ type Diff struct {
 	From string `json:"from"`
 	// To is the id of the second.
 	To string `json:"to"`
-	// Same is whether the model was told the same, in the same order.
+	// Same is whether both prompts are the same, in the same order.
 	Same bool `json:"same"`
 	// Added are the blocks that only the second has.
 	Added []BlockChange `json:"added"`
 	// Removed are the blocks that only the first has.
 	Removed []BlockChange `json:"removed"`
-	// Changed are the blocks of both with another payload, or in another order.
+	// Changed are the blocks of both whose payload or order differs.
 	Changed []BlockChange `json:"changed"`
 	// PolicyChanged is whether another policy was applied.
 	PolicyChanged bool `json:"policy_changed"`
@@ -33,7 +33,7 @@ type Diff struct {
 type BlockChange struct {
 	// BlockID names it.
 	BlockID string `json:"block_id"`
-	// Category says what it is for.
+	// Category is its purpose.
 	Category Category `json:"category"`
 	// What is payload, order or both for a changed block; otherwise it is the reason why the
 	// other snapshot doesn't have the block: "absent" if it wasn't among the candidates.
@@ -44,7 +44,7 @@ type BlockChange struct {
 	CharsTo int `json:"chars_to"`
 }
 
-// PrefixDiff says whether the cached prefix is reused, and if not, what broke it.
+// PrefixDiff shows whether the cached prefix is reused, and if not, what broke it.
 type PrefixDiff struct {
 	// Reused is whether it is the same.
 	Reused bool `json:"reused"`
@@ -104,7 +104,7 @@ func byID(s *Snapshot) map[string]*Used {
 	return used
 }
 
-// reasonIn says why a snapshot doesn't have a block.
+// reasonIn is the reason why a snapshot doesn't have a block.
 func reasonIn(s *Snapshot, id string) string {
 	for _, d := range s.DroppedBlocks {
 		if d.BlockID == id {
@@ -126,7 +126,7 @@ func movedBlocks(from, to *Snapshot, before, after map[string]*Used) map[string]
 	return moved
 }
 
-// common are the ids of a snapshot's blocks that another has too, in order.
+// common are the ids of a snapshot's blocks that another snapshot has too, in order.
 func common(s *Snapshot, other map[string]*Used) (ids []string) {
 	for i := range s.BlocksUsed {
 		if id := s.BlocksUsed[i].BlockID; other[id] != nil {

@@ -1,12 +1,12 @@
-// Package inject makes what a model is told in one turn: one immutable [Snapshot], built
-// from typed blocks under one [Policy], stored, and provable later.
+// Package inject makes the prompt of one turn: one immutable [Snapshot], built from typed blocks
+// under one [Policy], stored, and provable later.
 //
 // # Trust
 //
-// A [Block] can only be made by [NewBlock], which reports everything that is missing at once. Only the
-// operator and the host make anchors, which are never cut or dropped. Recalled text is data: it is escaped,
-// and put into an element that names its memory, so that, whatever it says, it can't leave that element or
-// begin another.
+// A [Block] can only be made by [NewBlock], which reports everything that is wrong at once. Only
+// the operator and the host make anchors, which are never cut or dropped. Recalled text is data: it
+// is escaped, and put into an element that names its memory. Whatever the text contains, it can't
+// leave that element or begin another one.
 //
 // # Assembly
 //
@@ -15,9 +15,9 @@
 //
 // # Storage
 //
-// A snapshot is stored without its payloads. They are stored apart, by digest, and those
-// of memories with the memory's id in the key, so that a purge finds and removes them. A
-// memory's payload has a digest that is keyed with the memory's salt: once both are gone,
-// nothing can be guessed from it. The snapshot keeps its digest, which is over the
-// digests of its payloads, so that a purge breaks no proof.
+// A snapshot is stored without its payloads. The payloads are stored separately, by digest. A
+// payload with a memory's text has the memory's id in its key, so that a purge finds and removes
+// it. Its digest is keyed with the memory's salt: once the payload and the salt are gone, nothing
+// can be guessed from the digest. The snapshot's own digest is over the digests of its payloads, so
+// a purge breaks no proof.
 package inject

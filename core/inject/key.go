@@ -14,7 +14,7 @@ const (
 	payloadPrefix  = "snapshot-payload/"
 	memoryPrefix   = "snapshot-memory/"
 
-	// What follows is derived from the snapshots.
+	// The following prefixes are for data that is derived from the snapshots.
 	turnPrefix = "snapshot-turn/"
 	timePrefix = "snapshot-time/"
 )
@@ -41,7 +41,7 @@ func timeKey(namespace string, at time.Time, id string) []byte {
 // namespaceTimes begins the keys of a namespace's snapshots.
 func namespaceTimes(namespace string) []byte { return []byte(timePrefix + namespace + "\x00") }
 
-// timeID is the id in a key made by timeKey; "" if it is none.
+// timeID is the id in a key made by timeKey; "" for any other key.
 func timeID(key []byte) string {
 	at := bytes.IndexByte(key, 0)
 	if at < 0 || len(key) < at+9 {

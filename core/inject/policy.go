@@ -11,17 +11,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Mode says how blocks share the budget.
+// Mode determines how blocks share the budget.
 type Mode string
 
 // The modes.
 const (
-	Single     Mode = "single"     // the anchors, and the one other block of the highest priority
+	Single     Mode = "single"     // the anchors, and the block with the highest priority among the others
 	Classified Mode = "classified" // each category gets a fair share
 	Hybrid     Mode = "hybrid"     // classified, with a mix of roles
 )
 
-// Ordering says how blocks are sorted.
+// Ordering determines how blocks are sorted.
 type Ordering string
 
 // The orderings.
@@ -31,7 +31,7 @@ const (
 	StablePrefix Ordering = "stable_prefix"
 )
 
-// Dedupe says which blocks are the same.
+// Dedupe determines which blocks count as the same.
 type Dedupe string
 
 // The ways to find the same blocks.
@@ -42,7 +42,7 @@ const (
 
 // The tokenizers.
 const (
-	// Chars4 counts a token for each four characters begun: an estimate.
+	// Chars4 counts a token for every four characters, rounded up: an estimate.
 	Chars4 = "chars4"
 	// CL100K and O200K count with the byte pairs of these vocabularies.
 	CL100K = tokenizer.CL100K
@@ -55,23 +55,24 @@ const (
 	DefaultMaxChars  = 8000
 )
 
-// Policy says what a turn's prompt context may hold. A field that is left out has the
-// default that its comment names.
+// Policy determines what a turn's prompt context may hold. A field that is left out has
+// the default that its comment names.
 type Policy struct {
 	// Mode is how blocks share the budget: single, classified (the default) or hybrid.
 	Mode Mode `json:"mode,omitempty"`
 	// MaxBlocks bounds the blocks; 0 is 12.
 	MaxBlocks int `json:"max_blocks,omitempty"`
-	// MaxChars bounds the Unicode code points of the payloads; 0 is 8,000, or no limit where
-	// there is one of tokens.
+	// MaxChars bounds the Unicode code points of the payloads; 0 is 8,000, or no limit if
+	// MaxTokens is set.
 	MaxChars int `json:"max_chars,omitempty"`
 	// MaxTokens bounds the tokens of the payloads; 0 is no limit.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// Tokenizer counts tokens: chars4 (the default), one for each four code points begun, or with the byte
-	// pairs of cl100k_base (GPT-4) or o200k_base (GPT-4o and later).
+	// Tokenizer counts tokens: chars4 (the default) counts one for every four code points,
+	// rounded up; cl100k_base (GPT-4) and o200k_base (GPT-4o and later) count with the byte
+	// pairs of these vocabularies.
 	Tokenizer string `json:"tokenizer,omitempty"`
-	// CategoryCap bounds the characters of categories; anchors don't count. A category
-	// that is left out has no bound of its own.
+	// CategoryCap bounds the characters of categories; anchors don't count. A category that
+	// is left out has no separate bound.
 	CategoryCap map[Category]int `json:"category_cap,omitempty"`
 	// Ordering is priority_then_category (the default), fixed_category_order or
 	// stable_prefix.

@@ -15,7 +15,7 @@ import (
 // at once.
 type problems struct {
 	list []error
-	// of is a prefix that names what is checked, such as "blocks[3].".
+	// of is a prefix that names the checked object, such as "blocks[3].".
 	of string
 }
 
@@ -30,7 +30,7 @@ func (p *problems) add(field, format string, args ...any) {
 
 func (p *problems) err() error { return core.JoinErrors(p.list...) }
 
-// block checks everything but whether XML is well-formed.
+// block checks everything except whether XML is well-formed.
 func (p *problems) block(d *Draft, by Origin) {
 	p.name("block_id", d.BlockID)
 	switch {

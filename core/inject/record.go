@@ -8,15 +8,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// record is a snapshot as it is stored: without payloads, and with what it was made from,
-// so that it can be made again.
+// record is a stored snapshot: without payloads, but with the blocks that it was made
+// from, so that it can be made again.
 type record struct {
 	Snapshot Snapshot `json:"snapshot"`
 	// Candidates are the blocks that it was made from, without their payloads.
 	Candidates []candidate `json:"candidates"`
-	// Before is the digest of the prefix of the session's snapshot before.
+	// Before is the digest of the prefix of the session's previous snapshot.
 	Before string `json:"before,omitempty"`
-	// Event is the number of the entry that says that it was made, in the stream of its
+	// Event is the number of the entry that records its making, in the stream of its
 	// namespace.
 	Event uint64 `json:"event"`
 }
@@ -30,7 +30,8 @@ type candidate struct {
 	Trusted bool   `json:"trusted,omitempty"`
 }
 
-// inputs is the digest of what the snapshot was made from, apart from what it says itself.
+// inputs is the digest of what the snapshot was made from, except for the parts that are
+// in the snapshot itself.
 func (r *record) inputs() string {
 	return core.Digest(core.MustJSON([]any{r.Candidates, r.Before}))
 }
@@ -75,7 +76,7 @@ func readRecord(r core.Reader, id string) (*record, error) {
 	return &rec, nil
 }
 
-// readPayload returns a payload, and whether it is there: a purge removes the payloads of
+// readPayload returns a payload, and whether it exists: a purge removes the payloads of
 // memories.
 func readPayload(r core.Reader, memory, digest string) (p storedPayload, found bool, err error) {
 	key := payloadKey(digest)
@@ -120,7 +121,7 @@ func (r *record) write(tx *journal.Tx, in *Input, used []Used, purged func(core.
 			return err
 		}
 	}
-	for _, u := range used { // what was cut has a payload of its own
+	for _, u := range used { // a block that was cut has a different payload
 		if err := writePayload(tx, u.MemoryID, salts[u.MemoryID], u.PayloadDigest, u.Payload, purged); err != nil {
 			return err
 		}
@@ -158,7 +159,8 @@ func (r *record) putIndices(tx core.Tx) error {
 	return nil
 }
 
-// events are what the journal says of the snapshot. The last one says that it was made.
+// events are the journal's events about the snapshot. The last one records that it was
+// made.
 func (r *record) events() []journal.Event {
 	s := &r.Snapshot
 	info, category := s.info(), map[string]Category{}

@@ -11,13 +11,13 @@ import (
 type Replay struct {
 	// SnapshotID is the snapshot.
 	SnapshotID string `json:"snapshot_id"`
-	// Same is whether it came out the same.
+	// Same is whether the result was the same.
 	Same bool `json:"same"`
-	// Verified is whether the stored snapshot has the digest that it should.
+	// Verified is whether the stored snapshot has the right digest.
 	Verified bool `json:"verified"`
 	// Digest is the stored digest.
 	Digest string `json:"digest"`
-	// Replayed is the digest of what came out.
+	// Replayed is the digest of the new result.
 	Replayed string `json:"replayed"`
 	// Purged are the blocks whose memories were purged: their digests and lengths are used
 	// instead of their payloads.
@@ -75,8 +75,8 @@ func digests(s *Snapshot) (list []string) {
 	return list
 }
 
-// block is the candidate as a block. A memory's text is never cut, so that its length and
-// its digest are all that the assembly needs of it.
+// block is the candidate as a block. A memory's text is never cut, so the assembly needs
+// only its length and its digest.
 func (c *candidate) block(r core.Reader) (b *Block, purged bool, err error) {
 	p, found, err := readPayload(r, c.MemoryID, c.Digest)
 	if err != nil {

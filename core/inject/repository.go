@@ -17,7 +17,7 @@ type Repository struct {
 	Writer *journal.Writer
 	// IDs makes the ids of snapshots. Required.
 	IDs core.IDs
-	// Purged reports whether a memory was purged; nil says that none was.
+	// Purged reports whether a memory was purged; nil means that no memory was purged.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 }
 
@@ -26,8 +26,8 @@ func NotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "snapshot_not_found", "there is no snapshot %s", core.Cut(id)).WithDetail("id", core.Cut(id))
 }
 
-// add stores a new snapshot, unless its turn has one: then it returns that one. It sets the
-// snapshot's id and time.
+// add stores a new snapshot, unless its turn has one: then it returns the existing
+// snapshot. It sets the snapshot's id and time.
 func (p *Repository) add(ctx context.Context, s *Snapshot, in *Input) (stored *Snapshot, duplicate bool, err error) {
 	s.SnapshotID = p.IDs.NewID()
 	err = p.Writer.Update(ctx, func(tx *journal.Tx) error {
@@ -91,7 +91,7 @@ func (p *Repository) Before(ctx context.Context, session string, turn int64) (s 
 	err = p.Writer.Store.View(ctx, func(r core.Reader) error {
 		id := ""
 		err := r.Scan(sessionTurns(session), turnKey(session, turn), func(_, value []byte) (bool, error) {
-			id = string(value) // a reader goes forward only: the last one counts
+			id = string(value) // a reader only goes forward, so the last one counts
 			return true, nil
 		})
 		if err != nil || id == "" {
@@ -108,9 +108,10 @@ func (p *Repository) Before(ctx context.Context, session string, turn int64) (s 
 // namespace, the newest first.
 type Filter struct {
 	Namespace, Session string
-	// Of selects further; nil selects all.
+	// Of selects among these; nil selects all.
 	Of func(*Snapshot) bool
-	// After is where a list continues: [Listed.Next] of the part before. Limit is required.
+	// After is where a list continues: [Listed.Next] of the previous part. Limit is
+	// required.
 	After string
 	Limit int
 }
@@ -205,7 +206,7 @@ func get(r core.Reader, id string) (*Snapshot, error) {
 	return &rec.Snapshot, nil
 }
 
-// sortByJSON puts candidates into an order that depends on nothing but them.
+// sortByJSON puts candidates into an order that depends only on the candidates.
 func sortByJSON(list []candidate) {
 	texts := make(map[string]candidate, len(list))
 	keys := make([]string, 0, len(list))

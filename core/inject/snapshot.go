@@ -15,21 +15,21 @@ const (
 	Expired          Reason = "expired"
 	DuplicateOf      Reason = "duplicate_of:"
 	OverCap          Reason = "category_cap"
-	OverMaxBlocks    Reason = "max_blocks" // and what single leaves out
+	OverMaxBlocks    Reason = "max_blocks" // and blocks that the mode single leaves out
 	OverBudget       Reason = "budget"
 )
 
-// Snapshot is what a model is told in a turn. It never changes.
+// Snapshot is the prompt of a turn, with what was left out of it. It never changes.
 type Snapshot struct {
 	// SnapshotID is its id.
 	SnapshotID string `json:"snapshot_id"`
-	// Namespace is where the turn's memories are.
+	// Namespace is the namespace of the turn's memories.
 	Namespace string `json:"namespace"`
 	// SessionID is the session.
 	SessionID string `json:"session_id"`
 	// TurnID is the session's turn.
 	TurnID int64 `json:"turn_id"`
-	// Route is the kind of evidence that leads: react or graph; "" for none.
+	// Route is the leading kind of evidence: react or graph; "" for none.
 	Route string `json:"route,omitempty"`
 	// PolicyApplied is the policy that it was made under.
 	PolicyApplied Applied `json:"policy_applied"`
@@ -51,15 +51,15 @@ type Snapshot struct {
 	CreatedAt time.Time `json:"created_at"`
 	// LatencyMillis is how long it took to collect and assemble it.
 	LatencyMillis float64 `json:"latency_ms"`
-	// Digest is over everything but the snapshot's id, its time and its latency, with the
-	// digests of payloads in place of the payloads.
+	// Digest is over everything except the snapshot's id, its time and its latency, with
+	// the digests of payloads in place of the payloads.
 	Digest string `json:"digest"`
 }
 
 // Applied is the policy of a snapshot, and what decided it.
 type Applied struct {
 	Policy
-	// Digest is the policy's.
+	// Digest is the policy's digest.
 	Digest string `json:"digest"`
 	// File is the policy file that decided what the request left open.
 	File string `json:"file,omitempty"`
@@ -69,7 +69,7 @@ type Applied struct {
 	Rule string `json:"rule,omitempty"`
 }
 
-// RoleMix says which roles a turn has, and why.
+// RoleMix has the roles of a turn, and why they were chosen.
 type RoleMix struct {
 	// ProfileID is the profile that it is made of.
 	ProfileID string `json:"profile_id"`
@@ -77,17 +77,17 @@ type RoleMix struct {
 	Roles []string `json:"roles"`
 	// ActivationReason comes from the rule that chose the profile.
 	ActivationReason string `json:"activation_reason"`
-	// Conflicts are the constraints that gave way to others.
+	// Conflicts are the constraints that other constraints replaced.
 	Conflicts []RoleConflict `json:"conflicts,omitempty"`
 }
 
-// RoleConflict is a constraint that gave way to another with the same key.
+// RoleConflict is a constraint that another one with the same key replaced.
 type RoleConflict struct {
-	// Key is what both are about.
+	// Key is the key of both.
 	Key string `json:"key"`
-	// Kept is the text that stayed, and Dropped the one that didn't.
+	// Kept is the text that stayed.
 	Kept string `json:"kept"`
-	// Dropped is the text that gave way.
+	// Dropped is the text that was replaced.
 	Dropped string `json:"dropped"`
 }
 
@@ -95,13 +95,13 @@ type RoleConflict struct {
 type Used struct {
 	// BlockID names it.
 	BlockID string `json:"block_id"`
-	// Category says what it is for.
+	// Category is its purpose.
 	Category Category `json:"category"`
 	// Priority is what it was ordered by.
 	Priority int `json:"priority"`
-	// Source says where it comes from.
+	// Source is where it comes from.
 	Source string `json:"source,omitempty"`
-	// Tags are its maker's.
+	// Tags are the tags that its maker set.
 	Tags []string `json:"tags,omitempty"`
 	// MemoryID is the memory whose text it has.
 	MemoryID string `json:"memory_id,omitempty"`
@@ -113,7 +113,8 @@ type Used struct {
 	Format Format `json:"format"`
 	// Chars counts the code points of the payload, as it was cut.
 	Chars int `json:"chars"`
-	// PayloadDigest is the payload's digest; a memory's is keyed with its salt.
+	// PayloadDigest is the payload's digest; for a memory's text, it is keyed with the
+	// memory's salt.
 	PayloadDigest string `json:"payload_digest"`
 	// Payload is what the model got. It isn't stored here: see [PurgedPayload].
 	Payload string `json:"payload,omitempty"`
@@ -123,7 +124,7 @@ type Used struct {
 type Dropped struct {
 	// BlockID names it.
 	BlockID string `json:"block_id"`
-	// Category says what it is for.
+	// Category is its purpose.
 	Category Category `json:"category"`
 	// Reason is the first reason: category_disabled, expired, duplicate_of:ID, category_cap,
 	// max_blocks or budget.
@@ -147,7 +148,7 @@ type Prefix struct {
 	Chars int `json:"chars"`
 	// Digest is the digest of its bytes; "" if there is none.
 	Digest string `json:"digest,omitempty"`
-	// Reused is whether it is the same as in the session's snapshot before.
+	// Reused is whether it is the same as in the session's previous snapshot.
 	Reused bool `json:"reused"`
 }
 
@@ -167,6 +168,6 @@ func joined(used []Used) string {
 	return strings.Join(payloads, "\n\n")
 }
 
-// Verified reports whether the snapshot's digest is the digest of what it says. Payloads
-// don't matter: their digests are in it.
+// Verified reports whether the snapshot's digest is the digest of its content. Payloads
+// don't matter, since their digests are part of the content.
 func (s *Snapshot) Verified() bool { return s.Digest == s.computeDigest() }

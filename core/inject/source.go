@@ -12,12 +12,12 @@ type Turn struct {
 	TurnID               int64
 	// Query is what the turn is about; "" if nothing is to be recalled.
 	Query string
-	// Complexity and Risk are the caller's, from 0 to 1; .5 if it gave none.
+	// Complexity and Risk come from the caller, from 0 to 1; .5 if it gave none.
 	Complexity, Risk float64
 }
 
 // Source has blocks for a turn, such as a session's hints and the summary of its window,
-// or the operator's policies. It is the host's, so that its anchors hold.
+// or the operator's policies. It belongs to the host, so it may make anchors.
 type Source interface {
 	// Blocks returns the drafts for a turn, in any order.
 	Blocks(ctx context.Context, t *Turn) ([]Draft, error)
@@ -27,7 +27,7 @@ type Source interface {
 type SessionState struct {
 	// Bias is how its turns went, from -1 to 1.
 	Bias float64
-	// FailureClass is the class of the failure of the turn before; "" after a success.
+	// FailureClass is the class of the previous turn's failure; "" after a success.
 	FailureClass string
 	// WindowFill is how full the session's window is, from 0 to 1.
 	WindowFill float64

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// outline says where an XML payload may be cut: after each child of its root.
+// outline has the places where an XML payload may be cut: after each child of its root.
 type outline struct {
 	children []cut
 	// closing is the root's end tag.
@@ -66,7 +66,7 @@ func outlineOf(payload string) (*outline, error) {
 	return o, checkNesting(payload)
 }
 
-// checkNesting refuses end tags that don't fit, which raw tokens don't show.
+// checkNesting refuses end tags that don't match, which reading raw tokens doesn't detect.
 func checkNesting(payload string) error {
 	d := xml.NewDecoder(strings.NewReader(payload))
 	for {
@@ -99,8 +99,8 @@ func (o *outline) end(payload string, at int) {
 	o.children = append(o.children, cut{at, before.chars + utf8.RuneCountInString(payload[before.bytes:at])})
 }
 
-// longest is the payload with as many of the root's children as fit; "" if not even the first does.
-// Whatever fits does so with fewer children too.
+// longest is the payload with as many of the root's children as fit; "" if not even the first child
+// fits. If some number of children fits, any smaller number fits too.
 func (o *outline) longest(payload string, fits func(payload string, chars int) bool) string {
 	first := func(n int) string { return payload[:o.children[n-1].bytes] + o.closing }
 	n := sort.Search(len(o.children), func(i int) bool { return !fits(first(i+1), o.children[i].chars+o.closingChars) })

@@ -4,8 +4,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Active returns a user's active job of a type, within the caller's transaction: the one of
-// a namespace, or, if that is "", the first of any namespace; nil if there is none.
+// Active returns a user's active job of a type, within the caller's transaction: the job in
+// a namespace, or, if the namespace is "", the first job in any namespace; nil if there is
+// none.
 func (r *Repository) Active(reader core.Reader, userID string, t Type, namespace string) (*Job, error) {
 	start := activeKey(userID, t, namespace)
 	var active *Job

@@ -8,15 +8,15 @@ import (
 
 // Cancellation is the outcome of a request to cancel a job.
 type Cancellation struct {
-	// Job is the job after the request. A job that runs is still running, and stops soon.
+	// Job is the job after the request. A running job is still running, and stops soon.
 	Job
 	// Changed is whether the request changed anything. It doesn't change a job that has ended,
 	// or one that was asked to stop before.
 	Changed bool
 }
 
-// Cancel ends a job that waits, and asks one that runs to stop. Reason is a word that says
-// why; "" is [CancelledByRequest].
+// Cancel ends a waiting job, and asks a running job to stop. Reason is a word for why; ""
+// is [CancelledByRequest].
 func (r *Repository) Cancel(ctx context.Context, id, reason string) (*Cancellation, error) {
 	if reason == "" || !validWord(reason) {
 		reason = CancelledByRequest

@@ -13,8 +13,8 @@ import (
 )
 
 // A job's record contains everything that its indices contain. So a change writes the
-// record, and one function here makes what follows from it, from the old and the new
-// record. A check and a rebuild use the same functions, so they can't expect anything else.
+// record, and one function here makes everything else from the old and the new record. A
+// check and a rebuild use the same functions, so they can't expect anything else.
 
 // change is a transaction on jobs.
 type change struct {
@@ -22,7 +22,7 @@ type change struct {
 	ctx     context.Context
 	options *Options
 	now     time.Time
-	// notifier sends notifications about jobs that end; nil if none is needed.
+	// notifier sends notifications about jobs that end; nil if no notification is needed.
 	notifier *notifier
 	// elsewhere is about how many jobs wait in other shards; nil means none.
 	elsewhere func(shard) int
@@ -30,7 +30,8 @@ type change struct {
 	damage []error
 }
 
-// appender is a transaction that tells subscribers what it appended, once it is committed.
+// appender is a transaction that passes the events which it appended to subscribers, once
+// it is committed.
 type appender interface {
 	Append(stream string, events ...journal.Event) error
 }
@@ -43,7 +44,7 @@ func (c *change) tell(user string, events ...journal.Event) error {
 	return journal.Append(c.ctx, c.Tx, Stream(user), c.now, events...)
 }
 
-// queue is one queue's waiting jobs and its running one.
+// queue has one queue's waiting jobs and its running job.
 type queue struct {
 	Running string   `json:"running,omitempty"`
 	Jobs    []string `json:"jobs,omitempty"`
@@ -61,7 +62,8 @@ func putQueue(tx core.Tx, name string, q *queue) error {
 	return put(tx, queueKey(name), q)
 }
 
-// first is the job that goes next; "" if there is none, or if one runs.
+// first is the job that runs next; "" if there is none, or if a job of the queue is
+// running.
 func (q *queue) first() string {
 	if q.Running != "" || len(q.Jobs) == 0 {
 		return ""
@@ -114,7 +116,7 @@ func (n *counts) sum(other *counts) {
 	}
 }
 
-// add counts a job in its status, or with -1 out of it.
+// add counts a job under its status, or, with -1, removes it from the count.
 func (n *counts) add(rec *record, by int) {
 	switch rec.Status {
 	case StatusQueued:
@@ -148,7 +150,7 @@ func putCounts(tx core.Tx, s shard, n *counts) error {
 // entry is a key of an index and its value.
 type entry struct{ key, value []byte }
 
-// entries are the keys that follow from one job's record by itself.
+// entries are the keys that follow from one job's record alone.
 func entries(rec *record) []entry {
 	if rec == nil {
 		return nil
@@ -173,7 +175,7 @@ func entries(rec *record) []entry {
 	return list
 }
 
-// took is how long its last attempt was; 0 for one that never began.
+// took is the duration of its last attempt; 0 for a job that never began.
 func (rec *record) took() time.Duration {
 	if rec.StartedAt == nil || rec.CompletedAt == nil {
 		return 0
@@ -181,8 +183,8 @@ func (rec *record) took() time.Duration {
 	return max(0, rec.CompletedAt.Sub(*rec.StartedAt))
 }
 
-// nextOf is the spot of the job that goes next in a queue; the zero spot if there is none.
-// known is a job whose record the caller has; nil if none.
+// nextOf is the spot of the job that runs next in a queue; the zero spot if there is none.
+// known is a record that the caller already has; nil if none.
 func nextOf(r core.Reader, name string, q *queue, known *record) (spot, error) {
 	id := q.first()
 	if id == "" {
@@ -197,8 +199,8 @@ func nextOf(r core.Reader, name string, q *queue, known *record) (spot, error) {
 	return next(r, known)
 }
 
-// save writes a job's record with all that follows from it. The old record is the stored
-// one.
+// save writes a job's record with everything that follows from it. The old record is the
+// stored record.
 func (c *change) save(rec *record) error {
 	old, err := find(c, rec.ID)
 	if err != nil {
@@ -250,9 +252,9 @@ func (c *change) saveQueue(old, rec *record) error {
 	return move(c, before, after)
 }
 
-// first is the spot of a queue's first job after a change. If the job only now became the
-// first, its time may have come meanwhile, or may be wrong because the clock went back:
-// then it is ready.
+// first is the spot of a queue's first job after a change. If the job has just become the
+// first, its time may have come meanwhile, or may be wrong because the clock went back.
+// In both cases the job is ready.
 func (c *change) first(name string, q *queue, changed *record) (spot, error) {
 	if id := q.first(); id != "" && id != changed.ID {
 		head, err := named(c, queueKey(name), id)
@@ -278,7 +280,8 @@ func due(at time.Time, wait int64, now time.Time) bool {
 	return left <= 0 || left > time.Duration(wait)+clockSlack
 }
 
-// served notes that a queue's job starts: the queue is now the one that was served last.
+// served records that a queue's job starts: the queue is now the last one that was
+// served.
 func (c *change) served(name string, old, rec *record) error {
 	if rec.Status != StatusRunning || old == nil || old.Status != StatusQueued {
 		return nil
@@ -295,7 +298,8 @@ func (c *change) served(name string, old, rec *record) error {
 }
 
 // change updates the queue after a job of it changed its status, and reports whether the
-// queue changed. A job that goes back was the first, and becomes the first again.
+// queue changed. A job that goes back to its queue becomes the first again, as before its
+// start.
 func (q *queue) change(old, rec *record) bool {
 	if old != nil && old.Status == rec.Status {
 		return false

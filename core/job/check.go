@@ -33,7 +33,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	c := &checking{ctx: ctx, r: r, report: report, counts: map[shard]*counts{}, numbers: map[shard]uint64{}}
 	shards, err := allShards(r)
 	if isCorrupt(err) {
-		return c.corrupt(err) // nothing else can be held to it
+		return c.corrupt(err) // nothing else can be checked against it
 	}
 	if err != nil {
 		return err
@@ -55,8 +55,8 @@ type checking struct {
 	ctx    context.Context
 	r      core.Reader
 	report func(core.Problem)
-	// shards are those of the store; counts are of the jobs that were seen in each, numbers
-	// are their highest.
+	// shards are the store's shards; counts count the jobs that were seen in each shard, and
+	// numbers are the highest numbers of these jobs.
 	shards  []shard
 	counts  map[shard]*counts
 	numbers map[shard]uint64
@@ -66,7 +66,7 @@ func (c *checking) problem(key []byte, rebuildable bool, message string) {
 	c.report(core.Problem{Part: part, Key: DescribeKey(key), Message: message, Rebuildable: rebuildable})
 }
 
-// corrupt reports an error that says that a record is damaged, and returns any other.
+// corrupt reports the error for a damaged record, and returns any other error.
 func (c *checking) corrupt(err error) error {
 	if !isCorrupt(err) {
 		return err
@@ -89,7 +89,7 @@ func (c *checking) each(prefix string, fn func(key, value []byte) error) error {
 	})
 }
 
-// jobs checks each job's records, and that its indices are there.
+// jobs checks each job's records, and that its index keys exist.
 func (c *checking) jobs() error {
 	err := c.each(jobPrefix, func(key, _ []byte) error {
 		id := string(key[len(jobPrefix):])
@@ -147,7 +147,7 @@ func expected(r core.Reader, rec *record) ([]entry, error) {
 	return list, nil
 }
 
-// atSpot checks that a job that goes next is where it is looked for.
+// atSpot checks that a job that runs next is in the place where claims look for it.
 func (c *checking) atSpot(rec *record) error {
 	goes, err := goesNext(c.r, rec)
 	if err != nil || !goes {
@@ -164,8 +164,8 @@ func (c *checking) atSpot(rec *record) error {
 	return err
 }
 
-// spots checks that the sets of ready and waiting jobs have only jobs that go next, in
-// pages of the form in which they are written.
+// spots checks that the sets of ready and waiting jobs have only jobs that run next in their
+// queues, and that their pages have the right form.
 func (c *checking) spots() error {
 	var sets []ordered
 	for _, s := range c.shards {
@@ -238,7 +238,7 @@ func (c *checking) fits(at spot) (bool, error) {
 	_, id := parts(at.item)
 	rec, err := find(c.r, id)
 	if isCorrupt(err) {
-		return true, nil // which is reported at the record
+		return true, nil // the check of the record reports it
 	}
 	if err != nil || rec == nil {
 		return false, err
@@ -251,7 +251,7 @@ func (c *checking) fits(at spot) (bool, error) {
 	return want == at, err
 }
 
-// goesNext reports whether a job is the one of its queue that goes next.
+// goesNext reports whether a job is the next one of its queue.
 func goesNext(r core.Reader, rec *record) (bool, error) {
 	name := queueOf(&rec.Job)
 	if rec.Status != StatusQueued || name == "" {
@@ -286,7 +286,7 @@ func (c *checking) strays() error {
 				c.problem(key, true, "the index has an entry that fits no job")
 			}
 			if isCorrupt(err) {
-				return nil // which is reported at the record
+				return nil // the check of the record reports it
 			}
 			return err
 		})
@@ -297,7 +297,7 @@ func (c *checking) strays() error {
 	return nil
 }
 
-// follows reports whether a key of an index follows from the job that it names.
+// follows reports whether an index key follows from the job that it names.
 func follows(r core.Reader, prefix string, key, value []byte) (bool, error) {
 	rec, err := find(r, jobIn(prefix, key, value))
 	if err != nil || rec == nil {
@@ -363,7 +363,7 @@ func (c *checking) queues() error {
 	})
 }
 
-// highest checks that no job has a higher number than the next one gets.
+// highest checks that no job has a number above its shard's counter.
 func (c *checking) highest() error {
 	whole, err := readNumber(c.r, shard("").numberKey())
 	if err != nil {
@@ -436,7 +436,7 @@ func (c *checking) sums() error {
 	})
 }
 
-// leftovers reports records of jobs that aren't there, and steps of jobs that have ended.
+// leftovers reports records of jobs that don't exist, and steps of jobs that have ended.
 func (c *checking) leftovers() error {
 	for _, prefix := range []string{contentPrefix, resultPrefix, stepPrefix} {
 		err := c.each(prefix, func(key, _ []byte) error {

@@ -6,12 +6,12 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// A user's stream has every change of the user's jobs. So it says which status each job
-// has, how often it was started and why it ended. Jobs that ended may be gone, since they
-// aren't kept for ever; the others must exist. While the stream is read, only jobs that
+// A user's stream has every change of the user's jobs. So it shows each job's status, how
+// often the job was started and why it ended. Jobs that ended may be gone, since they
+// aren't kept for ever; all other jobs must exist. While the stream is read, only jobs that
 // haven't ended are kept in memory.
 
-// tale is what the entries of a stream have said about a job so far.
+// tale is what the entries of a stream have shown about a job so far.
 type tale struct {
 	job    journal.JobRef
 	status Status
@@ -32,7 +32,7 @@ func (c *checking) streams() error {
 		return true, err
 	})
 	if journal.IsBroken(err) {
-		return nil // which the journal's own check reports
+		return nil // the journal's own check reports it
 	}
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func (c *checking) stream(user string) (there int, err error) {
 	return there, nil
 }
 
-// tell applies an event: it returns the new state of its job according to the events, and
-// nil if the event doesn't follow from the events before.
+// tell applies an event: it returns the job's new state according to the events, or nil if
+// the event doesn't follow from the earlier events.
 func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
 	if event, is := journal.As[journal.JobQueued](e); is {
 		if open[event.JobID] != nil {
@@ -127,7 +127,7 @@ func (c *checking) told(user string, told *tale, must bool) (there bool, err err
 	rec, err := find(c.r, told.job.JobID)
 	switch {
 	case isCorrupt(err):
-		return true, nil // which is reported at the record
+		return true, nil // the check of the record reports it
 	case err != nil:
 		return false, err
 	case rec == nil:

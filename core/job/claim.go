@@ -17,15 +17,15 @@ const dueBatch = 64
 // clockSlack is how far a clock may go back before that counts.
 const clockSlack = time.Second
 
-// Claim gives a holder the next job of these types, or nil if none may run. Of the users'
-// first jobs it is the one whose user was served longest ago; workflow jobs come after jobs
-// of the other types, in the order in which they were queued. If jobs are divided into
-// shards ([Repository.Divide]), this order holds within a shard. Only a registered holder
-// may claim; a [Pool] is registered while it works.
+// Claim gives a holder the next job of these types, or nil if none may run. Among the first
+// jobs of all users, it is the job of the user who was served longest ago. Workflow jobs
+// come after jobs of the other types, in the order in which they were queued. If jobs are
+// divided into shards ([Repository.Divide]), this order holds within a shard. Only a
+// registered holder may claim; a [Pool] is registered while it works.
 //
-// A job whose record is damaged is set aside, so that it doesn't delay other users, and is
-// reported by an error that may come with a job. A check finds it, and a rebuild puts it
-// back once it can be read.
+// A job whose record is damaged is set aside, so that it doesn't delay other users. An
+// error, which may come together with a job, reports it. A check finds such a job, and a
+// rebuild puts it back once its record can be read.
 func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (claimed *Claimed, err error) {
 	if !validID(holder) {
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
@@ -43,7 +43,7 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 			if !all {
 				break
 			}
-			want = nil // in the other shards, only wake jobs that wait too long because the clock went back
+			want = nil // in the other shards, only wake jobs that have waited too long because the clock went back
 		}
 		got, met, err := r.claimIn(ctx, s, holder, want, all)
 		damage = append(damage, met...)
@@ -62,14 +62,14 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 	return claimed, sdk.Wrap("claim a job", core.JoinErrors(damage...))
 }
 
-// claimIn is Claim in a shard. Damage is what is wrong with jobs that were set aside.
+// claimIn is Claim in a shard. damage is what is wrong with jobs that were set aside.
 func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types []Type, all bool) (claimed *Claimed, damage []error, err error) {
 	for again := true; again; {
 		var met []error
 		err = r.update(ctx, func(c *change, _ *journal.Tx) error {
 			claimed, again = nil, false
 			if yes, err := divided(c); err != nil || yes != (s != "") {
-				return err // another host divided them: the next look shows it
+				return err // another host divided the jobs: the next look shows it
 			}
 			due, err := c.wakeDue(s, all)
 			if again = due == dueBatch; err == nil && !again {
@@ -87,7 +87,7 @@ func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types 
 }
 
 // clockWentBack reports whether the clock shows an earlier time than before, or hasn't been
-// read yet: then any waiting job may be waiting for a wrong time.
+// read yet. In both cases, any waiting job may be waiting for a wrong time.
 func (r *Repository) clockWentBack() bool {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -108,8 +108,8 @@ func (r *Repository) forgetClock() {
 
 // wakeDue makes waiting jobs of a shard ready, and returns how many: jobs whose time has
 // come, and, if all is set, jobs that would wait longer than they were postponed, because
-// the clock went back. For the latter it has to look at all waiting jobs; the former come
-// first in the order of times.
+// the clock went back. The first kind comes first in the order of times; for the second
+// kind it has to look at all waiting jobs.
 func (c *change) wakeDue(s shard, all bool) (int, error) {
 	var items []string
 	var failed error
@@ -162,13 +162,13 @@ func (c *change) wakeOne(item string) error {
 	return c.save(rec)
 }
 
-// setAside takes a job that can't be read out of the set that claims look at.
+// setAside removes a job that can't be read from the set that claims look at.
 func (c *change) setAside(from spot, damage error) error {
 	c.damage = append(c.damage, damage)
 	return from.set.remove(c, from.item)
 }
 
-// claim starts the next job of a shard; nil for none.
+// claim starts the next job of a shard; nil if there is none.
 func (c *change) claim(s shard, holder string, types []Type) (*Claimed, error) {
 	for {
 		at, err := nextReady(c, s, types)
@@ -188,7 +188,7 @@ func (c *change) claim(s shard, holder string, types []Type) (*Claimed, error) {
 	}
 }
 
-// startable reads everything of the job that goes next, before anything is written.
+// startable reads everything about the job that runs next, before anything is written.
 func (c *change) startable(at spot) (rec *record, start content, err error) {
 	_, id := parts(at.item)
 	if rec, err = named(c, []byte(readyPrefix), id); err != nil {
@@ -221,8 +221,8 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }
 
-// nextReady finds the spot of the job of a shard that goes next; the zero spot if there is
-// none. It looks at the first item of each type.
+// nextReady finds the spot of the shard's next job; the zero spot if there is none. It
+// looks at the first item of each type.
 func nextReady(r core.Reader, s shard, types []Type) (best spot, err error) {
 	for _, t := range types {
 		if !t.Queued() {

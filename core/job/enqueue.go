@@ -17,19 +17,18 @@ import (
 
 // Request asks for a job.
 type Request struct {
-	// UserID says whose job it is, in the form of a memory's id; Namespace is what it works
-	// on.
+	// UserID is the job's user, in the form of a memory's id; Namespace is what it works on.
 	UserID    string
 	Namespace string
 	Type      Type
-	// Payload is what to do, up to [MaxPayloadBytes] of JSON, in the shape that the type's
-	// handler takes. A memory's content is in an object with its memory_id, so that a purge
-	// finds it there; Memories names those whose content is in it otherwise.
+	// Payload is what to do, up to [MaxPayloadBytes] of JSON, in the form that the type's
+	// handler expects. A memory's content is in an object with its memory_id, so that a purge
+	// finds it there. Memories names the memories whose content is elsewhere in the payload.
 	Payload  json.RawMessage
 	Memories []string
-	// IdempotencyKey has up to 128 bytes. A second request with the same key gets the first
-	// one's job. It is valid for the user, type and namespace, as long as the job is kept. A
-	// workflow must have one.
+	// IdempotencyKey has up to 128 bytes. A second request with the same key gets the job of
+	// the first request. It is valid for the user, type and namespace, as long as the job is
+	// kept. A workflow must have one.
 	IdempotencyKey string
 	// Forced counts against the user's limit of forced jobs.
 	Forced bool
@@ -39,10 +38,10 @@ type Request struct {
 
 // Enqueued is the outcome of a request.
 type Enqueued struct {
-	// Job is the new job, or one that existed before.
+	// Job is the new job, or an existing job.
 	Job
 	// Made is whether the request made the job. If not, it is the active job of the same user,
-	// type and namespace, or an earlier one with the same idempotency key.
+	// type and namespace, or an earlier job with the same idempotency key.
 	Made bool
 }
 
@@ -91,12 +90,12 @@ func checkMemories(ids []string) error {
 	return nil
 }
 
-// validWord reports whether a text from outside may be in a record as it is.
+// validWord reports whether a text from outside may be stored unchanged in a record.
 func validWord(s string) bool {
 	return len(s) <= core.MaxIDBytes && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// Enqueue makes a job, in a transaction of its own.
+// Enqueue makes a job, in its own transaction.
 func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, err error) {
 	if err := r.lookAgain(ctx); err != nil {
 		return nil, sdk.Wrap("enqueue", err)
@@ -108,14 +107,13 @@ func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, e
 	return made, sdk.Wrap("enqueue", err)
 }
 
-// EnqueueTx is Enqueue within the caller's transaction, so that what leads to a job and the job are
-// one commit. The job's events are appended by the transaction, if that is one of the journal's.
+// EnqueueTx is Enqueue within the caller's transaction, so that a job and its cause are one commit.
+// The transaction appends the job's events, if it is a transaction of the journal.
 //
 // If the user has an active job of the type in the namespace, that job is returned. Too
 // many forced jobs of a user are sdk.Exhausted, reason [RateLimited]. A full queue has the
 // reason [QueueFull]: it is sdk.Exhausted for the user's own queue, and sdk.Unavailable for
-// the whole one. A refusal has written nothing, so the transaction may continue without a
-// job.
+// the whole queue. A refusal writes nothing, so the transaction may continue without a job.
 func (r *Repository) EnqueueTx(ctx context.Context, tx core.Tx, q *Request) (*Enqueued, error) {
 	made, err := r.enqueue(r.change(ctx, tx, r.clock.Now()), q)
 	return made, sdk.Wrap("enqueue", err)
@@ -137,7 +135,7 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A refusal has written nothing, so the caller's transaction may continue without a job.
+	// A refusal writes nothing, so the caller's transaction may continue without a job.
 	if err := c.room(rec, s); err != nil {
 		return nil, err
 	}
@@ -166,8 +164,8 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 	return &Enqueued{Job: rec.Job, Made: true}, err
 }
 
-// earlier is the existing job that a request gets: the one with its idempotency key, or the
-// active one of its user, type and namespace; nil if there is none.
+// earlier is the existing job that a request gets: the job with its idempotency key, or the
+// active job of its user, type and namespace; nil if there is none.
 func (c *change) earlier(rec *record) (*Enqueued, error) {
 	var keys [][]byte
 	if rec.IdempotencyKey != "" {
@@ -221,7 +219,7 @@ func (c *change) room(rec *record, s shard) error {
 		WithHint("try again when some have ended").WithDetail("queued", waiting).WithDetail("limit", limit)
 }
 
-// waitingWorkflows counts a user's waiting workflow jobs, up to a limit. It is needed only
+// waitingWorkflows counts a user's waiting workflow jobs, up to a limit. It is called only
 // if all users together have that many.
 func (c *change) waitingWorkflows(user string, limit int) (n int, err error) {
 	start := userPrefix + user + "/"
@@ -257,7 +255,7 @@ func (c *change) force(user string) error {
 	return put(c, forcedKey(user), append(recent, now))
 }
 
-// sharedTime is the time by which all hosts of the store count.
+// sharedTime is the time that all hosts of the store use for counting.
 func (c *change) sharedTime() (time.Time, error) {
 	if c.options.Time == nil {
 		return c.now, nil
@@ -290,9 +288,10 @@ func (rec *record) putOff(c *change, wait time.Duration) {
 	rec.NotBefore, rec.Wait = &at, int64(wait)
 }
 
-// PostponeTx postpones a waiting job further, such as one that collects everything that
+// PostponeTx postpones a waiting job further, such as a job that collects everything that
 // arrives within some time, and reports whether it did. It doesn't change a job that has
-// started, or whose time is later or has come. A job is never postponed beyond latest.
+// started, whose time has come, or whose time is later already. A job is never postponed
+// beyond latest.
 func (r *Repository) PostponeTx(ctx context.Context, tx core.Tx, id string, until, latest time.Time) (bool, error) {
 	c := r.change(ctx, tx, r.clock.Now())
 	rec, err := read(c, id)
@@ -310,7 +309,7 @@ func (r *Repository) PostponeTx(ctx context.Context, tx core.Tx, id string, unti
 	return true, c.save(rec)
 }
 
-// ref is what events say about a job; in is how long the job was in its last status.
+// ref is the description of a job in events; in is how long the job was in its last status.
 func ref(rec *record, in time.Duration) journal.JobRef {
 	return journal.JobRef{
 		JobID: rec.ID, Type: string(rec.Type), Attempt: rec.Attempts,

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A caller that waits for a job gets the error that its work ended with, as if the work had
-// been done within the call. So a job keeps the whole error, not only its text.
+// A caller that waits for a job gets the error with which the job's work ended, as if the
+// work had been done within the call. So a job keeps the whole error, not only its text.
 
 // Failure is the error that a job failed with.
 type Failure struct {
@@ -18,8 +18,8 @@ type Failure struct {
 	core.ErrorInfo
 }
 
-// The bounds of what is kept of an error, in bytes. No error of the program's own is longer,
-// but one may quote a plugin.
+// The bounds of what is kept of an error, in bytes. No error of the program itself is
+// longer, but an error may quote a plugin.
 const (
 	maxFailureText    = 16 << 10
 	maxFailureDetails = 64 << 10
@@ -46,7 +46,7 @@ func (f *Failure) Err() error {
 	return e
 }
 
-// purged is the failure without all that may quote a memory.
+// purged is the failure without the parts that may quote a memory.
 func (f *Failure) purged() *Failure {
 	return &Failure{Class: f.Class, ErrorInfo: core.ErrorInfo{Code: f.Code, Message: purgedText}}
 }

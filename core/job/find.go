@@ -20,7 +20,7 @@ const (
 	MinPrefix = 8
 	// DefaultListLimit is how many jobs [Repository.List] returns by default.
 	DefaultListLimit = 50
-	// maxListed is how many jobs an ambiguous prefix names.
+	// maxListed is how many jobs the error for an ambiguous prefix names.
 	maxListed = 10
 )
 
@@ -43,7 +43,7 @@ func (r *Repository) Get(ctx context.Context, id string) (j *Job, err error) {
 }
 
 // Peek returns a job without payload and result: everything that changes while it waits and
-// runs. A caller that waits for a job polls it.
+// runs. A caller that waits for a job calls it repeatedly.
 func (r *Repository) Peek(ctx context.Context, id string) (j *Job, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		rec, err := read(reader, id)
@@ -156,13 +156,12 @@ type ListFilter struct {
 	MayDo func(t Type, payload json.RawMessage) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
-	// After continues an earlier list: it is what that list returned as next.
+	// After continues an earlier list: it is the value that the list returned as next.
 	After string
 }
 
 // List returns jobs without payload and result, the newest first, and the place where the
-// next ones begin; "" at the end. An After that is no place is sdk.Invalid, reason
-// "place_invalid".
+// next page begins; "" at the end. An invalid After is sdk.Invalid, reason "place_invalid".
 func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next string, err error) {
 	if f.Limit <= 0 {
 		f.Limit = DefaultListLimit
@@ -240,9 +239,9 @@ func (r *Repository) Counts(ctx context.Context) (list []Count, err error) {
 // maxOldest is how many jobs of a type are looked at for [Repository.OldestWait].
 const maxOldest = 1000
 
-// OldestWait returns, by type, how long ago the job was queued that has waited the longest
-// of those that may begin now. A type without such a job is absent. Of a user's jobs that
-// run one after the other only the first counts, and of a type's jobs only the first 1,000.
+// OldestWait returns, by type, how long the oldest job that may begin now has waited. A
+// type without such a job is absent. If a user's jobs run one after the other, only the
+// first one counts, and only the first 1,000 jobs of each type count.
 func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Duration, err error) {
 	now := r.clock.Now()
 	err = r.view(ctx, func(reader core.Reader) error {
@@ -250,7 +249,7 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 		looked := map[Type]int{}
 		look := func(t Type, item string) bool {
 			_, id := parts(item)
-			if rec, err := read(reader, id); err == nil { // a check reports a damaged one
+			if rec, err := read(reader, id); err == nil { // a check reports a damaged record
 				waits[t] = max(waits[t], now.Sub(rec.QueuedAt))
 			}
 			looked[t]++
@@ -277,8 +276,8 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 	return waits, err
 }
 
-// Working reports whether anything works on the queue: a pool of this process or, on a
-// store that several processes have open, one whose last beat isn't old.
+// Working reports whether a pool works on the queue: a pool of this process or, on a store
+// that several processes have open, any pool whose last beat isn't old.
 func (r *Repository) Working(ctx context.Context) (working bool, err error) {
 	r.mu.Lock()
 	working = len(r.held) > 0
@@ -301,15 +300,15 @@ func (r *Repository) Working(ctx context.Context) (working bool, err error) {
 }
 
 const (
-	// medianOf is how many of the newest durations count for an estimate, and defaultTook
-	// is the assumed duration of a job if none of its type has completed.
+	// medianOf is how many of the newest durations count for an estimate, and defaultTook is
+	// the assumed duration of a job if no job of its type has completed.
 	medianOf    = 20
 	defaultTook = 30 * time.Second
 )
 
-// ETA estimates how long it takes until a job that waits or runs has ended: so many times
-// the median of its type's newest 20 durations as there are jobs before it in its queue, and
-// itself, in whole seconds. It is 0 for a job that has ended.
+// ETA estimates the time until a waiting or running job has ended, in whole seconds: the
+// median of its type's newest 20 durations, times the number of jobs in its queue up to and
+// including itself. It is 0 for a job that has ended.
 func (r *Repository) ETA(ctx context.Context, id string) (wait time.Duration, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		wait, err = ETA(reader, id)
@@ -318,8 +317,8 @@ func (r *Repository) ETA(ctx context.Context, id string) (wait time.Duration, er
 	return wait, err
 }
 
-// ETA is [Repository.ETA] within a transaction, such as the one that made the job: after its
-// commit the job may have ended.
+// ETA is [Repository.ETA] within a transaction, such as the transaction that made the job:
+// after its commit the job may already have ended.
 func ETA(r core.Reader, id string) (time.Duration, error) {
 	rec, err := read(r, id)
 	if err != nil || rec.Status.Terminal() {

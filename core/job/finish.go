@@ -13,17 +13,17 @@ import (
 type Outcome struct {
 	// Result is shown to callers that ask for it. It has up to [MaxResultBytes] of JSON. A
 	// memory's content is in an object with its memory_id; Memories names other memories whose
-	// content is in it.
+	// content is in the result.
 	Result   json.RawMessage
 	Memories []string
-	// Reason says in a stable word how it ended. Default [Done] for one that completed.
+	// Reason is a stable word for how the job ended. Default [Done] for a completed job.
 	Reason string
 	// Message explains a failure, and is shortened. If a memory is purged whose content the
-	// job had, the message is removed, since nobody can tell what it quotes.
+	// job had, the message is removed, since it isn't known what the message quotes.
 	Message string
-	// Failure is the error of one that failed. It goes with the message.
+	// Failure is the error of a failed job. It is removed together with the message.
 	Failure *Failure
-	// Progress is how far a job came that doesn't complete, from 0 to 1. A value below the
+	// Progress is the progress of a job that didn't complete, from 0 to 1. A value below the
 	// stored one changes nothing.
 	Progress float64
 	// Effects is what the job writes as it ends, in the same transaction. It may run several
@@ -31,7 +31,7 @@ type Outcome struct {
 	Effects func(*journal.Tx) error
 }
 
-// check refuses what a job can't end with.
+// check refuses an outcome with which a job can't end.
 func (o *Outcome) check() error {
 	if len(o.Result) > MaxResultBytes || len(o.Result) > 0 && !json.Valid(o.Result) {
 		return sdk.Errorf(sdk.Invalid, "job_result_invalid", "the result has %d bytes (limit %d), or isn't JSON", len(o.Result), MaxResultBytes)
@@ -59,15 +59,15 @@ func (r *Repository) Fail(ctx context.Context, l Lease, o *Outcome) error {
 	return op("fail", l.JobID, r.end(ctx, l, StatusFailed, &end))
 }
 
-// Cancelled ends a job that stopped because it was asked to. What it committed stays, and
-// its result says how much that is.
+// Cancelled ends a job that stopped because it was asked to. Its commits stay, and its
+// result shows how much was done.
 func (r *Repository) Cancelled(ctx context.Context, l Lease, o *Outcome) error {
 	end := *o
 	end.Effects = nil
 	return op("cancel", l.JobID, r.end(ctx, l, StatusCancelled, &end))
 }
 
-// EffectsError is an error of what a job writes as it ends, rather than of its end.
+// EffectsError is an error in a job's effects, as opposed to an error in ending the job.
 type EffectsError struct{ Err error }
 
 // Error implements error.
@@ -76,7 +76,7 @@ func (e *EffectsError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *EffectsError) Unwrap() error { return e.Err }
 
-// end ends a job that the lease is for.
+// end ends the job of a lease.
 func (r *Repository) end(ctx context.Context, l Lease, status Status, o *Outcome) error {
 	if err := o.check(); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (r *Repository) end(ctx context.Context, l Lease, status Status, o *Outcome
 }
 
 // ending runs a transaction that may end jobs. If a notification is refused, for example
-// because the namespace is full, the transaction runs again without notifications: the jobs
-// must end.
+// because the namespace is full, the transaction runs again without notifications, since
+// the jobs must end.
 func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.Tx) error) error {
 	n := &notifier{}
 	run := func(c *change, tx *journal.Tx) error {
@@ -115,8 +115,8 @@ func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.
 // notifier notifies about the ends of a transaction's jobs.
 type notifier struct {
 	tx *journal.Tx
-	// refused is why the notification failed; untold is that reason while the transaction runs
-	// again without one.
+	// refused is the reason why the notification failed; untold is that reason while the
+	// transaction runs again without notifications.
 	refused error
 	untold  string
 }
@@ -174,7 +174,7 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 // keepResult writes what a job ended with, and removes its saved steps.
 func (c *change) keepResult(rec *record, o *Outcome) error {
 	var quoted []string
-	if o.Message != "" || o.Failure != nil { // they may quote whatever the job was given or saved
+	if o.Message != "" || o.Failure != nil { // they may quote anything that the job received or saved
 		var err error
 		if quoted, err = memoriesOf(c, rec.ID); err != nil {
 			return err
@@ -214,8 +214,8 @@ func ended(rec *record, took time.Duration) journal.Event {
 	return journal.JobCancelled{JobRef: how, Reason: rec.Reason}
 }
 
-// dropSteps removes a job's saved steps: nothing needs them any more, and they contain what
-// memories said.
+// dropSteps removes a job's saved steps: nothing needs them any more, and they contain
+// texts of memories.
 func (c *change) dropSteps(rec *record) error {
 	if rec.Steps == 0 {
 		return nil
@@ -237,8 +237,8 @@ func (r *Repository) Retry(ctx context.Context, l Lease, o *Outcome) (again bool
 }
 
 // Snooze postpones a job that can't work now, for example because of a model's rate limit,
-// without counting an attempt. After Options.Snoozes of them it is a [Repository.Retry]. A
-// wait of 0 or less means the first backoff.
+// without counting an attempt. After Options.Snoozes snoozes it acts as
+// [Repository.Retry]. A wait of 0 or less means the first backoff.
 func (r *Repository) Snooze(ctx context.Context, l Lease, wait time.Duration, o *Outcome) (again bool, err error) {
 	return r.again(ctx, "snooze", l, o, func(c *change, rec *record) (bool, error) {
 		switch {
@@ -282,8 +282,8 @@ func (r *Repository) again(ctx context.Context, what string, l Lease, o *Outcome
 	return again && err == nil, op(what, l.JobID, err)
 }
 
-// Release puts back a job whose pool stops. That doesn't count as an attempt, and the job
-// may run again at once. A job that was asked to stop is cancelled.
+// Release puts back a job whose pool stops. The start doesn't count as an attempt, and the
+// job may run again at once. A job that was asked to stop is cancelled.
 func (r *Repository) Release(ctx context.Context, l Lease) error {
 	return op("release", l.JobID, r.leased(ctx, l, func(c *change, _ *journal.Tx, rec *record) error {
 		if rec.CancelRequested {
@@ -293,14 +293,14 @@ func (r *Repository) Release(ctx context.Context, l Lease) error {
 	}))
 }
 
-// giveBack puts a job back like back, without counting the attempt.
+// giveBack is back, without counting the attempt.
 func (c *change) giveBack(rec *record, reason string, wait time.Duration) error {
 	attempt := rec.Attempts
 	rec.Attempts--
 	return c.backAfter(rec, attempt, reason, wait)
 }
 
-// back puts a running job back to its queue, where it is the first.
+// back puts a running job back at the head of its queue.
 func (c *change) back(rec *record, reason string, wait time.Duration) error {
 	return c.backAfter(rec, rec.Attempts, reason, wait)
 }

@@ -18,15 +18,15 @@ type glance struct {
 	// each.
 	counts counts
 	queued map[shard]int
-	// due is when the first of the jobs that wait for a time may run; zero if none waits.
+	// due is when the first of the postponed jobs may run; zero if there are none.
 	due time.Time
 }
 
 // glimpse is what may be done in a shard.
 type glimpse struct {
 	shard
-	// ready are the types of which a job may run now, and due is when the first of the jobs
-	// that wait for a time may run; zero if none waits.
+	// ready are the types of which a job may run now, and due is when the first of the postponed
+	// jobs may run; zero if there are none.
 	ready []Type
 	due   time.Time
 }
@@ -46,7 +46,7 @@ func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
 	return seen, nil
 }
 
-// lookAt scans the shards, and calls each, unless it is nil, with the pages of jobs that are
+// lookAt scans the shards, and calls each, unless each is nil, with the pages of jobs that are
 // ready.
 func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, error) {
 	seen := &glance{counts: newCounts(), queued: map[shard]int{}}
@@ -82,8 +82,8 @@ func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, er
 	return seen, err
 }
 
-// waits notes a page of the jobs of a shard that wait for a time, by the page's first item. A
-// shard's pages come in order, so the first call decides when the shard is due.
+// waits notes a page of a shard's postponed jobs, by the page's first item. A shard's pages come
+// in order, so the first call decides when the shard is due.
 func (g *glance) waits(s shard, first string) {
 	order, _ := parts(first)
 	due := orderTime(order)
@@ -95,7 +95,7 @@ func (g *glance) waits(s shard, first string) {
 	}
 }
 
-// at is the entry of a shard, which is the last one so far, or new.
+// at is the entry of a shard: the last entry so far, or a new one.
 func (g *glance) at(s shard) *glimpse {
 	if n := len(g.shards); n == 0 || g.shards[n-1].shard != s {
 		g.shards = append(g.shards, glimpse{shard: s})
@@ -103,8 +103,8 @@ func (g *glance) at(s shard) *glimpse {
 	return &g.shards[len(g.shards)-1]
 }
 
-// worth are the shards in which a claim may find something, in order, beginning with from and
-// continuing at the first one.
+// worth are the shards in which a claim may find a job, in order, beginning with from and
+// continuing at the first shard.
 func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list []shard) {
 	if !g.divided {
 		return []shard{""}
@@ -119,8 +119,9 @@ func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list 
 	return append(list[first:len(list):len(list)], list[:first]...)
 }
 
-// beginAt is the shard where a holder's next claim begins: first its own shard, then the shard
-// after the one of its last claim, so that no shard has to wait until another is empty.
+// beginAt is the shard where a holder's next claim begins: at first its own shard, and later the
+// shard after the shard of its last claim, so that no shard has to wait until another one is
+// empty.
 func (r *Repository) beginAt(holder string) shard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +138,8 @@ func (r *Repository) noteClaim(holder string, s shard) {
 	r.claimedIn[holder] = s
 }
 
-// lookEvery is the greatest age of what this process knows of other shards when it queues a job.
+// lookEvery is the maximum age of what this process knows about other shards when it queues a
+// job.
 const lookEvery = 2 * time.Second
 
 // lookAgain looks at all shards, unless that was done a moment ago, or only this process
@@ -153,8 +155,8 @@ func (r *Repository) lookAgain(ctx context.Context) error {
 	return err
 }
 
-// elsewhere is how many jobs wait in the other shards, as the last look showed. Other hosts
-// write there all the time, and every such write would conflict with an exact count.
+// elsewhere is how many jobs wait in the other shards, according to the last look. Other hosts
+// write in those shards all the time, and every such write would conflict with an exact count.
 func (r *Repository) elsewhere(s shard) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,8 +171,8 @@ func (r *Repository) elsewhere(s shard) (n int) {
 	return n
 }
 
-// dueSoon is when the first of the jobs that wait for a time may run, as the look of the
-// last claim shows it; known is false if jobs aren't divided.
+// dueSoon is when the first of the postponed jobs may run, according to the last claim's look;
+// known is false if jobs aren't divided.
 func (r *Repository) dueSoon() (due time.Time, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,14 +15,15 @@ import (
 
 // Handler does the work of one type of jobs.
 type Handler interface {
-	// Run does the job and returns its outcome; nil is an empty one. The context has the
-	// caller who asked for the job. It ends when the job is cancelled, when its time is up,
-	// and when the pool stops. Then Run returns soon, with an error and, if it can, an outcome
-	// that says how much was done.
+	// Run does the job and returns its outcome; nil is an empty one. The context has the caller
+	// that asked for the job. It ends when the job is cancelled, when its time is up, and when the
+	// pool stops. Run must then return soon, with an error and, if possible, an outcome that shows
+	// how much was done.
 	//
 	// After an error of class unavailable, timeout or exhausted the job is tried again. A [SnoozeError]
-	// postpones it without counting an attempt. Any other error ends it as failed, with the error's reason. What
-	// Run writes goes through the job: [Running.Update], [Running.Store], or the outcome's Effects.
+	// postpones it without counting an attempt. Any other error ends it as failed, with the error's
+	// reason. Run must write through the job: with [Running.Update], [Running.Store], or the
+	// outcome's Effects.
 	Run(ctx context.Context, j *Running) (*Outcome, error)
 }
 
@@ -32,8 +33,8 @@ type HandlerFunc func(ctx context.Context, j *Running) (*Outcome, error)
 // Run implements [Handler].
 func (f HandlerFunc) Run(ctx context.Context, j *Running) (*Outcome, error) { return f(ctx, j) }
 
-// SnoozeError says that a job can't work now through no fault of its own, for example
-// because of a model's rate limit or an open breaker.
+// SnoozeError means that a job can't work now through no fault of its own, for example because
+// of a model's rate limit or an open breaker.
 type SnoozeError struct {
 	// Wait is how long to postpone the job; 0 is the first backoff.
 	Wait time.Duration
@@ -48,17 +49,17 @@ func (e *SnoozeError) Unwrap() error { return e.Err }
 
 // Running is a job while its handler works on it. It is safe for concurrent use.
 type Running struct {
-	// Job is the job as it was when it started, with its payload. It doesn't change.
+	// Job is the job at its start, with its payload. It doesn't change.
 	Job
 	lease Lease
 	jobs  *Repository
 
-	// ctx is the handler's context, whose cause says why it ended, and cancel ends it.
+	// ctx is the handler's context, whose cause is the reason for its end, and cancel ends it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// settled is whether it was written that the job ended or went back. Either the return of
-	// its handler or the code that waited too long for it writes that; settling lets one try
-	// at a time. If one fails, the other tries.
+	// settled is whether the job's end, or its return to the queue, was written. Either the code
+	// that runs the handler writes it, or the code that has waited too long for the handler;
+	// settling lets one try at a time. If one fails, the other tries.
 	settled  atomic.Bool
 	settling chan struct{}
 
@@ -86,8 +87,8 @@ func (j *Running) Store() core.Store { return j.jobs.Store(j.lease) }
 
 // Step returns what the job saved under a name in this or an earlier attempt. If nothing
 // was saved, it calls do and saves the answer before it returns. So each answer is paid for
-// only once, and nothing is written from an answer that a later attempt wouldn't find. do
-// also returns the memories whose content may be in the answer.
+// only once, and an answer is never used before it is saved for later attempts. do also returns
+// the memories whose content may be in the answer.
 func (j *Running) Step(ctx context.Context, name string, do func(context.Context) (answer json.RawMessage, memories []string, err error)) (json.RawMessage, error) {
 	answer, found, err := j.jobs.Step(ctx, j.lease, name)
 	if err != nil || found {
@@ -106,7 +107,7 @@ func (j *Running) Step(ctx context.Context, name string, do func(context.Context
 func (j *Running) Progress(progress float64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if progress > j.progress { // nor is NaN
+	if progress > j.progress { // this is also false for NaN
 		j.progress = min(progress, 1)
 	}
 }
@@ -186,7 +187,7 @@ func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure er
 		case errors.As(err, &effects):
 			failure = effects.Err // as if the handler had failed
 		case sdk.CodeOf(err) == sdk.Invalid, sdk.CodeOf(err) == sdk.Exhausted:
-			failure = err // its outcome can't be written, however often it is tried
+			failure = err // its outcome can't be written, whatever the number of tries
 			o = &Outcome{Progress: o.Progress}
 		default:
 			return err
@@ -194,7 +195,7 @@ func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure er
 	}
 	switch {
 	case errors.Is(cause, errLost) || sdk.ReasonOf(failure) == LeaseLost:
-		return nil // the job belongs to another
+		return nil // the job belongs to another holder
 	case errors.Is(cause, errCancelled):
 		return j.jobs.Cancelled(ctx, j.lease, &Outcome{Result: o.Result, Memories: o.Memories, Progress: o.Progress})
 	case errors.Is(cause, errDrained):
@@ -222,7 +223,7 @@ func (j *Running) fail(ctx context.Context, o *Outcome, failure error) (err erro
 		err = j.jobs.Fail(ctx, j.lease, &end)
 	}
 	if err != nil && sdk.CodeOf(err) == sdk.Invalid {
-		end.Result, end.Memories = nil, nil // which can't be written
+		end.Result, end.Memories = nil, nil // they can't be written
 		err = j.jobs.Fail(ctx, j.lease, &end)
 	}
 	return err

@@ -9,13 +9,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// This file is what a pool does besides running jobs: it shows that it is alive, notices
-// which pools aren't, finds requests to cancel that other processes wrote, and writes
-// progress. One goroutine does all of it at intervals, with one write for all jobs. It
-// writes nothing if nothing runs on a store whose lock shows who is alive.
+// This file has what a pool does in addition to running jobs: it shows that it is alive,
+// notices which pools aren't, finds requests to cancel that other processes wrote, and
+// writes progress. One goroutine does all of it at intervals, with one write for all jobs.
+// On a store whose lock shows which process is alive, it writes nothing while no job is
+// running.
 
 // maxSilence is how long a pool may fail to write its beat before it takes no more jobs:
-// soon after that, another pool takes over those that it has.
+// soon after that, another pool takes over its jobs.
 func (o *PoolOptions) maxSilence() time.Duration { return o.LostAfter * 6 / 10 }
 
 // keep maintains the leases until its context ends.
@@ -85,7 +86,8 @@ func (p *Pool) setBeaten(at time.Time) {
 	p.beaten = at
 }
 
-// silent reports whether others may believe that the pool is dead; then it starts nothing.
+// silent reports whether other pools may believe that this pool is dead; then it starts
+// nothing.
 func (p *Pool) silent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +102,8 @@ func (p *Pool) watch(ctx context.Context, now time.Time) {
 		p.report(ctx, err)
 		return
 	}
-	// After a late look the count begins again: this process or the store was suspended, and
-	// others may have had no chance to write their beats.
+	// After a late look, the measuring of time begins again: this process or the store was
+	// suspended, and other pools may have had no chance to write their beats.
 	if now.Sub(p.watched) > p.options.LostAfter/2 {
 		clear(p.seen)
 	}

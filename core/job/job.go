@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Type says what a job does.
+// Type is the kind of work that a job does.
 type Type string
 
 // The types of jobs.
@@ -33,7 +33,7 @@ func (t Type) Queued() bool { return t != Workflow }
 // notifies reports whether the end of a job of the type gets a notification.
 func (t Type) notifies() bool { return t == Reflection || t == Dream }
 
-// Status is where a job is in its life.
+// Status is the stage of a job's life.
 type Status string
 
 // The statuses. The last three are terminal: they never change.
@@ -61,13 +61,12 @@ const SystemUser = "system"
 
 // The limits of a job's content.
 const (
-	// MaxPayloadBytes is the largest payload: a message of a plugin, which is what a
-	// workflow with its files may have.
+	// MaxPayloadBytes is the largest payload: as large as a plugin's message, which is the
+	// limit for a workflow with its files.
 	MaxPayloadBytes = 8 << 20
 	// MaxResultBytes is the largest result.
 	MaxResultBytes = 8 << 20
-	// MaxSteps is how many steps a job may save, and MaxStepBytes how large all of them
-	// may be together.
+	// MaxSteps is how many steps a job may save, and MaxStepBytes their largest total size.
 	MaxSteps     = 1000
 	MaxStepBytes = 32 << 20
 	// maxReasonBytes is the longest reason, and maxMessageBytes the longest message of a
@@ -79,8 +78,7 @@ const (
 // Job is a piece of background work.
 type Job struct {
 	ID string `json:"id"`
-	// UserID says whose job it is, in the form of a memory's id. Namespace is what it works
-	// on.
+	// UserID is the job's user, in the form of a memory's id. Namespace is what it works on.
 	UserID    string `json:"user_id"`
 	Namespace string `json:"namespace"`
 	Type      Type   `json:"type"`
@@ -89,8 +87,8 @@ type Job struct {
 	// determines the form of both. Lists leave both out.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
-	// Reason says how it ended, in a stable word such as "poisoned"; while it waits again, it
-	// says why it went back. Message explains a failure, in at most 500 bytes.
+	// Reason is a stable word for how it ended, such as "poisoned", or, while it waits again,
+	// for why it went back. Message explains a failure, in at most 500 bytes.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Failure is the whole error of a job whose work failed; nil for another end. Lists
@@ -100,10 +98,10 @@ type Job struct {
 	Attempts int `json:"attempts"`
 	// Snoozes counts how often it was postponed without an attempt.
 	Snoozes int `json:"snoozes,omitempty"`
-	// Progress is how far its attempt is, from 0 to 1. It never falls within one.
+	// Progress is the progress of its attempt, from 0 to 1. It never falls within an attempt.
 	Progress       float64 `json:"progress"`
 	IdempotencyKey string  `json:"idempotency_key,omitempty"`
-	// Forced is whether somebody asked for it without waiting for its triggers.
+	// Forced is whether a caller asked for it without waiting for its triggers.
 	Forced bool `json:"forced,omitempty"`
 	// CancelRequested is whether a running job was asked to stop.
 	CancelRequested bool      `json:"cancel_requested,omitempty"`
@@ -113,7 +111,7 @@ type Job struct {
 	StartedAt   *time.Time `json:"started_at"`
 	CompletedAt *time.Time `json:"completed_at"`
 	NotBefore   *time.Time `json:"not_before,omitempty"`
-	// Lease is who runs it; nil if nobody does.
+	// Lease is the lease under which it runs; nil if it isn't running.
 	Lease *Lease `json:"lease,omitempty"`
 	// NotificationFailure is the reason why there is no notification about its end.
 	NotificationFailure string `json:"notification_failure,omitempty"`
@@ -121,9 +119,9 @@ type Job struct {
 
 // Lease is the right to run a job. Each write of its holder is checked against it.
 type Lease struct {
-	// JobID is the job's id; "" within a [Job], which has its own.
+	// JobID is the job's id; "" within a [Job], which has its id itself.
 	JobID string `json:"job_id,omitempty"`
-	// Holder is the pool that runs the job, and Epoch says which start of the job this is,
+	// Holder is the pool that runs the job, and Epoch is the number of this start of the job,
 	// from 1.
 	Holder string `json:"holder"`
 	Epoch  uint64 `json:"epoch"`
@@ -134,26 +132,26 @@ type Lease struct {
 // Claimed is a job with its payload, as [Repository.Claim] gives it to a holder.
 type Claimed struct {
 	Job
-	// Caller is who asked for it, with the rights of that time.
+	// Caller is the caller that asked for it, with its rights at that time.
 	Caller core.Caller
 	// Held is the job's lease.
 	Held Lease
 }
 
-// leaseLost says that the job no longer belongs to the writer. Nothing was written.
+// leaseLost is the error if the job no longer belongs to the writer. Nothing was written.
 func leaseLost(l Lease) error {
 	return sdk.Errorf(sdk.Conflict, LeaseLost, "job %s isn't held by %s in epoch %d any more", l.JobID, core.Cut(l.Holder), l.Epoch).
 		WithHint("stop working on it: another worker has it, or it has ended").WithDetail("job_id", l.JobID)
 }
 
-// The reasons that callers of this package branch on.
+// The reasons by which callers of this package branch.
 const (
 	// LeaseLost is the reason for refusing a write of a worker that lost its lease.
 	LeaseLost = "lease_lost"
 	// QueueFull is the reason for refusing a job that has no room in the queue.
 	QueueFull = "queue_full"
 	// RateLimited is the reason for refusing a forced job that comes too soon. The detail
-	// "retry_after_seconds" says how long to wait.
+	// "retry_after_seconds" is how long to wait.
 	RateLimited = "rate_limited"
 	// NotFound is the reason if a job doesn't exist.
 	NotFound = "job_not_found"
@@ -175,12 +173,12 @@ func Absent(id string) error {
 		WithHint("list the jobs").WithAction("jobs list")
 }
 
-// validType and validStatus report whether a word from outside is one.
+// validType and validStatus report whether a word from outside is a type or a status.
 func validType(t Type) bool     { return slices.Contains(Types(), t) }
 func validStatus(s Status) bool { return slices.Contains(Statuses(), s) }
 
 // queueOf names the queue in which a job waits; "" for a job outside queues. No user's id
-// contains a slash, so no user has one of the system's queues.
+// contains a slash, so a user's queue is never one of the system's queues.
 func queueOf(j *Job) string {
 	switch {
 	case !j.Type.Queued():

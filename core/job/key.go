@@ -23,7 +23,7 @@ const (
 	forcedPrefix   = "job-forced/"
 	holderPrefix   = "job-holder/"
 
-	// What follows is derived from the others.
+	// The following prefixes are for data that is derived from the others.
 	queuePrefix    = "job-queue/"
 	countPrefix    = "job-count/"
 	finishedPrefix = "job-finished/"
@@ -40,7 +40,7 @@ const (
 	shardPrefix    = "job-shard/"
 )
 
-// What follows a shard in its keys.
+// The names after a shard in its keys.
 const (
 	shardCount = "count"
 	shardReady = "ready/"
@@ -59,7 +59,7 @@ func stepKey(id, name string) []byte { return []byte(stepPrefix + id + "/" + nam
 // dividedKey has the number of shards, if jobs are divided.
 func dividedKey() []byte { return []byte(shardPrefix + "divided") }
 
-// key is a key of a shard, or the key whole if jobs aren't divided.
+// key is a key of a shard, or, if jobs aren't divided, whole.
 func (s shard) key(whole, name string) []byte {
 	if s == "" {
 		return []byte(whole)
@@ -71,8 +71,8 @@ func (s shard) key(whole, name string) []byte {
 func (s shard) countKey() []byte { return s.key(countPrefix+"all", shardCount) }
 
 // numberKey counts the jobs that were ever queued, and servedKey the starts. They aren't next
-// to the other keys of the shard, since they always exist, and a look at the shards would
-// have to read them for nothing.
+// to the other keys of the shard: they always exist, and a look at the shards would read them
+// needlessly.
 func (s shard) numberKey() []byte { return s.counter(sequencePrefix + "number") }
 func (s shard) servedKey() []byte { return s.counter(sequencePrefix + "served") }
 
@@ -94,8 +94,8 @@ func activeKey(user string, t Type, namespace string) []byte {
 	return []byte(activePrefix + user + "/" + string(t) + "/" + namespace)
 }
 
-// requestKey is the key of the job that a request with an idempotency key made. Of the
-// parts in the digest's text, only the last, the idempotency key, may contain a zero byte.
+// requestKey is the key of the job that a request with an idempotency key made. In the
+// digest's text, only the last part, the idempotency key, may contain a zero byte.
 func requestKey(j *Job) []byte {
 	sum := sha256.Sum256([]byte(j.UserID + "\x00" + string(j.Type) + "\x00" + j.Namespace + "\x00" + j.IdempotencyKey))
 	return []byte(requestPrefix + hex.EncodeToString(sum[:]))

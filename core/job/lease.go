@@ -10,10 +10,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A worker can be suspended for minutes, by the system or by a debugger, and continue
-// without knowing that another took its job. So checking first and writing afterwards isn't
-// enough: every write of the job reads the job's epoch in the same transaction, which then
-// conflicts with any transaction that raised the epoch.
+// A worker can be suspended for minutes, by the system or by a debugger, and continue without
+// knowing that another worker took its job. So checking first and writing afterwards isn't enough:
+// every write of the job reads the job's epoch in the same transaction, which then conflicts with
+// any transaction that raised the epoch.
 
 // progressStep is the least time between two writes of a job's progress.
 const progressStep = time.Second
@@ -47,8 +47,8 @@ func (r *Repository) Update(ctx context.Context, l Lease, fn func(*journal.Tx) e
 	return op("work on", l.JobID, r.leased(ctx, l, func(_ *change, tx *journal.Tx, _ *record) error { return fn(tx) }))
 }
 
-// Store returns the store for what a job writes through other parts: each of its
-// transactions checks the lease.
+// Store returns the store through which other parts write for a job: each of its transactions
+// checks the lease.
 func (r *Repository) Store(l Lease) core.Store { return &leasedStore{r.journal.Store, l} }
 
 type leasedStore struct {
@@ -81,7 +81,7 @@ func (r *Repository) Renew(ctx context.Context, l Lease) (cancelRequested bool, 
 
 // holder is what a process that holds jobs records about itself.
 type holder struct {
-	// Beat counts its signs of life, and At is when the newest was, by its own clock.
+	// Beat counts its signs of life, and At is the time of the newest one, by its own clock.
 	Beat uint64    `json:"beat"`
 	At   time.Time `json:"at"`
 }
@@ -99,8 +99,8 @@ func (r *Repository) Beat(ctx context.Context, name string) error {
 	}))
 }
 
-// Progress says how far a job is, from 0 to 1. A value isn't written within a second of the last write,
-// or if it isn't larger than the stored one; a later call writes the newer value.
+// Progress records a job's progress, from 0 to 1. A value isn't written within a second of the last
+// write, or if it isn't larger than the stored value; a later call writes the newer value.
 func (r *Repository) Progress(ctx context.Context, l Lease, progress float64) error {
 	if !(progress >= 0 && progress <= 1) { // nor is NaN
 		return sdk.Errorf(sdk.Invalid, "progress_invalid", "progress is %v, not from 0 to 1", progress)
@@ -127,11 +127,11 @@ func (r *Repository) Progress(ctx context.Context, l Lease, progress float64) er
 	return op("record the progress of", l.JobID, err)
 }
 
-// SaveStep keeps what a job paid for, such as a model's answer, under a name of the job's
-// own, before anything is made of it: a later attempt finds it with [Repository.Step]. The
-// memories are the memories whose content may be in it. If one was purged meanwhile, the
-// error is sdk.Conflict, reason "memory_purged"; if a step has that name, the reason is
-// "step_taken". Steps are removed when the job ends.
+// SaveStep saves what a job paid for, such as a model's answer, before it is used, under a name
+// within the job. A later attempt finds it with [Repository.Step]. memories are the memories whose
+// content may be in it. If a memory was purged meanwhile, the error is sdk.Conflict, reason
+// "memory_purged"; if a step already has that name, the reason is "step_taken". Steps are removed
+// when the job ends.
 func (r *Repository) SaveStep(ctx context.Context, l Lease, name string, data json.RawMessage, memories []string) error {
 	if !validID(name) || !json.Valid(data) {
 		return sdk.Errorf(sdk.Invalid, "step_invalid", "step %q isn't a name with JSON", core.Cut(name)).

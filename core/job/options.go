@@ -11,15 +11,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options set the limits of the queue, and what it works with. A zero field means its
+// Options are the limits of the queue, and the parts that it uses. A zero field means its
 // default.
 type Options struct {
 	// QueuePerUser is how many jobs of a user may wait: more than a user's namespaces and
 	// types normally queue at once. Default 20; at most 200, since they are in one record.
 	QueuePerUser int
-	// QueueTotal is how many jobs wait at most. Default 10,000: what two workers do in a
-	// day if each takes 15 s. Where hosts share the store, what others queue within the same
-	// 2 s may come on top.
+	// QueueTotal is how many jobs wait at most. Default 10,000: what two workers do in a day
+	// if each job takes 15 s. If hosts share the store, jobs that other hosts queue within the
+	// same 2 s may exceed this limit.
 	QueueTotal int
 	// WorkflowsPerUser is how many workflow jobs of a user may wait, so that one user
 	// doesn't fill the queue. Default 1,000.
@@ -30,18 +30,19 @@ type Options struct {
 	// Attempts is how often a job is tried. Default 3.
 	Attempts int
 	// Backoff is how long a job waits before its second attempt; each further wait is four
-	// times as long. Default 5 s. It is longer or shorter by up to a fifth, so that jobs
-	// that failed together don't come back together.
+	// times as long. Default 5 s. Each wait is longer or shorter by up to a fifth, so that
+	// jobs that failed together aren't retried together.
 	Backoff time.Duration
 	// Snoozes is how often a job may be postponed without an attempt. Default 10.
 	Snoozes int
-	// MaxWait is the longest time by which a job is postponed at once. Default 24 h.
+	// MaxWait is the longest time by which a job is postponed in one step. Default 24 h.
 	MaxWait time.Duration
 	// Crashes is how often a job's process may end before the job fails as poisoned. Default
 	// 3.
 	Crashes int
-	// Keep is how long ended jobs are kept, KeepPerUser how many of each user, and KeepAtLeast
-	// how long each is kept even if there are more. Defaults 30 days, 1,000, and 24 h.
+	// Keep is how long ended jobs are kept, KeepPerUser how many are kept of each user, and
+	// KeepAtLeast how long each job is kept even if there are more. Defaults 30 days, 1,000,
+	// and 24 h.
 	Keep        time.Duration
 	KeepPerUser int
 	KeepAtLeast time.Duration
@@ -51,17 +52,17 @@ type Options struct {
 	Timeouts map[Type]time.Duration
 
 	// Exclusive is whether only one process at a time can have the store open, because of its
-	// lock. Then the jobs that another process held are free, and nobody writes beats.
+	// lock. Then the jobs that another process held are free, and no beats are written.
 	Exclusive bool
-	// Time is the time by which forced jobs are counted where hosts share the store, since their
-	// clocks may differ. Where it returns the zero time, and where it is nil, it is the clock's.
+	// Time is the time by which forced jobs are counted if hosts share the store, since their
+	// clocks may differ. If it returns the zero time, or is nil, the clock's time is used.
 	Time func(core.Reader) (time.Time, error)
-	// Random is where jitter comes from: a number from 0 to 1, without 1. It must be safe
-	// for concurrent use. Default the system's randomness.
+	// Random is the source of jitter: it returns numbers in [0,1). It must be safe for
+	// concurrent use. Default the system's randomness.
 	Random func() float64
 	// Notify writes the notification about a job's end to the job's namespace, in the
 	// transaction of the end. An error is recorded in the job, which ends without a
-	// notification. Nil writes none.
+	// notification. Nil writes no notification.
 	Notify func(tx *journal.Tx, n Notification) error
 	// Progressed is called after each commit of a job's progress. It must be safe for
 	// concurrent use and return soon. It may be nil.
@@ -164,8 +165,8 @@ func optionProblems(problems []string) error {
 // Notification is about a job's end.
 type Notification struct {
 	Job
-	// Title is what the notification says: "reflection completed", or "reflection failed:"
-	// with the reason.
+	// Title is the notification's text: "reflection completed", or "reflection failed:" with
+	// the reason.
 	Title string
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Every start looks for the job that goes next, and removes it from the set. With a key for
-// each job, an engine that keeps deleted keys until it merges its files would have to step
-// over all of them: after a thousand starts, finding the first key would be a thousand
-// times slower. So jobs are in ordered pages with a directory. Directory and pages are read
-// by their keys, which takes the same time however often they were written.
+// Every start looks for the next job, and removes it from the set. With a key for each job,
+// an engine that keeps deleted keys until it merges its files would have to step over all
+// of them: after a thousand starts, finding the first key would be a thousand times slower.
+// So jobs are in ordered pages with a directory. The directory and the pages are read by
+// their keys, which takes the same time whatever the number of earlier writes.
 
 // ordered is a sorted set of jobs in a store. An item is an order and the job's id.
 type ordered string
@@ -24,14 +24,15 @@ const (
 	pageItems = 100
 	// lastPage is the name of the page that has no upper bound: it sorts after all items.
 	lastPage = "~"
-	// pageName is how the keys of pages begin behind the set's own prefix.
+	// pageName is the beginning of the keys of pages, after the set's own prefix.
 	pageName = "page/"
-	// orderDigits is how long the order is in an item.
+	// orderDigits is the length of the order in an item.
 	orderDigits = 16
 )
 
-// ready are the first jobs of a shard's queues, of a type, by when their queue was served;
-// workflow jobs by their numbers. waiting are those that wait for a time, by that.
+// ready are the first jobs of a shard's queues, of one type, by when their queue was last
+// served; workflow jobs are ordered by their numbers. waiting are the postponed jobs, by
+// their times.
 func (s shard) ready(t Type) ordered {
 	return ordered(s.key(readyPrefix+string(t)+"/", shardReady+string(t)+"/"))
 }
@@ -45,7 +46,7 @@ func item(order uint64, id string) string {
 	return strings.Repeat("0", orderDigits-len(digits)) + digits + id
 }
 
-// parts returns an item's order and id; an empty id if the text is no item.
+// parts returns an item's order and id; an empty id if the text isn't an item.
 func parts(item string) (order uint64, id string) {
 	if len(item) <= orderDigits {
 		return 0, ""
@@ -77,7 +78,8 @@ func putLines(tx core.Tx, key []byte, list []string) error {
 	return tx.Put(key, []byte(strings.Join(list, "\n")))
 }
 
-// page finds the page that has an item, or would have it, and its place in the directory.
+// page finds the page that has an item, or that the item belongs in, and the page's place
+// in the directory.
 func (s ordered) page(r core.Reader, item string) (directory []string, at int, items []string, err error) {
 	if directory, err = lines(r, s.directoryKey()); err != nil {
 		return nil, 0, nil, err
@@ -149,7 +151,7 @@ func (s ordered) remove(tx core.Tx, item string) error {
 			return err
 		}
 		return tx.Delete(s.pageKey(upper))
-	case upper == lastPage: // it takes over the one before, so that there is a last page
+	case upper == lastPage: // it takes over the items of the previous page, so that there is a last page
 		before := directory[at-1]
 		moved, err := lines(tx, s.pageKey(before))
 		if err != nil {
@@ -209,13 +211,13 @@ func (s ordered) each(r core.Reader, fn func(item string) bool) error {
 	return nil
 }
 
-// spot is where a job is in a set; the zero value is nowhere.
+// spot is the place of a job in a set; the zero value means no place.
 type spot struct {
 	set  ordered
 	item string
 }
 
-// next is the spot of a job that goes next in its queue.
+// next is the spot of a job that runs next in its queue.
 func next(r core.Reader, rec *record) (spot, error) {
 	s, err := shardOf(r, &rec.Job)
 	if err != nil {
@@ -232,7 +234,7 @@ func next(r core.Reader, rec *record) (spot, error) {
 	return spot{s.ready(rec.Type), item(served, rec.ID)}, err
 }
 
-// move takes what was at a spot to another.
+// move moves a job from one spot to another.
 func move(tx core.Tx, from, to spot) error {
 	if from == to {
 		return nil

@@ -12,18 +12,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// PoolOptions say what a [Pool] runs and how much at once. A zero field is its default.
+// PoolOptions determine what a [Pool] runs, and how much at once. A zero field means its
+// default.
 type PoolOptions struct {
 	// Handlers do the work, by type. Jobs of other types aren't taken.
 	Handlers map[Type]Handler
-	// Workers is how many jobs other than workflows run at once, and Runs how many workflows
-	// do. Default 2, since maintenance shares the processor with what people wait for, and 32.
+	// Workers is how many jobs other than workflows run at once, and Runs how many workflows run
+	// at once. Defaults 2, since maintenance shares the processor with work that people wait
+	// for, and 32.
 	Workers, Runs int
 	// PerType is how many jobs of a type run at once, within Workers. Default 1 for dream,
-	// reembed and compact, which are heavy, and no bound of its own for the others.
+	// reembed and compact, which are heavy, and no separate bound for the other types.
 	PerType map[Type]int
-	// Grace is how long running jobs have to end when the pool stops, and a handler to
-	// return when its job was cancelled. Default 10 s.
+	// Grace is how long running jobs have to end when the pool stops, and how long a handler has
+	// to return when its job was cancelled. Default 10 s.
 	Grace time.Duration
 	// BeatEvery is how often the pool shows that it is alive, and LostAfter how long it waits
 	// for a beat of another pool before it takes that pool's jobs. Defaults 2 s and 10 s.
@@ -32,23 +34,23 @@ type PoolOptions struct {
 	// Poll is how often the pool looks for changes of which it isn't notified, such as jobs
 	// that another process queued or cancelled. Default 1 s.
 	Poll time.Duration
-	// Divide has the jobs of the store divided by their users: see [Repository.Divide].
+	// Divide divides the jobs of the store by their users: see [Repository.Divide].
 	Divide bool
-	// RetainEvery is how often jobs are removed that aren't kept. Default 1 h.
+	// RetainEvery is how often jobs that are no longer kept are removed. Default 1 h.
 	RetainEvery time.Duration
 	// Holder names the pool in leases. No two pools may have the same name, even after a
 	// restart. Default a new id.
 	Holder string
-	// Fence returns a context under which every write first reads the job's lease, even a
-	// write by a part that knows nothing about jobs. If it is nil, only what is written
-	// through the job itself is fenced.
+	// Fence returns a context in which every write first reads the job's lease, even a write by
+	// a part that knows nothing about jobs. If it is nil, only writes through the job itself are
+	// fenced.
 	Fence func(ctx context.Context, holds func(core.Reader) error) context.Context
 	// Report is called with errors of the background work. It must be safe for concurrent use and
 	// return soon. Nil drops it.
 	Report func(error)
 }
 
-// defaultLost is how long a holder may show no beat.
+// defaultLost is how long a holder may be without a new beat.
 const defaultLost = 10 * time.Second
 
 // withDefaults sets what is zero.
@@ -105,8 +107,9 @@ func (o PoolOptions) Validate() error {
 	return optionProblems(problems)
 }
 
-// Pool runs jobs. One goroutine claims them, and each job runs in a goroutine of its own.
-// Another maintains the leases, and one removes old jobs. It is safe for concurrent use.
+// Pool runs jobs. One goroutine claims them, and each job runs in its own goroutine. Another
+// goroutine maintains the leases, and another removes old jobs. It is safe for concurrent
+// use.
 type Pool struct {
 	jobs    *Repository
 	options PoolOptions
@@ -119,8 +122,8 @@ type Pool struct {
 	stopClaiming, stopKeeping context.CancelFunc
 	unregister                func()
 	claiming, keeping, work   sync.WaitGroup
-	// changed is signalled when a job may run, ended when a job was settled, and idle when
-	// nothing ran and nothing could.
+	// changed is signalled when a job may run, ended when a job was settled, and idle when no
+	// job was running and none could run.
 	changed     <-chan struct{}
 	unlisten    func()
 	ended, idle chan struct{}
@@ -128,11 +131,11 @@ type Pool struct {
 	// guards drained too, for readers.
 	phase           sync.Mutex
 	drained, closed bool
-	// beaten is when the last beat was written, and seen has the beats of others. mu guards
+	// beaten is when the last beat was written, and seen has the beats of other pools. mu guards
 	// beaten; only the goroutine that maintains the leases uses seen.
 	beaten time.Time
 	seen   map[string]sighting
-	// watched is when the pool last looked at others' beats.
+	// watched is when the pool last looked at other pools' beats.
 	watched time.Time
 }
 
@@ -161,7 +164,7 @@ func NewPool(r *Repository, o PoolOptions) (*Pool, error) {
 // only the start: [Pool.Stop] ends the pool. A pool that was started or stopped can't be
 // started again: sdk.Conflict, reason "pool_started".
 func (p *Pool) Start(ctx context.Context) error {
-	p.phase.Lock() // a Stop meanwhile stops what was started
+	p.phase.Lock() // a Stop that is called meanwhile then stops what was started
 	defer p.phase.Unlock()
 	p.mu.Lock()
 	if p.started || p.stopped {
@@ -192,7 +195,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// begin writes the first beat and takes over what is free.
+// begin writes the first beat and takes over free jobs.
 func (p *Pool) begin(ctx context.Context) error {
 	if p.options.Divide {
 		if err := p.jobs.Divide(ctx); err != nil {
@@ -229,10 +232,10 @@ func (p *Pool) Running() []string {
 	return ids
 }
 
-// claim starts jobs until its context ends. base is the jobs' own.
+// claim starts jobs until its context ends. base is the jobs' own context.
 func (p *Pool) claim(ctx, base context.Context) {
 	for {
-		busy := len(p.Running()) > 0 // one that ends meanwhile may let another of its user run
+		busy := len(p.Running()) > 0 // a job that ends meanwhile may let another job of its user run
 		if found := p.fill(ctx, base); !found && !busy {
 			signal(p.idle)
 		}
@@ -278,8 +281,8 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 	return true
 }
 
-// pause is how long the pool sleeps if nobody wakes it: until a waiting job's time, but
-// short enough to notice jobs that others queued.
+// pause is how long the pool sleeps unless it is woken: until a waiting job's time, but short
+// enough to notice jobs that other processes queued.
 func (p *Pool) pause(ctx context.Context) time.Duration {
 	due, known := p.jobs.dueSoon()
 	var err error
@@ -315,7 +318,7 @@ func (p *Pool) free() (types []Type) {
 	return types
 }
 
-// run has a handler work on a job in a goroutine of its own.
+// run lets a handler work on a job in its own goroutine.
 func (p *Pool) run(base context.Context, claimed *Claimed) {
 	ctx, cancel := context.WithCancelCause(core.WithCaller(base, claimed.Caller))
 	j := &Running{Job: claimed.Job, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel, settling: make(chan struct{}, 1)}
@@ -348,7 +351,8 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 	})
 }
 
-// call runs a handler. A panic is an error: it mustn't end what else the process does.
+// call runs a handler. A panic becomes an error, since it mustn't end the other work of the
+// process.
 func call(ctx context.Context, h Handler, j *Running) (o *Outcome, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -358,9 +362,9 @@ func call(ctx context.Context, h Handler, j *Running) (o *Outcome, err error) {
 	return h.Run(ctx, j)
 }
 
-// settle writes a job's outcome, and retries for as long as the store fails: until it is
-// written, the job belongs to this pool, and no other would ever take it. It gives up once
-// the pool is drained: then the next process takes the job over.
+// settle writes a job's outcome, and retries as long as the store fails. Until the outcome is
+// written, the job belongs to this pool, and no other pool would ever take it. settle gives
+// up once the pool is drained: then the next process takes the job over.
 func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error) {
 	cause := context.Cause(ctx)
 	if ctx.Err() == nil {
@@ -383,12 +387,12 @@ func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error
 	}
 }
 
-// Stop ends the pool: it takes no more jobs, gives the running ones Options.Grace to end,
-// puts the others back to their queues and ends their contexts. Then it waits for their
-// handlers until ctx ends: that is sdk.Timeout, reason "jobs_running", and names them. It may
-// be called twice, and before Start.
+// Stop ends the pool: it takes no more jobs, gives the running jobs Options.Grace to end,
+// puts the remaining ones back into their queues and ends their contexts. Then it waits for
+// their handlers until ctx ends: the error is then sdk.Timeout, reason "jobs_running", and
+// names the jobs. It may be called twice, and before Start.
 func (p *Pool) Stop(ctx context.Context) error {
-	p.phase.Lock() // a second caller waits for what the first one does
+	p.phase.Lock() // a second caller waits for the first one
 	defer p.phase.Unlock()
 	p.mu.Lock()
 	works := p.stopClaiming != nil
@@ -416,7 +420,7 @@ func (p *Pool) Stop(ctx context.Context) error {
 		if running := p.Running(); len(running) > 0 {
 			return sdk.Errorf(sdk.Timeout, "jobs_running", "the handlers of %s haven't returned", strings.Join(running, ", "))
 		}
-		<-done // every handler has returned, and is only to be counted
+		<-done // every handler has returned, and only has to be counted
 	}
 	if p.closed {
 		return nil
@@ -429,7 +433,7 @@ func (p *Pool) Stop(ctx context.Context) error {
 	return sdk.Wrap("end the work on jobs", p.jobs.forgetHolder(context.WithoutCancel(ctx), p.options.Holder))
 }
 
-// drain waits for running jobs, and puts back those that don't end in time.
+// drain waits for running jobs, and puts back the jobs that don't end in time.
 func (p *Pool) drain(ctx context.Context) {
 	grace := time.NewTimer(p.options.Grace)
 	defer grace.Stop()

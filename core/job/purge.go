@@ -9,11 +9,11 @@ import (
 )
 
 // A purge has to remove a memory's content from the payloads, steps and results of jobs.
-// Two things say where the content is: objects that name the memory by memory_id, as
-// results do, and a handler's lists of the memories that a text was made from. An index by
-// memory leads from the memory to the jobs. An object that names the memory is emptied. If
-// a text was only made from it, nobody can tell which words are the memory's, so the whole
-// text is removed.
+// The content is found in two ways: by objects that name the memory by memory_id, as
+// results do, and by a handler's lists of the memories that a text was made from. An index
+// by memory leads from the memory to the jobs. An object that names the memory is emptied.
+// If a text was only made from the memory, the memory's own words can't be recognised, so
+// the whole text is removed.
 
 // purgedText replaces what was purged.
 const purgedText = "[purged]"
@@ -26,9 +26,9 @@ func (c *change) purged(id string) (bool, error) {
 	return c.options.Purged(c, id)
 }
 
-// keep records which memories' content a payload or result has: the given ones, and those
-// that it names. It returns the data and the memories without those that were already
-// purged, and whether any was.
+// keep records the memories whose content a payload or result has: the given memories, and
+// the memories that it names. It returns the data and the list, both without memories that
+// were already purged, and whether any was purged.
 func (c *change) keep(id string, data json.RawMessage, given []string) (clean json.RawMessage, kept []string, gone bool, err error) {
 	memories := append(slices.Clone(given), namedMemories(data)...)
 	slices.Sort(memories)
@@ -84,9 +84,9 @@ func eachObject(v any, fn func(map[string]any)) {
 	}
 }
 
-// withoutMemory empties the objects in a JSON value that name a memory: texts, lists and
-// objects in them are removed, ids and numbers stay. A value that doesn't name the memory
-// is removed as a whole.
+// withoutMemory empties the objects in a JSON value that name a memory: their texts, lists
+// and objects are removed, their ids and numbers stay. A value that doesn't name the
+// memory is removed as a whole.
 func withoutMemory(data json.RawMessage, memory string) json.RawMessage {
 	if len(data) == 0 {
 		return data
@@ -117,7 +117,7 @@ func emptyObject(object map[string]any) {
 				object[name] = purgedText
 			}
 		case []any, map[string]any:
-			if name != "sources" { // ids of others
+			if name != "sources" { // ids of other memories
 				object[name] = []any{purgedText}
 			}
 		}
@@ -129,8 +129,8 @@ type Memories struct{}
 
 var _ core.Forgetter = Memories{}
 
-// Forget implements [core.Forgetter]. Jobs aren't runs: it returns none. A step that was
-// made from the memory is removed, so an attempt that needs it does it again.
+// Forget implements [core.Forgetter]. It returns no runs, since jobs aren't runs. A step
+// that was made from the memory is removed, so an attempt that needs the step repeats it.
 func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
 	prefix := memoryKey(memoryID, "")
 	ids, err := core.Suffixes(tx, prefix, int(^uint(0)>>1))

@@ -11,8 +11,7 @@ import (
 func (Checker) Derived() []string { return append(summed(), derived()...) }
 
 // Rebuild implements [core.Rebuilder]. Keys that depend on several jobs are made first,
-// since the queue decides which of its jobs goes next. A job that can't be read is left
-// out.
+// since the queue decides which of its jobs runs next. A job that can't be read is left out.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	for _, prefix := range summed() {
 		if err := core.UpdateEach(ctx, s, prefix, dropSum); err != nil {
@@ -34,7 +33,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	return core.UpdateEach(ctx, s, jobPrefix, putIndices)
 }
 
-// dropSum deletes a key that is made again. Whether jobs are divided stays as it is.
+// dropSum deletes a key that is made again. The record of whether jobs are divided stays.
 func dropSum(tx core.Tx, key string) error {
 	if key == string(dividedKey()) {
 		if _, err := divided(tx); !isCorrupt(err) {
@@ -44,8 +43,8 @@ func dropSum(tx core.Tx, key string) error {
 	return tx.Delete([]byte(key))
 }
 
-// raise makes sure that a counter of a shard isn't below a number. It counts on from that of
-// the time before jobs were divided.
+// raise makes sure that a counter of a shard isn't below a number. The counter continues
+// from the counter that was used before jobs were divided.
 func raise(tx core.Tx, counter func(shard) []byte, s shard, to uint64) error {
 	for _, of := range []shard{"", s} {
 		n, err := readNumber(tx, counter(of))
@@ -56,8 +55,9 @@ func raise(tx core.Tx, counter func(shard) []byte, s shard, to uint64) error {
 	return putNumber(tx, counter(s), to)
 }
 
-// raiseServed makes sure that no queue was served later than the next one will be, which an
-// import from a store that was divided otherwise may bring.
+// raiseServed makes sure that every queue's last start has a lower number than the next
+// start will get. An import from a store whose jobs were divided differently may have higher
+// numbers.
 func raiseServed(tx core.Tx, key string) error {
 	served, err := readNumber(tx, []byte(key))
 	if err != nil {
@@ -70,7 +70,7 @@ func raiseServed(tx core.Tx, key string) error {
 	return raise(tx, shard.servedKey, s, served)
 }
 
-// readable is the job of a key of jobs; nil for one that can't be read.
+// readable is the job at a key; nil if it can't be read.
 func readable(r core.Reader, key string) (*record, error) {
 	rec, err := find(r, key[len(jobPrefix):])
 	if isCorrupt(err) {
@@ -130,7 +130,7 @@ func dropStray(tx core.Tx, prefix string, key []byte) error {
 	}
 	fits, err := follows(tx, prefix, key, value)
 	if isCorrupt(err) {
-		return nil // it stays, with the record that it may be of
+		return nil // it stays, together with the record that it may belong to
 	}
 	if err != nil || fits {
 		return err

@@ -9,14 +9,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// record is a job without its content. It is small, since each change rewrites it. What the
-// embedded job has of payload, result, message, failure and lease is kept elsewhere, and empty here.
+// record is a job without its content. It is small, since each change rewrites it. The
+// payload, result, message, failure and lease of the embedded job are empty here, since
+// they are stored elsewhere.
 type record struct {
 	Job
-	// Number numbers jobs in the order in which they were queued, whatever the clock says. The
-	// jobs of a queue are in this order.
+	// Number numbers jobs in the order in which they were queued, whatever the clock shows.
+	// The jobs of a queue are in this order.
 	Number uint64 `json:"number"`
-	// Holder runs the job, or was the last to run it; Epoch is how often it was started.
+	// Holder is the pool that runs the job, or that ran it last; Epoch is how often it was
+	// started.
 	Holder string `json:"holder,omitempty"`
 	Epoch  uint64 `json:"epoch"`
 	// Crashes counts the holders that were lost while they ran it.
@@ -26,7 +28,7 @@ type record struct {
 	// Wait is how long NotBefore postponed it, in nanoseconds. If more time than that is left,
 	// the clock went back.
 	Wait int64 `json:"wait,omitempty"`
-	// CancelReason is why it was asked to stop.
+	// CancelReason is the reason why it was asked to stop.
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// Steps is how many steps it saved, and StepBytes their size.
 	Steps     int `json:"steps,omitempty"`
@@ -40,7 +42,7 @@ type record struct {
 type content struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Caller  *callerRecord   `json:"caller,omitempty"`
-	// Memories are those whose content is in the payload.
+	// Memories are the memories whose content is in the payload.
 	Memories []string `json:"memories,omitempty"`
 }
 
@@ -50,12 +52,11 @@ type result struct {
 	Message  string          `json:"message,omitempty"`
 	Failure  *Failure        `json:"failure,omitempty"`
 	Memories []string        `json:"memories,omitempty"`
-	// Quoted are other memories, which the message and the failure alone may quote.
+	// Quoted are other memories, which only the message and the failure may quote.
 	Quoted []string `json:"quoted,omitempty"`
 }
 
-// purgeWords takes a memory out of what is said of the job's end, of which nobody can tell
-// what it quotes.
+// purgeWords removes the texts about the job's end, since it isn't known what they quote.
 func (r *result) purgeWords() {
 	if r.Message != "" {
 		r.Message = purgedText
@@ -71,7 +72,7 @@ type step struct {
 	Memories []string        `json:"memories,omitempty"`
 }
 
-// callerRecord is a [core.Caller] as it is stored.
+// callerRecord is the stored form of a [core.Caller].
 type callerRecord struct {
 	Subject    string       `json:"subject,omitempty"`
 	Scopes     []core.Scope `json:"scopes,omitempty"`
@@ -105,7 +106,7 @@ func put(tx core.Tx, key []byte, value any) error {
 	return tx.Put(key, data)
 }
 
-// get reads and decodes a record, and reports whether it is there.
+// get reads and decodes a record, and reports whether it exists.
 func get(r core.Reader, key []byte, value any) (bool, error) {
 	data, found, err := r.Get(key)
 	if err != nil || !found {
@@ -126,7 +127,7 @@ func read(r core.Reader, id string) (*record, error) {
 	return rec, err
 }
 
-// find is read that returns nil for a job that isn't there.
+// find is read, but returns nil for a job that doesn't exist.
 func find(r core.Reader, id string) (*record, error) {
 	if !validID(id) {
 		return nil, nil
@@ -156,7 +157,7 @@ func (rec *record) wellFormed() bool {
 	return rec.CompletedAt != nil && rec.NotBefore == nil && rec.Reason != ""
 }
 
-// named reads the job that an index names, which has to be there.
+// named reads the job that an index names, which must exist.
 func named(r core.Reader, key []byte, id string) (*record, error) {
 	rec, err := find(r, id)
 	if err == nil && rec == nil {
@@ -182,12 +183,12 @@ func putNumber(tx core.Tx, key []byte, n uint64) error {
 	return tx.Put(key, strconv.AppendUint(nil, n, 10))
 }
 
-// corrupt says that a record isn't what this program wrote.
+// corrupt is the error for a record that isn't what this program wrote.
 func corrupt(key []byte, problem string) error {
 	return sdk.Errorf(sdk.Internal, "record_corrupt", "job record %s: %s", DescribeKey(key), problem).
 		WithHint("the store is damaged at this record; check it").WithAction("store check").
 		WithDetail("key", DescribeKey(key))
 }
 
-// isCorrupt reports whether an error says that a record is damaged.
+// isCorrupt reports whether an error means that a record is damaged.
 func isCorrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }

@@ -58,9 +58,10 @@ func (r *Repository) Holders(ctx context.Context) (found map[string]uint64, err 
 	return found, err
 }
 
-// Recover takes over the jobs of holders that are known to be gone: on a store that only
-// one process can have open, all holders that aren't registered here. It returns the number
-// of jobs. On other stores it does nothing, since there a pool watches the beats.
+// Recover takes over the jobs of holders that are known to be gone. On a store that only
+// one process can have open, these are all holders that aren't registered here. It returns
+// the number of jobs. On other stores it does nothing, since there a pool watches the
+// beats.
 func (r *Repository) Recover(ctx context.Context) (jobs int, err error) {
 	if !r.options.Exclusive {
 		return 0, nil
@@ -95,7 +96,7 @@ func (r *Repository) TakeOver(ctx context.Context, name string) (jobs int, err e
 	if err != nil {
 		return 0, sdk.Wrap(what, err)
 	}
-	var errs []error // a damaged record doesn't hold up the others
+	var errs []error // a damaged record doesn't delay the others
 	for _, id := range ids {
 		if err := r.lost(ctx, name, id); err != nil {
 			errs = append(errs, err)

@@ -30,7 +30,7 @@ type Repository struct {
 	// seen is the last look at all shards, and seenAt when that was; nil before the first.
 	seen   *glance
 	seenAt time.Time
-	// claimedIn is where the last claim of a holder was, where jobs are divided.
+	// claimedIn is the shard of a holder's last claim, if jobs are divided.
 	claimedIn map[string]shard
 }
 
@@ -49,9 +49,9 @@ func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 	return r, nil
 }
 
-// Wake is a [journal.Subscriber]: if another part's writer has it, pools are notified at
-// once of jobs that were queued in that part's transactions. Otherwise they find them at
-// the next poll.
+// Wake is a [journal.Subscriber]. If another part's writer has it as a subscriber, pools
+// are notified at once of jobs that were queued in that part's transactions. Otherwise the
+// pools find these jobs at the next poll.
 func (r *Repository) Wake(stream string, _ journal.Entry) {
 	if strings.HasPrefix(stream, streamPrefix) {
 		r.wake()

@@ -13,9 +13,10 @@ import (
 // retainBatch is how many jobs one transaction removes.
 const retainBatch = 100
 
-// Retain removes old ended jobs: those that ended longer ago than Options.Keep, and all but
-// the newest Options.KeepPerUser of each user. None is removed within Options.KeepAtLeast
-// of its end. Their events stay. It returns how many were removed.
+// Retain removes old ended jobs: jobs that ended longer ago than Options.Keep, and, for
+// each user, all except the newest Options.KeepPerUser. No job is removed within
+// Options.KeepAtLeast of its end. The events of removed jobs stay. It returns how many were
+// removed.
 func (r *Repository) Retain(ctx context.Context) (removed int, err error) {
 	n, err := r.retainByAge(ctx)
 	if err != nil {
@@ -34,7 +35,7 @@ func (r *Repository) Retain(ctx context.Context) (removed int, err error) {
 	return n, nil
 }
 
-// retainByAge removes what ended too long ago.
+// retainByAge removes jobs that ended too long ago.
 func (r *Repository) retainByAge(ctx context.Context) (removed int, err error) {
 	keep := max(r.options.Keep, r.options.KeepAtLeast)
 	for {

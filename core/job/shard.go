@@ -13,17 +13,17 @@ import (
 )
 
 // Hosts that share a store would all write the same few keys with each job: the counts, the
-// counters, and the pages that say which job goes next. So there the jobs are divided by
-// their users into shards, with keys of their own, and what two hosts do in two shards
+// counters, and the pages of the jobs that run next. So in such a store the jobs are divided
+// by their users into shards with separate keys, and the work of two hosts in two shards
 // doesn't conflict. The order in which users are served holds within a shard; a host takes
-// the shards in turn, beginning with its own one. The jobs of a store that only one process
-// uses aren't divided, so there the order holds for all users.
+// the shards in turn, beginning with its own shard. The jobs of a store that only one
+// process uses aren't divided, so there the order holds for all users.
 
 // shards is how many shards there are if jobs are divided: several for each host that a
-// database may serve, and few enough that one statement shows all.
+// database may serve, and few enough that one statement reads all of them.
 const shards = 64
 
-// shard is where a user's jobs are: two hexadecimal digits, or "" where jobs aren't divided.
+// shard is the shard of a user's jobs: two hexadecimal digits, or "" if jobs aren't divided.
 type shard string
 
 // shardFor is the shard of a queue, or of the user of a job that waits by itself.
@@ -69,7 +69,7 @@ func shardIn(r core.Reader, name string) (shard, error) {
 
 // nextNumber numbers a job that is queued. If jobs are divided, the numbers of each shard
 // follow the time, so that lists of all jobs are in order as far as clocks agree. Within a
-// shard the numbers rise, whatever the clock says.
+// shard the numbers rise, whatever the clock shows.
 func (c *change) nextNumber(s shard) (uint64, error) {
 	least := uint64(0)
 	if s != "" {
@@ -78,8 +78,8 @@ func (c *change) nextNumber(s shard) (uint64, error) {
 	return c.countOn(shard.numberKey, s, least)
 }
 
-// countOn raises a counter of a shard by one, and to more than least. It continues from
-// the counter that was used before jobs were divided.
+// countOn raises a counter of a shard by at least one, to a value above least. It continues
+// from the counter that was used before jobs were divided.
 func (c *change) countOn(counter func(shard) []byte, s shard, least uint64) (uint64, error) {
 	last := least
 	for _, of := range []shard{"", s} {
@@ -92,8 +92,8 @@ func (c *change) countOn(counter func(shard) []byte, s shard, least uint64) (uin
 	return last + 1, putNumber(c, counter(s), last+1)
 }
 
-// Divide divides the jobs into shards from now on, which is for a store that hosts share.
-// If they are divided already, it changes nothing.
+// Divide divides the jobs into shards from now on. It is for a store that hosts share. If
+// the jobs are divided already, it changes nothing.
 func (r *Repository) Divide(ctx context.Context) error {
 	if seen, err := r.look(ctx); err != nil || seen.divided {
 		return err
@@ -131,7 +131,7 @@ func (r *Repository) Divide(ctx context.Context) error {
 	})
 }
 
-// open are all jobs that wait or run, by id. A damaged one is left to a check.
+// open are all waiting and running jobs, by id. A damaged job is left to a check.
 func (c *change) open() (list []*record, err error) {
 	ids := map[string]bool{}
 	err = core.ScanPrefix(c, []byte(activePrefix), func(_, value []byte) (bool, error) {
@@ -168,7 +168,7 @@ func (c *change) open() (list []*record, err error) {
 	return list, nil
 }
 
-// place counts a job, and puts it where it is looked for.
+// place counts a job, and puts it into its queue and its set.
 func (c *change) place(rec *record) error {
 	s, err := shardOf(c, &rec.Job)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Idle says what is left in the queue when nothing more can run.
+// Idle is what is left in the queue when nothing more can run.
 type Idle struct {
-	// Queued is how many jobs still wait: for a time, as retried jobs do; behind such a job of
-	// their user; or for a handler that the pool doesn't have.
+	// Queued is how many jobs still wait: jobs that are postponed, such as retried jobs; jobs behind
+	// such a job of their user; and jobs for which the pool has no handler.
 	Queued int
-	// Next is when the first job that waits for a time may run; zero if none does.
+	// Next is when the first postponed job may run; zero if there is none.
 	Next time.Time
 }
 
-// RunUntilIdle starts the pool, runs jobs until none runs and none may run now, and stops it. It works on the
-// queue without a server, and doesn't wait for jobs that wait for a time. If ctx ends, it stops the pool as
-// [Pool.Stop] does, and returns ctx's error.
+// RunUntilIdle starts the pool, runs jobs until none runs and none may run now, and stops it. It
+// works on the queue without a server, and doesn't wait for postponed jobs. If ctx ends, it stops
+// the pool as [Pool.Stop] does, and returns ctx's error.
 func (p *Pool) RunUntilIdle(ctx context.Context) (left Idle, err error) {
 	err = p.runWhile(ctx, func() error {
 		select {

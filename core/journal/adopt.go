@@ -9,9 +9,9 @@ import (
 // adoptedBytes is roughly how much of a stream one transaction of [Adopt] writes.
 const adoptedBytes = 4 << 20
 
-// Adopt copies a stream, entry by entry, from another store to one that doesn't have it,
-// and then appends events. It takes several transactions, so it is for a store that is
-// discarded if this fails.
+// Adopt copies a stream, entry by entry, from another store to a store that doesn't have
+// it, and then appends events. It takes several transactions, so it is for a store that
+// is discarded if this fails.
 func Adopt(ctx context.Context, w *Writer, from core.Reader, stream string, events ...Event) error {
 	head, err := ReadHead(from, stream)
 	if err != nil {

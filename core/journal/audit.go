@@ -44,7 +44,7 @@ const progressStep = 10_000
 
 // Verify returns the first problem as an error: sdk.Internal, reason "journal_broken",
 // which names the stream and the entry at fault (details "stream" and "seq"). The counts
-// of what was checked until then are returned with it.
+// of what was checked until then are returned with the error.
 func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
 	var done Audited
 	err := a.streams(ctx, r, &done, func(err error) error { return err })

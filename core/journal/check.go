@@ -50,7 +50,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 }
 
 // marks checks that the root has each stream's head, or will have it: that the head's
-// mark exists. A root without entries belongs to a store from before there was a root.
+// mark exists. A root without entries belongs to a store that is older than the root.
 func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 	err := core.ScanPrefix(r, []byte(newPrefix), func(key, value []byte) (bool, error) {
 		stream, seq, ok := splitKey(newPrefix, key)

@@ -2,7 +2,7 @@
 // detected: an append-only chain of events per stream, in which each entry holds the hash
 // of the previous one.
 //
-// A stream holds events that have an order of their own, such as a run's, so writers to
+// A stream holds events that have their own order, such as a run's, so writers to
 // different streams don't contend. Events are written in the same transaction as what
 // they report: either both exist or neither does. They hold digests, never content, so
 // deleting content leaves the chain intact.

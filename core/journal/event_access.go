@@ -5,7 +5,7 @@ import "time"
 // AccessStream is the stream of tokens and logins. It concerns the whole host.
 const AccessStream = "access"
 
-// TokenIssued says that there is a new token. It holds neither the token's secret nor the
+// TokenIssued records that there is a new token. It holds neither the token's secret nor the
 // secret's hash.
 type TokenIssued struct {
 	ID         string    `json:"id"`
@@ -17,21 +17,21 @@ type TokenIssued struct {
 	Record string `json:"record"`
 }
 
-// TokenRevoked says that a token is no longer valid.
+// TokenRevoked records that a token is no longer valid.
 type TokenRevoked struct {
 	ID string `json:"id"`
 	// Record is the digest of the record after the revocation.
 	Record string `json:"record"`
 }
 
-// OperatorTokenIssued says that the operator's token was made, replacing the previous
+// OperatorTokenIssued records that the operator's token was made, replacing the previous
 // one. It is appended before the file is written.
 type OperatorTokenIssued struct {
 	// Replaced is whether a new token was requested; otherwise there was none before.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// LoginOpened says that somebody logged in with a browser.
+// LoginOpened records that somebody logged in with a browser.
 type LoginOpened struct {
 	// Token is the id of the token that was used to log in.
 	Token     string    `json:"token"`

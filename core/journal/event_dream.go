@@ -11,7 +11,7 @@ type DreamStep struct {
 	Undone bool `json:"undone,omitempty"`
 }
 
-// MemoryRewritten says that a memory got other texts, whose relative dates are absolute,
+// MemoryRewritten records that a memory got other texts, whose relative dates are absolute,
 // or, if it was undone, got its former texts back.
 type MemoryRewritten struct {
 	DreamStep
@@ -27,14 +27,14 @@ type MemoryRewritten struct {
 	AgentID          string `json:"agent_id,omitempty"`
 }
 
-// MemoryMerged says that another memory was merged into a memory, which took over the
+// MemoryMerged records that another memory was merged into a memory, which took over the
 // other's uses; or, if the step was undone, that it gave them back.
 type MemoryMerged struct {
 	DreamStep
 	MemoryID string `json:"memory_id"`
 	VictimID string `json:"victim_id"`
-	// Signals are the other memory's, and Sessions whether each session that used it named
-	// the use. They are missing if the step was undone.
+	// Signals are the other memory's signals, and Sessions is whether each session that used
+	// it named the use. They are missing if the step was undone.
 	Signals  *core.Signals   `json:"signals,omitempty"`
 	Sessions map[string]bool `json:"sessions,omitempty"`
 	// Formula is the version of the signals' arithmetic.
@@ -42,7 +42,7 @@ type MemoryMerged struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
-// MemoryUnlinked says that a link was removed because the step that made it was undone.
+// MemoryUnlinked records that a link was removed because the step that made it was undone.
 type MemoryUnlinked struct {
 	DreamStep
 	From     string `json:"from"`
@@ -50,7 +50,7 @@ type MemoryUnlinked struct {
 	To       string `json:"to"`
 }
 
-// DreamCompleted says that a dream pass ended, with its result.
+// DreamCompleted records that a dream pass ended, with its result.
 type DreamCompleted struct {
 	RunID   string `json:"run_id"`
 	AgentID string `json:"agent_id,omitempty"`
@@ -71,7 +71,7 @@ type DreamCompleted struct {
 	GuardVersion      int64            `json:"guard_version"`
 }
 
-// DreamUndone says that steps of a dream pass were taken back.
+// DreamUndone records that steps of a dream pass were taken back.
 type DreamUndone struct {
 	RunID   string `json:"run_id"`
 	AgentID string `json:"agent_id,omitempty"`

@@ -1,6 +1,6 @@
 package journal
 
-// ToolEvidenceRecorded says that the outcome of a tool call was recorded as evidence for
+// ToolEvidenceRecorded records that the outcome of a tool call was recorded as evidence for
 // the gate.
 type ToolEvidenceRecorded struct {
 	MemoryID  string `json:"memory_id"`
@@ -13,7 +13,7 @@ type ToolEvidenceRecorded struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
-// ToolEvidenceUsed says whether a turn used a memory, if that changes how the turn's
+// ToolEvidenceUsed records whether a turn used a memory, if that changes how the turn's
 // recorded outcomes count.
 type ToolEvidenceUsed struct {
 	MemoryID  string `json:"memory_id"`
@@ -23,7 +23,7 @@ type ToolEvidenceUsed struct {
 	AgentID   string `json:"agent_id,omitempty"`
 }
 
-// DAGEvidenceRecorded says that a workflow's graph was recorded as evidence for the gate.
+// DAGEvidenceRecorded records that a workflow's graph was recorded as evidence for the gate.
 type DAGEvidenceRecorded struct {
 	Workflow string `json:"workflow"`
 	Nodes    int    `json:"nodes"`
@@ -36,7 +36,7 @@ type DAGEvidenceRecorded struct {
 	AgentID  string `json:"agent_id,omitempty"`
 }
 
-// OmegaEvidenceRecorded says that a memory's factors were recorded as evidence for the
+// OmegaEvidenceRecorded records that a memory's factors were recorded as evidence for the
 // gate, replacing the previous ones.
 type OmegaEvidenceRecorded struct {
 	MemoryID string `json:"memory_id"`

@@ -2,8 +2,8 @@ package journal
 
 import "encoding/json"
 
-// GovernanceChanged says that settings of a namespace were changed. Settings are numbers
-// and names of fields, so they are included as they are.
+// GovernanceChanged records that settings of a namespace were changed. Settings are numbers
+// and names of fields, so they are included unchanged.
 type GovernanceChanged struct {
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agent_id,omitempty"`

@@ -32,7 +32,7 @@ type InjectionCounts struct {
 	Truncated int `json:"truncated"`
 }
 
-// InjectionPolicySelected says which policy and mode a turn's context is made with.
+// InjectionPolicySelected records which policy and mode a turn's context is made with.
 type InjectionPolicySelected struct {
 	InjectionInfo
 	Mode string `json:"mode"`
@@ -43,7 +43,7 @@ type InjectionPolicySelected struct {
 	MaxTokens int    `json:"max_tokens,omitempty"`
 }
 
-// InjectionRoleMixSelected says which profile of roles a turn has, and why.
+// InjectionRoleMixSelected records which profile of roles a turn has, and why.
 type InjectionRoleMixSelected struct {
 	InjectionInfo
 	Profile string   `json:"profile_id"`
@@ -51,7 +51,7 @@ type InjectionRoleMixSelected struct {
 	Reason  string   `json:"activation_reason"`
 }
 
-// InjectionSnapshotCreated says that a turn's context was made.
+// InjectionSnapshotCreated records that a turn's context was made.
 type InjectionSnapshotCreated struct {
 	InjectionInfo
 	// Digest is the digest of the snapshot, and Inputs the digest of what it was made from.
@@ -61,7 +61,7 @@ type InjectionSnapshotCreated struct {
 	Tokens int    `json:"tokens,omitempty"`
 }
 
-// InjectionBlockDropped says that a block isn't in a turn's context.
+// InjectionBlockDropped records that a block isn't in a turn's context.
 type InjectionBlockDropped struct {
 	InjectionInfo
 	BlockID  string `json:"block_id"`
@@ -69,7 +69,7 @@ type InjectionBlockDropped struct {
 	Reason   string `json:"reason"`
 }
 
-// InjectionBlockTruncated says that a block was cut to fit.
+// InjectionBlockTruncated records that a block was cut to fit.
 type InjectionBlockTruncated struct {
 	InjectionInfo
 	BlockID  string `json:"block_id"`

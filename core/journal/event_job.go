@@ -11,7 +11,7 @@ type JobRef struct {
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// JobQueued says that a job was made.
+// JobQueued records that a job was made.
 type JobQueued struct {
 	JobRef
 	Namespace string `json:"namespace"`
@@ -19,32 +19,32 @@ type JobQueued struct {
 	Forced bool `json:"forced,omitempty"`
 }
 
-// JobStarted says that a worker took the job.
+// JobStarted records that a worker took the job.
 type JobStarted struct {
 	JobRef
 	// Epoch counts the starts, including those that didn't count as attempts in the end.
 	Epoch uint64 `json:"epoch"`
 }
 
-// JobRetried says that a job went back to its queue, and why.
+// JobRetried records that a job went back to its queue, and why.
 type JobRetried struct {
 	JobRef
 	Reason string `json:"reason"`
 }
 
-// JobCompleted says that a job did its work.
+// JobCompleted records that a job did its work.
 type JobCompleted struct {
 	JobRef
 	Reason string `json:"reason,omitempty"`
 }
 
-// JobFailed says that a job ended without doing its work.
+// JobFailed records that a job ended without doing its work.
 type JobFailed struct {
 	JobRef
 	Reason string `json:"reason"`
 }
 
-// JobCancelled says that a job was ended by a request.
+// JobCancelled records that a job was ended by a request.
 type JobCancelled struct {
 	JobRef
 	Reason string `json:"reason"`

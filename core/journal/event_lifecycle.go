@@ -2,7 +2,7 @@ package journal
 
 import "github.com/reflectory/reflectory/core"
 
-// MemoryRecalled says that a turn's recall returned memories of a namespace,
+// MemoryRecalled records that a turn's recall returned memories of a namespace,
 // which counts as an access of each.
 type MemoryRecalled struct {
 	SessionID string   `json:"session_id"`
@@ -12,7 +12,7 @@ type MemoryRecalled struct {
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// EvolutionApplied says what a turn's feedback did to memories of a namespace.
+// EvolutionApplied records what a turn's feedback did to memories of a namespace.
 type EvolutionApplied struct {
 	SessionID string `json:"session_id"`
 	TurnID    int64  `json:"turn_id"`
@@ -37,8 +37,8 @@ type EvolutionApplied struct {
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// LifecycleRefused says that the retention policy asked for a transition that isn't
-// allowed, and that the memory stayed as it was.
+// LifecycleRefused records that the retention policy asked for a transition that isn't
+// allowed, and that the memory stayed unchanged.
 type LifecycleRefused struct {
 	MemoryID string           `json:"memory_id"`
 	State    core.MemoryState `json:"state"`
@@ -50,7 +50,7 @@ type LifecycleRefused struct {
 	Digest string `json:"digest"`
 }
 
-// LifecycleHalted says that no memory of a namespace could change its state, because the
+// LifecycleHalted records that no memory of a namespace could change its state, because the
 // namespace's settings can't be read.
 type LifecycleHalted struct {
 	// Level is the level of those settings.
@@ -59,16 +59,17 @@ type LifecycleHalted struct {
 	Code string `json:"code"`
 }
 
-// MemorySwept says that a part of a namespace was evaluated without a turn.
+// MemorySwept records that a part of a namespace was evaluated without a turn.
 type MemorySwept struct {
 	Turn int64 `json:"turn"`
-	// Evaluated counts the memories, and Changed those whose score or state changed.
+	// Evaluated counts the memories, and Changed the memories whose score or state
+	// changed.
 	Evaluated int    `json:"evaluated"`
 	Changed   int    `json:"changed"`
 	AgentID   string `json:"agent_id,omitempty"`
 }
 
-// RevalidateStarted says that the gate was asked about a memory.
+// RevalidateStarted records that the gate was asked about a memory.
 type RevalidateStarted struct {
 	MemoryID  string           `json:"memory_id"`
 	Before    core.MemoryState `json:"state_before"`
@@ -93,7 +94,7 @@ type Gated struct {
 	TurnID    TurnNumber `json:"turn_id"`
 }
 
-// RevalidateDecision says what the gate decided.
+// RevalidateDecision records what the gate decided.
 type RevalidateDecision struct {
 	Gated
 	NextAction string `json:"next_action"`
@@ -103,7 +104,7 @@ type RevalidateDecision struct {
 	LatencyMillis float64 `json:"latency_ms"`
 }
 
-// MemoryPurged is the tombstone of a memory: all that is left of it.
+// MemoryPurged is the tombstone of a memory: everything that is left of the memory.
 type MemoryPurged struct {
 	Gated
 	// Title and Content are digests.
@@ -113,18 +114,18 @@ type MemoryPurged struct {
 	KnowledgeID string `json:"knowledge_id,omitempty"`
 }
 
-// MemoryPromoted says that a memory became knowledge.
+// MemoryPromoted records that a memory became knowledge.
 type MemoryPromoted struct {
 	Gated
 	KnowledgeID string `json:"knowledge_id"`
 	// Content and Summary are digests of the entry's texts.
 	Content string `json:"content"`
 	Summary string `json:"summary"`
-	// SummaryFailure is the reason why the model that is configured wrote no summary.
+	// SummaryFailure is the reason why the configured model wrote no summary.
 	SummaryFailure string `json:"summary_failure,omitempty"`
 }
 
-// KnowledgeSuperseded says that an entry superseded another.
+// KnowledgeSuperseded records that an entry superseded another.
 type KnowledgeSuperseded struct {
 	KnowledgeID string `json:"knowledge_id"`
 	By          string `json:"by"`

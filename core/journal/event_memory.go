@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// MemoryObserved says that a memory was stored.
+// MemoryObserved records that a memory was stored.
 type MemoryObserved struct {
 	MemoryID string          `json:"memory_id"`
 	AgentID  string          `json:"agent_id"`
@@ -25,7 +25,7 @@ type MemoryObserved struct {
 	EmbeddingFailure string `json:"embedding_failure,omitempty"`
 }
 
-// MemoryReflected says that a memory was derived from others.
+// MemoryReflected records that a memory was derived from others.
 type MemoryReflected struct {
 	MemoryID string          `json:"memory_id"`
 	AgentID  string          `json:"agent_id"`
@@ -52,7 +52,7 @@ type MemoryReflected struct {
 	ApprovedBy string `json:"approved_by,omitempty"`
 }
 
-// DepthExceeded says that a reflection was refused because it is too deep.
+// DepthExceeded records that a reflection was refused because it is too deep.
 type DepthExceeded struct {
 	AgentID   string `json:"agent_id"`
 	Attempted int    `json:"attempted"`
@@ -68,7 +68,7 @@ type DepthExceeded struct {
 	PendingID string `json:"pending_id,omitempty"`
 }
 
-// ReflectionPending says that a reflection waits for an approval.
+// ReflectionPending records that a reflection waits for an approval.
 type ReflectionPending struct {
 	PendingID string `json:"pending_id"`
 	AgentID   string `json:"agent_id"`
@@ -81,7 +81,7 @@ type ReflectionPending struct {
 	SourceIDs []string `json:"source_ids"`
 }
 
-// ReflectionRejected says that a pending reflection was dropped.
+// ReflectionRejected records that a pending reflection was dropped.
 type ReflectionRejected struct {
 	PendingID string `json:"pending_id"`
 	AgentID   string `json:"agent_id"`
@@ -91,7 +91,7 @@ type ReflectionRejected struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// MemoryLinked says that a link was created, other than a reflection's own.
+// MemoryLinked records that a link was created, other than a reflection's own.
 type MemoryLinked struct {
 	From     string `json:"from"`
 	Relation string `json:"relation"`
@@ -101,7 +101,7 @@ type MemoryLinked struct {
 	Metadata string `json:"metadata,omitempty"`
 }
 
-// MemoryTransitioned says that a memory changed its state.
+// MemoryTransitioned records that a memory changed its state.
 type MemoryTransitioned struct {
 	MemoryID string           `json:"memory_id"`
 	Before   core.MemoryState `json:"state_before"`
@@ -118,7 +118,7 @@ type MemoryTransitioned struct {
 	// Policy is the digest of the policy that decided, and Rule the id of its rule.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
-	// DecisionID, Verdict and Confidence are the gate's.
+	// DecisionID, Verdict and Confidence come from the gate.
 	DecisionID string  `json:"decision_id,omitempty"`
 	Verdict    string  `json:"decision.verdict,omitempty"`
 	Confidence float64 `json:"decision.confidence,omitempty"`

@@ -3,7 +3,7 @@ package journal
 // PluginStream is the stream of what hosts that share the store should have installed.
 const PluginStream = "plugins"
 
-// PluginsPushed says which packages of plugins all hosts of the store should have from now on.
+// PluginsPushed records which packages of plugins all hosts of the store should have from now on.
 type PluginsPushed struct {
 	// Epoch counts the pushes from 1.
 	Epoch uint64 `json:"epoch"`

@@ -6,8 +6,8 @@ const PolicyStream = "policy"
 // DecisionStream is the stream of the decisions of a policy point.
 func DecisionStream(point string) string { return "decision/" + point }
 
-// PolicyDecided says what a policy decided. The inputs of the decision, and the texts of
-// its outcome, are content: they are in a record of their own, whose digest is in the
+// PolicyDecided records what a policy decided. The inputs of the decision, and the texts of
+// its outcome, are content: they are in their own record, whose digest is in the
 // event.
 type PolicyDecided struct {
 	// ID is the decision's id, which names its record.
@@ -18,7 +18,7 @@ type PolicyDecided struct {
 	Digest string `json:"digest"`
 	Rule   string `json:"rule,omitempty"`
 	Path   string `json:"path,omitempty"`
-	// Outcome is the part of the outcome that is no content: numbers, booleans, and words
+	// Outcome is the part of the outcome that isn't content: numbers, booleans, and words
 	// of a fixed set.
 	Outcome map[string]any `json:"outcome,omitempty"`
 	Cost    uint64         `json:"cost"`
@@ -38,13 +38,13 @@ type PolicyDecided struct {
 	Record string `json:"record"`
 }
 
-// DecisionsSkipped says, at the end of a host, how many decisions of each point weren't
-// recorded since the last one that was: they change nothing.
+// DecisionsSkipped records, at the end of a host, how many decisions of each point
+// weren't recorded since the last one that was: they change nothing.
 type DecisionsSkipped struct {
 	Points map[string]uint64 `json:"points"`
 }
 
-// PolicyReloaded says that another set of policies is now in force.
+// PolicyReloaded records that another set of policies is now in force.
 type PolicyReloaded struct {
 	// Digest is the digest of the set, and Previous the digest of the previous one.
 	Digest   string `json:"digest"`
@@ -53,7 +53,7 @@ type PolicyReloaded struct {
 	Files int `json:"files"`
 }
 
-// PolicyReloadRefused says that the policy folder was changed to a set that can't be
+// PolicyReloadRefused records that the policy folder was changed to a set that can't be
 // used.
 type PolicyReloadRefused struct {
 	// Digest is the digest of the set that stays in force.
@@ -65,7 +65,7 @@ type PolicyReloadRefused struct {
 	First    string `json:"first,omitempty"`
 }
 
-// PoliciesPushed says that a set of policies was stored for all hosts of the store, and
+// PoliciesPushed records that a set of policies was stored for all hosts of the store, and
 // decides from this commit on.
 type PoliciesPushed struct {
 	// Epoch counts the pushes from 1.
@@ -79,8 +79,8 @@ type PoliciesPushed struct {
 	// Record is the digest of the stored set.
 	Record string `json:"record"`
 	// Unusable is the reason why the previous set couldn't be used, such as
-	// policies_unusable; "" if it could. Then no policy was asked who may push: only the
-	// local operator could.
+	// policies_unusable; "" if it could. In that case no policy decided who may push, and
+	// only the local operator could push.
 	Unusable string `json:"unusable,omitempty"`
 }
 

@@ -1,6 +1,6 @@
 package journal
 
-// MemoriesReembedded says that memories got vectors of another model.
+// MemoriesReembedded records that memories got vectors of another model.
 type MemoriesReembedded struct {
 	Model     string   `json:"model"`
 	MemoryIDs []string `json:"memory_ids"`

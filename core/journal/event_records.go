@@ -13,13 +13,13 @@ type RecordsWritten struct {
 type RecordDigest struct {
 	// Key is the key of the record, with numbers in decimal.
 	Key string `json:"key"`
-	// Digest is the digest of the value; "" says that the transaction removed the record.
+	// Digest is the digest of the value; "" means that the transaction removed the record.
 	// A record with content holds a random salt, so that its digest reveals nothing once
 	// the record is gone.
 	Digest string `json:"digest,omitempty"`
 }
 
-// NamespaceImported says that a namespace was imported from another store, with all
+// NamespaceImported records that a namespace was imported from another store, with all
 // entries of its stream up to here.
 type NamespaceImported struct {
 	Namespace string `json:"namespace"`

@@ -2,7 +2,7 @@ package journal
 
 import "github.com/reflectory/reflectory/core"
 
-// RunStarted says that a run was created.
+// RunStarted records that a run was created.
 type RunStarted struct {
 	Workflow string `json:"workflow"`
 	// Source and State are digests of the workflow with its files, and of the
@@ -11,7 +11,7 @@ type RunStarted struct {
 	State  string `json:"state"`
 }
 
-// OutputRecorded says that an attempt was made but not yet judged.
+// OutputRecorded records that an attempt was made but not yet judged.
 type OutputRecorded struct {
 	Visit     int    `json:"visit"`
 	Node      string `json:"node"`
@@ -21,7 +21,7 @@ type OutputRecorded struct {
 	Output string `json:"output"`
 }
 
-// VerdictRecorded says that an attempt was judged.
+// VerdictRecorded records that an attempt was judged.
 type VerdictRecorded struct {
 	Visit     int     `json:"visit"`
 	Node      string  `json:"node"`
@@ -34,7 +34,7 @@ type VerdictRecorded struct {
 	Output string `json:"output"`
 }
 
-// VisitRecorded says that a node was finished or skipped.
+// VisitRecorded records that a node was finished or skipped.
 type VisitRecorded struct {
 	Visit   int    `json:"visit"`
 	Node    string `json:"node"`
@@ -46,16 +46,16 @@ type VisitRecorded struct {
 	Memories []MemoryDigest `json:"memories,omitempty"`
 }
 
-// MemoryDigest is a memory as it was when a run received it.
+// MemoryDigest identifies the content that a memory had when a run received it.
 type MemoryDigest struct {
 	MemoryID string `json:"memory_id"`
 	// Digest is the digest of a record with the memory's texts and a random salt, so that
-	// it reveals nothing once the record is gone; "" says that the memory was purged
+	// it reveals nothing once the record is gone; "" means that the memory was purged
 	// before.
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunEnded says that a run ended, for good or so that it can be resumed.
+// RunEnded records that a run ended, for good or so that it can be resumed.
 type RunEnded struct {
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
@@ -63,7 +63,7 @@ type RunEnded struct {
 	Result string `json:"result"`
 }
 
-// RunResumed says that a run continues after an end that can be resumed, or after its
+// RunResumed records that a run continues after an end that can be resumed, or after its
 // host went away.
 type RunResumed struct {
 	// Epoch counts the holders of the run; its creator is 1.

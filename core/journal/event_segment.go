@@ -2,7 +2,7 @@ package journal
 
 import "time"
 
-// Segment is the beginning of a stream, as it was before it was pruned.
+// Segment is the pruned beginning of a stream.
 type Segment struct {
 	Stream string `json:"stream"`
 	// First and Last are the numbers of its first and last entry.

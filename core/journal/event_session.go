@@ -2,19 +2,19 @@ package journal
 
 import "github.com/reflectory/reflectory/core"
 
-// ReflectionRecorded says that a turn's feedback was recorded as a reflection record. Its
+// ReflectionRecorded records that a turn's feedback was recorded as a reflection record. Its
 // texts aren't in the event.
 type ReflectionRecorded struct {
-	// InjectionInfo is the turn's, with the snapshot of its prompt; nothing of a snapshot if
-	// it has none.
+	// InjectionInfo is about the turn, with the snapshot of its prompt; without a snapshot,
+	// these fields are empty.
 	InjectionInfo
 	Outcome core.Outcome `json:"outcome"`
-	// FailureClass says what failed; "" after a success.
+	// FailureClass is what failed; "" after a success.
 	FailureClass string `json:"failure_class,omitempty"`
 	// Offered and Used count memories.
 	Offered int `json:"offered"`
 	Used    int `json:"used"`
-	// CreditDelta says how far the turn moved the q_value of each memory that it used.
+	// CreditDelta is how far the turn moved the q_value of each memory that it used.
 	CreditDelta map[string]float64 `json:"recall_credit_delta"`
 	// Hint is whether it has a hint for the next turn.
 	Hint bool `json:"hint,omitempty"`
@@ -22,7 +22,7 @@ type ReflectionRecorded struct {
 	Revised bool `json:"revised,omitempty"`
 }
 
-// SessionWindowEntered says that a session began a new window, or went back to one.
+// SessionWindowEntered records that a session began a new window, or went back to one.
 type SessionWindowEntered struct {
 	SessionID string `json:"session_id"`
 	// TurnID is the session's next turn.
@@ -33,7 +33,7 @@ type SessionWindowEntered struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
-// SessionWindowSummarized says that a model was asked to sum up the oldest turns of a
+// SessionWindowSummarized records that a model was asked to sum up the oldest turns of a
 // window. What it wrote isn't in the event.
 type SessionWindowSummarized struct {
 	SessionID string `json:"session_id"`

@@ -200,7 +200,7 @@ func (r *Rooter) run(ctx context.Context) {
 	}
 }
 
-// record records what changed, if this host is the one that does.
+// record records what changed, if this host records the root.
 func (r *Rooter) record(ctx context.Context, last bool) error {
 	if r.lead == nil {
 		_, err := Record(ctx, r.writer)

@@ -12,9 +12,9 @@ import (
 )
 
 // The beginning of a stream may be pruned, once it is in a file. A seal proves the rest:
-// an event in a stream of its own, which is never pruned, with the number and hash of the
+// an event in its own stream, which is never pruned, with the number and hash of the
 // last pruned entry. The rest continues from it as it continued from that entry. The key
-// event-start/ names the stream's newest seal, so that nobody has to search for it.
+// event-start/ names the stream's newest seal, so that no search is needed.
 //
 // A stream may only be pruned if its events prove nothing but records that are pruned
 // with them. All memories depend on the streams of namespaces, sessions and workflows'

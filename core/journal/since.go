@@ -41,5 +41,5 @@ func Since(r core.Reader, stream string, after uint64, fn func(Entry) error) (He
 	return head, err
 }
 
-// IsGone reports whether an error says that the entries after a number don't exist.
+// IsGone reports whether an error means that the entries after a number don't exist.
 func IsGone(err error) bool { return sdk.ReasonOf(err) == goneReason }

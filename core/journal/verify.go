@@ -71,7 +71,8 @@ func (e *Entry) follows(stream string, last Head) error {
 // brokenReason is the reason of all errors about a damaged journal.
 const brokenReason = "journal_broken"
 
-// IsBroken reports whether an error says that a journal isn't as it was written.
+// IsBroken reports whether an error means that a journal was changed after it was
+// written.
 func IsBroken(err error) bool { return sdk.ReasonOf(err) == brokenReason }
 
 func broken(stream string, seq uint64, problem string) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// CompositeKind says how a composite combines its children.
+// CompositeKind describes how a composite combines its children.
 type CompositeKind string
 
 // The kinds of composites.
@@ -33,8 +33,8 @@ type Child struct {
 }
 
 // Composite judges with several evaluators: in parallel, or, with FailFast, in list order
-// up to the first that isn't valid. In order, each child sees the value that the first
-// child to parse the output made of it. Children that didn't run count as score 0 in a
+// up to the first that isn't valid. With FailFast, once a child has parsed the output,
+// the later children see the parsed value. Children that didn't run count as score 0 in a
 // weighted composite. If a child fails, the composite fails.
 type Composite struct {
 	Kind     CompositeKind

@@ -71,8 +71,8 @@ func plain(findings []sdk.Finding) []any {
 }
 
 // noProgress reports whether the newest attempts, as many as the limit says,
-// all have the same output or all have the same errors. Attempts without errors
-// don't count as having the same ones.
+// all have the same output or all have the same errors. Two attempts without errors
+// don't count as having the same errors.
 func (e *engine) noProgress() bool {
 	n := e.limits.NoProgress
 	if n == 0 || len(e.attempts) < n {

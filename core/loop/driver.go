@@ -66,7 +66,7 @@ func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
 }
 
 // iterate makes one attempt, unless a resumed loop already has one, and judges it. It
-// returns why the loop stops, or "" to continue.
+// returns the reason why the loop stops, or "" to continue.
 func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
 	d.began = d.active.clock.Now()
 	number := len(d.engine.attempts)
@@ -236,7 +236,7 @@ func (d *driver) failure(ctx context.Context, err error) (core.StopReason, error
 	return core.StopEvaluatorError, err
 }
 
-// interrupted returns why no further call may start, or "".
+// interrupted returns the reason why no further call may start, or "".
 func (d *driver) interrupted(ctx context.Context) core.StopReason {
 	switch {
 	case d.active.cancelled():

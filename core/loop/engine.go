@@ -13,7 +13,7 @@ import (
 // versions diverge. Here a resumed loop replays its records into the machine and
 // continues, a replay judges on a copy of it, and a test can interrupt a loop at every
 // record and compare the results. So nothing in this file may call a plugin, read a clock
-// or use data that isn't in a record: a resumed loop would then end differently.
+// or use data that isn't in a record. Otherwise a resumed loop could end differently.
 
 // engine is the state of a loop. It makes no call and reads no clock. The driver
 // reports the result of each step, next returns the step that follows, and check
@@ -35,14 +35,13 @@ type engine struct {
 	patch          json.RawMessage
 	// pending is the part of usage that no attempt holds yet.
 	pending sdk.Usage
-	// failure is why the generator produced nothing the last time; nil if it never failed
-	// in this process.
+	// failure is the generator's last error; nil if it never failed in this process.
 	failure error
 	// stop is whether the loop's policy, asked about the last attempt, ends the loop.
 	stop bool
 }
 
-// next decides the step that follows, given that nothing stops the loop.
+// next decides the next step, if nothing stops the loop.
 func (e *engine) next() sdk.Role {
 	last := e.last()
 	switch {
@@ -72,7 +71,8 @@ func (e *engine) iteration(role sdk.Role) int {
 	return len(e.attempts)
 }
 
-// produced adds the next attempt, not judged yet, with what the corrector left for it.
+// produced adds the next attempt, which isn't judged yet, with the corrector's error
+// and patch for it, if any.
 func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage) *core.Attempt {
 	e.add(core.Attempt{
 		Iteration: len(e.attempts) + 1, Role: role, Output: output,
@@ -89,8 +89,8 @@ func (e *engine) spent(usage sdk.Usage) {
 	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
 }
 
-// failed adds the next attempt as one without a usable output. It keeps the
-// generator's raw input, which a corrector may be able to repair.
+// failed adds the next attempt without a usable output. It keeps what the generator
+// received, which a corrector may be able to repair.
 func (e *engine) failed(err error) *core.Attempt {
 	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
 	a.Raw = sdk.RawOf(err)
@@ -122,8 +122,8 @@ func (e *engine) remember() {
 	}
 }
 
-// better reports whether an attempt replaces the best one so far. An attempt with
-// an output is better than one whose generator failed; otherwise the scores decide.
+// better reports whether an attempt replaces the best one so far. An attempt with an
+// output is better than an attempt whose generator failed; otherwise the scores decide.
 func better(a, best *core.Attempt) bool {
 	if failed := a.GeneratorFailed(); failed != best.GeneratorFailed() {
 		return !failed
@@ -229,8 +229,8 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 }
 
 // historyBytes limits the history that is sent to a plugin: a quarter of the largest
-// message (8 MiB). The rest is for the state, the attempt, which a call contains
-// twice, and the best attempt.
+// message (8 MiB). The rest is for the state, the best attempt, and the current
+// attempt, which a call contains twice.
 const historyBytes = 2 << 20
 
 // recent is the part of the history that plugins get: the newest attempts, as many as
@@ -246,7 +246,7 @@ func (e *engine) recent() [][]byte {
 	return e.history[first:]
 }
 
-// madeNothing reports whether there are attempts, but none has an output.
+// madeNothing reports whether there are attempts but none of them has an output.
 func (e *engine) madeNothing() bool {
 	for i := range e.attempts {
 		if !e.attempts[i].GeneratorFailed() {

@@ -15,7 +15,7 @@ const (
 	DefaultGeneratorRetries = 2
 )
 
-// CorrectMode says what happens with a corrector's output.
+// CorrectMode determines what happens with a corrector's output.
 type CorrectMode string
 
 // The correct modes.
@@ -24,7 +24,7 @@ const (
 	CorrectRegenerate CorrectMode = "regenerate" // it is merged into the state and the generator runs again
 )
 
-// OnFailure says what a loop returns if no attempt passed.
+// OnFailure determines what a loop returns if no attempt passed.
 type OnFailure string
 
 // The failure strategies.
@@ -34,7 +34,8 @@ const (
 	Raise      OnFailure = "raise"
 )
 
-// OnEvaluatorError says what happens if an evaluator fails and its retries are used up.
+// OnEvaluatorError determines what happens if an evaluator fails and its retries are
+// used up.
 type OnEvaluatorError string
 
 // What happens when an evaluator fails.
@@ -43,17 +44,17 @@ const (
 	EvaluatorErrorFail OnEvaluatorError = "fail_attempt" // the attempt counts as invalid
 )
 
-// OnGeneratorError says what happens if the generator gives no output.
+// OnGeneratorError determines what happens if the generator gives no output.
 type OnGeneratorError string
 
 // What happens when a generator fails. By default, a generator that can't work ends the
-// run, and one that made nothing usable made an attempt.
+// run, and a generator that made nothing usable made an attempt.
 const (
 	GeneratorErrorStop    OnGeneratorError = "stop"    // the run ends with status error, resumable
 	GeneratorErrorAttempt OnGeneratorError = "attempt" // it counts as an attempt with output null
 )
 
-// Limits is how a loop ends, and what happens then. The zero value of each
+// Limits determine when a loop ends, and what happens then. The zero value of each
 // field is its default.
 type Limits struct {
 	// MaxIterations is how many attempts are allowed: 1 to 1,000, default 3.
@@ -63,8 +64,8 @@ type Limits struct {
 	// BudgetTokens and BudgetUSD end the loop once the usage reaches them; 0 is no limit.
 	BudgetTokens int64
 	BudgetUSD    float64
-	// NoProgress ends the loop after that many consecutive attempts with the
-	// same output or the same errors: at least 2; 0 is off.
+	// NoProgress ends the loop after that many consecutive attempts with the same output
+	// or the same errors. It is at least 2; 0 is off.
 	NoProgress int
 	// StopWhen and Accept are compiled at PointStop and PointAccept, or nil.
 	StopWhen core.Expression
@@ -82,7 +83,7 @@ type Limits struct {
 	// EvaluatorRetries is how often a transient failure is retried: default 2; a negative
 	// number means never.
 	EvaluatorRetries int
-	// HistoryLimit is how many attempts plugins get: default 20. If these are more than 2
+	// HistoryLimit is how many attempts plugins get: default 20. If these take more than 2
 	// MiB, plugins get only the newest of them.
 	HistoryLimit int
 }

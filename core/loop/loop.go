@@ -22,12 +22,13 @@ type Options struct {
 	Limits
 
 	// Policy is asked about each attempt once it is judged, and has the last word on
-	// whether it passes and on whether the loop gives up. nil leaves that to the limits.
-	// Namespace and Workflow are what it gets to know about the run.
+	// whether it passes and on whether the loop gives up. Without a policy (nil), the
+	// limits decide. Namespace and Workflow are what the policy sees of the run.
 	Policy              Policy
 	Namespace, Workflow string
 
-	// State is what plugins see next to the reflection_* keys: a JSON object.
+	// State is the state that plugins see, in addition to the reflection_* keys: a JSON
+	// object.
 	State json.RawMessage
 	// RunID, Visit and Node name the loop in requests, events and idempotency
 	// keys.
@@ -37,8 +38,8 @@ type Options struct {
 	// Done are the attempts that an interrupted loop recorded, in order. The loop
 	// continues after them.
 	Done []core.Attempt
-	// Used is what the interrupted loop had consumed at its end, if that is known,
-	// including calls that led to no attempt, and the time since the last one.
+	// Used is what the interrupted loop had consumed at its end, if that is known. It
+	// includes calls that led to no attempt, and the time since the last attempt.
 	Used core.RunUsage
 	// Recorder makes attempts durable before the step that follows them. nil
 	// keeps them in memory only.
@@ -47,8 +48,8 @@ type Options struct {
 	Events func(core.Event)
 	// Observer follows each iteration; nil follows nothing.
 	Observer core.Observer
-	// Pieces sends core.OutputChunk to Events too. Only then does a model stream its
-	// reply: if nobody sees the pieces, a whole reply is safer.
+	// Pieces sends core.OutputChunk to Events too. Only then does a model stream its reply:
+	// if the pieces aren't shown, a whole reply is safer.
 	Pieces bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock

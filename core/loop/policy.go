@@ -12,9 +12,9 @@ type Policy interface {
 	Loop(ctx context.Context, in *core.LoopInput) core.LoopOutcome
 }
 
-// take applies the ruling on the last attempt, and what the loop's policy makes of it. If
-// the policy fails, nobody knows whether the attempt passes: it stays unjudged, and the
-// run ends with status error.
+// take applies the ruling on the last attempt, and the decision of the loop's policy on
+// it. If the policy fails, it isn't known whether the attempt passes. The attempt then
+// stays unjudged, and the run ends with status error.
 func (d *driver) take(ctx context.Context, r ruling) error {
 	before, attempt := d.engine, *d.engine.last()
 	d.engine.judged(&r.Verdict, r.Usage, r.accepted)
@@ -36,8 +36,9 @@ func (d *driver) take(ctx context.Context, r ruling) error {
 	return nil
 }
 
-// askToStop asks the policy whether the loop gives up after the last attempt, which
-// nobody judged, or whose verdict is recorded. If the policy fails, the loop stops.
+// askToStop asks the policy whether the loop gives up after the last attempt. That
+// attempt wasn't judged, or its verdict is already recorded. If the policy fails, the
+// loop stops.
 func (d *driver) askToStop(ctx context.Context) {
 	if d.o.Policy != nil && !d.engine.last().Accepted {
 		d.engine.stop = d.ask(ctx).Stop

@@ -12,7 +12,7 @@ import (
 type ReplayOptions struct {
 	// Evaluator judges; it may differ from the recorded one.
 	Evaluator sdk.Evaluator
-	// Limits are the loop's limits, of which a replay uses those about judging: Accept,
+	// Limits are the loop's limits. A replay uses only the ones for judging: Accept,
 	// HistoryLimit, EvaluatorRetries and OnEvaluatorError.
 	Limits Limits
 	// Policy, Namespace and Workflow are as in [Options].
@@ -32,8 +32,8 @@ type Replayed struct {
 	Iteration int      `json:"iteration"`
 	Was       Judgment `json:"was"`
 	Now       Judgment `json:"now"`
-	// Changed is whether the attempt would pass now but didn't, or the reverse, or has
-	// another score or other errors.
+	// Changed is whether the attempt passes now but didn't before, or the reverse, or has a
+	// different score or different errors.
 	Changed bool `json:"changed"`
 }
 

@@ -68,8 +68,8 @@ func entry(a *core.Attempt, reason core.StopReason) sdk.HistoryEntry {
 	return h
 }
 
-// chosen is the index of the attempt that becomes the result: the one that passed, else
-// the one that the failure strategy selects; -1 if there is none.
+// chosen is the index of the attempt that becomes the result: the attempt that passed,
+// or else the attempt that the failure strategy selects. It is -1 if there is none.
 func (d *driver) chosen(s core.Status) int {
 	e := &d.engine
 	if s == core.StatusPassed || e.limits.OnFailure == ReturnLast || e.best < 0 {

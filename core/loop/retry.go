@@ -9,15 +9,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A failed call is one of three kinds. Something is wrong that no retry changes: a key, a
-// config, a template, a denied capability. Or the other side is down, and may soon be
-// back. Or it worked, but produced nothing usable. The first two don't count as attempts:
-// otherwise a model that is down for a minute would use up fifty iterations of a loop in
-// a second.
+// A call fails in one of three ways. Either something is wrong that no retry changes: a
+// key, a config, a template, a denied capability. Or the other side is down, and may soon
+// be back. Or the call worked, but produced nothing usable. The first two don't count as
+// attempts: otherwise a model that is down for a minute would use up fifty iterations of
+// a loop in a second.
 
 // endsTheRun reports whether a generator's failure, when its retries are used up, ends
-// the run instead of counting as an attempt. A call that passed its deadline counts as a
-// side that is down.
+// the run instead of counting as an attempt. If a call exceeded its deadline, the other
+// side counts as down.
 func (d *driver) endsTheRun(err error) bool {
 	switch d.o.OnGeneratorError {
 	case GeneratorErrorStop:

@@ -9,8 +9,8 @@ import (
 )
 
 // A plugin that is called outside a loop gets the same input as in the first iteration of
-// one: the same call, and the same reserved keys in its state. So an evaluator works in
-// reflection.evaluate as it does in a loop. Only this package decides what those keys
+// a loop: the same call, and the same reserved keys in its state. So an evaluator works
+// in reflection.evaluate as it does in a loop. Only this package decides what those keys
 // hold, and how a call is identified.
 
 // Call identifies the call of a node's iteration, with its idempotency key. visit counts
@@ -35,9 +35,9 @@ func StandaloneState(state, output json.RawMessage, findings []sdk.Finding) (jso
 }
 
 // RecordedState is [StandaloneState] of a state that may have been recorded in a loop. It
-// keeps the reserved keys that exist, so that an evaluator sees the history that it would
-// have seen then, except that it judges the given output. It also returns the iteration.
-// A workflow's own state never has such keys.
+// keeps the existing reserved keys, so that an evaluator sees the same history as in that
+// loop, except that it judges the given output. It also returns the iteration. A
+// workflow's own state never has such keys.
 func RecordedState(recorded, output json.RawMessage) (state json.RawMessage, iteration int, err error) {
 	if state, err = StandaloneState(recorded, output, nil); err != nil {
 		return nil, 0, err

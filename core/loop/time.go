@@ -13,8 +13,8 @@ type activeTime struct {
 	start  time.Time
 	before time.Duration // active time before the last resume
 	limit  time.Duration // 0 is none
-	// caller is the error of the caller's own context: if the caller gave up, the loop's
-	// timeout mustn't hide that.
+	// caller returns the error of the caller's own context: the loop's timeout mustn't
+	// hide that the caller gave up.
 	caller func() error
 }
 

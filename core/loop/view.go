@@ -95,8 +95,8 @@ func (v *view) state(r reflection) json.RawMessage {
 }
 
 // entryForPlugins is an attempt in reflection_history. An output may contain the state,
-// which contains the history; it must not be nested there, or each attempt would double
-// it. The store and the result keep outputs as they were made.
+// which contains the history. The history must not be nested in itself, or each attempt
+// would double its size. The store and the result keep outputs as they were made.
 func entryForPlugins(a *core.Attempt) []byte {
 	h := a.HistoryEntry()
 	h.Output, h.Raw = withoutReserved(h.Output), withoutReserved(h.Raw)

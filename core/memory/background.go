@@ -10,10 +10,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What background work needs from the memories, in addition to other callers: reading many,
-// and writing only while it has its job's lease.
+// Background work needs two things from the memories that other callers don't need: reading
+// many memories, and writing only while it has its job's lease.
 
-// On returns the memories with another form of their store, such as one that refuses a
+// On returns the memories with another form of their store, such as a store that refuses a
 // worker that lost its job. It shares the indices of m, so it needn't be closed.
 func (m *Memories) On(s core.Store) *Memories {
 	on := *m
@@ -28,7 +28,7 @@ func (m *Memories) On(s core.Store) *Memories {
 }
 
 // Each calls fn for each memory of a namespace, the newest first, until fn returns false.
-// since leaves out older memories; zero leaves out none.
+// Memories older than since are left out; a zero since leaves out none.
 func (m *Memories) Each(ctx context.Context, namespace string, since time.Time, fn func(*core.Memory) (more bool)) error {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (m *Memories) Each(ctx context.Context, namespace string, since time.Time, 
 	return sdk.Wrap("read the memories of "+namespace, err)
 }
 
-// RecallAmong is a Recall from only the memories with these ids, or from all if ids is nil.
-// It belongs to no turn.
+// RecallAmong recalls only from the memories with these ids, or from all if ids is nil. It
+// belongs to no turn.
 func (m *Memories) RecallAmong(ctx context.Context, r *core.RecallRequest, ids []string) (*core.RecallResult, error) {
 	if r.Session != "" {
 		return nil, sdk.Errorf(sdk.Invalid, "memory_invalid", "session: a recall among given memories is part of no turn").

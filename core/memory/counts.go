@@ -9,18 +9,18 @@ import (
 
 // Counts is what several namespaces hold together.
 type Counts struct {
-	// Namespaces counts the ones that hold memories.
+	// Namespaces counts the namespaces that hold memories.
 	Namespaces int `json:"namespaces"`
 	Count
-	// States and Kinds count the memories of each state and kind; a state or kind without any
+	// States and Kinds count the memories of each state and kind; a state or kind without memories
 	// is absent.
 	States map[core.MemoryState]int64 `json:"states"`
 	Kinds  map[core.MemoryKind]int64  `json:"kinds"`
 }
 
 // Counts counts the memories of the namespaces for which in is true, in one view of the store. It
-// reads one key for each namespace; if that key is older than the counting of states, also two
-// short keys for each memory.
+// reads one key for each namespace. If that key is older than the counting of states, it also
+// reads two short keys for each memory.
 func (m *Memories) Counts(ctx context.Context, in func(namespace string) bool) (*Counts, error) {
 	all := &Counts{States: map[core.MemoryState]int64{}, Kinds: map[core.MemoryKind]int64{}}
 	err := m.records.View(ctx, func(r core.Reader) error {

@@ -35,7 +35,7 @@ func (m *Memories) Decision(ctx context.Context, id string) (d *core.GateDecisio
 	return d, err
 }
 
-// Decisions returns what the gate decided on a memory, the oldest first. They
+// Decisions returns the gate's decisions on a memory, the oldest first. They
 // stay when the memory is purged.
 func (m *Memories) Decisions(ctx context.Context, memoryID string) (list []*core.GateDecision, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {

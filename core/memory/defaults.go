@@ -20,7 +20,7 @@ func distinct(tags []string) []string {
 	return list
 }
 
-// orDefault is what a pointer points to, or a default for nil.
+// orDefault returns the value that a pointer points to, or a default for nil.
 func orDefault[T int | float64](p *T, value T) T {
 	if p == nil {
 		return value

@@ -14,7 +14,7 @@ import (
 type depthCap struct {
 	most      int
 	decidedBy string
-	// failure is why the level's settings can't be read.
+	// failure is the reason why the level's settings can't be read.
 	failure error
 }
 
@@ -27,8 +27,8 @@ func capOf(g *core.Governance) depthCap {
 }
 
 // resolveCap finds the cap of the reflection: the cap of its own namespace, or a smaller
-// one that is locked in the namespace of a source. Settings of a source's namespace that
-// can't be read may lock a cap, so they count as a locked cap of 0.
+// cap that is locked in the namespace of a source. Unreadable settings of a source's
+// namespace might lock a cap, so they count as a locked cap of 0.
 func (a *reflectTx) resolveCap() (err error) {
 	if a.space, err = a.memories.space(a.t, a.memory.Namespace); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *reflectTx) checkDepth() error {
 	if depth <= a.cap.most {
 		return nil
 	}
-	salt, err := a.t.NewSalt() // not stored, so nobody can guess the refused title from its digest
+	salt, err := a.t.NewSalt() // not stored, so the refused title can't be guessed from its digest
 	if err != nil {
 		return err
 	}

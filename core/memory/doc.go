@@ -8,11 +8,11 @@
 // # Layout
 //
 // This package is the facade, and has the code that creates, links, lists and recalls
-// memories; it also carries out what the gate decides. Next to it are: turn, which
-// applies feedback to memories; knowledge, the entries that promoted memories become;
-// check, which proves that the store is consistent. All write through internal/record,
-// which has the keys, the records and the transaction; internal/bounds has the limits of
-// inputs, and internal/feed reads the store for the indices of recall.
+// memories; it also carries out what the gate decides. Next to it are three packages: turn
+// applies feedback to memories, knowledge has the entries that promoted memories become, and
+// check proves that the store is consistent. All of them write through internal/record, which
+// has the keys, the records and the transaction. internal/bounds has the limits of inputs,
+// and internal/feed reads the store for the indices of recall.
 //
 // core/store/FORMAT.md has the table of keys. A memory's record is plain JSON under its
 // id, its vector is next to it, and each index ends in the complement of the memory's
@@ -23,11 +23,11 @@
 //
 // # Dream passes
 //
-// Package dream plans housekeeping and writes nothing. This package reads the snapshot that a
-// plan is made of, and applies its steps, one commit each; a step whose memories have changed
-// since then is skipped. What is needed to undo a step is stored under the memory's id, and is
-// removed with the memory. The gate counts the tool evidence of memories that were merged into
-// another as the other's own.
+// Package dream plans housekeeping and writes nothing. This package reads the snapshot from
+// which a plan is made, and applies the plan's steps, one commit each. A step whose memories
+// have changed since then is skipped. What is needed to undo a step is stored under the
+// memory's id, and is removed with the memory. If memories were merged into another memory,
+// the gate counts their tool evidence as evidence about the other memory.
 //
 // # Lifecycle
 //
@@ -42,12 +42,12 @@
 //
 // A purge removes the record with its vector, indices and links, what is needed to undo
 // dream passes, what was merged into it, the metadata of links to it, and the pending
-// reflections on it. What stays names it only by its id and by digests: the tombstone,
-// its events, the gate's decisions, links to it. The record of a decision of the reflect
-// policy has no title or tags, and nothing that the policy computed from them. Copies
-// kept elsewhere, such as what runs recalled, are removed by [Options.Forgetters]. Text
-// that a model wrote from the memory isn't found: the result names the runs and
-// reflections that were given the memory.
+// reflections on it. The data that stays names the memory only by its id and by digests: the
+// tombstone, the events, the gate's decisions, and links to the memory. The record of a
+// decision of the reflect policy has no title or tags, and nothing that the policy computed
+// from them. Copies kept elsewhere, such as what runs recalled, are removed by
+// [Options.Forgetters]. Text that a model wrote from the memory isn't found, but the result
+// names the runs and reflections that received the memory.
 //
 // The removed data leaves the store's files before the call returns, see [core.Scrubber].
 //

@@ -32,7 +32,7 @@ const (
 	DreamCompleted = record.DreamCompleted
 )
 
-// DreamMode says when a pass is skipped.
+// DreamMode determines when a pass is skipped.
 type DreamMode string
 
 // The modes.
@@ -40,7 +40,7 @@ const (
 	// Coordinated skips a pass that comes too soon, finds little that is new, or follows
 	// another program's housekeeping.
 	Coordinated DreamMode = "coordinated"
-	// Always skips none, and Force also removes the limit on what is archived.
+	// Always skips no pass, and Force also removes the limit on how much is archived.
 	Always DreamMode = "always"
 	Force  DreamMode = "force"
 )
@@ -48,7 +48,7 @@ const (
 // DreamModes lists every mode.
 func DreamModes() []DreamMode { return []DreamMode{Coordinated, Always, Force} }
 
-// Why a pass is skipped.
+// The reasons why a pass is skipped.
 const (
 	TooSoon          = "too_soon"
 	NotEnoughRecords = "not_enough_new_records"
@@ -56,7 +56,7 @@ const (
 )
 
 const (
-	// dreamEvery is how long after the beginning of the last pass another one is due.
+	// dreamEvery is the time from the beginning of a pass until the next pass is due.
 	dreamEvery = 24 * time.Hour
 	// dreamRecords is how many records must be new for a pass.
 	dreamRecords = 5
@@ -97,8 +97,8 @@ func (q *DreamRequest) Check() error {
 }
 
 // Dream makes a pass: it plans, and applies the plan. If an earlier pass over the same memories was
-// interrupted, it finishes that one instead. tell is called with how many of the steps are done; it
-// may be nil.
+// interrupted, Dream finishes that pass instead. tell is called with how many of the steps are
+// done; it may be nil.
 func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, er
 	return d, err
 }
 
-// DreamDue reports whether a coordinated pass over a namespace is due: not too soon, with
-// enough new memories, and not organized by another program lately.
+// DreamDue reports whether a coordinated pass over a namespace is due: the last pass is long
+// enough ago, there are enough new memories, and no other program has organized them lately.
 func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error) {
 	q := &DreamRequest{Namespace: namespace}
 	in := &snapshot{Input: dream.Input{At: m.options.Clock.Now()}}
@@ -168,8 +168,8 @@ func organizes(m *core.Memory, at time.Time) bool {
 	return r != nil && r.Organized()
 }
 
-// planDream makes and stores a plan. If modes count and the pass is skipped, it returns
-// the report of that.
+// planDream makes and stores a plan. If modes count and the pass is skipped, it returns the
+// report of the skipped pass.
 func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
 	var in *snapshot
 	asked := *q
@@ -366,7 +366,7 @@ func (m *Memories) dreamItem(r core.Reader, memory *core.Memory, near map[string
 	return item, err
 }
 
-// EvidenceOf is evidence that can say whether there is any about a memory.
+// EvidenceOf reports whether there is evidence about a memory.
 type EvidenceOf interface {
 	// Has reports whether an outcome of a tool is recorded for a memory.
 	Has(r core.Reader, memoryID string) (bool, error)
@@ -428,8 +428,8 @@ func (m *Memories) GetDream(ctx context.Context, id string) (d *DreamRun, steps 
 	return d, steps, err
 }
 
-// Contradictions finds the pairs of a namespace that say different things about one
-// subject, whatever their importance. It changes nothing.
+// Contradictions finds the pairs of memories in a namespace that contradict each other,
+// whatever their importance. It changes nothing.
 func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) ([]dream.Conflict, error) {
 	q := &DreamRequest{
 		Namespace: namespace, Agent: agent, Mode: Always, Full: true,
@@ -453,13 +453,13 @@ func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) 
 	return plan.Conflicts, nil
 }
 
-// dreaming are the namespaces in which a pass is working; each has one at a time.
+// dreaming are the namespaces in which a pass is working; a namespace has one pass at a time.
 type dreaming struct {
 	mu sync.Mutex
 	at map[string]bool
 }
 
-// begin reserves a namespace until end is called; false if it is taken.
+// begin reserves a namespace until end is called; false if it is already reserved.
 func (d *dreaming) begin(namespace string) (end func(), ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

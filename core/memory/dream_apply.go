@@ -15,10 +15,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ApplyDream carries out a plan: each step is one commit, and does exactly what the plan says. A
-// step whose memories aren't what the plan read is skipped. An interrupted run is continued; for a
-// run that has ended, the report is returned. A second pass over a namespace at the same time is
-// sdk.Conflict, reason "dream_running".
+// ApplyDream carries out a plan: each step is one commit, and does exactly what is in the plan. A
+// step whose memories have changed since the plan was made is skipped. An interrupted run is
+// continued; for a run that has ended, the report is returned. A second pass over a namespace at
+// the same time is sdk.Conflict, reason "dream_running".
 func (m *Memories) ApplyDream(ctx context.Context, id string, tell func(done, total int)) (report *DreamReport, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "dream"}, &err)()
 	d, _, err := m.GetDream(ctx, id)
@@ -67,8 +67,8 @@ func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
 	})
 }
 
-// expireDreams removes the undo records of runs that are too old, and plans of that age
-// that nobody applied, each in its own commit. It leaves out the run that begins.
+// expireDreams removes the undo records of runs that are too old, and plans of that age that
+// weren't applied, each in its own commit. It doesn't touch the run that begins.
 func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error {
 	var old []*DreamRun
 	err := m.records.View(ctx, func(r core.Reader) error {
@@ -182,13 +182,14 @@ type dreamTx struct {
 	m    *Memories
 	run  *DreamRun
 	step *dream.Step
-	// texts are what a step of dates writes, and vector their embedding.
+	// texts are what a step that rewrites dates writes, and vector is their embedding.
 	texts  dream.Texts
 	vector embedding
 }
 
-// rewriting makes the texts of a step of dates, and their vector, before the transaction,
-// since that takes long. The transaction checks that the memory hasn't changed since.
+// rewriting makes the texts of a step that rewrites dates, and their vector, before the
+// transaction, since that takes long. The transaction checks that the memory hasn't changed
+// since.
 func (a *dreamTx) rewriting(ctx context.Context) error {
 	var memory *core.Memory
 	err := a.m.records.View(ctx, func(r core.Reader) (err error) {
@@ -221,7 +222,7 @@ func (m *Memories) embedTextsOf(ctx context.Context, memory *core.Memory, to dre
 	return made[0], nil
 }
 
-// apply carries out the step, if its memories are what the plan read.
+// apply carries out the step, if its memories haven't changed since the plan was made.
 func (a *dreamTx) apply(t *record.Tx) (status string, err error) {
 	memories := make([]*core.Memory, len(a.step.Reads))
 	for i, read := range a.step.Reads {
@@ -252,8 +253,8 @@ func (a *dreamTx) apply(t *record.Tx) (status string, err error) {
 	return record.StepApplied, a.archive(t, memories[0])
 }
 
-// allowed reports whether a pass may do the step at all. A plan of this program only has such
-// steps, but one in a file may have been edited.
+// allowed reports whether a pass may do the step at all. A plan of this program has only allowed
+// steps, but a plan in a file may have been edited.
 func (a *dreamTx) allowed(memories []*core.Memory) bool {
 	for _, m := range memories {
 		notice := m.Kind == core.KindNotification && m.State.Live() && m.State != core.StateRevalidatePending
@@ -366,7 +367,7 @@ func (a *dreamTx) merge(t *record.Tx, keeper, victim *core.Memory) (string, erro
 	return record.StepApplied, a.keep(t, victim, record.DreamUndo{})
 }
 
-// room is why a memory can't have another link; "" if it can.
+// room returns the reason why a memory can't have another link; "" if it can.
 func (a *dreamTx) room(t *record.Tx, from *core.Memory) (reason string, err error) {
 	if err = a.m.checkLinks(t, from); sdk.ReasonOf(err) == "links_full" {
 		return sdk.ReasonOf(err), nil
@@ -412,7 +413,7 @@ func (a *dreamTx) move(t *record.Tx, before, after *core.Memory, to core.MemoryS
 	})
 }
 
-// link writes a link, unless it is there.
+// link writes a link, unless it exists.
 func (a *dreamTx) link(t *record.Tx, from *core.Memory, relation string, to *core.Memory, metadata []byte) error {
 	if _, found, err := t.Get(record.LinkKey(from.ID, relation, to.ID)); err != nil || found {
 		return err

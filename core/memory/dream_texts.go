@@ -9,7 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// A plan has only digests. The texts that people read in it come from the present memories.
+// A plan has only digests. The texts that people see with a plan come from the present
+// memories.
 
 // DreamText is a memory of a step, for people.
 type DreamText struct {
@@ -35,8 +36,8 @@ func (m *Memories) FindDream(ctx context.Context, prefix string) (*DreamRun, err
 // "dream_run_not_found".
 func DreamNotFound(id string) error { return record.DreamNotFound(id) }
 
-// DreamTexts are the memories of a run's steps, at most 200 of them from a number on; 0 is
-// the first. A memory that is gone is left out.
+// DreamTexts are the memories of a run's steps, for at most 200 steps from a number on; 0
+// is the first step. A memory that is gone is left out.
 func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list []DreamText, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		list = []DreamText{}
@@ -61,7 +62,7 @@ func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list 
 
 func dreamText(r core.Reader, d *DreamRun, s *dream.Step, read dream.Read) (*DreamText, error) {
 	memory, digest, err := readDigest(r, read.MemoryID)
-	if err != nil || memory.Namespace != d.Namespace { // which a plan in a file may say
+	if err != nil || memory.Namespace != d.Namespace { // as may happen with a plan in a file
 		return nil, err
 	}
 	text := &DreamText{Step: s.N, MemoryID: memory.ID, Title: memory.Title}

@@ -29,7 +29,7 @@ type DreamRefusal struct {
 	// Reason is changed_since_run, memory_purged, undo_expired, not_applied or
 	// already_undone.
 	Reason string `json:"reason"`
-	// MemoryID is the memory because of which it was refused.
+	// MemoryID is the memory that is the cause of the refusal.
 	MemoryID string `json:"memory_id,omitempty"`
 }
 
@@ -42,10 +42,10 @@ const (
 	alreadyUndone   = "already_undone"
 )
 
-// UndoDream undoes one step of a run, or, for 0, all of them, the last first. Each undo is
-// one commit, which restores texts, tags, counts, importance, links and the earlier state.
-// A step whose memories have changed since is refused, and so are earlier steps that share
-// a memory with it. The next pass doesn't repeat an undone step.
+// UndoDream undoes one step of a run, or, for 0, all of its steps, the last first. Each
+// undo is one commit, which restores texts, tags, counts, importance, links and the
+// earlier state. A step whose memories have changed since is refused, and so are earlier
+// steps that share a memory with it. The next pass doesn't repeat an undone step.
 func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *DreamUndone, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "undo"}, &err)()
 	d, _, err := m.GetDream(ctx, id)
@@ -88,7 +88,7 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 	return result, err
 }
 
-// undoStep undoes one step, or says why not.
+// undoStep undoes one step, or returns the reason why not.
 func (m *Memories) undoStep(ctx context.Context, d *DreamRun, s *dream.Step) (refusal *DreamRefusal, err error) {
 	a := &dreamTx{m: m, run: d, step: s}
 	if s.Kind == dream.StepDates {
@@ -119,7 +119,7 @@ func (m *Memories) undoStep(ctx context.Context, d *DreamRun, s *dream.Step) (re
 	return refusal, err
 }
 
-// unwriting makes the vector of the texts that a step of dates replaced.
+// unwriting makes the vector of the texts that a step replaced when it rewrote dates.
 func (a *dreamTx) unwriting(ctx context.Context) error {
 	var kept *record.DreamUndo
 	err := a.m.records.View(ctx, func(r core.Reader) (err error) {

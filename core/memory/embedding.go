@@ -9,16 +9,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// embedding is a vector with its model's name, or why there is none.
+// embedding is a vector with its model's name, or the reason why there is none.
 type embedding struct {
 	model   string
 	vector  []float32
 	failure string
 }
 
-// embed makes the vectors of new memories. A failure doesn't keep a memory from being
-// written: it is found by its words, and re-embedding adds the vector later. The error is
-// the context's.
+// embed makes the vectors of new memories. If this fails, a memory is still written: it
+// is found by its words, and re-embedding adds the vector later. The error is the
+// context's error.
 func (m *Memories) embed(ctx context.Context, memories []*core.Memory) ([]embedding, error) {
 	texts := make([]string, len(memories))
 	for i, memory := range memories {
@@ -46,7 +46,7 @@ func (m *Memories) embedTexts(ctx context.Context, texts []string) ([]embedding,
 	return list, nil
 }
 
-// vectors asks the embedder, and checks what it makes.
+// vectors asks the embedder, and checks its vectors.
 func (m *Memories) vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := m.options.Embedder.Embed(ctx, texts)
 	if err != nil {

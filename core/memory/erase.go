@@ -16,12 +16,12 @@ import (
 // EraseRequest asks for a memory to be erased, for example because of a person's right to
 // be forgotten, or because it is wrong.
 type EraseRequest struct {
-	// Reason says why, in up to 1,024 bytes. It is stored with the decision.
+	// Reason is why, in up to 1,024 bytes. It is stored with the decision.
 	Reason string
 }
 
-// Erase has the gate purge a memory because somebody asks for it. The request counts as
-// evidence of both kinds, on which the gate decides by a rule of its own; the purge
+// Erase asks the gate to purge a memory because the caller wants it erased. The request
+// counts as evidence of both kinds, on which the gate decides by a special rule; the purge
 // itself is like any other. A memory that is open, active or cooling is first put into the
 // state of waiting for the gate; that, the decision and the purge are one transaction.
 // Erase is the only way to purge a memory that was archived, consolidated or promoted. If

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Explanation says why a memory is in its state.
+// Explanation explains why a memory is in its state.
 type Explanation struct {
 	ID        string           `json:"id"`
 	Namespace string           `json:"namespace"`
@@ -23,10 +23,10 @@ type Explanation struct {
 	Turn int64 `json:"turn"`
 	// Why has a line for each fact that matters, the state first.
 	Why []string `json:"why"`
-	// Terms are the terms whose sum is the default policy's score, by the memory's present
-	// signals and its namespace's present weights; none for a purged memory. The score of
-	// the last decision is the memory's ttl_score, which may differ, because of a later turn
-	// or another policy.
+	// Terms are the terms whose sum is the default policy's score, computed from the
+	// memory's present signals and its namespace's present weights; none for a purged
+	// memory. The memory's ttl_score is the score of the last decision, and may differ
+	// because of a later turn or another policy.
 	Terms []ScoreTerm `json:"terms,omitempty"`
 	// LinksFrom start at the memory, LinksTo end at it, at most 1,000 of each.
 	LinksFrom []core.Link `json:"links_from,omitempty"`
@@ -47,7 +47,7 @@ type ScoreTerm struct {
 	Value  float64 `json:"value"`
 }
 
-// Explain says why a memory is in its state, even if it was purged.
+// Explain explains why a memory is in its state, even if it was purged.
 func (m *Memories) Explain(ctx context.Context, id string) (e *Explanation, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		e, err = m.explain(r, id)
@@ -94,7 +94,7 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	return e, nil
 }
 
-// explainState says how the memory got into its state.
+// explainState explains how the memory got into its state.
 func (e *Explanation) explainState() {
 	line := fmt.Sprintf("%s since it was made", e.State)
 	for i := range e.History {

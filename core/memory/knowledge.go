@@ -67,10 +67,10 @@ func (m *Memories) ListKnowledge(ctx context.Context, f KnowledgeFilter) (list [
 	return knowledge.List(ctx, m.records, f)
 }
 
-// Supersede marks an entry as replaced by another of its namespace. Only the pointer of
-// the old entry changes. The error is sdk.Conflict, reason "superseded", if the entry has
-// already been replaced by a third one, or if the newer one has been replaced itself.
-// Repeating the same call changes nothing.
+// Supersede marks an entry as replaced by another entry of its namespace. Only the
+// pointer of the old entry changes. The error is sdk.Conflict, reason "superseded", if
+// the entry has already been replaced by a third entry, or if the newer entry has been
+// replaced itself. Repeating the same call changes nothing.
 func (m *Memories) Supersede(ctx context.Context, id, by string) error {
 	return knowledge.Supersede(ctx, m.records, id, by)
 }

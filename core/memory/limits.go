@@ -30,8 +30,8 @@ func full(g *core.Governance, namespace, limit string, most, got int64) error {
 		WithDetail("got", got)
 }
 
-// beyond is the error for what a limit of a namespace's settings doesn't allow. It names
-// the level that set the limit, if that is known.
+// beyond is the error for a request that a limit in a namespace's settings doesn't
+// allow. It names the level that set the limit, if that is known.
 func beyond(g *core.Governance, namespace, limit string, most int64, reason, format string, args ...any) *sdk.Error {
 	field := "limits." + limit
 	e := sdk.Errorf(sdk.Denied, reason, format, args...).

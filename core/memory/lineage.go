@@ -22,7 +22,7 @@ const (
 	MaxLineageNodes = 500
 )
 
-// lineageRelations are the relations that say what a memory was made from, or what it
+// lineageRelations are the relations to what a memory was made from, or what it
 // replaces.
 var lineageRelations = []string{core.RelationReflectsOn, core.RelationSupersedes, core.RelationDerivedFrom, core.RelationConsolidatedFrom}
 
@@ -162,7 +162,7 @@ func (w *lineageWalk) follow(l core.Link, end string, distance int) (added bool,
 	return true, nil
 }
 
-// link adds a link, once: in a cycle both ends find it.
+// link adds a link only once, since in a cycle both ends find it.
 func (w *lineageWalk) link(l core.Link) {
 	key := string(record.LinkKey(l.From, l.Relation, l.To))
 	if !w.linked[key] {

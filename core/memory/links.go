@@ -31,10 +31,10 @@ type LinkRequest struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Link creates a link. If it already exists with the same metadata, it is returned as it
-// is. A link from a memory to itself is refused ("link_self"), and so is a reflects_on or
-// supersedes link that would close a cycle ("link_cycle"). A link doesn't change a
-// memory's depth, which its sources determine when it is created.
+// Link creates a link. If it already exists with the same metadata, the existing link is
+// returned. A link from a memory to itself is refused ("link_self"), and so is a
+// reflects_on or supersedes link that would close a cycle ("link_cycle"). A link doesn't
+// change a memory's depth, which its sources determine when it is created.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "link"}, &err)()
 	var p bounds.Problems
@@ -57,7 +57,7 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	return link, err
 }
 
-// link writes a checked link. If the link exists, it takes the stored one.
+// link writes a checked link. If the link exists, the stored link is used.
 func (m *Memories) link(t *record.Tx, link *core.Link) error {
 	from, err := record.Read(t, link.From)
 	if err != nil {
@@ -115,7 +115,7 @@ func storedLink(r core.Reader, link *core.Link) (bool, error) {
 // checkAcyclic refuses a link whose end leads back to its start by links of the same
 // relation.
 func checkAcyclic(r core.Reader, link *core.Link) error {
-	// above maps each memory that was found to the one whose link led to it.
+	// above maps each memory that was found to the memory whose link led to it.
 	above := map[string]string{link.To: link.From}
 	for queue := []string{link.To}; len(queue) > 0; queue = queue[1:] {
 		links, err := record.LinksFrom(r, queue[0], link.Relation, maxAncestors)
@@ -151,7 +151,7 @@ func cycle(above map[string]string, link *core.Link) error {
 		WithHint("use another relation, such as %s", core.RelationRelatedTo).WithDetail("cycle", path)
 }
 
-// checkLinks refuses another link from a memory that has as many as it may have.
+// checkLinks refuses another link from a memory that has as many links as it may have.
 func (m *Memories) checkLinks(t *record.Tx, from *core.Memory) error {
 	g, err := m.records.Governance(t, from.Namespace)
 	if err != nil {

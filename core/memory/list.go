@@ -19,7 +19,7 @@ const (
 	// MaxListLimit is how many memories a page has at most.
 	MaxListLimit = 1000
 	// maxExamined is how many memories are read for a page, whether they match or not, so
-	// that a filter with few matches takes no longer than another.
+	// that a filter with few matches takes no longer than other filters.
 	maxExamined = 10_000
 )
 
@@ -28,8 +28,8 @@ type ListFilter struct {
 	Namespace string
 	// Subtree includes the namespaces below. With Namespace "" it selects all namespaces.
 	Subtree bool
-	// Kinds and States are lists of which a memory must have one, if set; Tags is a list
-	// of which it must have all.
+	// Kinds, States and Tags filter memories, if set: a memory must have one of the kinds,
+	// one of the states and all of the tags.
 	Kinds   []core.MemoryKind
 	States  []core.MemoryState
 	Tags    []string
@@ -44,8 +44,8 @@ type ListFilter struct {
 // Page is a part of a list.
 type Page struct {
 	Memories []*core.Memory `json:"memories"`
-	// Next gets the next page; "" is the end. A page may have fewer memories than asked
-	// for, even none, without being the last one.
+	// Next is the position of the next page; "" on the last page. A page may have fewer
+	// memories than requested, even none, without being the last page.
 	Next string `json:"next,omitempty"`
 }
 
@@ -144,9 +144,9 @@ func (f *ListFilter) page(ctx context.Context, r core.Reader) (*Page, error) {
 	}
 }
 
-// nextNamespace returns the next namespace that holds memories: among root and those
-// below it, or among all if root is "". after is "" for the first, and the result is ""
-// after the last.
+// nextNamespace returns the next namespace that holds memories: among root and the
+// namespaces below it, or among all if root is "". after is "" for the first, and the
+// result is "" after the last.
 func nextNamespace(r core.Reader, root, after string) (next string, err error) {
 	if root != "" && after == "" {
 		return root, nil

@@ -28,27 +28,26 @@ type Options struct {
 	Governor core.Governor
 	// Reflection may deny reflections; without it none is denied.
 	Reflection core.ReflectPolicy
-	// Retention decides which state a memory is in; without it none
-	// changes its state.
+	// Retention decides which state a memory is in; without it no memory changes its state.
 	Retention core.RetentionPolicy
 	// Gate decides on memories that wait for it; without it they keep waiting.
 	Gate core.Gate
-	// DeferGate leaves it to the caller to let the gate decide, as a server with jobs
-	// does: feedback and sweeps then only report which memories are waiting.
+	// DeferGate means that the caller lets the gate decide, as a server with jobs does:
+	// feedback and sweeps then only report which memories are waiting.
 	DeferGate bool
 	// Turned is called in the transaction of a turn's first feedback, when a namespace has
 	// reached the turn, and in the transaction of any feedback after which memories wait for
-	// the gate. It is for a server whose jobs do what follows: a feedback then leaves the gate
-	// to them. An error fails the feedback. It may be nil.
+	// the gate. It is for a server whose jobs do the work that follows, so that a feedback
+	// doesn't wait for the gate. If it returns an error, the feedback fails. It may be nil.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence
-	// Injection says what was in the prompt of a turn; without it, what a turn recalled
+	// Injection reports what was in the prompt of a turn; without it, what a turn recalled
 	// counts as offered.
 	Injection Injection
-	// Near returns the cosines from which vectors count as near, by the names of calibrated
-	// models; without it a pass compares no vectors.
+	// Near returns the lowest cosines at which vectors count as near, by the names of
+	// calibrated models; without it a pass compares no vectors.
 	Near func(core.Reader) (map[string]float64, error)
 	// Summarizer describes what is reusable in a promoted memory; without it, its title
 	// and the start of its content are used.
@@ -58,8 +57,8 @@ type Options struct {
 	// IndexBytes is roughly how much memory the index of memories may take, and the index
 	// of knowledge as much again; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
-	// Forgetters hold contents of memories elsewhere, or texts that models made from
-	// them, and remove what they hold of a purged memory.
+	// Forgetters hold copies of memories' contents, or texts that models made from them,
+	// and remove everything from a purged memory.
 	Forgetters []core.Forgetter
 	// Observed is called with new memories; it may be nil.
 	Observed Observed
@@ -79,7 +78,7 @@ type Options struct {
 type Observed interface {
 	// Observed gets the new memories of a namespace, in order, after their events were
 	// appended, with the namespace's settings. After an error none of them is stored. It may
-	// be called again for the same ones, like any transaction's function.
+	// be called again for the same memories, like any transaction's function.
 	Observed(ctx context.Context, tx *journal.Tx, g *core.Governance, memories []*core.Memory) error
 }
 

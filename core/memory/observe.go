@@ -22,8 +22,8 @@ const MaxBatch = 1000
 
 // Observe stores a new memory of depth 0, open. An id that was ever used is sdk.Conflict,
 // reason "id_taken"; a namespace at its limits is sdk.Denied, "namespace_full". A request
-// with the idempotency key of an earlier one returns that memory as it is now. All
-// problems of the request are reported together.
+// with the idempotency key of an earlier request returns that request's memory in its
+// present form. All problems of the request are reported together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (memory *core.Memory, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe", Namespace: r.Namespace}, &err)()
 	var p bounds.Problems
@@ -97,8 +97,8 @@ func ownObserve(ctx context.Context, r *core.ObserveRequest) *core.ObserveReques
 	return &own
 }
 
-// CheckObserve reports everything that is wrong with a request in itself. Conflicts with
-// stored data are found by [Memories.Observe].
+// CheckObserve reports everything that is wrong with a request by itself.
+// [Memories.Observe] finds conflicts with stored data.
 func CheckObserve(r *core.ObserveRequest) error {
 	var p bounds.Problems
 	observed(&p, r, core.SystemClock{}.Now())
@@ -227,11 +227,11 @@ func observeOnce(t *record.Tx, in *space, memory *core.Memory, e *embedding, r *
 	return memory, t.Record(memory.Namespace, observedEvent(memory, e), memory.ID)
 }
 
-// space is what is needed to know about a namespace to write a memory in it.
+// space has the facts about a namespace that are needed to write a memory in it.
 type space struct {
 	governance *core.Governance
 	turn       int64
-	// observed are the memories that a transaction stored there.
+	// observed are the memories that a transaction stored in the namespace.
 	observed []*core.Memory
 }
 
@@ -275,8 +275,8 @@ func create(t *record.Tx, in *space, memory *core.Memory, e *embedding) error {
 	return record.PutVector(t, memory, e.vector)
 }
 
-// turnAt estimates the turn of a namespace at a time from its memories: the turn in which
-// the newest memory written by then was written; 0 if there is none.
+// turnAt estimates the turn of a namespace at a given time: the turn in which the newest
+// of the memories that existed at that time was written; 0 if there is none.
 func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err error) {
 	if at.Before(time.Unix(0, 0)) {
 		return 0, nil // the index can't be searched from a later time

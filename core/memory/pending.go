@@ -46,7 +46,7 @@ func (a *reflectTx) checkPendingRoom() error {
 // Pending is a reflection that waits for an approval.
 type Pending = record.Pending
 
-// The status of a reflection that has no memory yet, or never will.
+// The statuses of a reflection that has no memory yet, or will never have one.
 const (
 	StatusPending  = record.StatusPending
 	StatusRejected = record.StatusRejected
@@ -55,7 +55,7 @@ const (
 // PendingFilter selects reflections that wait for an approval.
 type PendingFilter struct {
 	// Namespace selects the reflections of one namespace. "" selects every namespace that
-	// Reaches allows; a nil Reaches allows all.
+	// Reaches allows; a nil Reaches allows all namespaces.
 	Namespace string
 	Reaches   func(namespace string) bool
 	// After continues after this id. Limit is how many are returned at most; 0 means
@@ -148,7 +148,7 @@ func (m *Memories) Reject(ctx context.Context, id, reason string) (*Pending, err
 }
 
 const (
-	// maxPending bounds the pending reflections of a namespace: nobody reads more.
+	// maxPending bounds the pending reflections of a namespace: people don't read more.
 	maxPending = 1000
 	// maxReasonBytes bounds the reason of a rejection.
 	maxReasonBytes = 1024

@@ -15,7 +15,7 @@ type Summarizer interface {
 	Summarize(ctx context.Context, m *core.Memory) (string, error)
 }
 
-// summary is a summarizer's text, or why there is none.
+// summary is a summarizer's text, or the reason why there is none.
 type summary struct{ text, failure string }
 
 // summarize asks the summarizer about a memory that is going to be promoted, outside any

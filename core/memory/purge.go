@@ -14,10 +14,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A purge has two parts. The transaction of the gate's decision removes the memory from
-// the store, and everything that is derived from it elsewhere. The deleted bytes are
-// still in the store's files, so these are cleaned after the commit: that takes long, and
-// it may fail when the purge can no longer be undone.
+// A purge has two parts. The transaction of the gate's decision removes the memory from the
+// store, with everything that is derived from it. The deleted bytes are still in the store's
+// files, which are cleaned after the commit: the cleaning takes long, and it may fail when
+// the purge can no longer be undone.
 
 // writePurge removes the memory and records the event, which holds digests only. The
 // memory's tombstone and the record of the decision stay.
@@ -78,7 +78,7 @@ func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	return nil
 }
 
-// mergedInto are the memories that were merged into a memory and say the same as it does.
+// mergedInto are the memories that were merged into a memory, and so say the same.
 func mergedInto(r core.Reader, id string) (list []*core.Memory, err error) {
 	links, err := record.LinksFrom(r, id, core.RelationConsolidatedFrom, math.MaxInt)
 	for _, l := range links {
@@ -94,8 +94,8 @@ func mergedInto(r core.Reader, id string) (list []*core.Memory, err error) {
 	return list, err
 }
 
-// purgeWith purges a memory that was merged into the one that is purged, by the same
-// evidence, with a decision of its own.
+// purgeWith purges a memory that was merged into the purged memory, by the same evidence,
+// with its own decision.
 func (v *verdict) purgeWith(t *record.Tx, o *Options, victim *core.Memory) error {
 	made := *v.decision
 	made.ID, made.MemoryID, made.GivenTo = o.IDs.NewID(), victim.ID, nil
@@ -128,13 +128,13 @@ func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
 	return given, err
 }
 
-// residue is what purges left in the store's files, once their transactions are
-// committed. A sweep collects all its purges: cleaning up after a thousand takes little
+// residue is what purges left in the store's files, once their transactions are committed. A
+// sweep collects all its purges, since cleaning up after a thousand purges takes little
 // longer than after one.
 type residue struct {
 	// given has an entry for each purge, with the memories derived from it.
 	given []core.GivenTo
-	// told are the same in the decisions that are the results of the purges.
+	// told are the same entries in the decisions that are the results of the purges.
 	told []*core.GivenTo
 }
 
@@ -149,11 +149,11 @@ func (r *residue) add(v *verdict) {
 	}
 }
 
-// finish removes the residue, if the store keeps files, and adds to the results where copies
-// of it stay. At this point the purges are committed. Its errors are sdk.Conflict, reason
-// "purge_held", if a reader that began earlier holds the purged data for too long, and
-// "purge_unfinished", with the class of its cause, if the files can't be cleaned. The store
-// then continues by itself.
+// finish removes the residue, if the store keeps files, and adds to the results the places
+// where copies of it stay. At this point the purges are committed. Its errors are
+// sdk.Conflict, reason "purge_held", if a reader that began earlier holds the purged data
+// for too long, and "purge_unfinished", with the class of its cause, if the files can't be
+// cleaned. The store then continues by itself.
 func (r *residue) finish(ctx context.Context, s core.Store) error {
 	scrubber, ok := s.(core.Scrubber)
 	if !ok || len(r.given) == 0 {
@@ -177,7 +177,7 @@ func (r *residue) finish(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// named adds to an error which memories were purged.
+// named adds to an error the names of the purged memories.
 func (r *residue) named(e *sdk.Error) error {
 	ids := make([]string, len(r.given))
 	for i := range r.given {

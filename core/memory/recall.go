@@ -32,7 +32,8 @@ const MaxRecall = bounds.MaxRecall
 // nothing is written.
 //
 // Everything that was committed before the call is found. A namespace that isn't loaded
-// yet is loaded first. If the embedder fails, words alone decide, and the result says so.
+// yet is loaded first. If the embedder fails, words alone decide, and the result reports
+// this.
 func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *core.RecallResult, err error) {
 	if err := checkRecall(r); err != nil {
 		return nil, err
@@ -127,8 +128,8 @@ func checkRecall(r *core.RecallRequest) error {
 	return p.Err()
 }
 
-// widths sets how many candidates a search looks at, and how many it returns. A caller's
-// own limit holds, whatever the bias.
+// widths sets how many candidates a search looks at, and how many it returns. The bias
+// doesn't change a limit that the caller sets.
 func widths(q *search.Query, bias float64, limit int) {
 	q.Nearest, q.Limit = search.Widths(bias)
 	if limit > 0 {
@@ -138,7 +139,7 @@ func widths(q *search.Query, bias float64, limit int) {
 }
 
 // embedQuery sets the query's vector. If no vector can be made, the search uses words
-// alone, and failure says why. The error is the context's.
+// alone, and failure is the reason. The error is the context's error.
 func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure string, err error) {
 	e, err := m.embedTexts(ctx, []string{q.Text})
 	if err != nil {
@@ -188,7 +189,8 @@ func prefetch(r core.Reader, found []search.Found) error {
 	})
 }
 
-// annotate adds what a reader should know about a recalled memory besides its content.
+// annotate adds what a reader should know about a recalled memory in addition to its
+// content.
 func annotate(r core.Reader, result *core.Recalled) (err error) {
 	if result.SupersededBy, err = relatedBy(r, result.ID, core.RelationSupersedes); err != nil {
 		return err

@@ -13,8 +13,8 @@ type RunNamespaces interface {
 	RunNamespace(ctx context.Context, runID string) (string, error)
 }
 
-// Recaller recalls for plugins, within the namespace of the run that they serve, and
-// records nothing.
+// Recaller recalls memories for plugins, within the namespace of the run that they
+// serve, and records nothing.
 type Recaller struct {
 	Memories *Memories
 	Runs     RunNamespaces

@@ -12,20 +12,20 @@ import (
 // reembedBatch is how many memories get their vectors in one commit.
 const reembedBatch = 64
 
-// ReembedProgress says how far a re-embedding is.
+// ReembedProgress is the progress of a re-embedding.
 type ReembedProgress struct {
 	Namespace string `json:"namespace"`
 	// Model is the model that the memories move to.
 	Model string `json:"model"`
-	// Looked counts the memories that were examined, of Total; Changed counts those that
-	// got a new vector. A memory that already has a vector of the model keeps it.
+	// Looked counts the memories that were examined, of Total; Changed counts the memories
+	// that got a new vector. A memory that already has a vector of the model keeps it.
 	Looked  int64 `json:"looked"`
 	Changed int64 `json:"changed"`
 	Total   int64 `json:"total"`
 }
 
 // Reembed gives the memories of a namespace vectors of the embedder's model, a few per
-// commit, and calls tell, unless it is nil, after each commit. Memories that have such a
+// commit, and calls tell after each commit, unless tell is nil. Memories that have such a
 // vector are skipped, so that a call after a failure continues where the first one ended.
 // Until it gets its vector, a memory is found by its words.
 func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
@@ -70,8 +70,8 @@ type batch struct {
 	next          []byte
 }
 
-// outdated reads the memories, from a key of the time index on, that have no vector of a
-// model.
+// outdated reads the memories that have no vector of a model, beginning at a key of the
+// time index.
 func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, model string) (b batch, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		count, err := record.ReadCount(r, namespace)

@@ -180,7 +180,7 @@ func (a *reflectTx) run(ctx context.Context) (*core.ReflectResult, error) {
 	return a.write()
 }
 
-// readSources loads the sources, and refuses those that nothing can be derived from.
+// readSources loads the sources, and refuses sources from which nothing can be derived.
 func (a *reflectTx) readSources() error {
 	for i, id := range a.draft.request.SourceIDs {
 		source, err := record.Read(a.t, id)

@@ -16,7 +16,7 @@ import (
 // other state the error is sdk.Conflict, reason "state_conflict".
 func (m *Memories) Restore(ctx context.Context, id string) (restored *core.Memory, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "restore"}, &err)()
-	var refusal error // which the journal records
+	var refusal error // the journal records it
 	err = m.records.Update(ctx, func(t *record.Tx) (err error) {
 		restored, refusal, err = m.restore(t, id)
 		return err
@@ -31,7 +31,7 @@ func (m *Memories) Restore(ctx context.Context, id string) (restored *core.Memor
 }
 
 // restore restores a memory within a transaction. refusal is why it can't be restored, if
-// the transaction is to be committed all the same.
+// the transaction should be committed anyway.
 func (m *Memories) restore(t *record.Tx, id string) (after *core.Memory, refusal, err error) {
 	before, err := record.Read(t, id)
 	if err != nil {

@@ -50,7 +50,7 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 }
 
 // gateAfter lets the gate decide on the memories that wait for it after a turn, and returns
-// what it purged. It skips a memory that somebody else decided on meanwhile.
+// what it purged. It skips a memory on which another call has decided meanwhile.
 func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) ([]core.GivenTo, error) {
 	if m.options.Gate == nil {
 		return nil, nil
@@ -126,7 +126,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 	}
 	d, err := m.options.Gate.Decide(ctx, r, c)
 	if err == nil {
-		err = ctx.Err() // a gate that was stopped says nothing about the memory
+		err = ctx.Err() // a gate that was stopped didn't decide on the memory
 	}
 	return c, d, err
 }
@@ -144,15 +144,15 @@ type verdict struct {
 	request                 *RevalidateRequest
 	summary                 summary
 	decisionID, knowledgeID string
-	// memory is the memory that was decided on, and after the memory that the decision
-	// leaves, at a turn of its namespace.
+	// memory is the memory before the decision, and after the memory after it, at a turn of
+	// its namespace.
 	memory, after *core.Memory
 	turn          int64
 	decision      *core.GateDecision
 	latency       float64 // of the gate, in milliseconds
-	// with are the purges of what was merged into the memory.
+	// with are the purges of memories that were merged into the memory.
 	with []*verdict
-	// refusal is why there is no decision, if the transaction is committed all the same.
+	// refusal is why there is no decision, if the transaction is committed anyway.
 	refusal error
 }
 
@@ -196,8 +196,8 @@ func (m *Memories) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *co
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
 
-// settled is a memory as a decision leaves it. A retained memory returns to its earlier
-// state with a new score, so that evaluating it again changes nothing.
+// settled is the memory after a decision. A retained memory returns to its earlier state
+// with a new score, so that evaluating it again changes nothing.
 func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
 	after := *c.Memory
 	after.StateBefore = ""

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Weigh says what the gate would decide on a memory now, whatever state it is in. It
-// writes nothing and has no consequences, unlike [Memories.Revalidate].
+// Weigh returns what the gate would decide on a memory now, whatever the memory's
+// state. It writes nothing and has no consequences, unlike [Memories.Revalidate].
 func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *core.GateDecision, err error) {
 	if m.options.Gate == nil {
 		return nil, gateMissing()

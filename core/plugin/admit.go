@@ -15,10 +15,10 @@ type admission struct {
 
 // admit asks whether the context's scope may call the plugin, unless the answer is known and
 // no instance of the pool has ended since. So there is a decision on each scope before its
-// first call, even if the plugin already runs for other scopes; a plugin that is denied to all
-// scopes is never started; and after an instance has ended, the policy is asked again before
-// another one starts. A denial doesn't count as a failure of the plugin: the next call asks
-// again.
+// first call, even if the plugin already runs for other scopes. A plugin that is denied to all
+// scopes is never started. After an instance has ended, the policy is asked again before
+// another instance starts. A denial doesn't count as a failure of the plugin: the next call
+// asks again.
 func (p *pool) admit(ctx context.Context) error {
 	if p.options.Admit == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How a plugin that exits without being asked to is treated.
+// The limits and waits for a plugin that exits without being asked to.
 const (
 	backoffFirst  = 250 * time.Millisecond
 	backoffLimit  = 30 * time.Second
@@ -51,7 +51,7 @@ func (b *breaker) state(now time.Time) BreakerState {
 	return BreakerHalfOpen
 }
 
-// admit asks for a start: whether it may be, and after which delay.
+// admit reports whether the plugin may be started, and after which delay.
 func (b *breaker) admit(now time.Time) (delay time.Duration, ok bool) {
 	switch b.state(now) {
 	case BreakerClosed:
@@ -83,8 +83,8 @@ func (b *breaker) exited(now time.Time, lived time.Duration, cause error, random
 	}
 }
 
-// stopped records that the host ended an instance. If that was on trial,
-// another takes its place.
+// stopped records that the host ended an instance. If that instance was on trial,
+// another one takes its place.
 func (b *breaker) stopped(now, started time.Time) {
 	if b.onTrial(now, started) {
 		b.trial = false

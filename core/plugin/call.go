@@ -24,9 +24,9 @@ type call struct {
 	run     func(ctx context.Context, instance Instance) error
 }
 
-// do makes a call, and makes it once more if the instance went away under it
-// through no fault of the call. That is safe, because every call of the
-// contract carries an idempotency key or changes nothing.
+// do makes a call, and makes it once more if the instance ended during the call through
+// no fault of the call. That is safe, because every call of the contract has an
+// idempotency key or changes nothing.
 func (p *pool) do(ctx context.Context, c call) error {
 	err := p.try(ctx, c)
 	if _, ok := errors.AsType[interrupted](err); ok && ctx.Err() == nil {
@@ -111,8 +111,9 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 	return err
 }
 
-// stopped returns a call's error, or else the error of an item on which the plugin gave
-// up because the host's context had ended: that error is then the call's.
+// stopped returns a call's error. If there is none, it returns the error of an item on
+// which the plugin gave up because the host's context had ended: that error then counts
+// as the call's error.
 func stopped(ctx context.Context, err, item error) error {
 	if code := sdk.CodeOf(item); err == nil && ended(ctx) && (code == sdk.Cancelled || code == sdk.Timeout) {
 		return item
@@ -127,8 +128,8 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
-// overdue is the grace that a call has once its context has ended, and the
-// reason to kill its instance after that.
+// overdue returns the grace period of a call once its context has ended, and the reason
+// to kill its instance after that.
 func (p *pool) overdue(ctx context.Context, c call) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return cancelGrace, p.gaveUp(ctx, "and the plugin worked on")

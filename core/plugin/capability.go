@@ -52,7 +52,7 @@ func (c Capabilities) List() []string {
 	return slices.Compact(names)
 }
 
-// Beyond lists what is in c and not in granted, in the form of [Capabilities.List].
+// Beyond lists what is in c but not in granted, in the form of [Capabilities.List].
 func (c Capabilities) Beyond(granted Capabilities) []string {
 	has := granted.List()
 	return slices.DeleteFunc(c.List(), func(name string) bool { return slices.Contains(has, name) })

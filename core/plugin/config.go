@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxChecked is how many configs are remembered as right: far more than a
-	// workflow has, and 100 KiB.
+	// maxChecked is how many configs are remembered as right: far more than a workflow
+	// has. They take 100 KiB.
 	maxChecked = 1024
 	// maxProblems is how many of a config's problems a message names.
 	maxProblems = 20
@@ -32,8 +32,8 @@ func (c *checkedConfigs) has(key [2]string) bool {
 	return ok
 }
 
-// add remembers a config, and forgets all others when there are too many: checking one
-// again is cheap.
+// add remembers a config, and forgets all others when there are too many: checking a
+// config again is cheap.
 func (c *checkedConfigs) add(key [2]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

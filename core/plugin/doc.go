@@ -1,5 +1,5 @@
 // Package plugin runs the installed plugins: it has the pools of their instances, and
-// supervises them. A program has one [Supervisor]; each call has a [Scope], which says what it
-// may reach. The packages below install plugins and implement the [Driver]s that start
-// instances.
+// supervises them. A program has one [Supervisor]; each call has a [Scope], which determines
+// what the call may reach. The packages below install plugins and implement the [Driver]s that
+// start instances.
 package plugin

@@ -11,17 +11,17 @@ import (
 
 // Installed is a plugin that the host may start.
 type Installed struct {
-	// Name is how workflows and messages call it: publisher/name.
+	// Name is its name in workflows and messages: publisher/name.
 	Name string
 	// Version is its package's version.
 	Version string
-	// Kinds are the kinds that its package declares, sorted. The manifest of a plugin that
-	// describes itself must have the same; a plugin that doesn't has these. Empty means that
-	// it may have all of them.
+	// Kinds are the kinds that its package declares, sorted. A plugin that describes itself
+	// must have the same kinds in its manifest; for any other plugin, these kinds are used.
+	// Empty means that it may have all kinds.
 	Kinds []sdk.Kind
-	// Extism says that a module is an Extism plug-in, whatever it imports (abi: extism).
+	// Extism means that a module is an Extism plug-in, whatever it imports (abi: extism).
 	Extism bool
-	// Runtime says which driver starts it. "" is [RuntimeProcess].
+	// Runtime determines which driver starts it. "" is [RuntimeProcess].
 	Runtime Runtime
 	// Dir is the folder of its files, which it may read. "" is Path's folder.
 	Dir string
@@ -65,12 +65,12 @@ type Limits struct {
 	Timeout time.Duration
 	// StartTimeout is how long a start may take. Default 10 s.
 	StartTimeout time.Duration
-	// MessageBytes caps one message either way. Default 8 MiB.
+	// MessageBytes is the largest message in either direction. Default 8 MiB.
 	MessageBytes int
 	// Instances is how many instances run at most. Default 2.
 	Instances int
-	// Parallel is how many calls one instance takes at a time. 0 means what its
-	// manifest says, which defaults to 1.
+	// Parallel is how many calls one instance takes at a time. 0 means the manifest's
+	// Parallel, which defaults to 1.
 	Parallel int
 	// MemoryBytes limits the memory of one instance: the data of a process, or the linear
 	// memory of a module. Default 256 MiB for a
@@ -95,8 +95,7 @@ const (
 	DefaultWASMMemory    = 64 << 20
 )
 
-// WithDefaults returns the limits with each zero field set, as they are for a
-// runtime.
+// WithDefaults returns the limits with each zero field set to the default of a runtime.
 func (l Limits) WithDefaults(r Runtime) Limits {
 	if l.Timeout == 0 {
 		l.Timeout = DefaultTimeout
@@ -135,8 +134,8 @@ type Driver interface {
 // Drivers are the drivers of a host, each under the runtime that it serves.
 type Drivers map[Runtime]Driver
 
-// Start starts one instance with the driver of the plugin's runtime. Without
-// one the error is sdk.Incompatible, reason "runtime_unsupported".
+// Start starts one instance with the driver of the plugin's runtime. Without such a
+// driver, the error is sdk.Incompatible, reason "runtime_unsupported".
 func (d Drivers) Start(ctx context.Context, p Installed) (Instance, error) {
 	runtime := cmp.Or(p.Runtime, RuntimeProcess)
 	driver, ok := d[runtime]
@@ -154,9 +153,9 @@ type Instance interface {
 	Manifest() *sdk.Manifest
 	// Done is closed once the instance has ended, for whatever reason.
 	Done() <-chan struct{}
-	// Cause is why the instance ended, with the last lines of its stderr; nil while it runs
-	// and after Close. It is sdk.Exhausted if the driver ended the instance because it
-	// exceeded a size, which doesn't count as the plugin's exit.
+	// Cause is the reason why the instance ended, with the last lines of its stderr; nil
+	// while it runs and after Close. It is sdk.Exhausted if the driver ended the instance
+	// because it exceeded a size, which doesn't count as the plugin's exit.
 	Cause() error
 	// Kill ends it at once with all its children, and waits for that. The reason
 	// becomes its Cause.
@@ -169,10 +168,10 @@ type Instance interface {
 // context's deadline and cancellation reach the plugin. When the instance dies
 // the error is sdk.Unavailable, reason "plugin_exited".
 //
-// A call whose context ends should go on until the plugin has answered that, or
-// is gone: the supervisor bounds the wait and kills the instance in the end. A
-// driver that can't wait returns the context's own error (as errors.Is finds
-// it), which says that the plugin may still be at work.
+// A call whose context ends should continue until the plugin has answered the
+// cancellation, or has ended: the supervisor bounds the wait and finally kills the
+// instance. A driver that can't wait returns the context's own error (as errors.Is finds
+// it), which means that the plugin may still be working.
 type Caller interface {
 	Prepare(ctx context.Context, kind sdk.Kind, c Config) error
 	Evaluate(ctx context.Context, c Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error)

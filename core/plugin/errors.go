@@ -10,11 +10,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// interrupted is a failure that isn't the call's own, so that another try may
-// succeed. It never leaves this package.
+// interrupted is a failure that the call didn't cause, so another try may succeed. It
+// never leaves this package.
 type interrupted struct{ error }
 
-// retryable marks a start's error as interrupted, if it may pass.
+// retryable marks a start's error as interrupted, if the error may be temporary.
 func retryable(err error) error {
 	if sdk.Transient(err) {
 		return interrupted{err}
@@ -48,7 +48,7 @@ func StartEnded(ctx context.Context, p *Installed, hint string) error {
 	return e
 }
 
-// gaveUp says that the caller's context ended.
+// gaveUp is the error for a call whose caller's context ended.
 func (p *pool) gaveUp(ctx context.Context, when string) error {
 	code, what := sdk.Cancelled, "the caller gave up"
 	if ctx.Err() == context.DeadlineExceeded {
@@ -76,7 +76,8 @@ func (p *pool) kindUnsupported(c call, m *sdk.Manifest) error {
 		WithDetail("plugin", p.plugin.Name).WithDetail("kinds", kinds)
 }
 
-// breakerOpen says why the plugin isn't started. The lock must be held.
+// breakerOpen is the error that explains why the plugin isn't started. The lock must be
+// held.
 func (p *pool) breakerOpen() error {
 	b := &p.breaker
 	err := sdk.Errorf(sdk.Unavailable, "plugin_breaker_open",
@@ -91,7 +92,8 @@ func (p *pool) breakerOpen() error {
 	return err.WithHint("fix the last cause; the host tries again by itself after %s", openFor)
 }
 
-// notFound says how to add a plugin that isn't installed. The lock must be held.
+// notFound is the error for a plugin that isn't installed, with a hint on how to add it.
+// The lock must be held.
 func (s *Supervisor) notFound(name string) error {
 	list := "none is installed"
 	if len(s.pools) > 0 {

@@ -11,7 +11,7 @@ import (
 // a call.
 type InstanceWithHealth interface {
 	Instance
-	// Healthy returns nil if it would answer, and otherwise the error that it got instead.
+	// Healthy returns nil if the instance would answer, and otherwise the error.
 	Healthy(ctx context.Context) error
 }
 
@@ -23,7 +23,7 @@ const (
 	healthTimeout = 5 * time.Second
 )
 
-// healthy asks an instance for its health, if it can be.
+// healthy asks an instance for its health, if the instance supports it.
 func healthy(ctx context.Context, i Instance) error {
 	if asked, ok := i.(InstanceWithHealth); ok {
 		return asked.Healthy(ctx)

@@ -7,10 +7,10 @@ import (
 )
 
 // A supervisor remembers how long the calls of each plugin took in the last hour, so that an
-// operator sees when it became slow, and whether all of its calls did or a few. However many
-// calls there are, that takes 12 KiB a plugin: a column for every two minutes has bins whose
-// bounds grow by the fourth root of two, so that a percentile is at most 19 % too high. It
-// isn't stored: it is about this host since it was started.
+// operator sees when a plugin became slow, and whether all of its calls did or only a few.
+// This takes 12 KiB per plugin, whatever the number of calls: a column for every two minutes
+// has bins whose bounds grow by the fourth root of two, so a percentile is at most 19 % too
+// high. The figures aren't stored: they are about this host since it was started.
 
 const (
 	latencyStep  = 2 * time.Minute
@@ -24,21 +24,22 @@ const (
 
 // Latency is how long the calls of a plugin took in the last hour, in all environments.
 type Latency struct {
-	// Since is the beginning of the first of Columns.
+	// Since is the beginning of the first column.
 	Since time.Time `json:"since"`
 	// StepSeconds is how long each of Columns is.
 	StepSeconds int `json:"step_seconds"`
-	// Calls counts the calls that were answered. Those whose caller gave up aren't counted.
+	// Calls counts the calls that were answered. Calls whose caller gave up aren't counted.
 	Calls int64 `json:"calls"`
-	// Failed counts the calls that ended with an error, or without an answer in their time.
+	// Failed counts the calls that ended with an error, or that got no answer in time.
 	Failed int64 `json:"failed"`
-	// P50Micros is how many microseconds half of the answered calls took at most; 0 if there
-	// is none.
+	// P50Micros is the median duration of the answered calls, in microseconds; 0 if there are
+	// none.
 	P50Micros int64 `json:"p50_micros"`
-	// P99Micros is how many microseconds 99 of 100 of them took at most.
+	// P99Micros is the duration within which 99 of 100 answered calls ended, in microseconds.
 	P99Micros int64 `json:"p99_micros"`
-	// BoundsMicros are the upper bounds of the rows of each column, in microseconds: each is
-	// twice the one before. A row of 134 s also has the calls that took longer.
+	// BoundsMicros are the upper bounds of the rows of each column, in microseconds: each bound
+	// is twice the previous one. The last row, up to 134 s, also has the calls that took
+	// longer.
 	BoundsMicros []int64 `json:"bounds_micros"`
 	// Columns are the steps of the hour, the oldest first.
 	Columns []LatencyColumn `json:"columns"`
@@ -46,12 +47,12 @@ type Latency struct {
 
 // LatencyColumn has the calls that ended in one step of a [Latency].
 type LatencyColumn struct {
-	// Calls counts the answered ones by row.
+	// Calls counts the answered calls by row.
 	Calls []int64 `json:"calls"`
-	// Failed counts the others.
+	// Failed counts the other calls.
 	Failed int64 `json:"failed"`
-	// P50Micros is how many microseconds half of the answered ones took at most; 0 if there
-	// is none.
+	// P50Micros is the median duration of the answered calls, in microseconds; 0 if there are
+	// none.
 	P50Micros int64 `json:"p50_micros"`
 }
 
@@ -71,7 +72,7 @@ type latencyColumn struct {
 // bins count calls by their latency.
 type bins [latencyRows * binsOfRow]uint32
 
-// binOf is the bin of a call: the first whose bound isn't below what the call took.
+// binOf is the bin of a call: the first bin whose bound isn't below the call's duration.
 func binOf(took time.Duration) int {
 	n := math.Ceil(binsOfRow * math.Log2(float64(max(took, 1))/float64(latencyFirst)))
 	return min(max(int(n)+binsOfRow-1, 0), len(bins{})-1)
@@ -82,7 +83,7 @@ func bound(bin int) int64 {
 	return int64(math.Ceil(float64(latencyFirst.Microseconds()) * math.Exp2(float64(bin+1-binsOfRow)/binsOfRow)))
 }
 
-// percentile is the bound below which a share of the calls is; 0 if there are none.
+// percentile is the bound below which a share of the calls lies; 0 if there are no calls.
 func (b *bins) percentile(share float64) int64 {
 	total, below := 0.0, 0.0
 	for _, n := range b {
@@ -114,7 +115,7 @@ func (l *latencies) note(now time.Time, took time.Duration, failed bool) {
 	c.bins[binOf(took)]++
 }
 
-// read returns the last hour; nil without a call in it.
+// read returns the last hour; nil if there was no call in it.
 func (l *latencies) read(now time.Time) *Latency {
 	l.mu.Lock()
 	columns := l.columns

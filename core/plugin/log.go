@@ -24,7 +24,7 @@ type LogLine struct {
 }
 
 // SetApart renames attributes that have the name of one of the host's fields, so that they
-// can't be mistaken for it: run becomes _run.
+// can't be mistaken for the host's: run becomes _run.
 func (l *LogLine) SetApart() {
 	for _, key := range []string{"time", "level", "plugin", "run", "run_id", "message", "dropped"} {
 		if value, ok := l.Fields[key]; ok {
@@ -38,8 +38,8 @@ func (l *LogLine) SetApart() {
 const (
 	// MaxLogLine is the length in bytes at which a line is cut.
 	MaxLogLine = 16 << 10
-	// LogLinesPerSecond is how many lines of one writer are kept. More would push out
-	// everybody else's.
+	// LogLinesPerSecond is how many lines of one writer are kept. More lines would push out
+	// the lines of other writers.
 	LogLinesPerSecond = 100
 )
 

@@ -10,14 +10,14 @@ import (
 // InstanceEvent is something that happened to an instance.
 type InstanceEvent string
 
-// What happens to instances.
+// The events of instances.
 const (
-	InstanceStarted InstanceEvent = "started" // it came up
+	InstanceStarted InstanceEvent = "started" // it started
 	InstanceExited  InstanceEvent = "exited"  // it ended by itself, or failed to start
 	InstanceKilled  InstanceEvent = "killed"  // the host stopped it for a deadline, a size or a cancellation
 )
 
-// InstanceEvents lists all that happens to instances.
+// InstanceEvents lists all events of instances.
 func InstanceEvents() []InstanceEvent {
 	return []InstanceEvent{InstanceStarted, InstanceExited, InstanceKilled}
 }
@@ -29,7 +29,7 @@ func (p *pool) tell(e InstanceEvent) {
 	}
 }
 
-// said is what a response of any kind says about its call.
+// said is what a response of any kind reports about its call.
 type said struct {
 	usage    *sdk.Usage
 	metadata map[string]string

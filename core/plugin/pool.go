@@ -53,10 +53,10 @@ type pool struct {
 	latency *latencies
 }
 
-// waiter is a call that waits for a slot. It is given one grant.
+// waiter is a call that waits for a slot. It receives one grant.
 type waiter chan grant
 
-// grant is a slot of a member, or why there is none.
+// grant is a slot of a member, or the reason why there is none.
 type grant struct {
 	member *member
 	err    error
@@ -94,7 +94,8 @@ func (p *pool) acquire(ctx context.Context) (*member, error) {
 	}
 }
 
-// withdraw removes a waiter from the queue, or returns the instance that it has got.
+// withdraw removes a waiter from the queue, or gives back the instance that it has
+// received.
 func (p *pool) withdraw(w waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +108,7 @@ func (p *pool) withdraw(w waiter) {
 	}
 }
 
-// release gives a slot back. answered says whether the instance answered.
+// release gives a slot back. answered is whether the instance answered.
 func (p *pool) release(m *member, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +143,8 @@ func (p *pool) grantNext(g grant) {
 	p.queue = slices.Delete(p.queue, 0, 1)
 }
 
-// grow starts an instance for each waiting call that no start under way will serve, as
-// far as the limits and the breaker allow.
+// grow starts an instance for each waiting call for which no start is under way, as far
+// as the limits and the breaker allow.
 func (p *pool) grow() {
 	for len(p.queue) > p.starting*p.slots() && len(p.members)+p.starting < p.plugin.Limits.Instances {
 		delay, ok := p.breaker.admit(time.Now())
@@ -206,7 +207,7 @@ func (p *pool) watch(m *member) {
 	p.dispatch()
 }
 
-// kill ends a member for a reason of the host's, and waits for its end. It does nothing
+// kill ends a member for a reason of the host, and waits for its end. It does nothing
 // to a member that is gone or being killed.
 func (p *pool) kill(m *member, reason error) {
 	p.mu.Lock()

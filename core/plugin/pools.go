@@ -13,8 +13,8 @@ import (
 // Defaults of [Options].
 const (
 	// DefaultEnvironments is how many environments of one plugin have instances at a
-	// time. With [DefaultInstances] subprocesses of 25 MiB each, this many environments
-	// take 800 MiB, which a small server still has.
+	// time. With [DefaultInstances] subprocesses of 25 MiB each, this number of environments
+	// takes 800 MiB, which a small server still has.
 	DefaultEnvironments = 16
 	// DefaultEnvironmentIdle equals the breaker's window, so closing an idle pool discards
 	// no exit that would still count.
@@ -57,7 +57,7 @@ func (ps *pools) all() []*pool {
 }
 
 // enter returns the plugin's pool for the context's scope and counts one more call on it.
-// The caller ends that with leave.
+// The caller must end the call with leave.
 func (s *Supervisor) enter(ctx context.Context, name string) (*pool, error) {
 	e := scopeIn(ctx).environment(name)
 	s.mu.RLock()
@@ -126,8 +126,8 @@ func (s *Supervisor) makeRoom(ps *pools) bool {
 	return true
 }
 
-// closeIdle closes an environment's pool if nobody has used it for the time that it may
-// be idle. Otherwise it looks again later.
+// closeIdle closes an environment's pool if it has been idle for longer than allowed.
+// Otherwise it checks again later.
 func (s *Supervisor) closeIdle(ps *pools, p *pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Scope belongs to the calls of one run, or of one other operation: it says for which namespace and
-// run they are made, and what they may reach. One [Supervisor] serves any number of scopes at a
-// time, and no call sees anything of another's scope.
+// Scope belongs to the calls of one run, or of one other operation: it has their namespace and run,
+// and what they may reach. One [Supervisor] serves any number of scopes at a time, and no call sees
+// anything of another's scope.
 //
 // The context carries it ([WithScope]), so it is known wherever a call goes: at admission, in
 // the pool, when the plugin asks the host for something, and in the plugins that are called
@@ -38,9 +38,9 @@ type Scope struct {
 	// Recall answers memory.recall. Nil means that there is no memory.
 	Recall core.Recaller
 	// Env holds, by plugin, NAME=value pairs on top of what each call of the plugin is granted
-	// ([Installed.Env]), such as the key that a workflow names as api_key_env. Of two with the same
-	// name the later counts, and a pair of the scope overrides the plugin's own. Calls with different
-	// pairs never share an instance.
+	// ([Installed.Env]), such as the key that a workflow names as api_key_env. Of two pairs with the
+	// same name the later counts, and a pair of the scope overrides the plugin's own pair. Calls with
+	// different pairs never share an instance.
 	Env map[string][]string `json:"-"`
 
 	mu       sync.Mutex
@@ -56,8 +56,8 @@ func WithScope(ctx context.Context, s *Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeOf returns the scope of a context. If it has none, that is an empty one:
-// no namespace, model, memory or environment.
+// ScopeOf returns the scope of a context. If the context has none, it returns an empty scope: no
+// namespace, model, memory or environment.
 func ScopeOf(ctx context.Context) *Scope {
 	if s := scopeIn(ctx); s != nil {
 		return s
@@ -82,7 +82,7 @@ func (s *Scope) Format(f fmt.State, _ rune) {
 
 // Digest identifies everything on which answers to plugins may depend: namespace, model and
 // environment. Scopes that differ only in their run have the same digest. It is derived from
-// secrets, so it may be compared and never be shown.
+// secrets, so it may be compared but never shown.
 func (s *Scope) Digest() [sha256.Size]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +107,8 @@ type environment struct {
 	key [sha256.Size]byte
 }
 
-// environment returns the variables that a scope has for a plugin; the zero value if it has
-// none, or is nil.
+// environment returns the variables that a scope has for a plugin; the zero value if it has none,
+// or if the scope is nil.
 func (s *Scope) environment(plugin string) environment {
 	if s == nil || len(s.Env[plugin]) == 0 {
 		return environment{}
@@ -137,7 +137,7 @@ func (e environment) names() string {
 	return strings.Join(names, ",")
 }
 
-// normalized sorts pairs. Of two with the same name the later counts; a pair without a name
+// normalized sorts pairs. Of two pairs with the same name the later counts; a pair without a name
 // or without = is dropped.
 func normalized(pairs []string) []string {
 	values := make(map[string]string, len(pairs))

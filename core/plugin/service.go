@@ -15,9 +15,9 @@ import (
 // [Ask], while one of the plugin's calls runs. It must be safe for concurrent
 // use.
 type Services interface {
-	// Serve answers one request. The context is the context of the plugin's call: it has
-	// the call's [Scope], and [Charge] finds the call by it. The response and the error
-	// cross the plugin's boundary: neither may hold a secret.
+	// Serve answers one request. The context is the context of the plugin's call: it has the
+	// call's [Scope], and through it [Charge] finds the call. The response and the error cross
+	// the plugin's boundary: neither may hold a secret.
 	Serve(ctx context.Context, request ServiceRequest) (json.RawMessage, error)
 }
 
@@ -27,8 +27,8 @@ type ServiceRequest struct {
 	Plugin string
 	// Service is what it asks for.
 	Service Service
-	// RunID is the run of the call during which it asks: the scope's, or else the one
-	// of the call's requests. "" is none.
+	// RunID is the run of the call during which it asks: the scope's run, or else the run of
+	// the call's requests. "" is none.
 	RunID string
 	// Body is the request: JSON in the form that the service documents.
 	Body json.RawMessage

@@ -64,7 +64,7 @@ func (p *pool) backOff(delay time.Duration) error {
 	}
 }
 
-// checkManifest refuses a plugin that isn't the one that was installed, since
+// checkManifest refuses a plugin whose manifest isn't the installed plugin's, since
 // what is granted and logged depends on the name.
 func (p *pool) checkManifest(m *sdk.Manifest) error {
 	if err := m.Validate(); err != nil {
@@ -77,9 +77,9 @@ func (p *pool) checkManifest(m *sdk.Manifest) error {
 	return nil
 }
 
-// startFailed counts a failed start as an unasked exit. If nothing else can
-// serve the call that waits longest, that call ends with the start's error; the
-// others wait for the next start.
+// startFailed counts a failed start as an unrequested exit. If nothing else can serve
+// the call that has waited longest, that call ends with the start's error; the other
+// calls wait for the next start.
 func (p *pool) startFailed(err error) {
 	now := time.Now()
 	p.exits++

@@ -10,28 +10,28 @@ import (
 // Status is how a plugin's instances for one environment are doing.
 type Status struct {
 	Plugin string `json:"plugin"`
-	// Environment names the environment that these instances are for: the names of its
-	// variables, never their values, and a number that tells it from others. "" is for the
-	// calls without one.
+	// Environment names the environment of these instances: the names of its variables, never
+	// their values, and a number that distinguishes it from others. "" is for calls without
+	// an environment.
 	Environment string `json:"environment,omitempty"`
 	// Version is its package's version, if that is known.
 	Version string `json:"version,omitempty"`
 	// Manifest is the manifest of its last start; nil before that.
 	Manifest *sdk.Manifest `json:"manifest,omitempty"`
-	// Instances counts those that run, Starting those that are being started or
-	// wait for the backoff to end.
+	// Instances counts the running instances, Starting the instances that are being started
+	// or wait for the backoff to end.
 	Instances int `json:"instances"`
 	Starting  int `json:"starting"`
 	// Draining counts, if Environment is "", the instances that end with their last
 	// call: of a version that was replaced, or of an environment that is being closed.
 	Draining int `json:"draining,omitempty"`
-	// Busy counts the calls that instances work on, Waiting those that wait for
-	// one.
+	// Busy counts the calls that instances work on, Waiting the calls that wait for an
+	// instance.
 	Busy    int `json:"busy"`
 	Waiting int `json:"waiting"`
-	// Starts counts the instances that started, UnaskedExits those that ended by themselves
-	// or failed to start, and Kills those that the host stopped for a deadline, a size or a
-	// cancellation.
+	// Starts counts the instances that started, UnaskedExits the instances that ended by
+	// themselves or failed to start, and Kills the instances that the host stopped for a
+	// deadline, a size or a cancellation.
 	Starts       int `json:"starts"`
 	UnaskedExits int `json:"unasked_exits"`
 	Kills        int `json:"kills"`
@@ -39,10 +39,10 @@ type Status struct {
 	// when one instance is tried.
 	Breaker BreakerState `json:"breaker"`
 	RetryAt time.Time    `json:"retry_at,omitzero"`
-	// LastCause says why an instance last ended by itself.
+	// LastCause is the reason why an instance last ended by itself.
 	LastCause string `json:"last_cause,omitempty"`
 	// Latency is, if Environment is "", how long the calls of the plugin took in the last
-	// hour; nil without one.
+	// hour; nil if there were none.
 	Latency *Latency `json:"-"`
 }
 

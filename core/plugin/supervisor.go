@@ -22,15 +22,16 @@ type Options struct {
 	Driver Driver
 	// Admit is asked before the first call from a scope to a plugin, even if the plugin
 	// already runs, and before the next call after an instance of the plugin ended. So a
-	// plugin that crashed isn't restarted on an old answer, but an additional instance
-	// for concurrent calls is started without asking. An error refuses the call, doesn't
-	// count as a failure of the plugin, and starts nothing. The context has the call's
-	// [Scope], and the plugin's Env has what the scope brings. Nil admits every plugin.
-	// It must be safe for concurrent use.
+	// plugin that crashed isn't restarted because of an old answer, but an additional
+	// instance for concurrent calls is started without asking. An error refuses the call,
+	// doesn't count as a failure of the plugin, and starts nothing. The context has the
+	// call's [Scope], and the plugin's Env includes the scope's variables. Nil admits every
+	// plugin. It must be safe for concurrent use.
 	Admit func(ctx context.Context, p Installed) error
-	// Before is called before each call of a plugin, once an instance is free for it. It may
-	// wait; an error refuses the call. Its context has the call's, and ends with the plugin's
-	// instances. Nil calls at once. It must be safe for concurrent use.
+	// Before is called before each call of a plugin, once an instance is free for the call.
+	// It may wait; an error refuses the call. Its context has the values of the call's
+	// context, and ends with the plugin's instances. Without it (nil), calls are made at
+	// once. It must be safe for concurrent use.
 	Before func(ctx context.Context) error
 	// Environments is how many environments of one plugin may have instances at a time,
 	// in addition to calls without an environment. One more replaces the least recently
@@ -42,8 +43,8 @@ type Options struct {
 	EnvironmentIdle time.Duration
 	// Observer follows the calls of Evaluate, Generate and Correct. Nil follows nothing.
 	Observer core.Observer
-	// Instances is called as instances come and go. It must be safe for concurrent use, and
-	// return soon: a pool waits for it. It may be nil.
+	// Instances is called when instances start and end. It must be safe for concurrent use,
+	// and return soon, since a pool waits for it. It may be nil.
 	Instances func(plugin string, e InstanceEvent)
 	// ConfigEvaluator names the schema evaluator that checks each plugin's config against
 	// the schema in its manifest. If it is "" or isn't installed, each plugin checks its
@@ -58,16 +59,17 @@ type Options struct {
 // starts on first use and restarts when they end. It is safe for concurrent use, and must
 // be closed.
 //
-// A program has one, for all namespaces, models and keys: a call brings its [Scope]
-// in its context. Calls whose scopes bring a plugin the same environment share its
-// instances, limits and restarts; those with another environment have others.
+// A program has one, for all namespaces, models and keys: a call has its [Scope] in its
+// context. Calls whose scopes have the same environment for a plugin share the plugin's
+// instances, limits and restarts; calls with another environment have other instances.
 //
 // A call waits for a free instance, first come, first served; its deadline counts from
-// the time it gets one. After the deadline the instance is killed, unless the plugin
-// responds to the cancellation in time (50 ms after a deadline, 1 s if the caller gave
-// up). A call that loses its instance through no fault of its own is made once more, on
-// another instance. A plugin that exits unexpectedly is started again after 0.25 s,
-// doubling to 30 s; after three times in ten minutes it isn't started for 60 s.
+// the moment when it gets an instance. After the deadline the instance is killed, unless
+// the plugin responds to the cancellation in time (50 ms after a deadline, 1 s if the
+// caller gave up). A call that loses its instance through no fault of its own is made
+// once more, on another instance. A plugin that exits unexpectedly is started again
+// after 0.25 s, doubling to 30 s; after three times in ten minutes it isn't started for
+// 60 s.
 type Supervisor struct {
 	options Options
 	configs checkedConfigs
@@ -77,13 +79,13 @@ type Supervisor struct {
 	// that is being removed gets no new calls.
 	mu    sync.RWMutex
 	pools map[string]*pools
-	// unlisted are the pools that take no new calls: those that drain, and, with
-	// false, those that are warming up.
+	// unlisted are the pools that take no new calls: the value is true for a pool that
+	// drains, and false for a pool that is warming up.
 	unlisted map[*pool]bool
 	// swaps are the changes in progress; none begins once closed is set.
 	swaps  sync.WaitGroup
 	closed bool
-	errs   []error // of the pools that were drained, the first ones
+	errs   []error // the first errors of the pools that were drained
 }
 
 var _ core.Plugins = (*Supervisor)(nil)
@@ -135,7 +137,7 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 		return err
 	}
 	config := configOf(target)
-	ctx, _ = s.serving(ctx) // usage before a run is charged to nobody
+	ctx, _ = s.serving(ctx) // usage before a run isn't charged
 	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
 	}})

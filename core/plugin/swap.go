@@ -39,11 +39,11 @@ func (s *Supervisor) Remove(name string) error {
 	return nil
 }
 
-// Replace replaces a plugin by another version, without losing a call: once the first
-// instance of the new version is up and healthy, it takes all new calls, and the old
-// version ends as with [Supervisor.Remove]. If the new version doesn't start, the error
-// says why, and the old one stays in use. The first instance is the one without an
-// environment; an environment's instance starts with its next call.
+// Replace replaces a plugin by another version, without losing a call. Once the first
+// instance of the new version is running and healthy, the new version takes all new calls,
+// and the old version ends as with [Supervisor.Remove]. If the new version doesn't start,
+// the error is the reason, and the old version stays in use. The first instance is the
+// instance without an environment; an environment's instance starts with its next call.
 func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
 	fresh, err := s.warming(p)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 	return fresh, nil
 }
 
-// maxCloseErrors is how many errors of pools that ended earlier Close reports: a
-// program that runs for months ends many.
+// maxCloseErrors is how many errors of pools that ended earlier Close reports: many pools
+// end in a program that runs for months.
 const maxCloseErrors = 20
 
 // discard ends a pool that took no calls.
@@ -104,7 +104,8 @@ func (s *Supervisor) discard(p *pool) {
 }
 
 // drain ends each pool as soon as its calls have ended. The caller must hold the lock and
-// have taken the pools out; a swap must be under way, or the supervisor open.
+// have removed the pools from the list; a swap must be under way, or the supervisor must be
+// open.
 func (s *Supervisor) drain(pools ...*pool) {
 	for _, p := range pools {
 		s.unlisted[p] = true

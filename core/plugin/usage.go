@@ -19,8 +19,9 @@ type meter struct {
 
 type meterKey struct{}
 
-// serving returns the context of one of the supervisor's calls: with it [Charge] counts for that
-// call, and services find the supervisor. A call that is made during another call has its own.
+// serving returns the context of one of the supervisor's calls: in it, [Charge] counts for that
+// call, and services find the supervisor. A call that is made during another call has its own
+// context.
 func (s *Supervisor) serving(ctx context.Context) (context.Context, *meter) {
 	m := &meter{plugins: s}
 	return context.WithValue(ctx, meterKey{}, m), m
@@ -36,8 +37,9 @@ func Charge(ctx context.Context, u sdk.Usage) {
 	}
 }
 
-// bill adds the sum to the usage of the call's first response, which says finds. If there is
-// no response, it becomes the detail "usage" of the first result's error, or of the call's.
+// bill adds the sum to the usage of the call's first response, which says finds. If there is no
+// response, the sum becomes the detail "usage" of the error of the first result, or of the
+// call.
 func bill[R any](m *meter, results []sdk.Result[R], err error, says func(*R) said) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // activeKey is the one key. FORMAT.md describes it.
 const activeKey = "plugin-lock/active"
 
-// Active is which packages hosts should have. The zero value is that nobody said so.
+// Active is which packages hosts should have. The zero value means that no lock was pushed.
 type Active struct {
 	// Epoch counts the locks that were pushed, from 1.
 	Epoch uint64 `json:"epoch"`

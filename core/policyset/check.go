@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Checker compares the sets, and the key that says which one is in force, with the events of
+// Checker compares the sets, and the key that names the set in force, with the events of
 // their pushes.
 type Checker struct{}
 

@@ -17,7 +17,7 @@ const (
 
 func setKey(digest string) []byte { return []byte(setPrefix + digest) }
 
-// Active says which set decides. The zero value is none: the built-in defaults decide.
+// Active is the set that decides. The zero value is none: the built-in defaults decide.
 type Active struct {
 	// Epoch counts the sets that were put in force, from 1.
 	Epoch uint64 `json:"epoch"`
@@ -58,7 +58,7 @@ func ReadFiles(r core.Reader, digest string) (map[string]string, error) {
 	return s.Files, nil
 }
 
-// newestPush is the set that was pushed last, as the journal says.
+// newestPush is the set that was pushed last, according to the journal.
 func newestPush(r core.Reader) (last Active, err error) {
 	err = journal.Read(r, journal.PolicyStream, func(e journal.Entry) error {
 		if !e.Is(journal.PoliciesPushed{}) {

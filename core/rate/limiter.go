@@ -13,7 +13,7 @@ import (
 // is forgotten, which gives it another burst, unless hosts share the limit.
 const maxNames = 10_000
 
-// Options say what is limited.
+// Options determine what is limited.
 type Options struct {
 	// What is what names do, such as "requests". It is in the keys of a shared store, so it
 	// has no slash.

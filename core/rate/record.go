@@ -38,7 +38,7 @@ func termsOf(o *Options) terms {
 	return terms{o.PerSecond, o.Burst, length, uint64(hold/length) + 1}
 }
 
-// record says how much of a name's rate is lent. What is left and what hosts have borrowed are
+// record has how much of a name's rate is lent. What is left and what hosts have borrowed are
 // together never more than the content of a bucket that begins with the burst, gets what the rate
 // gives, and never holds more than the burst: at the end of a window, the record gets what came in
 // meanwhile, but no more than there was room for when the window began.

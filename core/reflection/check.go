@@ -63,7 +63,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	})
 }
 
-// counted is what a namespace's events say about observations.
+// counted is the count of observations according to a namespace's events.
 func counted(ctx context.Context, r core.Reader, namespace string) (c count, err error) {
 	s, err := ReadState(r, namespace)
 	if err != nil {

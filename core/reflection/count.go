@@ -12,9 +12,9 @@ import (
 )
 
 // What was observed is counted by sums that only rise, and a reflection notes how far they
-// were when it began. So a reflection that completes needn't subtract from a sum that others
-// add to meanwhile, one that fails has nothing to give back, and each sum follows from the
-// events of its namespace, by which it is checked and made again.
+// were when it began. So a completed reflection needn't subtract from a sum that others add
+// to meanwhile, and a failed reflection needn't restore anything. Each sum follows from the
+// events of its namespace, so it can be checked against them and made again from them.
 
 const (
 	countPrefix = "reflection-count/"
@@ -58,8 +58,8 @@ func Kinds() []core.MemoryKind {
 	return []core.MemoryKind{core.KindObservation, core.KindSemantic, core.KindProcedural}
 }
 
-// Counts reports whether a memory is one that counts: what was observed, not what follows
-// from other memories, nor a notification.
+// Counts reports whether a memory counts: it must have been observed. A memory that follows
+// from other memories doesn't count, and neither does a notification.
 func Counts(m *core.Memory) bool { return m.ReflectionDepth == 0 && slices.Contains(Kinds(), m.Kind) }
 
 // State is the state of a namespace's reflections.
@@ -71,15 +71,16 @@ type State struct {
 	// that was: memories from then on are the next one's.
 	Taken Sum        `json:"taken,omitzero"`
 	Since *time.Time `json:"since,omitempty"`
-	// Seen is how many observations there were when the last one began, also one that was
-	// skipped, and At when that ended.
+	// Seen is how many observations there were when the last reflection began, which may have
+	// been skipped, and At is when that reflection ended.
 	Seen int64      `json:"seen,omitempty"`
 	At   *time.Time `json:"at,omitempty"`
-	// Sources is a digest of what the last one reflected on, and SourcesAt when it ended.
+	// Sources is a digest of the memories of the last reflection, and SourcesAt is when that
+	// ended.
 	Sources   string     `json:"sources,omitempty"`
 	SourcesAt *time.Time `json:"sources_at,omitempty"`
-	// Failures counts those that failed since one ended otherwise. None is queued by an
-	// observation before RestUntil.
+	// Failures counts the failures in a row. Until RestUntil, observations queue no
+	// reflection.
 	Failures  int        `json:"failures,omitempty"`
 	RestUntil *time.Time `json:"rest_until,omitempty"`
 	// JobID is the job that an observation queued last, and QueuedAt when.

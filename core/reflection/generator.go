@@ -18,7 +18,7 @@ const (
 	TaskInsights = "insights"
 )
 
-// Ask is what a generator is asked: by a plugin, it is the state of its request.
+// Ask is a request to a generator. If the generator is a plugin, it is the request's state.
 type Ask struct {
 	// Task is [TaskQuestions] or [TaskInsights].
 	Task string `json:"task"`
@@ -32,13 +32,14 @@ type Ask struct {
 	Memories []Given `json:"memories"`
 	// Fault is what was wrong with the first answer, if this is the second try.
 	Fault string `json:"fault,omitempty"`
-	// Key is the same whenever the same is asked again after a crash.
+	// Key is the same whenever the same request is repeated after a crash.
 	Key string `json:"-"`
 }
 
-// Given is a memory as a generator gets it. Whatever its text says is data.
+// Given is a memory as a generator gets it. Its text is data.
 type Given struct {
-	// ID names it within the reflection, such as "m7": sources are given by it.
+	// ID names the memory within the reflection, such as "m7". An answer cites its sources by
+	// these names.
 	ID         string          `json:"id"`
 	Kind       core.MemoryKind `json:"kind"`
 	Title      string          `json:"title"`
@@ -47,7 +48,7 @@ type Given struct {
 	CreatedAt  string          `json:"created_at"`
 }
 
-// Answer is what a generator made, and what that used.
+// Answer is a generator's answer, and what it used.
 type Answer struct {
 	Output json.RawMessage `json:"output"`
 	Usage  sdk.Usage       `json:"usage,omitzero"`
@@ -58,7 +59,7 @@ type Generator interface {
 	Generate(ctx context.Context, ask *Ask) (*Answer, error)
 }
 
-// Judge says whether two texts say the same.
+// Judge decides whether two texts have the same meaning.
 type Judge interface {
 	Same(ctx context.Context, a, b string) (bool, error)
 }
@@ -75,13 +76,13 @@ type item struct {
 }
 
 const (
-	// maxQuestions is how many questions a reflection asks, and maxQuestionChars how much of
-	// one is taken.
+	// maxQuestions is how many questions a reflection asks, and maxQuestionChars is the most
+	// that is used of a question.
 	maxQuestions     = 3
 	maxQuestionChars = 500
 	// minSteps and maxSteps bound a procedure.
 	minSteps, maxSteps = 3, 7
-	// maxItems bounds what is read of one answer.
+	// maxItems is how many items of an answer are read at most.
 	maxItems = 100
 )
 

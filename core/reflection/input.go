@@ -18,7 +18,7 @@ const (
 	maxInput, importantInput = 200, 50
 	// minInput is the least number of memories.
 	minInput = 3
-	// sameSourcesRest is how long the same memories aren't reflected on again.
+	// sameSourcesRest is the time within which the same memories aren't reflected on again.
 	sameSourcesRest = 24 * time.Hour
 )
 
@@ -27,10 +27,10 @@ const (
 type input struct {
 	// IDs are the memories, the newest first; a memory's label is its place.
 	IDs []string `json:"ids"`
-	// At is when it began, and Sum what had been observed by then.
+	// At is when the reflection began, and Sum is what had been observed by then.
 	At  time.Time `json:"at"`
 	Sum Sum       `json:"sum"`
-	// Skip says why there is nothing to do; "" if there is something.
+	// Skip is the reason why there is nothing to do; "" if there is something.
 	Skip string `json:"skip,omitempty"`
 }
 
@@ -127,7 +127,8 @@ type ranked struct {
 	place      int
 }
 
-// important is a heap of memories with the least important on top, of equal ones the oldest.
+// important is a heap of memories with the least important on top. Of equally important memories,
+// the oldest comes first.
 type important []ranked
 
 func (h important) Len() int { return len(h) }

@@ -9,7 +9,8 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// UserPrefix begins the namespaces of users: a user's is users/ and the user's id.
+// UserPrefix begins the namespaces of users: a user's namespace is users/ and the user's
+// id.
 const UserPrefix = "users/"
 
 // UserOf returns the user to whom a namespace's reflections belong: the id after users/, or
@@ -24,19 +25,21 @@ func UserOf(namespace string) string {
 
 // Queue is where reflections wait for a worker.
 type Queue interface {
-	// Queue queues a reflection on a namespace, in the caller's transaction, not to begin
-	// before a time; the zero time means at once. It returns the id of the job that it made;
-	// "" if one is active or the queue is full, in which case nothing was written.
+	// Queue queues a reflection on a namespace, in the caller's transaction. The reflection
+	// won't begin before the given time; the zero time means at once. Queue returns the id of
+	// the new job. It returns "" and writes nothing if such a job is active or the queue is
+	// full.
 	Queue(ctx context.Context, tx core.Tx, namespace string, notBefore time.Time) (id string, err error)
 	// Postpone postpones a job that hasn't begun, to a time no later than latest. It doesn't
 	// change a job that is gone or has begun.
 	Postpone(ctx context.Context, tx core.Tx, id string, until, latest time.Time) error
 }
 
-// Triggers counts what is observed, and queues reflections. It is what memory.Options takes
-// as Observed.
+// Triggers counts what is observed, and queues reflections. It is meant for the field
+// Observed of memory.Options.
 type Triggers struct {
-	// Queue gets the reflections that are due; if it is nil, observations are only counted.
+	// Queue receives the reflections that are due. If it is nil, observations are only
+	// counted.
 	Queue Queue
 	// Ready reports whether there is a generator. Without one nothing is queued.
 	Ready func() bool

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Request is what a reflection is asked to do: a job's payload.
+// Request describes what a reflection is to do. It is the payload of a job.
 type Request struct {
 	Namespace string `json:"namespace"`
 	// Focus is what to reflect on, up to 500 characters; "" is anything.
@@ -37,19 +37,19 @@ type Result struct {
 	ProceduresCreated int         `json:"procedures_created"`
 	Insights          []Insight   `json:"insights"`
 	Procedures        []Procedure `json:"procedures"`
-	// MemoriesAnalyzed is how many memories it was about.
+	// MemoriesAnalyzed is how many memories the reflection was about.
 	MemoriesAnalyzed int      `json:"memories_analyzed"`
 	Questions        []string `json:"questions"`
 	// Known counts insights that the namespace had already.
 	Known int `json:"known"`
-	// Refused counts insights that couldn't be written, by the reason of the refusal, and
-	// Pending those that wait for an approval.
+	// Refused counts the insights that couldn't be written, by the reason of the refusal.
+	// Pending counts the insights that wait for an approval.
 	Refused map[string]int `json:"refused"`
 	Pending int            `json:"pending,omitempty"`
 	// Dropped counts items that were blank, cited no given memory, or exceeded a limit.
 	Dropped int       `json:"dropped"`
 	Usage   sdk.Usage `json:"usage"`
-	// Skipped says why there was nothing to do.
+	// Skipped is the reason why there was nothing to do.
 	Skipped string `json:"skipped,omitempty"`
 	// BudgetReached is whether it ended because its budget was used up.
 	BudgetReached bool `json:"budget_reached,omitempty"`
@@ -100,7 +100,7 @@ func insufficient(found int) string {
 // Done is a completed reflection, with what its namespace's state needs.
 type Done struct {
 	*Result
-	// Memories are those that it was about.
+	// Memories are the memories that the reflection was about.
 	Memories []string
 	input    *input
 }

@@ -20,8 +20,8 @@ import (
 
 // Reader reads memories.
 type Reader interface {
-	// Each calls fn for each memory of a namespace, the newest first, until it returns false,
-	// without what is older than since.
+	// Each calls fn for each memory of a namespace, the newest first, until fn returns false.
+	// It leaves out memories that are older than since.
 	Each(ctx context.Context, namespace string, since time.Time, fn func(*core.Memory) (more bool)) error
 	// Sources are the memories with these ids that still exist and can be recalled.
 	Sources(ctx context.Context, ids []string) ([]*core.Memory, error)
@@ -38,8 +38,8 @@ type Writer interface {
 }
 
 // Steps saves what was paid for. Step returns what any attempt saved under a name. If
-// nothing was saved, it calls do and saves the answer, with the memories whose content may
-// be in it.
+// nothing was saved, Step calls do and saves the answer, together with the memories whose
+// content the answer may contain.
 type Steps interface {
 	Step(ctx context.Context, name string, do func(context.Context) (data json.RawMessage, memories []string, err error)) (json.RawMessage, error)
 }
@@ -78,7 +78,7 @@ type Run struct {
 	number int
 }
 
-// Do reflects. If it fails, the result next to the error says how much was done.
+// Do reflects. If it fails, the result next to the error shows how much was done.
 func (r *Run) Do(ctx context.Context) (*Done, error) {
 	r.result = newResult(r.Request.DryRun)
 	done := &Done{Result: r.result}
@@ -213,8 +213,8 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 	return nil
 }
 
-// passing makes an error of a step temporary if a memory was purged meanwhile: that is no
-// fault, and the step is done again without the memory.
+// passing makes an error of a step temporary if a memory was purged meanwhile. The purge
+// isn't a fault, and the step is repeated without the memory.
 func passing(err error) error {
 	if sdk.ReasonOf(err) == "memory_purged" {
 		return sdk.Errorf(sdk.Unavailable, "memory_purged", "a memory was purged while it was reflected on: %w", err)
@@ -225,7 +225,7 @@ func passing(err error) error {
 // label names a memory of the input within the reflection.
 func label(place int) string { return "m" + strconv.Itoa(place+1) }
 
-// given are memories in the form that a generator gets, without those that are gone.
+// given returns memories in the form that a generator gets, without the deleted ones.
 func (r *Run) given(ctx context.Context, ids []string, chars int) ([]Given, error) {
 	memories, err := r.Read.Sources(ctx, ids)
 	if err != nil {
@@ -286,7 +286,7 @@ func (r *Run) answer(ctx context.Context, i int, question string, quota int) err
 	return nil
 }
 
-// text is what a memory of the item says, and its title.
+// text returns the text and the title of the memory that an item becomes.
 func (it *item) text() (title, content string) {
 	if !it.procedure {
 		content = strings.TrimSpace(it.Content)

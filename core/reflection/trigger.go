@@ -9,12 +9,12 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Due says whether a reflection on a namespace is due, and why or why not.
+// Due is whether a reflection on a namespace is due, and why or why not.
 type Due struct {
 	Due    bool   `json:"due"`
 	Reason string `json:"reason"`
-	// Importance, Observations and Hours are what was observed since the last completed
-	// reflection, and how long ago it ended, as the thresholds count them.
+	// Importance and Observations are what was observed since the last completed reflection,
+	// and Hours is how long ago it ended, in the units of the thresholds.
 	Importance   float64 `json:"importance"`
 	Observations int64   `json:"observations"`
 	Hours        float64 `json:"hours"`
@@ -57,8 +57,8 @@ func due(c *count, s *State, t core.ReflectionThresholds, now time.Time) Due {
 	return d
 }
 
-// hours is how long ago the last reflection ended, or before the first, how long ago the
-// first observation was. A clock that went back shows 0.
+// hours is how long ago the last reflection ended. Before the first reflection, it is how
+// long ago the first observation was. It is 0 if the clock was set back.
 func hours(c *count, s *State, now time.Time) float64 {
 	last := s.At
 	if last == nil {
@@ -90,7 +90,7 @@ func rest(failures int) time.Duration {
 	return wait
 }
 
-// Failed records that a reflection failed: observations queue none for a while.
+// Failed records that a reflection failed: observations queue no reflection for a while.
 func Failed(tx core.Tx, namespace string, now time.Time) error {
 	s, err := ReadState(tx, namespace)
 	if err != nil {

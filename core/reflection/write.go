@@ -94,8 +94,8 @@ func importanceOf(it *item, sources []*core.Memory) float64 {
 	return math.Round(min(n/10, highest+aboveSources, 1)*1e9) / 1e9
 }
 
-// reflect makes the memory, with another title if its own is taken. A refusal is counted,
-// and the result is nil.
+// reflect makes the memory, with a different title if its title is in use. If the memory is
+// refused, the refusal is counted and the result is nil.
 func (r *Run) reflect(ctx context.Context, request *core.ReflectRequest) (*core.ReflectResult, error) {
 	title := request.Title
 	for i := 2; ; i++ {
@@ -114,7 +114,7 @@ func (r *Run) reflect(ctx context.Context, request *core.ReflectRequest) (*core.
 	}
 }
 
-// refusal reports whether an error says that an insight may not be written, rather than that
+// refusal reports whether an error means that an insight may not be written, rather than that
 // it couldn't be.
 func refusal(err error) bool {
 	switch sdk.CodeOf(err) {
@@ -140,8 +140,8 @@ func (r *Run) take(question string, it *item, made *core.ReflectResult, request 
 	r.result.Insights = append(r.result.Insights, Insight{made.ID, request.Content, question, *request.Importance, request.SourceIDs})
 }
 
-// isKnown reports whether a live memory of the namespace says the same, and remembers the
-// content.
+// isKnown reports whether a live memory of the namespace has the same content, and remembers
+// the content.
 func (r *Run) isKnown(ctx context.Context, n int, content string) (bool, error) {
 	if r.known == nil {
 		r.known = map[string]bool{}

@@ -70,7 +70,7 @@ func (c *checking) problem(key []byte, rebuildable bool, message string) {
 	c.report(core.Problem{Part: "runs", Key: DescribeKey(key), Message: message, Rebuildable: rebuildable})
 }
 
-// tell reports an error that says what is wrong with a run. It returns any other error.
+// tell reports an error about a fault in a run. It returns any other error.
 func (c *checking) tell(err error) error {
 	if sdk.ReasonOf(err) != "record_corrupt" && !absent(err) {
 		return err
@@ -81,7 +81,7 @@ func (c *checking) tell(err error) error {
 	return nil
 }
 
-// absent reports whether an error says that a run doesn't exist.
+// absent reports whether an error means that a run doesn't exist.
 func absent(err error) bool {
 	return sdk.ReasonOf(err) == "run_not_found" || sdk.ReasonOf(err) == "run_pruned"
 }
@@ -110,8 +110,8 @@ func (c *checking) run(id string) error {
 	return c.tell(c.events(record))
 }
 
-// open checks the attempts: in each visit all but the last are judged, and the last
-// attempt of the open visit is the one that the run names.
+// open checks the attempts: in each visit all attempts except the last are judged, and
+// the run names the last attempt of the open visit.
 func (c *checking) open(record *runRecord) error {
 	loops, err := readAttempts(c.r, record.ID)
 	if err != nil {

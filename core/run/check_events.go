@@ -9,11 +9,11 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// A run's events have digests of outputs and results as they were made, but its records
-// hold them without white space, so these can't be compared. Everything else that its
-// events say is compared.
+// A run's events have digests of the original outputs and results, but its records hold
+// these without white space, so they can't be compared. Everything else in the events is
+// compared.
 
-// told is what a run's events say about its records.
+// told has what a run's events show about its records.
 type told struct {
 	workflow   string
 	status     core.Status

@@ -9,7 +9,7 @@ import (
 )
 
 // texts checks the texts of the memories that a visit holds: they match the visit, and
-// they are gone exactly if the memory was purged.
+// they are missing if and only if the memory was purged.
 func (c *checking) texts(run string, v *visitRecord) error {
 	for _, held := range v.Memories {
 		key := textKey(held.MemoryID, run, v.Number)
@@ -32,8 +32,8 @@ func (c *checking) texts(run string, v *visitRecord) error {
 	return nil
 }
 
-// strayTexts reports texts of memories that no visit holds. Of a pruned run only the fact
-// that it was given the memory is left.
+// strayTexts reports texts of memories that no visit holds. For a pruned run, only an
+// empty key is left, which shows that the run received the memory.
 func (c *checking) strayTexts(ctx context.Context) error {
 	return scanPrefix(c.r, textPrefix, func(key, value []byte) error {
 		memory, run, visit, ok := textPlace(key)

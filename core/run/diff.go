@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What changed from one attempt to another. Outputs are compared line by line: a text by
-// its own lines, any other value by the lines of its indented form, so that one changed
-// field is one changed line.
+// This file finds what changed from one attempt to another. Outputs are compared line by
+// line: a text by its own lines, any other value by the lines of its indented form, so
+// that one changed field is one changed line.
 
-// maxDiffCells bounds the work of a comparison: the numbers of differing lines of the two
-// sides, multiplied. Above it, all of them are shown as removed and added.
+// maxDiffCells bounds the work of a comparison: the product of the numbers of differing
+// lines on the two sides. Above it, all these lines are shown as removed and added.
 const maxDiffCells = 4_000_000
 
 // AttemptsDiff is what changed from one attempt to another.
@@ -24,12 +24,13 @@ type AttemptsDiff struct {
 	To   AttemptMark `json:"to"`
 	// Output has the lines of both outputs, in order.
 	Output []DiffLine `json:"output"`
-	// Fixed are the errors that only the first has, and New those that only the second has.
+	// Fixed are the errors that only the first attempt has, and New the errors that only
+	// the second has.
 	Fixed []sdk.Finding `json:"fixed"`
 	New   []sdk.Finding `json:"new"`
 }
 
-// AttemptMark identifies an attempt, and says how it was judged.
+// AttemptMark identifies an attempt, with its judgement.
 type AttemptMark struct {
 	Iteration int     `json:"iteration"`
 	Judged    bool    `json:"judged"`

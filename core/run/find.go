@@ -25,7 +25,7 @@ const (
 
 // Get returns a run with its content. If there is none, the error is sdk.NotFound, reason
 // "run_not_found". A run that is stored as running is shown as interrupted, unless this
-// process or a host that lives runs it.
+// process or a live host runs it.
 func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		run, err = s.shown(r, id)
@@ -34,9 +34,9 @@ func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err err
 	return run, err
 }
 
-// NextEnd is the epoch with which a run will end next: its present epoch while it runs, else
-// the epoch after a resume. If a later call returns a larger one, the run has ended in
-// between, whatever the clocks of hosts say.
+// NextEnd is the epoch with which a run will end next: its present epoch while it runs,
+// otherwise the epoch after a resume. If a later call returns a larger epoch, the run has
+// ended in between, whatever the clocks of hosts show.
 func (s *Repository) NextEnd(ctx context.Context, id string) (epoch int, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		record, err := readRecord(r, id)
@@ -60,7 +60,7 @@ func (s *Repository) shown(r core.Reader, id string) (*core.Run, error) {
 	return run, err
 }
 
-// status is the status to show for a stored one. A run that is stored as running, but
+// status is the status to show for a stored status. A run that is stored as running, but
 // that neither this process nor another host runs, is interrupted.
 func (s *Repository) status(r core.Reader, id string, stored core.Status) (core.Status, error) {
 	if stored != core.StatusRunning {
@@ -80,7 +80,7 @@ func (s *Repository) status(r core.Reader, id string, stored core.Status) (core.
 
 // Locate returns the full id of the run whose id is prefix, or the only one whose id
 // starts with prefix, and the run's namespace; "" for a run of early stores. Its errors
-// are those of [Repository.Find].
+// are the same as [Repository.Find]'s.
 func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if id, err = findID(r, prefix); err != nil {
@@ -163,7 +163,7 @@ func ambiguous(prefix string, ids []string) error {
 		WithHint("give more characters of the id").WithDetail("run_ids", ids)
 }
 
-// findPruned is findID for pruned runs. The error of a pruned run says where it is.
+// findPruned is findID for pruned runs. The error for a pruned run names its file.
 func findPruned(r core.Reader, prefix string) (id string, err error) {
 	streams, err := journal.PrunedStreams(r, Stream(prefix), maxListed+1)
 	if err != nil {
@@ -211,16 +211,16 @@ type ListFilter struct {
 	// Status is one of core.RunStatuses, as shown.
 	Status   core.Status
 	Workflow string
-	// In selects by namespace, which is "" for a run of early stores.
+	// In selects runs by namespace, which is "" for a run of early stores.
 	In func(namespace string) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
-	// After continues after an earlier list, with the value that it returned as next.
+	// After continues an earlier list: it is the value that List returned as next.
 	After string
 }
 
 // List returns runs without their content (Source except File, State, Error, Result), the
-// newest first, and where the next page begins; "" at the end. If After isn't such a
+// newest first. next is where the next page begins; "" at the end. If After isn't such a
 // value, the error is sdk.Invalid, reason "place_invalid".
 func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {
 	if f.Limit <= 0 {

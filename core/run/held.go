@@ -10,9 +10,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// For a run that a server runs, the store says which server that is, and what another
-// server needs to continue the run: one that shares the store, or the next one on a data
-// folder. Only the run's epoch says who may write; this only says who should.
+// For a run that a server runs, the store records which server that is, and what another
+// server needs to continue the run. That is a server that shares the store, or the next
+// server on a data folder. Only the run's epoch decides which process may write; this record
+// only shows which process should.
 
 // hostPrefix has a key for each run that a server runs.
 const hostPrefix = "run-host/"
@@ -20,14 +21,14 @@ const hostPrefix = "run-host/"
 func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 
 // Taken is the reason for refusing a takeover that comes too late: the run has ended, or
-// another host has it.
+// another host runs it.
 const Taken = "run_taken"
 
 // Needs are what a host needs to continue a run.
 type Needs struct {
 	// Plugins are the digests of the plugins that it uses, by their names.
 	Plugins map[string]string `json:"plugins,omitempty"`
-	// Job is whether a job runs it, so that the run continues with its job.
+	// Job is whether a job runs it; the run then continues with its job.
 	Job bool `json:"job,omitempty"`
 }
 
@@ -61,10 +62,11 @@ func (h *heldRecord) held(id string) Held {
 	}
 }
 
-// same reports whether a run is held as it was seen.
+// same reports whether a run is still held as it was seen.
 func (h *heldRecord) same(seen *Held) bool { return h.Host == seen.Host && h.Epoch == seen.Epoch }
 
-// putHeld records that this host runs a run, or, if the host has no beat, that none does.
+// putHeld records that this host runs a run, or, if this host has no beat, that no host runs
+// it.
 func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch int, n Needs) error {
 	holder := ""
 	if s.Holder != nil {
@@ -79,8 +81,8 @@ func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch i
 	})
 }
 
-// dropHeld notes that no host runs a run. If no other host can have the store, nothing
-// was noted.
+// dropHeld records that no host runs a run. If no other host can have the store, there is no
+// record to drop.
 func (s *Repository) dropHeld(tx core.Tx, id string) error {
 	if s.Lives == nil {
 		return nil
@@ -98,7 +100,7 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 		list = nil
 		return core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
 			var h heldRecord
-			if json.Unmarshal(value, &h) == nil { // a damaged one doesn't affect the others, and a check reports it
+			if json.Unmarshal(value, &h) == nil { // a damaged record doesn't affect the others, and a check reports it
 				list = append(list, h.held(string(key[len(hostPrefix):])))
 			}
 			return true, nil
@@ -108,7 +110,7 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 }
 
 // Leave gives up a run without ending it, so that another host takes it over. The record
-// that this host ran it stays, and this host mustn't write anything more of the run.
+// that this host ran it stays, and this host mustn't write anything more for the run.
 func (s *Repository) Leave(id string) { s.release(id) }
 
 // Runs reports whether this process runs a run.
@@ -144,7 +146,7 @@ func (s *Repository) Running() []string {
 	return slices.Sorted(maps.Keys(s.held))
 }
 
-// HeldBy returns the host that runs a run; nil if no host with a beat does.
+// HeldBy returns the host that runs a run; nil if no host with a beat runs it.
 func (s *Repository) HeldBy(ctx context.Context, id string) (held *Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		held = nil
@@ -159,7 +161,7 @@ func (s *Repository) HeldBy(ctx context.Context, id string) (held *Held, err err
 	return held, err
 }
 
-// hasHost reports whether a host that lives runs a run.
+// hasHost reports whether a live host runs a run.
 func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
 	if s.Lives == nil {
 		return false, nil
@@ -173,7 +175,7 @@ func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
 }
 
 // free refuses a resume of a run that another host runs, and a takeover that comes too late.
-// seen is how the run was held when the takeover was decided; nil for a resume that somebody
+// seen is how the run was held when the takeover was decided; nil for a resume that a caller
 // asked for.
 func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) error {
 	if s.Lives == nil || n.Job || // the holder of the job has its run
@@ -192,7 +194,7 @@ func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) er
 	switch {
 	case seen != nil && (!found || !h.same(seen)):
 		return sdk.Errorf(sdk.Conflict, Taken, "run %s isn't host %s's any more", record.ID, core.Cut(seen.Host))
-	case seen != nil && h.Host == holder: // this host doesn't run it any more, but couldn't write that
+	case seen != nil && h.Host == holder: // this host doesn't run it any more, but couldn't record that
 		return nil
 	case !found || holder == "": // a host that sees no beats can't know
 		return nil

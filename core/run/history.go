@@ -9,12 +9,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The history in a loop's result repeats its attempts, and these are stored separately.
-// So a stored result holds only the newest entry of its history, to which the loop's end
-// may have added something, and the earlier entries are made from the attempts when it is
-// read. A result that has its whole history is used as it is.
+// The history in a loop's result repeats the loop's attempts, which are stored
+// separately. So a stored result holds only the newest entry of its history, to which the
+// loop's end may have added something. The earlier entries are made from the attempts
+// when the result is read. A result that has its whole history is used unchanged.
 
-// withoutHistory is a result as it is stored. A result without a history is unchanged.
+// withoutHistory is the stored form of a result. A result without a history is unchanged.
 func withoutHistory(result json.RawMessage) (json.RawMessage, error) {
 	return changeHistory(result, func(entries []json.RawMessage) ([]json.RawMessage, error) {
 		return entries[len(entries)-1:], nil
@@ -51,8 +51,8 @@ func historyEntry(attempts []core.Attempt, i int) json.RawMessage {
 	return core.MustJSON(entry)
 }
 
-// changeHistory changes the history in a result that has one with entries, and keeps the
-// rest byte for byte.
+// changeHistory changes the history in a result, if it has entries, and keeps the rest
+// byte for byte.
 func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]json.RawMessage, error)) (json.RawMessage, error) {
 	members := core.Members(result)
 	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "history" })
@@ -83,7 +83,7 @@ func joinList(entries []json.RawMessage) json.RawMessage {
 	return append(list, ']')
 }
 
-// shortened is a visit as it is stored. record is the state of its run.
+// shortened is the stored form of a visit. record is the state of its run.
 func shortened(v *core.Visit, record *runRecord) (*core.Visit, error) {
 	stored := *v
 	if record.Last.Iteration == 0 {

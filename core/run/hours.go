@@ -17,35 +17,36 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// How runs end is counted by the hour in which they began, for each namespace and workflow,
-// so that figures over many runs don't read each of them. A run is counted in the commit of
-// its end, and a resume or a pruning takes it out again. So the counts always cover exactly
-// the runs that exist and whose records say that they are counted. A count is split into
-// parts by the runs' ids, so that runs that end at the same time rarely write the same key.
+// The ends of runs are counted by the hour in which the runs began, for each namespace and
+// workflow, so that figures over many runs don't need to read each run. A run is counted in
+// the commit of its end, and a resume or a pruning takes it out again. So the counts always
+// cover exactly the existing runs whose records are marked as counted. A count is split
+// into parts by the runs' ids, so that runs that end at the same time rarely write the same
+// key.
 
 const (
 	hourPrefix = "run-hour/"
-	// hourParts is how many parts a count has: with more, a part would count only a few
-	// runs.
+	// hourParts is how many parts a count has. With more parts, each part would count only a
+	// few runs.
 	hourParts = 4
-	// maxPasses is the last number of attempts that is counted by itself.
+	// maxPasses is the highest number of attempts that is counted separately.
 	maxPasses = 64
 )
 
-// Counts is how some runs ended, without cancelled and running ones.
+// Counts is how some runs ended. Cancelled and running runs aren't counted.
 type Counts struct {
 	Passed int64 `json:"passed"`
-	// Exhausted counts runs with the status exhausted or raised, and Failed those that ended
-	// with an error.
+	// Exhausted counts runs with the status exhausted or raised, and Failed the runs that
+	// ended with an error.
 	Exhausted int64 `json:"exhausted"`
 	Failed    int64 `json:"failed"`
-	// PassedBy counts the runs that passed, by how many attempts they took: the first
-	// number is for one attempt, and the last, the 64th, for 64 or more.
+	// PassedBy counts the passed runs by their number of attempts: the first number is for one
+	// attempt, and the last, the 64th, for 64 or more.
 	PassedBy []int64 `json:"passed_by"`
-	// Attempts is how many attempts the runs that passed took together.
+	// Attempts is the total number of attempts of the runs that passed.
 	Attempts int64 `json:"attempts"`
-	// Tokens and CostNanos are what all of them used; a cost is in billionths of a US
-	// dollar, so that sums don't depend on their order.
+	// Tokens and CostNanos are what all of them used. CostNanos is in billionths of a US
+	// dollar, a whole number, so that sums don't depend on their order.
 	Tokens    int64 `json:"tokens"`
 	CostNanos int64 `json:"cost_nanos"`
 	// Recalled is how many memories their turns recalled, and Used how many of them were
@@ -83,7 +84,7 @@ func (c *Counts) add(o *Counts, sign int64) {
 		c.PassedBy = c.PassedBy[:n-1]
 	}
 	if len(c.PassedBy) == 0 {
-		c.PassedBy = nil // as in counts that never had any, so that both are the same bytes
+		c.PassedBy = nil // as in counts without passed runs, so that both have the same bytes
 	}
 }
 
@@ -96,8 +97,8 @@ type HourCounts struct {
 	Counts
 }
 
-// Hours calls fn with the counts of the hours from one time to another, the newest first, of
-// the namespaces for which in is true. An hour may come in parts.
+// Hours calls fn with the counts of the hours from one time to another, the newest first,
+// for the namespaces for which in is true. The counts of an hour may come in several parts.
 func (s *Repository) Hours(ctx context.Context, since, until time.Time, in func(namespace string) bool, fn func(*HourCounts)) error {
 	return s.store.View(ctx, func(r core.Reader) error {
 		return r.Scan(hoursKey(hourOf(until)), hoursKey(hourOf(since)-1), func(key, value []byte) (bool, error) {
@@ -134,7 +135,8 @@ func decodeHour(key, value []byte, record *hourRecord) error {
 	return nil
 }
 
-// parseHour reads a part in the form in which it is written, with names that are plain.
+// parseHour reads a part in the form in which this program writes it, if the names need no
+// escapes.
 func parseHour(text string, record *hourRecord) bool {
 	rest, ok := text, true
 	literal := func(want string) bool {
@@ -202,7 +204,7 @@ func hoursKey(hour int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(hourPrefix), ^uint64(hour))
 }
 
-// hourIn is the hour in a key of hoursKey, or of timeKey: the start of a run.
+// hourIn is the hour in a key of hoursKey, or the start of a run in a key of timeKey.
 func hourIn(key []byte) int64 {
 	_, rest, _ := bytes.Cut(key, []byte("/"))
 	if len(rest) < 8 {
@@ -320,8 +322,8 @@ func eachHour(ctx context.Context, s viewer, fn func(hour int64) error) error {
 		if err != nil || len(hours) == 0 {
 			return err
 		}
-		// The newest hour is the first in the order of the keys, which have its complement.
-		// The comparison is unsigned, as in the keys, also for times before 1970.
+		// The newest hour is the first in the order of the keys, which contain the hour's
+		// complement. The comparison is unsigned, as in the keys, even for times before 1970.
 		hour := slices.MaxFunc(hours, func(a, b int64) int { return cmp.Compare(uint64(a), uint64(b)) })
 		if err := fn(hour); err != nil {
 			return err

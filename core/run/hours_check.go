@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// unlessTold leaves out an error that says what is wrong with a run: the run's own check
-// reports it.
+// unlessTold leaves out an error about a fault in a run, since the run's own check reports
+// it.
 func unlessTold(err error) error {
 	if sdk.ReasonOf(err) == "record_corrupt" || absent(err) {
 		return nil
@@ -31,7 +31,7 @@ func (c *checking) hours(ctx context.Context) error {
 	})
 }
 
-// wrongPart is a part of a count that isn't what its runs say; right is what it should be,
+// wrongPart is a part of a count that disagrees with its runs; right is the correct part,
 // nil for none.
 type wrongPart struct {
 	key   string
@@ -58,7 +58,7 @@ func wrongParts(ctx context.Context, r core.Reader, hour int64) (wrong []wrongPa
 	return wrong, err
 }
 
-// rebuildHours makes the counts again from the runs, each hour in a transaction of its own.
+// rebuildHours makes the counts again from the runs, each hour in its own transaction.
 func rebuildHours(ctx context.Context, s core.Store) error {
 	view := func(fn func(core.Reader) error) error { return s.View(ctx, fn) }
 	return eachHour(ctx, view, func(hour int64) error {

@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// The result of inject.snapshot has its blocks with their payloads, and the prompt, which is the
-// payloads again. So if a block has a memory's text, the prompt is stored as [purgedText], and made
-// again from the payloads when it is read.
+// The result of inject.snapshot has its blocks with their payloads, and the prompt, which repeats
+// the payloads. So if a block has a memory's text, the prompt is stored as [purgedText], and is
+// made again from the payloads when it is read.
 
 // The members of a snapshot, and of its blocks.
 const (
@@ -47,7 +47,7 @@ func withoutPrompt(result json.RawMessage, recalled bool) json.RawMessage {
 	return core.JoinMembers(members)
 }
 
-// withPrompt makes a prompt that was removed again.
+// withPrompt restores a prompt that was removed.
 func withPrompt(result json.RawMessage) json.RawMessage {
 	members, at := promptOf(result)
 	if at < 0 || string(members[at].Value) != string(core.MustJSON(purgedText)) {
@@ -68,8 +68,8 @@ func withPrompt(result json.RawMessage) json.RawMessage {
 	return core.JoinMembers(members)
 }
 
-// promptOf finds the prompt among the members of a snapshot; at is -1 if the result isn't
-// a snapshot with one.
+// promptOf finds the prompt among the members of a snapshot; at is -1 if the result isn't a
+// snapshot with a prompt.
 func promptOf(result json.RawMessage) (members []core.Member, at int) {
 	if !strings.Contains(string(result), blocksField) {
 		return nil, -1

@@ -22,7 +22,7 @@ type Pruner struct {
 
 var _ core.Pruner = (*Pruner)(nil)
 
-// Prunable implements [core.Pruner]. A run is one part, however long it is.
+// Prunable implements [core.Pruner]. A run is one part, whatever its length.
 func (p *Pruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(core.Prunable) (bool, error)) error {
 	if p.next == nil {
 		p.next = timeKey(p.Before, "") // no run ends before it began
@@ -66,7 +66,7 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 		Records: [][]byte{runKey(id), contentKey(id), resultKey(id)},
 		Others:  [][]byte{timeKey(record.StartedAt, id)},
 		Remove: func(tx core.Tx) error {
-			gone := *record // which may be taken out of the counts again
+			gone := *record // it may be removed from the counts again
 			return uncount(tx, &gone)
 		},
 	}
@@ -77,7 +77,7 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 	for i := range visits {
 		part.Records = append(part.Records, visitKey(id, visits[i].Number))
 		for _, held := range visits[i].Memories {
-			if held.Digest != "" { // else it was purged before
+			if held.Digest != "" { // otherwise it was purged before
 				part.Emptied = append(part.Emptied, textKey(held.MemoryID, id, visits[i].Number))
 			}
 		}

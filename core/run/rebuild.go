@@ -7,8 +7,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Derived implements [core.Rebuilder]: the index by time, the counts by hour, and which host
-// runs which run now, which no other store needs.
+// Derived implements [core.Rebuilder]: the index by time, the counts by hour, and the
+// records of which host runs which run, which no other store needs.
 func (Checker) Derived() []string { return []string{timePrefix, hostPrefix, hourPrefix} }
 
 // Rebuild implements [core.Rebuilder].

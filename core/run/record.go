@@ -23,7 +23,7 @@ type runRecord struct {
 	StartedAt  time.Time       `json:"started_at"`
 	UpdatedAt  time.Time       `json:"updated_at"`
 	Usage      core.RunUsage   `json:"usage"`
-	// Recalled and Used are those of core.Run.
+	// Recalled and Used are the fields of core.Run.
 	Recalled int64 `json:"recalled,omitempty"`
 	Used     int64 `json:"used,omitempty"`
 	// Counted is whether the run is in the counts by hour.
@@ -60,7 +60,7 @@ type runResult struct {
 	Error *core.ErrorInfo `json:"error,omitempty"`
 	// Open is the unfinished visit at which the run ended, if the run can be resumed.
 	Open *core.Visit `json:"open,omitempty"`
-	// Result is in records from before Open existed, which hold the whole result.
+	// Result is the whole result, in records that are older than Open.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -114,7 +114,7 @@ func decode(runID string, key, value []byte, record any) error {
 	return nil
 }
 
-// corrupt says that a record isn't what the store wrote.
+// corrupt is the error for a record that isn't what the store wrote.
 func corrupt(runID string, key []byte, problem string) error {
 	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, DescribeKey(key), problem).
 		WithHint("the data folder is damaged at this run; other runs are readable: restore a backup or start the run again").

@@ -35,8 +35,8 @@ type recorder struct {
 	newest atomic.Pointer[written]
 }
 
-// written is the record of a run as it was written, and the head of its stream that was
-// written with it.
+// written is the record of a run as it was written, and the head of its stream from the
+// same transaction.
 type written struct {
 	value  []byte
 	record runRecord
@@ -240,7 +240,7 @@ func (c *attempts) begins(r *runRecord, a *core.Attempt) error {
 	return nil
 }
 
-// judges checks that the attempt is the one that has no verdict yet, or a new one.
+// judges checks that the attempt is the recorded one without a verdict, or a new one.
 func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
 	waits := c.visit == r.Visits+1 && c.node == r.Last.Node && !r.Last.Judged
 	if waits && a.Iteration == r.Last.Iteration {

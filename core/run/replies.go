@@ -15,8 +15,8 @@ import (
 // purged later. So there are two indices: one by time, which holds the sizes, so that the
 // bounds need no counter (it has at most maxReplies keys, and a model call takes a
 // thousand times as long as reading them); and one by memory, so that a purge finds the
-// replies of calls that were given the memory. All three prefixes may be lost at any
-// time, so exports leave them out, and nobody can plant a reply in an export.
+// replies to calls that contained the memory. All three prefixes may be lost at any time.
+// So exports leave them out, and a forged reply can't be added to an export.
 
 // Bounds of the cache: as many replies as a workflow of some thousand calls repeats, and
 // as many bytes as the cache of verdicts.
@@ -33,7 +33,7 @@ type Replies struct {
 	Store core.Store
 	// Clock gives the time at which a reply is stored. Required.
 	Clock core.Clock
-	// Purged reports whether a memory was purged; nil means that none was.
+	// Purged reports whether a memory was purged; nil means that no memory was purged.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // ReplyChecker proves that the stored replies of language models and their indices agree.
-// A rebuild drops those that don't, since a cache may lose anything. See FORMAT.md.
+// A rebuild drops the ones that don't agree, since a cache may lose anything. See
+// FORMAT.md.
 type ReplyChecker struct{}
 
 var _ core.Rebuilder = ReplyChecker{}
@@ -63,7 +64,7 @@ func (ReplyChecker) Rebuild(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// replyProblem says what is wrong with a key of the cache; "" if nothing is.
+// replyProblem describes what is wrong with a key of the cache; "" if nothing is wrong.
 func replyProblem(r core.Reader, key, value []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(key, []byte(replyPrefix)):
@@ -87,8 +88,8 @@ func replyProblem(r core.Reader, key, value []byte) (string, error) {
 	return "the index by memory has an entry that matches no reply", nil
 }
 
-// recordProblem says what is wrong with a reply: it can't be read, or it lacks an index
-// entry, so that no bound or purge would find it.
+// recordProblem describes what is wrong with a reply: it can't be read, or it lacks an
+// index entry, so the cache's bounds or a purge wouldn't find it.
 func recordProblem(r core.Reader, digest string, value []byte) (string, error) {
 	record := decodeReply(value)
 	if record == nil {

@@ -13,16 +13,16 @@ import (
 // and its journal entry. It is safe for concurrent use.
 //
 // A run has one writer at a time: the holder that created or last resumed it. Each resume
-// raises the run's epoch, and a recorder of an older epoch is refused, so a holder that
-// lost its run, in whatever process, can't damage it.
+// raises the run's epoch, and a recorder of an older epoch is refused, so a holder that lost
+// its run can't damage it, whatever its process.
 type Repository struct {
 	store core.Store
 	clock core.Clock
 	// Purged reports whether a memory was purged, so that a run no longer records its
 	// texts. It is nil for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
-	// Lives reports whether a host lives, and Holder is the id by which others know this
-	// host, "" if it shows no beat. They are nil if no other host can work on the store.
+	// Lives reports whether a host is alive, and Holder is the id by which other hosts know
+	// this host, "" if it has no beat. They are nil if no other host can work on the store.
 	Lives  func(r core.Reader, host string) (bool, error)
 	Holder func() string
 
@@ -56,7 +56,7 @@ func (s *Repository) CreateWith(ctx context.Context, r *core.Run, n Needs) error
 		r.StartedAt = now
 	}
 	r.Status, r.UpdatedAt = core.StatusRunning, now
-	if !s.claim(r.ID) { // before it is stored, so that nobody sees it as interrupted
+	if !s.claim(r.ID) { // before it is stored, so that it is never shown as interrupted
 		return sdk.Wrap("create run "+r.ID, runExists())
 	}
 	err := s.store.Update(ctx, func(tx core.Tx) error {
@@ -106,17 +106,17 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 	})
 }
 
-// Resume makes the caller the holder of a run whose end can be resumed, or whose host
-// went away, and returns the run as running. If its end is final, the error is
-// sdk.Conflict, reason "run_not_resumable"; if this process or, as far as is known, another
-// host runs it, the reason is "run_active".
+// Resume makes the caller the holder of a run that can be resumed, or whose host is gone,
+// and returns the run as running. If its end is final, the error is sdk.Conflict, reason
+// "run_not_resumable"; if this process or, as far as is known, another host runs it, the
+// reason is "run_active".
 func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	return s.ResumeWith(ctx, id, Needs{}, nil)
 }
 
 // ResumeWith is Resume for a run that another host can continue, if it has what the run
 // needs. from is how the run was held by a host that is gone: if that has changed, the error
-// is sdk.Conflict, reason [Taken]. It is nil for a resume that somebody asked for.
+// is sdk.Conflict, reason [Taken]. It is nil for a resume that a caller asked for.
 func (s *Repository) ResumeWith(ctx context.Context, id string, n Needs, from *Held) (*core.Run, error) {
 	if !s.claim(id) {
 		return nil, sdk.Errorf(sdk.Conflict, "run_active", "run %s is running in this program", id).

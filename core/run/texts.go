@@ -17,17 +17,17 @@ import (
 )
 
 // A node that recalls or writes memories has them in its result. A purge must remove
-// them, but a visit never changes. So a visit holds a memory without its content, with
-// [purgedText] in place of its texts, and the texts are in a record of their own, whose
-// key begins with the memory's id: a purge finds and deletes it, whichever run it belongs
-// to. A reader of the visit gets the texts put back byte for byte, or the visit as it is
-// stored.
+// them, but a visit never changes. So a visit holds a memory with [purgedText] in place
+// of its texts, and the texts are in a separate record, whose key begins with the
+// memory's id. A purge finds and deletes this record, whatever its run. A reader of the
+// visit gets the visit with the texts put back byte for byte, or, if they were purged,
+// the visit as it is stored.
 //
 // The visit and its event have the digest of that record, which holds a salt, so that
 // nothing can be guessed from the digest once the record is gone.
 
-// When a run is pruned, these records stay, but empty: so a purge can say that the run
-// was given the memory.
+// When a run is pruned, these records stay, but empty, so that a purge can report that
+// the run received the memory.
 
 // textPrefix begins the keys of these records.
 const textPrefix = "run-memory/"
@@ -53,18 +53,18 @@ func textPlace(key []byte) (memory, run string, visit int, ok bool) {
 	return memory, run, int(binary.BigEndian.Uint32([]byte(number))), true
 }
 
-// visitRecord is a visit as it is stored: its result without the texts of memories.
+// visitRecord is the stored form of a visit: its result without the texts of memories.
 type visitRecord struct {
 	core.Visit
 	// Memories are the memories that the result holds, with the digests of their texts; a
-	// memory without one was purged before the visit was recorded.
+	// memory without a digest was purged before the visit was recorded.
 	Memories []journal.MemoryDigest `json:"memories,omitempty"`
 }
 
 // purgedMark reports whether a memory was purged.
 type purgedMark func(r core.Reader, memoryID string) (bool, error)
 
-// is reports whether a memory was purged; without a purgedMark none was.
+// is reports whether a memory was purged; without a purgedMark, no memory was purged.
 func (p purgedMark) is(r core.Reader, id string) (bool, error) {
 	if p == nil {
 		return false, nil
@@ -123,8 +123,8 @@ func takeTexts(block string, members []core.Member) (texts []core.Member) {
 	return texts
 }
 
-// textName is the name of a text among a memory's texts: several blocks of a snapshot may
-// be of the same memory.
+// textName is the name of a text among a memory's texts, since several blocks of a
+// snapshot may have texts of the same memory.
 func textName(block, key string) string {
 	if block == "" {
 		return key
@@ -146,8 +146,8 @@ func isText(name string) bool {
 	return name == "title" || name == "content" || name == "tags" || name == "metadata" || name == payloadField
 }
 
-// withTexts puts the texts of memories back into a visit's result. Purged texts stay as
-// they are stored.
+// withTexts puts the texts of memories back into a visit's result. For purged texts,
+// [purgedText] stays.
 func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, error) {
 	if len(v.Memories) == 0 {
 		return v.Result, nil
@@ -178,8 +178,8 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 
 // changeMemories calls change for the members of each memory in the result of a node, and
 // keeps the rest byte for byte. The result of memory.observe is a memory; the result of
-// memory.recall has a list of them, and the result of inject.snapshot a list of blocks, of which
-// some have a memory's text.
+// memory.recall has a list of memories, and the result of inject.snapshot a list of blocks, some
+// of which have a memory's text.
 func changeMemories(result json.RawMessage, change func(id, block string, members []core.Member) error) (json.RawMessage, error) {
 	if !bytes.Contains(result, []byte(`"content"`)) && !bytes.Contains(result, []byte(blocksField)) {
 		return result, nil

@@ -7,8 +7,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Empty reports whether a store has only the keys that every store has, and the keys of
-// hosts that share it, and have had requests.
+// Empty reports whether a store has only the keys that every store has, and the keys
+// that hosts which share the store write for themselves and for the rates of their
+// requests.
 func Empty(r core.Reader) (bool, error) {
 	empty := true
 	err := r.Scan(nil, nil, func(key, _ []byte) (bool, error) {

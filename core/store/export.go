@@ -18,9 +18,9 @@ import (
 )
 
 // An export is JSON Lines: a header, a line for each key in key order, and an end, which
-// shows that the file is complete. Derived keys (see core.Rebuilder) aren't in it.
-// FORMAT.md says how keys and values are written. Exports of equal stores are equal, byte
-// for byte.
+// shows that the file is complete. Derived keys (see core.Rebuilder) are left out.
+// FORMAT.md describes how keys and values are written. Exports of equal stores are equal,
+// byte for byte.
 
 // exportVersion is the version of the line format.
 const exportVersion = 1
@@ -110,7 +110,7 @@ func countWithout(ctx context.Context, r core.Reader, prefixes []string) (n int6
 	return n, err
 }
 
-// hasPrefix is whether a key has one of the prefixes.
+// hasPrefix reports whether a key has one of the prefixes.
 func hasPrefix(key []byte, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(key, []byte(p)) })
 }
@@ -142,8 +142,8 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	return core.EncodeJSON(line)
 }
 
-// isPlainJSON is whether a value can be put in a line unchanged, and is read back the
-// same.
+// isPlainJSON reports whether a value can be put into a line unchanged, and reads back as
+// the same bytes.
 func isPlainJSON(value []byte) bool {
 	return json.Valid(value) && utf8.Valid(value) && !bytes.ContainsAny(value, "\n\r") &&
 		string(value) != "null" && len(bytes.TrimSpace(value)) == len(value)

@@ -26,7 +26,7 @@ func (s *fenceable) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return s.Store.Update(ctx, fn)
 }
 
-// Compact implements [Compacter]. A store that needs none does nothing.
+// Compact implements [Compacter]. A store that needs no compaction does nothing.
 func (s *fenceable) Compact(ctx context.Context, from, to []byte) error {
 	if c, ok := s.Store.(Compacter); ok {
 		return c.Compact(ctx, from, to)
@@ -34,8 +34,8 @@ func (s *fenceable) Compact(ctx context.Context, from, to []byte) error {
 	return nil
 }
 
-// WithoutFence returns a context without the fences of [WithFence], for a write that
-// something else keeps correct.
+// WithoutFence returns a context without the fences of [WithFence], for a write that is
+// protected in another way.
 func WithoutFence(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fenceKey{}, Fence(nil))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Format is the version of the key layout and of the records that this program writes.
-// FORMAT.md describes each version, and says when the number is raised.
+// FORMAT.md describes each version, and when the number is raised.
 const Format = 2
 
 const (
@@ -29,7 +29,8 @@ type Formats struct {
 
 // Step converts a store from one format to the next, in one of two ways.
 type Step struct {
-	// Whole converts it in one transaction, for formats that only stores of one process had.
+	// Whole converts it in one transaction, for formats that were used only by stores of one
+	// process.
 	Whole func(core.Tx) error
 	// Part converts the next keys, at most [PartKeys], from a position on, and returns the
 	// position after them; "" is the first position, and as a result the end. Positions are
@@ -44,15 +45,15 @@ const PartKeys = 1000
 // Known are the formats that this program knows.
 func Known() *Formats { return &Formats{Newest: Format, Steps: []Step{{Whole: toFormat2}}} }
 
-// Prepare makes a store ready for this program, and must have succeeded before
-// anything else uses it: an empty store is stamped with the format, one of an
-// older format is migrated, and one of a newer format is refused with
-// sdk.Incompatible, reason "store_format_newer".
+// Prepare makes a store ready for this program, and must have succeeded before anything
+// else uses the store. It writes the format into an empty store, migrates a store of an
+// older format, and refuses a store of a newer format with sdk.Incompatible, reason
+// "store_format_newer".
 func Prepare(ctx context.Context, s core.Store) error { return Known().Prepare(ctx, s) }
 
 // Prepare makes a store ready for a program that knows these formats. Several programs may
-// do so at once, or one may continue after another crashed: each step is done only once,
-// since its transaction checks what was done before.
+// do this at once, or one program may continue after another crashed: each step is done
+// only once, since its transaction checks what was done before.
 func (f *Formats) Prepare(ctx context.Context, s core.Store) error {
 	return f.prepare(ctx, s, func(context.Context) (func(core.Tx) (bool, error), error) {
 		return func(core.Tx) (bool, error) { return true, nil }, nil
@@ -157,7 +158,7 @@ func (m migration) put(tx core.Tx) error {
 	return tx.Put([]byte(migrationKey), core.MustJSON(m))
 }
 
-// readMigration returns the step that is under way; nil if none is.
+// readMigration returns the step that is under way; nil if there is none.
 func readMigration(r core.Reader) (*migration, error) {
 	value, found, err := r.Get([]byte(migrationKey))
 	if err != nil || !found {

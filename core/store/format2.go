@@ -22,10 +22,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Format 2 proves records with events: the journal has the digest of each, and records
-// with content hold a salt. The records of format 1 were only partly proven, so the
-// migration accepts them as they are: it adds salts to records with content, and an event
-// to each stream that lists its records. From then on, changes to them are detected.
+// Format 2 proves records with events: the journal has the digest of each record, and
+// records with content hold a salt. The records of format 1 were only partly proven, so
+// the migration accepts them without proof. It adds salts to records with content, and
+// adds to each stream an event that lists the stream's records. From then on, changes to
+// them are detected.
 //
 // The layout here is format 1's, and doesn't follow later changes.
 
@@ -105,8 +106,8 @@ func isTombstone(r core.Reader, memoryID string) (bool, error) {
 	return found, err
 }
 
-// unproven refuses a store whose events already prove records: its format isn't 1, and its
-// records mustn't be accepted unchecked.
+// unproven refuses a store whose events already prove records: its format isn't 1, so its
+// records mustn't be accepted without a check.
 func unproven(r core.Reader) error {
 	return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
 		err := journal.Read(r, s.Stream, func(e journal.Entry) error {
@@ -173,7 +174,8 @@ func (p *prover) tombstone(key, value []byte, stream string) error {
 	return p.plain(key, value, stream)
 }
 
-// vector keys the digest with the memory's salt, since its form has no room for one.
+// vector keys the digest with the memory's salt, since a vector's form has no room for a
+// salt.
 func (p *prover) vector(key, value []byte, stream string) error {
 	mac := hmac.New(sha256.New, []byte(p.salts[strings.TrimPrefix(string(key), "memory-vector/")]))
 	mac.Write(value) // never fails
@@ -226,7 +228,7 @@ func (p *prover) append() error {
 	now := core.SystemClock{}.Now()
 	for _, stream := range slices.Sorted(maps.Keys(p.records)) {
 		for records := range slices.Chunk(p.records[stream], maxProven) {
-			// Nobody requests a migration: the events have no subject.
+			// No caller requests a migration, so the events have no subject.
 			if err := journal.Append(context.Background(), p.tx, stream, now, journal.RecordsWritten{Records: records}); err != nil {
 				return err
 			}

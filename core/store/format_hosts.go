@@ -10,13 +10,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// From the first step of a migration on, hosts of an older program write nothing. So that none
-// of them is stopped in the middle of its work, the step begins once no such host lives.
-// Correctness doesn't depend on this: each of their commits reads the format.
+// From the first step of a migration on, hosts with an older program write nothing. The step
+// begins only when no such host is alive, so that none is stopped in the middle of its work.
+// Correctness doesn't depend on this, since each of their commits reads the format.
 
 // PrepareShared is Prepare for a store that several hosts work on. A migration begins once
-// every live host lists the new format. A host whose beat stands still for goneAfter, usually
-// [DefaultGone], is gone; while one lives that can't write the new format, the error is
+// every live host lists the new format. A host whose beat doesn't rise for goneAfter, usually
+// [DefaultGone], is gone. While a host is alive that can't write the new format, the error is
 // sdk.Conflict, reason "store_format_awaited".
 func (f *Formats) PrepareShared(ctx context.Context, s core.Store, goneAfter time.Duration) error {
 	return f.prepare(ctx, s, func(ctx context.Context) (func(core.Tx) (bool, error), error) {
@@ -24,7 +24,7 @@ func (f *Formats) PrepareShared(ctx context.Context, s core.Store, goneAfter tim
 		if err != nil {
 			return nil, err
 		}
-		return func(tx core.Tx) (bool, error) { // another may have come, or beat again
+		return func(tx core.Tx) (bool, error) { // another host may have started, or one may have raised its beat again
 			older, err := f.olderHosts(tx)
 			for id, h := range older {
 				if last, known := gone[id]; !known || last.Beat != h.Beat {
@@ -36,8 +36,8 @@ func (f *Formats) PrepareShared(ctx context.Context, s core.Store, goneAfter tim
 	})
 }
 
-// awaitHosts waits until all hosts are gone that can't write the newest format, and returns
-// their records. If one of them raises its beat meanwhile, it lives, and the result is an
+// awaitHosts waits until all hosts that can't write the newest format are gone, and returns
+// their records. If one of them raises its beat meanwhile, it is alive, and the result is an
 // error.
 func (f *Formats) awaitHosts(ctx context.Context, s core.Store, goneAfter time.Duration) (map[string]HostRecord, error) {
 	first := map[string]HostRecord{}
@@ -91,7 +91,7 @@ func (f *Formats) olderHosts(r core.Reader) (map[string]HostRecord, error) {
 }
 
 func (f *Formats) awaited(h *HostRecord) error {
-	// This program can't list the hosts: it doesn't open the store.
+	// The hint names no command that lists the hosts, since this program doesn't open the store.
 	return sdk.Errorf(sdk.Conflict, "store_format_awaited", "host %s at %s works on the store, and its program (%s) can't write format %d",
 		h.ID, cmp.Or(h.Address, "no address"), h.Version, f.Newest).
 		WithHint("stop it, or start the new program in its place, before the store is migrated").WithDetail("host", h.ID).WithDetail("address", h.Address)

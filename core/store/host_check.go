@@ -6,9 +6,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// HostChecker checks the records of hosts and leases. They say who works now, so that an
-// export leaves them out, and a repair drops those that can't be read: each is written again
-// with its host's next beat.
+// HostChecker checks the records of hosts and leases. They show which hosts work now, so an
+// export leaves them out. A repair drops unreadable records: each is written again with its
+// host's next beat.
 type HostChecker struct{}
 
 var _ core.Rebuilder = HostChecker{}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxLineBytes is the longest line of an export: the largest value, as text of which
-	// every character is escaped, or as base64, and its key.
+	// maxLineBytes is the longest line of an export: the largest value, as base64 or as text
+	// in which every character is escaped, and its key.
 	maxLineBytes = 2*MaxValueBytes + 8*MaxKeyBytes
 	// batchBytes is how much of an import one transaction writes.
 	batchBytes = 4 << 20

@@ -8,36 +8,34 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A lease says which host does something that one host does for all of them, such as
-// appending to the journal's root. Whenever a host takes or releases it, its epoch is
-// raised. Its holder writes through [Fenced], so a holder that was suspended, and continues
-// without knowing that another has the lease, writes nothing.
+// A lease records which host does a task that one host does for all hosts, such as appending to
+// the journal's root. Whenever a host takes or releases the lease, the lease's epoch is raised.
+// The holder writes through [Fenced], so a holder that was suspended, and continues without
+// knowing that another host has the lease, writes nothing.
 
 // LeaseRoot is the lease of the journal's root stream.
 const LeaseRoot = "root"
 
-// LeaseLost is the reason for refusing a write under a lease that now belongs to another
-// host, or to none.
+// LeaseLost is the reason for refusing a write under a lease that now belongs to another host, or
+// to no host.
 const LeaseLost = "lease_lost"
 
 // LeaseRecord is the record of a lease, at the key lease/ and the lease's name.
 type LeaseRecord struct {
-	// Holder is a host's id; "" means that nobody holds it, so that any host may take it at
-	// once.
+	// Holder is a host's id; "" means that no host holds the lease, so any host may take it at once.
 	Holder string `json:"holder"`
 	// Epoch counts how often the lease changed hands.
 	Epoch uint64 `json:"epoch"`
 	// Beat is raised together with its holder's beat.
 	Beat uint64 `json:"beat"`
-	// Time is the time by the beats, in milliseconds: see [Time].
+	// Time is the time that the beats give, in milliseconds: see [Time].
 	Time int64 `json:"time,omitempty"`
 }
 
-// Time is a time that all hosts of a shared store agree on, whatever their clocks show: it
-// begins with the clock of the first holder of [LeaseRoot], and goes on by 2 s with each of a
-// holder's beats. So it is never faster than the time that passes; it stands still while no
-// server lives. The zero time means that there was no beat yet, or that the lease's record is
-// damaged.
+// Time is a time that all hosts of a shared store agree on, whatever their clocks show. It begins
+// with the clock of the first holder of [LeaseRoot], and advances by 2 s with each of a holder's
+// beats. So it never runs faster than real time, and it stops while no server is alive. The zero
+// time means that there was no beat yet, or that the lease's record is damaged.
 func Time(r core.Reader) (time.Time, error) {
 	l, err := ReadLease(r, LeaseRoot)
 	if isDamaged(err) || err == nil && l.Time == 0 {
@@ -63,8 +61,8 @@ func (l *LeaseRecord) raise(every time.Duration) {
 
 func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
 
-// Leases returns the leases of a shared store by name, without damaged ones. A check
-// reports those, and a host that wants to take one gets the error.
+// Leases returns the leases of a shared store by name, without damaged ones. A check reports
+// damaged leases, and a host that tries to take one gets the error.
 func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
 	leases = map[string]LeaseRecord{}
 	err = core.ScanPrefix(r, []byte(leasePrefix), func(key, value []byte) (bool, error) {
@@ -86,9 +84,9 @@ func ReadLease(r core.Reader, what string) (l LeaseRecord, err error) {
 	return l, err
 }
 
-// TakeLease makes a host the holder of a lease that hasn't changed since it was seen, and
-// returns the new epoch; taken is false if it has changed. The caller must make sure that
-// the holder in seen is gone, or that seen has no holder.
+// TakeLease makes a host the holder of a lease that hasn't changed since it was seen, and returns
+// the new epoch; taken is false if the lease has changed. The caller must make sure that the
+// holder in seen is gone, or that seen has no holder.
 func TakeLease(ctx context.Context, s core.Store, what, holder string, seen LeaseRecord) (epoch uint64, taken bool, err error) {
 	err = s.Update(ctx, func(tx core.Tx) error {
 		l, err := ReadLease(tx, what)
@@ -113,11 +111,11 @@ func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) 
 	}))
 }
 
-// WithLease takes a lease, calls fn with a store that is fenced by it, and releases it. It is
-// for a program that writes no beats. If a host that writes beats holds the lease, WithLease
-// does nothing: the holder does the work. From a program without beats it takes the lease at
-// once, since nobody could see whether that program still runs. If it does, the fence stops
-// it, and fn does its work too.
+// WithLease takes a lease, calls fn with a store that is fenced by it, and releases it. It is for
+// a program that writes no beats. If the lease's holder is a host that writes beats, WithLease
+// does nothing: the holder does the work. If the holder is a program without beats, WithLease
+// takes the lease at once, since it can't be seen whether that program still runs. If it still
+// runs, the fence stops it, and fn does its work too.
 func WithLease(ctx context.Context, s core.Store, what, holder string, fn func(core.Store) error) error {
 	var seen LeaseRecord
 	held := false
@@ -191,7 +189,8 @@ func (s *fenced) Scrub(ctx context.Context) (held string, err error) {
 	return "", nil
 }
 
-// RetainedIn implements [core.ScrubberWithCopies]. A store of which nobody keeps copies has none.
+// RetainedIn implements [core.ScrubberWithCopies]. It returns nothing for a store without other
+// copies.
 func (s *fenced) RetainedIn() []string {
 	if scrubber, ok := s.Store.(core.ScrubberWithCopies); ok {
 		return scrubber.RetainedIn()
@@ -202,8 +201,8 @@ func (s *fenced) RetainedIn() []string {
 type fenceKey struct{}
 
 // WithFence returns a context whose transactions on an [OnDemand] or [Fenceable] store also check
-// this fence, in addition to the fences of the store itself. So a fence holds for everything that
-// is written for a piece of work, whichever part writes it.
+// this fence, in addition to the fences of the store itself. So a fence applies to everything
+// that is written for a piece of work, whichever part writes it.
 func WithFence(ctx context.Context, f Fence) context.Context {
 	if outer := fenceOf(ctx); outer != nil {
 		inner := f

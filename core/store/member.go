@@ -11,31 +11,32 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// DefaultGone is how long an observer sees no beat of a host, by its own monotonic clock,
-// until that host counts as gone.
+// DefaultGone is the time after which a host counts as gone, if an observer sees no beat of
+// it, by the observer's own monotonic clock.
 const DefaultGone = 10 * time.Second
 
-// MemberOptions say who a host is on a shared store.
+// MemberOptions describe a host on a shared store.
 type MemberOptions struct {
 	// Store has the records. It isn't closed with the member.
 	Store core.Store
-	// Host is the host's record as it starts. ID is required, Formats are this program's if
+	// Host is the host's record at its start. ID is required, Formats are this program's if
 	// none are given, and the member sets Beat.
 	Host HostRecord
-	// GoneAfter is how long this host sees no beat of another before that counts as gone.
-	// Default [DefaultGone]. All other times follow from it, so all hosts of a store must
-	// have the same: a beat comes every fifth of it, a look at the others every tenth, and a
-	// host that couldn't write its beat for six tenths starts nothing more.
+	// GoneAfter is the time after which another host counts as gone if this host sees no beat
+	// of it. Default [DefaultGone]. It must be the same for all hosts of a store, since all
+	// other times follow from it: a beat is written every fifth of it, the other hosts are
+	// looked at every tenth, and a host that couldn't write its beat for six tenths starts
+	// nothing more.
 	GoneAfter time.Duration
-	// Describe updates, before each beat, what changes while the host runs. It must return
-	// soon. It may be nil.
+	// Describe is called before each beat, and updates the fields that change while the host
+	// runs. It must return soon. It may be nil.
 	Describe func(*HostRecord)
 	// Leases are the leases that the host takes whenever no other host has them, such as
 	// [LeaseRoot].
 	Leases []string
-	// Looked is called after each look, in the goroutine that looks: from then on it is known
-	// which hosts are alive. It may take long, since the beat doesn't wait for it. It may be
-	// nil.
+	// Looked is called after each look, in the goroutine that looks. After the first look, it
+	// is known which hosts are alive. It may take long, since the beat doesn't wait for it. It
+	// may be nil.
 	Looked func(context.Context)
 	// Drained is called once, in a goroutine that Stop waits for, when the host was asked to
 	// accept no more work, or can't write any more because the store has a newer format. It
@@ -47,7 +48,7 @@ type MemberOptions struct {
 }
 
 // Member is a host among the hosts of a shared store. It raises the host's beat, finds out
-// which others are gone, and takes and keeps leases. It is safe for concurrent use.
+// which other hosts are gone, and takes and keeps leases. It is safe for concurrent use.
 type Member struct {
 	options MemberOptions
 	// phase lets only one Start or Stop run at a time.
@@ -71,8 +72,8 @@ type Member struct {
 	// failing are the last errors that were reported, by their task, so that an outage is
 	// reported once.
 	failing map[string]string
-	// outdated is why the host can write nothing any more, not even its beat: the store has a
-	// newer format than its program knows.
+	// outdated is the reason why the host can't write any more, not even its beat: the store
+	// has a newer format than its program knows.
 	outdated error
 }
 
@@ -120,8 +121,8 @@ func (m *Member) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop gives up the leases and removes the host's record, so that nobody waits for its
-// beat. It may be called twice, and before Start.
+// Stop gives up the leases and removes the host's record, so that other hosts don't wait for
+// its beat. It may be called twice, and before Start.
 func (m *Member) Stop(ctx context.Context) error {
 	m.phase.Lock()
 	defer m.phase.Unlock()
@@ -156,9 +157,9 @@ func (m *Member) whyOutdated() error {
 	return m.outdated
 }
 
-// raise raises the beat at intervals until its context ends, and sooner again after an error.
-// It does nothing else, so that nothing slow can make the others believe that this host is
-// gone.
+// raise raises the beat at intervals until its context ends; after an error it tries again
+// sooner. It does nothing else, so that no slow work can make other hosts believe that this
+// host is gone.
 func (m *Member) raise(ctx context.Context) {
 	wait := m.beatEvery()
 	for sleep(ctx, wait) {
@@ -188,7 +189,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// report reports the error of a task, unless that failed in the same way the last time.
+// report reports the error of a task, unless the task failed in the same way the last time.
 func (m *Member) report(ctx context.Context, task string, err error) {
 	text := ""
 	if err != nil {
@@ -206,7 +207,7 @@ func (m *Member) report(ctx context.Context, task string, err error) {
 // beat raises the host's beat, and the beats of its leases. A lease that another host took
 // meanwhile, or that is damaged, is dropped.
 func (m *Member) beat(ctx context.Context) error {
-	at := time.Now() // before the commit, since others can't have seen the beat earlier
+	at := time.Now() // before the commit, since other hosts can't have seen the beat earlier
 	held := m.Held()
 	var kept map[string]uint64
 	var now HostRecord
@@ -240,8 +241,8 @@ func (m *Member) beat(ctx context.Context) error {
 	return nil
 }
 
-// next is the host's record with its next beat. Others may have removed the record while the
-// host was suspended: a host that was draining before still is.
+// next is the host's record with its next beat. Other hosts may have removed the record
+// while this host was suspended. A host that was draining before is still draining.
 func (m *Member) next(r core.Reader) (HostRecord, error) {
 	last, found, err := readHost(r, m.ID())
 	if err != nil {
@@ -259,8 +260,8 @@ func (m *Member) next(r core.Reader) (HostRecord, error) {
 	return now, nil
 }
 
-// raiseLeases raises the beats of leases that are held with these epochs, and returns those
-// that still are.
+// raiseLeases raises the beats of leases that are held with these epochs, and returns the
+// leases that are still held.
 func raiseLeases(tx core.Tx, held map[string]uint64, every time.Duration) (kept map[string]uint64, err error) {
 	kept = map[string]uint64{}
 	for _, what := range slices.Sorted(maps.Keys(held)) {
@@ -345,9 +346,9 @@ func (m *Member) Draining() bool {
 	return m.draining
 }
 
-// Await waits while the host's last beat is so old that others may soon count the host as
-// gone. So the host starts nothing that they are about to take over. If it can't write any
-// more because the store has a newer format, the error says so.
+// Await waits while the host's last beat is so old that other hosts may soon count it as
+// gone. So the host starts nothing that they are about to take over. It returns an error if
+// the host can't write any more because the store has a newer format.
 func (m *Member) Await(ctx context.Context) error {
 	for {
 		m.mu.Lock()

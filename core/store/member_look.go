@@ -23,8 +23,8 @@ func (m *Member) watch(ctx context.Context) {
 	}
 }
 
-// look reads which hosts have a beat, and takes leases that nobody holds. If a host's
-// record is damaged, no beat is seen until the host writes the next one.
+// look reads which hosts have a beat, and takes leases that no host holds. If a host's record
+// is damaged, no beat is seen until the host writes the next one.
 func (m *Member) look(ctx context.Context) {
 	now := time.Now()
 	var hosts []HostRecord
@@ -61,7 +61,7 @@ func (m *Member) look(ctx context.Context) {
 	}
 }
 
-// takeLease takes a lease that is held by nobody or by a host that is gone.
+// takeLease takes a lease that no host holds, or that a host which is gone holds.
 func (m *Member) takeLease(ctx context.Context, what string, seen LeaseRecord) error {
 	m.mu.Lock()
 	_, mine := m.held[what]
@@ -88,15 +88,15 @@ func (m *Member) takeLease(ctx context.Context, what string, seen LeaseRecord) e
 }
 
 // Lives reports whether a host has a record whose beat rises, as far as the last look showed.
-// A host that this one began to watch only recently counts as alive; one that joined since
-// doesn't: see [Member.LivesIn].
+// A host that this host began to watch only recently counts as alive. A host that joined
+// after the last look doesn't: see [Member.LivesIn].
 func (m *Member) Lives(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return id == m.ID() && !m.stopped || m.hosts.known(id) && !m.hosts.gone(id)
 }
 
-// LivesIn is [Member.Lives] within a transaction, in which a host that joined since the last
+// LivesIn is [Member.Lives] within a transaction. There, a host that joined since the last
 // look has a record, and so counts as alive too.
 func (m *Member) LivesIn(r core.Reader, id string) (bool, error) {
 	m.mu.Lock()
@@ -121,7 +121,7 @@ func (m *Member) Gone() (ids []string) {
 	return ids
 }
 
-// Forget removes the record of a host that is gone, once nothing of it is left to take
+// Forget removes the record of a host that is gone, once none of its work is left to take
 // over. If the host's beat rises again, the record stays.
 func (m *Member) Forget(ctx context.Context, id string) error {
 	m.mu.Lock()

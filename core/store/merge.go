@@ -21,16 +21,17 @@ type Merged struct {
 	Records              int
 }
 
-// Merge copies namespaces from one store into another that has namespaces of its own:
+// Merge copies namespaces from one store into another store that has other namespaces:
 // each with its stream of the journal, the records that the stream proves, and the
-// sessions whose turns it names. A pattern is a namespace, or, with /** at the end, a
-// namespace and everything below it.
+// sessions whose turns the stream names. A pattern is a namespace, or, with /** at the
+// end, a namespace and everything below it.
 //
-// Before anything is written, Merge refuses what the target already has, naming all of
-// it: sdk.Conflict, reason "import_taken"; and links that end at a memory outside the
-// patterns: sdk.Invalid, "import_incomplete". At the end the parts rebuild their derived
-// data and check the whole target; a target with problems is refused as by [Import]. A
-// merge isn't atomic, so the target must be a store that is discarded if the merge fails.
+// Before anything is written, Merge refuses two things. If the target already has any of
+// the data, the error is sdk.Conflict, reason "import_taken", and names all of it. If a
+// link ends at a memory outside the patterns, the error is sdk.Invalid,
+// "import_incomplete". At the end the parts rebuild their derived data and check the
+// whole target; a target with problems is refused as by [Import]. A merge isn't atomic,
+// so the target must be a store that is discarded if the merge fails.
 func Merge(ctx context.Context, target *journal.Writer, source core.Store, patterns []string, parts []core.Checker) (Merged, error) {
 	done := Merged{Namespaces: []string{}, Sessions: []string{}}
 	err := source.View(ctx, func(from core.Reader) error {
@@ -159,7 +160,8 @@ func (m *merger) proven(ctx context.Context, stream string) error {
 	return nil
 }
 
-// refuse refuses records that the target already has, and links that would end nowhere.
+// refuse refuses records that the target already has, and links whose target would be
+// missing.
 func (m *merger) refuse(target core.Reader) error {
 	var taken []string
 	for _, stream := range slices.Sorted(maps.Keys(m.records)) {
@@ -191,8 +193,8 @@ func (m *merger) refuse(target core.Reader) error {
 	return m.whole()
 }
 
-// takenKeys adds the keys that the target already has: of the records themselves, and of
-// those that they can't exist next to (Excludes).
+// takenKeys adds the keys that the target already has: the keys of the records, and the
+// keys next to which they can't exist (Excludes).
 func takenKeys(target core.Reader, records []core.Proven, taken []string) ([]string, error) {
 	for _, p := range records {
 		for _, key := range [][]byte{p.Key, p.Excludes} {

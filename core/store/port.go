@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Limits that every engine enforces, so that what one engine can store, another can too.
+// Limits that every engine enforces, so that every engine can store the same data.
 const (
 	// MaxKeyBytes is the longest key. The layout's longest is under 300 bytes.
 	MaxKeyBytes = 4 << 10
@@ -18,7 +18,7 @@ const (
 	// MaxTries is how often a transaction runs before it gives up with
 	// tx_conflict. From the second try on, conflicted transactions run one
 	// after the other (see [Retries]), so that only first tries can still conflict with
-	// them; a transaction that conflicts this often does so by its design, not by chance.
+	// them. A transaction that conflicts this often does so by design, not by chance.
 	MaxTries = 100
 )
 
@@ -59,16 +59,16 @@ func ErrClosed() error {
 }
 
 // Retries orders the retries of conflicting transactions: the first try of each
-// runs at once, every later one waits until no other retry runs. Otherwise, of many
-// transactions on one key, the slowest would conflict with all others and never commit.
-// It is safe for concurrent use.
+// transaction runs at once, and every later try waits until no other retry runs.
+// Otherwise, among many transactions on one key, the slowest would conflict with all
+// others and never commit. It is safe for concurrent use.
 type Retries struct{ running chan struct{} }
 
 // NewRetries returns an empty queue.
 func NewRetries() *Retries { return &Retries{running: make(chan struct{}, 1)} }
 
-// Run calls try until it reports anything but a conflict, at most [MaxTries]
-// times, then fails with sdk.Conflict, reason "tx_conflict".
+// Run calls try until the result isn't a conflict, at most [MaxTries] times; then it
+// fails with sdk.Conflict, reason "tx_conflict".
 func (r *Retries) Run(ctx context.Context, try func() (conflict bool, err error)) error {
 	if conflict, err := try(); !conflict {
 		return err

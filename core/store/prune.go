@@ -18,19 +18,19 @@ const pruneKeys = 20_000
 
 // Compacter is a [core.Store] in which deleted data takes up space until it is compacted.
 type Compacter interface {
-	// Compact frees the space of deleted data from one key up to another. Data that a
-	// reader which began earlier still sees is left until a later call.
+	// Compact frees the space of deleted data from one key up to another. Data that an
+	// earlier reader still sees is left until a later call.
 	Compact(ctx context.Context, from, to []byte) error
 }
 
-// PruneOptions say what is pruned.
+// PruneOptions determine what is pruned.
 type PruneOptions struct {
 	// Parts are pruned one after the other.
 	Parts []PrunePart
 	// Dir is the folder of the files to which data is written before it is pruned. It is
 	// created if necessary.
 	Dir string
-	// DryRun counts what would be pruned, writes no file and removes nothing.
+	// DryRun only counts what would be pruned: no file is written, and nothing is removed.
 	DryRun bool
 	// RecordHeads makes the journal's root record the heads of what is pruned. Nil means
 	// [journal.Record], for a store that no other host uses.
@@ -52,12 +52,12 @@ type PrunePart struct {
 // PrunedPart counts what was pruned of a part.
 type PrunedPart struct {
 	Name string `json:"-"`
-	// Streams counts the streams whose beginning was pruned, Entries the events in it,
-	// and Records the records of these events.
+	// Streams counts the streams whose beginning was pruned, Entries the pruned events, and
+	// Records the records of these events.
 	Streams int `json:"streams"`
 	Entries int `json:"entries"`
 	Records int `json:"records"`
-	// Files are the files that have them now, in the order in which they were written.
+	// Files are the files with the pruned data, in the order in which they were written.
 	Files []SegmentFile `json:"files"`
 }
 
@@ -69,8 +69,8 @@ type SegmentFile struct {
 }
 
 // Prune removes older events, with the records that they report, and leaves seals. Each
-// batch is written to a file and synced, and then removed and sealed in one transaction;
-// so a program that is killed leaves complete steps, and pruning again does the rest. At
+// batch is written to a file and synced, and then removed and sealed in one transaction.
+// So a program that is killed leaves complete steps, and pruning again does the rest. At
 // the end the space is freed, if the store is a [Compacter]. What was done is returned
 // even with an error.
 func Prune(ctx context.Context, w *journal.Writer, o PruneOptions) (done []PrunedPart, err error) {

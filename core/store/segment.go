@@ -19,9 +19,9 @@ import (
 )
 
 // A file of segments is JSON Lines: a header, and for each segment a line that describes
-// it, its entries as they were stored, and its records as in an export. So each line's
-// position says what it is. The file's name contains its digest: a file never replaces
-// another one, and a file left by a killed program does no harm.
+// it, its entries as they were stored, and its records as in an export. So the kind of a
+// line follows from its position. The file's name contains its digest, so a file never
+// replaces another file, and a file left by a killed program does no harm.
 
 // segmentVersion is the version of the lines.
 const segmentVersion = 1
@@ -149,7 +149,8 @@ func (w *segmentWriter) discard() {
 	_ = os.Remove(w.file.Name())
 }
 
-// segmentError says that a segment can't be written, so that none of it was pruned.
+// segmentError is the error if a segment can't be written; nothing of the segment was
+// pruned.
 func segmentError(path string, cause error) error {
 	return sdk.Errorf(sdk.Unavailable, "segment_io", "the segment %s can't be written: %w", path, cause).
 		WithHint("none of it was pruned: free some space, or choose a folder that can be written to")

@@ -22,10 +22,10 @@ type CheckedSegments struct {
 	Records  int    `json:"records"`
 }
 
-// CheckSegments proves that a file is as a pruning wrote it: that its chains are intact,
-// that seals of the store name it and each of its segments, and that it has the heads
-// which the root recorded. Otherwise the error is sdk.Internal, reason "segment_broken",
-// or "journal_broken" if it is about an entry. It needs some 100 bytes of memory for each
+// CheckSegments proves that a file is unchanged since a pruning wrote it: its chains are
+// intact, seals of the store name it and each of its segments, and it has the heads which
+// the root recorded. Otherwise the error is sdk.Internal, reason "segment_broken", or
+// "journal_broken" if it is about an entry. It needs some 100 bytes of memory for each
 // entry of the file.
 func CheckSegments(ctx context.Context, r core.Reader, file io.Reader) (CheckedSegments, error) {
 	digest := sha256.New()
@@ -47,11 +47,11 @@ type segmentFile struct {
 	lines  *bufio.Scanner
 	number int
 	found  CheckedSegments
-	// streams are its segments, each of another stream.
+	// streams are its segments, one for each stream.
 	streams map[string]*fileSegment
 }
 
-// fileSegment is what a file says about a segment.
+// fileSegment is what a file contains about a segment.
 type fileSegment struct {
 	journal.Segment
 	hashes []string
@@ -195,8 +195,8 @@ func same(a, b *journal.Segment) bool {
 		a.Before == b.Before && a.Head == b.Head && a.Records == b.Records
 }
 
-// unsealed says why no seal names a file: a killed pruning may have left it, and then its
-// entries are still in the store.
+// unsealed is the error for a file that no seal names, with the likely cause: a killed
+// pruning may have left the file, and then its entries are still in the store.
 func (f *segmentFile) unsealed(r core.Reader) error {
 	for stream, s := range f.streams {
 		e, found, err := journal.Get(r, stream, s.Last)

@@ -2,9 +2,9 @@ package store
 
 import "time"
 
-// sightings are the beats that one observer saw. After a look that comes too late the count
-// begins again: the observer or the database was suspended, and the others may have had no
-// chance to raise their beats.
+// sightings are the beats that one observer saw. After a look that comes too late, the
+// measuring of time begins again: the observer or the database was suspended, and the other
+// hosts may have had no chance to raise their beats.
 type sightings struct {
 	goneAfter time.Duration
 	last      map[string]sighting

@@ -10,14 +10,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Tenants can have databases of their own. Each host's settings say which tenant has which
-// database, and two hosts can have different settings. So the database of all other tenants
-// records which tenants have databases of their own, and a commit to a namespace reads that
-// record: a host with other settings is refused, and a tenant never has data in two databases.
+// Tenants can have their own databases. Each host's settings name the database of each such
+// tenant, and two hosts can have different settings. So the database of all other tenants records
+// which tenants have their own databases, and a commit to a namespace reads that record: a
+// host with other settings is refused, and a tenant never has data in two databases.
 
 const (
-	// tenantPrefix begins the keys of the records. They are in the main database, which is that
-	// of all tenants without a database of their own.
+	// tenantPrefix begins the keys of the records. They are in the main database, which has all
+	// tenants without their own database.
 	tenantPrefix = "tenant/"
 	// databaseKey is the key of a database's id, which never changes.
 	databaseKey = "meta/database"
@@ -28,15 +28,15 @@ const (
 	jobPrefix     = "job/"
 )
 
-// TenantElsewhere is the reason of a refusal because another database has the tenant.
+// TenantElsewhere is the reason for refusing a tenant that another database has.
 const TenantElsewhere = "tenant_elsewhere"
 
-// tenantRecord says which database has a tenant.
+// tenantRecord names the database that has a tenant.
 type tenantRecord struct {
 	Database string `json:"database"`
 }
 
-// DatabaseID returns the id of a store's database. The first call gives it one.
+// DatabaseID returns the id of a store's database. The first call creates the id.
 func DatabaseID(ctx context.Context, s core.Store, newID func() string) (id string, err error) {
 	fresh := newID()
 	err = s.Update(ctx, func(tx core.Tx) error {
@@ -52,7 +52,8 @@ func DatabaseID(ctx context.Context, s core.Store, newID func() string) (id stri
 
 // AssignTenants records in the main database that another database has tenants. It refuses a
 // tenant that a third database has ([TenantElsewhere]), and a tenant that has records in the main
-// database: sdk.Conflict, reason "tenant_has_data". If it refuses one, no tenant is assigned.
+// database: sdk.Conflict, reason "tenant_has_data". If it refuses any tenant, no tenant is
+// assigned.
 func AssignTenants(ctx context.Context, main core.Store, database string, tenants []string) error {
 	record := core.MustJSON(tenantRecord{database})
 	err := main.View(ctx, func(r core.Reader) error { return haveNoRuns(r, tenants) })
@@ -136,16 +137,16 @@ func namespaceOf(value []byte) string {
 	var record struct {
 		Namespace string `json:"namespace"`
 	}
-	_ = json.Unmarshal(value, &record) // a damaged record names none; what reads it reports that
+	_ = json.Unmarshal(value, &record) // a damaged record names no namespace; its reader reports the damage
 	return record.Namespace
 }
 
-// AssignedTenants are the tenants that other databases have, as a main database records it.
+// AssignedTenants are the tenants that other databases have, according to the main database.
 func AssignedTenants(r core.Reader) (tenants []string, err error) {
 	return core.Suffixes(r, []byte(tenantPrefix), maxTenants)
 }
 
-// maxTenants is far above the number of tenants that have databases of their own.
+// maxTenants is far above the number of tenants that have their own databases.
 const maxTenants = 100_000
 
 func readTenant(r core.Reader, tenant string) (record tenantRecord, found bool, err error) {
@@ -164,13 +165,14 @@ func decodeTenant(tenant string, value []byte) (record tenantRecord, err error) 
 	return record, err
 }
 
-// Here refuses a tenant that a store isn't for; nil means that it is for all tenants.
+// Here refuses a tenant that doesn't belong in a store; nil means that the store is for all
+// tenants.
 type Here func(tenant string) error
 
 // UpdateHere is s.Update for a store that isn't for all tenants: a transaction that writes to a
 // namespace, or writes a run or job of it, is refused if here refuses its tenant, or if the store
-// records that another database has the tenant. The record is read in the transaction, so this
-// holds for a tenant that is assigned meanwhile too.
+// records that another database has the tenant. The record is read in the transaction, so a
+// tenant that is assigned meanwhile is refused too.
 func UpdateHere(ctx context.Context, s core.Store, here Here, fn func(core.Tx) error) error {
 	return s.Update(ctx, func(tx core.Tx) error { return fn(&tenantTx{Tx: tx, here: here}) })
 }
@@ -229,8 +231,8 @@ func (tx *tenantTx) look(tenant string) error {
 	return err
 }
 
-// ElsewhereError refuses what concerns a tenant with a database of its own that this host
-// doesn't know.
+// ElsewhereError is the error for a request that concerns a tenant in another database that this
+// host doesn't know.
 func ElsewhereError(tenant string) error {
 	return sdk.Errorf(sdk.Conflict, TenantElsewhere, "tenant %s has a database of its own, which this host doesn't know", tenant).
 		WithHint("give this host the map of tenants that the other hosts have").WithDetail("tenant", tenant)
@@ -252,8 +254,8 @@ func (s *hereStore) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return UpdateHere(ctx, s.Store, s.here, fn)
 }
 
-// TenantChecker checks the records of tenants' databases. They say which databases tenants have,
-// and nothing about what is in this one, so an export leaves them out. A repair keeps a record
+// TenantChecker checks the records of tenants' databases. They name the databases of tenants, and
+// don't describe what is in this database, so an export leaves them out. A repair keeps a record
 // that can't be read: commits to that tenant are refused until the record is restored.
 type TenantChecker struct{}
 
@@ -272,5 +274,6 @@ func (TenantChecker) Check(_ context.Context, r core.Reader, report func(core.Pr
 // Derived implements [core.Rebuilder].
 func (TenantChecker) Derived() []string { return []string{tenantPrefix} }
 
-// Rebuild implements [core.Rebuilder]. Nothing else says where a tenant is.
+// Rebuild implements [core.Rebuilder]. It does nothing, since nothing else records where a tenant
+// is.
 func (TenantChecker) Rebuild(context.Context, core.Store) error { return nil }

@@ -6,11 +6,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Work says how far an export or an import is.
+// Work is the progress of an export or an import.
 type Work struct {
 	Doing Doing
-	// Records counts the records that were moved, or read during another step; Total is
-	// how many there are to move, 0 if that isn't known.
+	// Records counts the records that were moved, or read during another step; Total is how
+	// many there are to move, 0 if unknown.
 	Records, Total int64
 	// Bytes is how much of the file was written or read.
 	Bytes int64
@@ -28,7 +28,7 @@ const (
 	Merging    Doing = "merging"
 )
 
-// Progress is called now and then with how far long work is. It may be nil.
+// Progress is called now and then with the progress of long work. It may be nil.
 type Progress func(Work)
 
 // progressStep is how many records are between two calls of a Progress: fewer than are

@@ -20,21 +20,21 @@ type block struct {
 	ignored bool
 }
 
-// block begins to read a mapping that has the keys of some blocks.
+// block begins to read a mapping that may have the keys of some blocks.
 func (l *loader) block(n *document.Node, what string, names ...string) *block {
 	b := &block{Reader: l.Mapping(n, what)}
 	b.has(names...)
 	return b
 }
 
-// has adds the keys of blocks to those that the mapping may have.
+// has adds the keys of blocks to the keys that the mapping may have.
 func (b *block) has(names ...string) {
 	for _, name := range names {
 		b.keys = append(b.keys, blocks()[name].Keys...)
 	}
 }
 
-// key is what the tables say of a key.
+// key is a key's row in the tables.
 func (b *block) key(name string) Key {
 	for _, k := range b.keys {
 		if k.Name == name {
@@ -44,7 +44,7 @@ func (b *block) key(name string) Key {
 	panic("workflow: no table has the key " + name + " of " + b.What)
 }
 
-// Ignore takes whatever keys there are.
+// Ignore accepts any keys.
 func (b *block) Ignore() { b.ignored = true }
 
 // Done notes the keys that the mapping can't have.
@@ -73,7 +73,7 @@ func (b *block) only(keys ...string) {
 	}
 }
 
-// name is a required text of a given form.
+// name reads a required text of a given form.
 func (b *block) name(key, hint string) string {
 	if b.Need(key) == nil {
 		return ""
@@ -88,7 +88,7 @@ func (b *block) name(key, hint string) string {
 	return n.Text
 }
 
-// number is a number within its bounds.
+// number reads a number within its bounds.
 func (b *block) number(key string) float64 {
 	least, most := b.key(key).Least, b.key(key).Most
 	n := b.Typed(key, document.Number)
@@ -112,7 +112,7 @@ func between(least, most float64) string {
 	return "from " + text + " to " + strconv.FormatFloat(most, 'f', -1, 64)
 }
 
-// integer is a whole number within its bounds.
+// integer reads a whole number within its bounds.
 func (b *block) integer(key string) int {
 	n := b.Get(key)
 	v := b.number(key)
@@ -122,7 +122,7 @@ func (b *block) integer(key string) int {
 	return int(v)
 }
 
-// duration is a duration such as 30s, above zero.
+// duration reads a duration above zero, such as 30s.
 func (b *block) duration(key string) time.Duration {
 	n := b.Get(key)
 	if n == nil {
@@ -136,10 +136,10 @@ func (b *block) duration(key string) time.Duration {
 	return d
 }
 
-// oneOf is one of a key's words.
+// oneOf reads one of a key's words.
 func (b *block) oneOf(key string) string { return b.among(key, b.key(key).Values) }
 
-// among is a text from a list.
+// among reads a text that must be in a list.
 func (b *block) among(key string, values []string) string {
 	n := b.Get(key)
 	if n == nil {

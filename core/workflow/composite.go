@@ -9,7 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxCompositeDepth bounds composites within composites: nobody writes more.
+// maxCompositeDepth bounds composites within composites: no workflow needs
+// more.
 const maxCompositeDepth = 5
 
 // composite reads a list of named evaluators.

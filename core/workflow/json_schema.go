@@ -11,9 +11,9 @@ import (
 // jsonSchema is a JSON Schema, or a part of one.
 type jsonSchema map[string]any
 
-// Schema is the JSON Schema (draft 7) of workflow files, for editors. It tells the shape,
-// the words and the bounds of each value. What two keys must have in common, and what
-// templates and expressions may say, only [Load] knows.
+// Schema is the JSON Schema (draft 7) of workflow files, for editors. It describes the
+// shape, the words and the bounds of each value. It can't describe how two keys depend on
+// each other, or what templates and expressions may contain: only [Load] checks these.
 func Schema() json.RawMessage {
 	definitions := jsonSchema{
 		"generator": stepSchema(stepTypes, formCall),
@@ -53,7 +53,7 @@ func objectOf(doc string, names ...string) jsonSchema {
 	return jsonSchema{"type": "object", "description": doc, "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// nodeSchema is a node's: what is under with depends on its action.
+// nodeSchema is the schema of a node. The content of with depends on the node's action.
 func nodeSchema() jsonSchema {
 	s := objectOf(blocks()[blockNode].Doc, blockNode)
 	var cases []jsonSchema
@@ -81,8 +81,8 @@ func stepSchema(types []string, model string, every ...string) jsonSchema {
 	return jsonSchema{"anyOf": forms}
 }
 
-// variant is a form that a key's word chooses or, without a key, that a key of its own
-// shows.
+// variant is a form that is chosen by the word under a key or, without such a key, by the
+// presence of the form's own key.
 func variant(key, word, form string, every []string) jsonSchema {
 	s := objectOf(blocks()[form].Doc, append([]string{form}, every...)...)
 	required, properties := s["required"].([]string), s["properties"].(jsonSchema)
@@ -128,7 +128,7 @@ func (k Key) valueSchema() jsonSchema {
 		return jsonSchema{"type": []string{"string", "boolean"}}
 	case TypeMapping:
 		if k.Block != "" {
-			return jsonSchema{"allOf": []any{ref(k.Block)}} // next to $ref, draft 7 reads nothing
+			return jsonSchema{"allOf": []any{ref(k.Block)}} // draft 7 ignores what is next to $ref
 		}
 		return jsonSchema{"type": "object"}
 	case TypeList:

@@ -10,11 +10,11 @@ import (
 	"github.com/reflectory/reflectory/core/loop"
 )
 
-// What may be written in a workflow file is in tables: the loader takes the keys that a
-// mapping has, the words and the bounds from them, the JSON Schema is made of them, and so
-// is the reference page. What two keys must have in common is checked by the loader alone.
+// What a workflow file may contain is in tables. The loader reads the keys of each mapping,
+// their words and their bounds from the tables, and the JSON Schema and the reference page
+// are generated from them. Only the loader checks how two keys depend on each other.
 
-// KeyType says what the value of a key is.
+// KeyType is the type of a key's value.
 type KeyType string
 
 // The types of values.
@@ -36,11 +36,11 @@ const (
 type Key struct {
 	Name string
 	Type KeyType
-	// Doc says in a line what it does.
+	// Doc describes the key in a line.
 	Doc string
-	// Default is what holds without it, in words; "" is nothing.
+	// Default describes the default in words; "" if there is none.
 	Default string
-	// Required is whether it must be there.
+	// Required is whether the key must be present.
 	Required bool
 	// Values are the words of TypeWord.
 	Values []string
@@ -50,10 +50,10 @@ type Key struct {
 	Form func() *regexp.Regexp
 	// Point is where an expression is compiled.
 	Point core.Point
-	// Sees are the variables that templates in the value may read; none means that it holds
-	// no templates. A text with a template may produce a value of any type.
+	// Sees are the variables that templates in the value may read; none means that the value
+	// can't have templates. A text with a template may produce a value of any type.
 	Sees []string
-	// Block is the block that a mapping, or each mapping of a list, is; "" is any.
+	// Block is the block of a mapping, or of each mapping of a list; "" allows any mapping.
 	Block string
 }
 
@@ -65,7 +65,7 @@ type Block struct {
 	Keys []Key
 }
 
-// The blocks that steps are made of: the common keys of a step, and those of its form.
+// The blocks that steps are made of: the common keys of a step, and the keys of its form.
 const (
 	blockWorkflow = "workflow"
 	blockSettings = "settings"
@@ -105,7 +105,7 @@ func Blocks() []Block {
 	return append(append(outerBlocks(), actionBlocks()...), stepBlocks()...)
 }
 
-// outerBlocks are what is around the actions.
+// outerBlocks are the blocks around the actions.
 func outerBlocks() []Block {
 	return []Block{
 		{blockWorkflow, "The file itself.", []Key{
@@ -219,7 +219,7 @@ func actionBlocks() []Block {
 	}
 }
 
-// memoryKeys are what memory.observe and memory.reflect have in common.
+// memoryKeys are the keys that memory.observe and memory.reflect have in common.
 func memoryKeys() []Key {
 	state := stateOnly()
 	return []Key{

@@ -15,8 +15,8 @@ var (
 	callActions = []string{actionLLM, actionLua, actionPlugin}
 )
 
-// stepBlocks are the parts of generators, evaluators and correctors: how a step says what it
-// is, and the keys of each form.
+// stepBlocks are the parts of generators, evaluators and correctors: the keys that choose a
+// step's form, and the keys of each form.
 func stepBlocks() []Block {
 	state, judged := stateOnly(), inJudgement()
 	timeout := func(standard string) Key {
@@ -97,7 +97,7 @@ func failFast() Key {
 	return Key{Name: "fail_fast", Type: TypeFlag, Default: "false", Doc: "Asks the children in their order, up to the first that isn't valid, rather than all at once."}
 }
 
-// samplingKeys are the model and how it picks its words.
+// samplingKeys are the keys for the model and for how it chooses its words.
 func samplingKeys(sees []string) []Key {
 	return []Key{
 		{Name: "model", Type: TypeText, Sees: sees, Default: "the model of `llm`", Doc: "The model's name."},

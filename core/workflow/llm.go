@@ -15,7 +15,7 @@ import (
 )
 
 // connection is how a language model is reached: the llm: block. It never has templates,
-// so that nothing in the state decides where a key is sent.
+// so that nothing in the state can decide where a key is sent.
 type connection map[string]json.RawMessage
 
 func (c connection) part() part {

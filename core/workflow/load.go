@@ -26,7 +26,7 @@ type Options struct {
 	Expressions core.Expressions
 }
 
-// Single is a step in a file of its own, for commands that run one without a workflow.
+// Single is a step in its own file, for commands that run one without a workflow.
 type Single struct {
 	Step action.Step
 	// Plugins are the plugins that it needs, sorted by name.
@@ -157,7 +157,7 @@ func (l *loader) state(n *document.Node) []byte {
 // maxExamples is how many examples a workflow may have: each is looked at in a discovery.
 const maxExamples = 20
 
-// examples reads what says in other words what a workflow is for.
+// examples reads the texts that describe in other words what a workflow is for.
 func (l *loader) examples(list *document.Node) (texts []string) {
 	if list == nil {
 		return nil

@@ -21,7 +21,7 @@ type Plan struct {
 	// Name is the workflow's name; if the file has none, the file's base name without its
 	// extension.
 	Name string
-	// Description and Examples say what the workflow is for.
+	// Description and Examples describe what the workflow is for.
 	Description string
 	Examples    []string
 	// State is the initial state: a JSON object.
@@ -46,7 +46,8 @@ type Node struct {
 	Action     action.Spec
 	// When decides whether the node runs; nil means always.
 	When core.Expression
-	// Goto leads to another node than the next: the first whose When is true.
+	// Goto lists the nodes that may follow instead of the next one: the first entry whose
+	// When is true is taken.
 	Goto []Goto
 }
 
@@ -64,8 +65,8 @@ type PluginUse struct {
 	Plugin string
 	// Kinds are the kinds that it must have, sorted.
 	Kinds []sdk.Kind
-	// EnvNames are the environment variables that its configs name as
-	// api_key_env, sorted: what the host hands to it.
+	// EnvNames are the environment variables that its configs name as api_key_env,
+	// sorted. The host passes them to the plugin.
 	EnvNames []string
 	// URLs are the endpoints that its configs name as base_url, sorted.
 	URLs []string

@@ -141,8 +141,8 @@ func (f *fetcher) prompt(file *document.Node) error {
 	return err
 }
 
-// schema fetches the files that a schema evaluator names, and the files that those refer
-// to.
+// schema fetches the files that a schema evaluator names, and the files to which these
+// files refer.
 func (f *fetcher) schema(n *document.Node) error {
 	refs := newReferences()
 	if inline := n.Get("schema"); inline != nil {
@@ -175,8 +175,8 @@ func (f *fetcher) schema(n *document.Node) error {
 	return nil
 }
 
-// named fetches a file that the workflow names, with a URI of its own or "". Load reports
-// what is wrong with either.
+// named fetches a file that the workflow names, with its own URI or "". Load reports what
+// is wrong with the file or the URI.
 func (f *fetcher) named(file *document.Node, uri string, refs *references) error {
 	name, ok := inFolder(file.Text)
 	if !ok || file.Kind != document.Text {

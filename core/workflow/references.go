@@ -15,8 +15,8 @@ import (
 type references struct {
 	known map[string]bool // URIs of scanned files, and URIs declared with $id
 	want  map[string]bool // URIs that are referred to
-	// outside are the references that lead out of the workflow's folder. Resolved as URLs
-	// they would stop at its root, and refer to another file there.
+	// outside are the references that lead out of the workflow's folder. Resolved as URLs,
+	// they would stop at the folder's root and refer to a wrong file there.
 	outside map[string]bool
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
-// notes collects what the calls of a visit referred to and used.
+// notes collects which recalls the calls of a visit referred to, and which memories
+// they used.
 type notes struct {
 	mu           sync.Mutex
 	refers, used map[string]bool
@@ -42,7 +43,7 @@ func (n *notes) into(v *core.Visit, t *turns) {
 var reads = core.Pattern(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"'\]]+)["']\s*\])`)
 
 // refers are the names that a step's block reads from the state, sorted. A plugin that
-// isn't built in and names nothing gets the state, and may read anything in it.
+// isn't built in and names nothing gets the whole state, and may read anything in it.
 func refers(n *document.Node, s *action.Step) []string {
 	if s.Composite != nil {
 		return nil // its children are checked instead

@@ -31,12 +31,12 @@ type Teacher interface {
 
 // Runner runs plans. It is safe for concurrent use if its parts are.
 type Runner struct {
-	// Actions does what nodes ask for. Required.
+	// Actions runs the actions of nodes. Required.
 	Actions Actions
 	// Recorder makes progress durable; nil records nothing.
 	Recorder core.RunRecorder
-	// Teacher tells the memories that a run recalled how the run ended. With nil, recalls
-	// have no session, so nothing is learned from them, as in a trial run.
+	// Teacher reports the end of a run to the memories that the run recalled. Without one
+	// (nil), recalls have no session, so nothing is learned from them, as in a trial run.
 	Teacher Teacher
 	// Events receives what happens, in order; nil drops it.
 	Events func(core.Event)
@@ -44,7 +44,7 @@ type Runner struct {
 	Clock core.Clock
 }
 
-// Run runs a plan from where progress ends: finished visits are taken over as they are,
+// Run runs a plan from the point where progress ends: finished visits aren't run again,
 // and the visit after them gets the recorded attempts. The run's ID and State must be
 // set. Run updates its other fields and records its end: Status, StopReason, Score,
 // Iterations, Usage, UpdatedAt, Error, Result.
@@ -56,7 +56,7 @@ type Runner struct {
 // isn't recorded.
 //
 // The error is returned when the status is error, except if a loop ended with that
-// status: then, as at any other end, the error is nil, and run.Error has the reason.
+// status. Then the error is nil, as at any other end, and run.Error has the reason.
 func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress core.Progress) error {
 	var open *core.Visit
 	w, err := newWalk(r, plan, run)
@@ -84,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 	return err
 }
 
-// recordEnd records also the end of a cancelled run, so it ignores the end of ctx.
+// recordEnd also records the end of a cancelled run, so it ignores the end of ctx.
 func (r *Runner) recordEnd(ctx context.Context, run *core.Run, open *core.Visit) error {
 	if r.Recorder == nil {
 		return nil
@@ -174,7 +174,8 @@ func (w *walk) takeOver(visits []core.Visit) (next string, err error) {
 	return next, nil
 }
 
-// visit runs one node. It reports whether the run ends there, or else which node is next.
+// visit runs one node. It reports whether the run ends there, and otherwise which node is
+// next.
 func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) (ended bool, next string, err error) {
 	at := w.plan.index(name)
 	node := &w.plan.Nodes[at]

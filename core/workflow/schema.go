@@ -53,8 +53,8 @@ func (l *loader) schema(b *block) action.Step {
 	return action.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
 }
 
-// schemaContent is the schema, which is in the step or in a file, and its URI. It is nil
-// if something is wrong with it.
+// schemaContent returns the schema, which is in the step or in a file, and its URI. It
+// returns nil if something is wrong with the schema.
 func (l *loader) schemaContent(b *block) (json.RawMessage, *url.URL) {
 	b.only("schema", "schema_file")
 	here := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
@@ -139,8 +139,8 @@ func decodeFile(name, text string) (json.RawMessage, []document.Problem) {
 	return root.JSON(nil), nil
 }
 
-// references adds the files that schemas refer to, and those that these refer
-// to, to the documents, by their absolute URIs.
+// references adds to the documents the files that schemas refer to, directly or through
+// other files, by their absolute URIs.
 func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, documents map[string]json.RawMessage) {
 	refs := newReferences()
 	refs.scan(schema, base)

@@ -142,7 +142,7 @@ func timeout(b *block, absent time.Duration) time.Duration {
 	return absent
 }
 
-// pluginHint says how to name a plugin in full.
+// pluginHint describes how to name a plugin in full.
 func pluginHint(n *document.Node) string {
 	for _, name := range []string{schemaPlugin, LLMPlugin, LuaPlugin} {
 		if n != nil && path.Base(name) == n.Text {

@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
-// A run gives feedback on the memories that it recalled: each memory.recall begins a
-// turn, and the run's end is its feedback. The memories that a plugin or a node named
-// were used. If none was named, the first result of a recall that a prompt or a script
-// read counts as used: crediting everything recalled would promote memories that nobody
-// used. All of this follows from the recorded visits, so that a resumed run gives the
-// same feedback as an uninterrupted one.
+// A run gives feedback on the memories that it recalled: each memory.recall begins a turn,
+// and the run's end is the turn's feedback. Memories that a plugin or a node named count
+// as used. If none was named, the first result of a recall that a prompt or a script read
+// counts as used: crediting everything recalled would promote memories that nobody used.
+// All of this follows from the recorded visits, so that a resumed run gives the same
+// feedback as an uninterrupted one.
 
 // turn is a recall of the run.
 type turn struct {
@@ -30,7 +30,7 @@ type turn struct {
 	credited int  // how many memories that feedback was about and were used
 }
 
-// turns is what a run's visits say about its recalls.
+// turns has what a run's visits show about its recalls.
 type turns struct {
 	list []*turn
 	// memories are the ids of all memories in the results of memory.* nodes.
@@ -63,9 +63,9 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 	}
 }
 
-// inject adds a snapshot: a turn whose recalled memories are those that are in its prompt.
-// If a recall of the run began the turn before, the snapshot is another place to read what
-// it recalled.
+// inject adds a snapshot: a turn whose recalled memories are the memories in its prompt.
+// If an earlier recall of the run began the turn, the snapshot is another place where the
+// recalled memories can be read.
 func (t *turns) inject(v *core.Visit) {
 	var s struct {
 		Session string `json:"session_id"`
@@ -144,7 +144,7 @@ func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 	}
 }
 
-// give records which memories' texts are in the state.
+// give records the memories whose texts are in the state.
 func (t *turns) give(ids ...string) {
 	if t.memories == nil {
 		t.memories = map[string]bool{}
@@ -185,7 +185,8 @@ func (t *turns) recalls(node string) bool {
 	return slices.ContainsFunc(t.list, func(at *turn) bool { return at.readBy(node) })
 }
 
-// readBy reports whether what reads the result of a node reads what the turn recalled.
+// readBy reports whether reading the result of a node means reading what the turn
+// recalled.
 func (t *turn) readBy(node string) bool {
 	return node == t.node || node == action.RefersToAll || slices.Contains(t.also, node)
 }
@@ -222,8 +223,8 @@ func (w *walk) teach(ctx context.Context) {
 	}
 }
 
-// tally counts what the run recalled, and what of that was used. A run that can be resumed
-// hasn't said that yet.
+// tally counts the memories that the run recalled, and how many of them were used. For a
+// run that can be resumed, this isn't known yet.
 func (w *walk) tally() {
 	w.run.Recalled, w.run.Used = 0, 0
 	if w.run.Status.Resumable() {
@@ -240,7 +241,8 @@ func (w *walk) tally() {
 	}
 }
 
-// used are the memories of the turn that were named, or else the one that is assumed.
+// used returns the memories of the turn that were named as used, or else the memory that
+// is assumed to be used.
 func (t *turn) used() (named, assumed []string) {
 	if len(t.named) == 0 && t.referred && len(t.ids) > 0 {
 		return nil, t.ids[:1]
@@ -248,8 +250,7 @@ func (t *turn) used() (named, assumed []string) {
 	return t.named, nil
 }
 
-// feedbacks are the feedback requests for the turns that nothing closed, in the run's
-// order.
+// feedbacks are the feedback requests for the turns without feedback, in the run's order.
 func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 	var all []*core.FeedbackRequest
 	for _, at := range t.list {

@@ -26,7 +26,7 @@ func (c constant) append(out []byte, _ map[string]any) ([]byte, error) {
 // templated is a text with templates.
 type templated struct {
 	*template.Template
-	// asText makes even a single {{ expr }} text, where only text is allowed.
+	// asText turns even a single {{ expr }} into text, where only text is allowed.
 	asText bool
 	place  string
 }

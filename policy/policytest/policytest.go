@@ -1,7 +1,7 @@
 // Package policytest runs the test cases that are next to policies: the cases of
 // gate/strict.yaml are in gate/strict_test.yaml. Each policy is tested alone, with the
-// inputs that a case names and everything else empty. A report says which conditions were
-// true, and which were false, in some case.
+// inputs that a case names and everything else empty. A report shows which conditions
+// were true, and which were false, in some case.
 package policytest
 
 import (

@@ -16,8 +16,8 @@ type Variable struct {
 	Type string `json:"type"`
 	Doc  string `json:"doc"`
 	// Sizes are the largest sizes of its values, for the static cost: for a string its
-	// characters, for a list its elements, and then those of each element; for a map its
-	// entries. A size that isn't given is unbounded.
+	// characters, for a list its elements, and then the sizes of each element; for a map
+	// its entries. A size that isn't given is unbounded.
 	Sizes []uint64 `json:"-"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Trace says how a run reached its result.
+// Trace describes how a run reached its result.
 type Trace struct {
 	// Steps are the conditions that were evaluated, in order.
 	Steps []TraceStep `json:"steps"`

@@ -43,7 +43,7 @@ type Result[R any] struct {
 // Generate is a generator's item.
 type Generate struct {
 	sdk.GenerateRequest
-	// Emit says that someone watches, so pieces of the output may be emitted.
+	// Emit means that someone watches, so pieces of the output may be emitted.
 	Emit bool `json:"emit,omitempty"`
 }
 

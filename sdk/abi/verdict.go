@@ -13,8 +13,8 @@ import (
 // isn't a verdict, such as {}, would count as one.
 type Evaluated struct {
 	sdk.EvaluateResponse
-	// Instead is what arrived if a verdict, or one of its children, doesn't say whether
-	// it is valid: its JSON, or "nothing". It is "" if all of them say it.
+	// Instead is what arrived if a verdict, or one of its children, doesn't have the field
+	// valid: its JSON, or "nothing". It is "" if all of them have it.
 	Instead string `json:"-"`
 }
 

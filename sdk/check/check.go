@@ -107,14 +107,14 @@ func ResponseInvalid(format string, args ...any) *sdk.Error {
 // maxCame limits how much is shown of an answer that isn't a verdict, in bytes.
 const maxCame = 200
 
-// NoVerdict is the error of an answer that doesn't say whether the attempt is valid.
-// This is a failure of the plugin, not a "no". Came is the answer, or "nothing".
+// NoVerdict is the error for an answer without the field valid. This is a failure of the plugin,
+// not a "no". Came is the answer, or "nothing".
 func NoVerdict(came string) *sdk.Error {
 	return ResponseInvalid("a verdict says whether it is valid; this came instead: %s", strings.ToValidUTF8(came[:min(len(came), maxCame)], "\uFFFD")).
 		WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
 }
 
-// JSON says why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep. The
+// JSON is the reason why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep. The
 // text completes a sentence about b. It returns nil if b is such a value.
 func JSON(b []byte) error {
 	switch {

@@ -1,6 +1,6 @@
-// Package httpfault says what a failed HTTP exchange means for the next try. Everything
-// that asks an endpoint uses the same rules: a judge's model, the embedder of recall,
-// or a plugin of your own.
+// Package httpfault determines what a failed HTTP exchange means for the next try.
+// Everything that asks an endpoint uses the same rules: a judge's model, the embedder of
+// recall, or a plugin of your own.
 //
 //	switch httpfault.Code(status, err) {
 //	case sdk.Unavailable: // try again, not before httpfault.RetryAfter(header, now)

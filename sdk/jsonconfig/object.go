@@ -122,7 +122,7 @@ func (o *Object) Done() {
 
 // Err is all problems of the config as one [sdk.Invalid] error, reason
 // "config_invalid", with the problems as its detail, or nil if there are none. The
-// parameter what names the config in the message, and hint says what to do.
+// parameter what names the config in the message, and hint is what to do.
 func (o *Object) Err(what, hint string) error {
 	if len(*o.problems) == 0 {
 		return nil

@@ -2,7 +2,7 @@
 // a person wrote: bare, in a code fence, or with prose around it.
 //
 // It never guesses. A text with several values, or with a broken value, is an error
-// that says where, so a wrong value is never taken as the answer.
+// that names the place, so a wrong value is never taken as the answer.
 package jsontext
 
 import (
@@ -31,8 +31,8 @@ const (
 )
 
 // Extract returns the one JSON value in text exactly as it is written, and a note that
-// says what was removed to get it ("" for a text that contains only JSON). It looks
-// for, in this order:
+// describes what was removed to get it ("" for a text that contains only JSON). It
+// looks for, in this order:
 //
 //  1. the whole text as one JSON value of any type;
 //  2. the one value in a code fence marked json, whatever else there is;
@@ -172,7 +172,7 @@ func fromSurroundings(text string, v span) (json.RawMessage, string, error) {
 }
 
 // notFound reports a text without object or array. A text that starts like a JSON value
-// was meant as one, so the fault in it says more.
+// was meant as one, so the fault in it is more informative.
 func notFound(text string, wholeErr *fault) error {
 	trimmed := strings.TrimSpace(text)
 	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) {

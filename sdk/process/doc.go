@@ -13,6 +13,6 @@
 // The Go runtime uses as many processors as calls may run at a time, by default one;
 // the environment variable GOMAXPROCS overrides this.
 //
-// If a person starts the program, it says what it is; with --describe it prints its
+// If a person starts the program, it prints what it is; with --describe it prints its
 // manifest.
 package process

@@ -28,7 +28,7 @@ type Result struct {
 	Rule string `json:"rule"`
 	// Status is how it ended.
 	Status Status `json:"status"`
-	// Detail says what was found, or why the case was skipped.
+	// Detail describes what was found, or why the case was skipped.
 	Detail string `json:"detail,omitempty"`
 }
 

@@ -35,7 +35,7 @@ type Fixture struct {
 	Request *Request `json:"request,omitempty"`
 	// Want is the expected answer. Fields that it leaves out aren't checked.
 	Want Want `json:"want"`
-	// Varies says that the same request may give another answer each time, as with a
+	// Varies means that the same request may give another answer each time, as with a
 	// language model.
 	Varies bool `json:"varies,omitempty"`
 }

@@ -31,7 +31,7 @@ func (s *suite) checkFixture(ctx context.Context, f Fixture) error {
 	return f.Want.compare(a)
 }
 
-// compare says how an answer differs from the expected one.
+// compare describes how an answer differs from the expected one.
 func (w Want) compare(a answer) error {
 	if w.Error != "" {
 		return w.compareError(a)

@@ -104,7 +104,7 @@ func (c *Client) Manifest() *sdk.Manifest { return c.manifest }
 // Done is closed once the stream has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says why the stream ended. It is nil while the stream runs, and if Close ended
+// Err is the reason why the stream ended. It is nil while the stream runs, and if Close ended
 // it.
 func (c *Client) Err() error {
 	c.mu.Lock()

@@ -46,7 +46,7 @@ func decodeCorrectRequest(pb *wirepb.CorrectRequest) *sdk.CorrectRequest {
 	}
 }
 
-// callFields are the fields with which every request says where it is in a run.
+// callFields are the fields of every request for its place in a run.
 type callFields interface {
 	GetRunId() string
 	GetNode() string

@@ -67,7 +67,7 @@ func (h *callHost) ask(ctx context.Context, service sdk.Service, request json.Ra
 	}
 }
 
-// ended says why the call is over: because its context ended, or because it returned.
+// ended is the reason why the call is over: because its context ended, or because it returned.
 func (h *callHost) ended() error {
 	if h.session.isRunning(h.job) {
 		return h.job.ctx.Err()

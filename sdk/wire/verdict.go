@@ -27,7 +27,7 @@ func decodeVerdict(pb *wirepb.Verdict) sdk.Verdict {
 	}
 }
 
-// checkSaid refuses a verdict if it, or one of its children, doesn't say whether it is
+// checkSaid refuses a verdict if it, or one of its children, doesn't show whether it is
 // valid. Otherwise a zero value would count as "no", and a program that forgot to judge
 // would seem to have judged.
 func checkSaid(pb *wirepb.Verdict) error {

@@ -81,7 +81,7 @@ func (d Definition) fault(value string) *fault {
 	return nil
 }
 
-// hint says how a value of this kind is written.
+// hint describes how a value of this kind is written.
 func (d Definition) hint() string {
 	if d.check == nil {
 		return ""

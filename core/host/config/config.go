@@ -75,7 +75,8 @@ type typed struct {
 // Reflection bounds reflections.
 type Reflection struct {
 	// MaxTokens and MaxCostUSD are after what use of a model a reflection asks nothing
-	// further; 0 is no limit. Debounce is how long one that is due waits for observations.
+	// further; 0 is no limit. Debounce is how long a due reflection waits for further
+	// observations.
 	MaxTokens  int64
 	MaxCostUSD float64
 	Debounce   time.Duration

@@ -23,10 +23,11 @@ func MakeDataDir(dir string) error {
 	return nil
 }
 
-// CheckDataDir says which part of a path prevents it from being a folder, or returns nil:
-// missing parts may be made. The error is sdk.Invalid with the reason "store_unwritable"
-// if this user has no permission, else "data_dir_invalid". Called before anything in the
-// folder is used, it prevents misleading errors about a wrong path.
+// CheckDataDir reports which part of a path prevents it from being a folder, or returns
+// nil: missing parts may be made. The error is sdk.Invalid with the reason
+// "store_unwritable" if this user has no permission, else "data_dir_invalid". Called
+// before anything in the folder is used, it prevents misleading errors about a wrong
+// path.
 func CheckDataDir(dir string) error {
 	for _, part := range parts(dir) {
 		info, err := os.Lstat(part)

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The databases of tenants are in a file of their own, since hosts that share databases have
+// The databases of tenants are in their own file, since hosts that share databases have
 // to agree on them, and nothing else in reflectory.yaml.
 
 // Database is a database with tenants of its own.
@@ -20,7 +20,7 @@ type Database struct {
 	Tenants []string
 }
 
-// Databases are the databases of tenants besides Store, sorted by their first tenant.
+// Databases are the databases of tenants in addition to Store, sorted by their first tenant.
 func (c *Config) Databases() []Database { return slices.Clone(c.typed.databases) }
 
 // OfDatabase are the settings of a host on one of the databases of tenants alone.
@@ -84,7 +84,7 @@ func readTenants(text string, problems *document.Problems) map[string]string {
 	return urls
 }
 
-// byURL are the databases of tenants, without the one of all others.
+// byURL are the databases of tenants, without the database of all other tenants.
 func byURL(urls map[string]string, main string) (list []Database) {
 	for _, tenant := range slices.Sorted(maps.Keys(urls)) {
 		url := urls[tenant]

@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A caller is refused in this order: for a scope that it lacks, before the request is
-// read; for an id of something that it may not know about, as if that didn't exist; for a
-// namespace that it names and doesn't reach, whether the namespace exists or not; and
-// then by the access policy. So a refusal reveals nothing.
+// A caller is refused in this order. First, for a scope that it lacks, before the request is
+// read. Second, for an id of something that it may not know about, as if the thing didn't
+// exist. Third, for a namespace that it names but doesn't reach, whether the namespace exists
+// or not. Last, by the access policy. So a refusal reveals nothing.
 
-// below is the ending of a namespace that stands for it and everything below it.
+// below is the ending that makes a namespace mean itself and everything below it.
 const below = "/**"
 
 // scoped refuses a caller that lacks an operation's scope.
@@ -28,8 +28,8 @@ func (c *Call) scoped(o *Operation) error {
 		WithDetail("operation", o.Name).WithDetail("scope", string(o.Scope))
 }
 
-// allowed refuses a caller that doesn't reach the namespaces of a request, or that the
-// access policy refuses there.
+// allowed refuses a caller that doesn't reach the namespaces of a request, or that the access
+// policy denies the operation there.
 func (c *Call) allowed(ctx context.Context, o *Operation, at place) error {
 	refuse := func(err error) error {
 		if at.absent != nil {
@@ -96,7 +96,7 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 
 // replacesPolicies reports whether the host's operator, on this machine, pushes policies while
 // the policies that were pushed last can't be used. This is allowed without a decision, since
-// nothing else could fix that. The event of the push says so.
+// nothing else could fix that. The event of the push records this.
 func (c *Call) replacesPolicies(o *Operation) bool {
 	if o.Name != host.PushOperation || !c.Local || c.caller.Subject != core.OperatorSubject {
 		return false

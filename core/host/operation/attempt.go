@@ -71,11 +71,12 @@ func runAttempts(ctx context.Context, c *Call, in *RunAttempts) (*Page[RunAttemp
 // RunAttemptsDiff names two attempts of a loop.
 type RunAttemptsDiff struct {
 	ID string `json:"id"`
-	// From and To are iterations. For To, 0 is the last attempt; for From, the one before
-	// To.
+	// From and To are iterations. For To, 0 is the last attempt; for From, 0 is the
+	// attempt before To.
 	From int `json:"from,omitempty"`
 	To   int `json:"to,omitempty"`
-	// Visit is the visit to which the attempts belong; 0 is the last one with attempts.
+	// Visit is the visit to which the attempts belong; 0 is the last visit with
+	// attempts.
 	Visit int `json:"visit,omitempty"`
 }
 

@@ -64,9 +64,9 @@ func auditHead(ctx context.Context, c *Call, _ *AuditHead) (*Head, error) {
 	return &Head{head.String(), head}, nil
 }
 
-// AuditVerify asks whether the journal is as it was written.
+// AuditVerify asks whether the journal is unchanged.
 type AuditVerify struct {
-	// Head is a head of the root that was kept elsewhere; nil means none. An empty one
+	// Head is a head of the root that was kept elsewhere; nil means none. An empty head
 	// proves nothing, and is refused.
 	Head *string `json:"head,omitempty"`
 }
@@ -75,7 +75,7 @@ type AuditVerify struct {
 type Audited struct {
 	Valid bool `json:"valid"`
 	journal.Audited
-	// Kept is the head that was given; "" if none was.
+	// Kept is the head in the request; "" if there was none.
 	Kept    string          `json:"kept_head,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
@@ -105,7 +105,7 @@ func auditVerify(ctx context.Context, c *Call, in *AuditVerify) (*Audited, error
 	return out, nil
 }
 
-// AuditVerifySegment asks whether a file of segments is as it was sealed.
+// AuditVerifySegment asks whether a file of segments is unchanged since it was sealed.
 type AuditVerifySegment struct {
 	// Name is the name of the file in error messages.
 	Name string `json:"name,omitempty"`
@@ -358,10 +358,10 @@ func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntrie
 	return out, nil
 }
 
-// entryRange says which entries a page has, and where the next one begins, or, if the
-// pages go backwards, ends; 0 if there is none. The entries up to pruned don't exist, and
-// head is the last one. edge is where the previous page said that this one begins or
-// ends; 0 for the first page.
+// entryRange returns the range of a page's entries, and the edge of the next page: where
+// it begins or, if the pages go backwards, where it ends. The edge is 0 if there is no
+// next page. The entries up to pruned don't exist, and head is the last entry. edge is
+// the edge of this page, as the previous page returned it; 0 for the first page.
 func entryRange(from, edge, limit, pruned, head uint64) (first, last, next uint64) {
 	if from > 0 {
 		first = max(from, edge, pruned+1)

@@ -19,7 +19,7 @@ import (
 // caller sees the decisions of the namespaces that it reaches. Decisions about the host
 // itself are for callers that reach all namespaces.
 
-// decided are the operations on what policies decided.
+// decided are the operations on recorded decisions of policies.
 func decided() []Operation {
 	return []Operation{
 		define(Operation{
@@ -37,8 +37,8 @@ func decided() []Operation {
 type DecisionList struct {
 	// Point is a policy point; "" is any.
 	Point core.Point `json:"point,omitempty"`
-	// Namespace is where they were made; "" is every namespace that the caller reaches.
-	// Subtree includes the namespaces below.
+	// Namespace is the namespace for which they were made; "" is every namespace that the caller
+	// reaches. Subtree includes the namespaces below.
 	Namespace string `json:"namespace,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`
 	// Since leaves out earlier decisions; the zero time selects all.
@@ -58,7 +58,7 @@ type Decided struct {
 	File      string         `json:"file"`
 	Rule      string         `json:"rule,omitempty"`
 	Output    map[string]any `json:"output"`
-	// Failure is why no policy could decide.
+	// Failure is the reason why no policy could decide.
 	Failure *core.ErrorInfo `json:"failure,omitempty"`
 }
 
@@ -154,8 +154,8 @@ type DecisionGet struct {
 type Decision struct {
 	ID string `json:"id"`
 	*policy.Record
-	// Matches are the matches of the policy's file around the one that decided, each line with
-	// the values that it saw; none if the file has changed since, or the caller may not see it.
+	// Matches are the matches of the policy's file around the match that decided, each line with the
+	// values that it saw; none if the file has changed since, or the caller may not see it.
 	Matches []policy.RecordedMatch `json:"matches,omitempty"`
 }
 
@@ -166,7 +166,7 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 		Matches []policy.RecordedMatch
 	}
 	values := json.NewDecoder(bytes.NewReader(data))
-	values.UseNumber() // a whole number stays as it is
+	values.UseNumber() // whole numbers stay exact
 	if err := values.Decode(&own); err != nil {
 		return err
 	}
@@ -211,7 +211,8 @@ func decisionGet(ctx context.Context, c *Call, in *DecisionGet) (*Decision, erro
 		return nil, err
 	}
 	d := &Decision{ID: found.ID, Record: record}
-	// Everybody may know the defaults. A file of the operator's has the rules of all namespaces to which it applies.
+	// Every caller may see the defaults. An operator's file has the rules of all namespaces to which
+	// it applies.
 	if by, matches := c.Host.Policies.Set().Retrace(ctx, record); by != nil && (by.BuiltIn() || c.reaches(by.Namespace())) {
 		d.Matches = matches
 	}

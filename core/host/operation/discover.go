@@ -19,7 +19,7 @@ const MaxIntent = 2000
 // moreRanked is how many candidates are ranked: the access policy may refuse some of them.
 const moreRanked = 4 * discover.MaxCandidates
 
-// discoveries are the operations that find something to use.
+// discoveries are the operations that find tools, plugins and workflows.
 func discoveries() []Operation {
 	return []Operation{
 		define(Operation{
@@ -31,7 +31,7 @@ func discoveries() []Operation {
 
 // Discover asks what fits an intent.
 type Discover struct {
-	// Intent says what the caller wants to do, in up to [MaxIntent] characters.
+	// Intent is what the caller wants to do, in up to [MaxIntent] characters.
 	Intent string `json:"intent"`
 	// Namespace is where the caller wants to do it; "" is the configured one.
 	Namespace string `json:"namespace,omitempty"`
@@ -109,8 +109,8 @@ func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, r
 	return best, nil
 }
 
-// candidates are the things that the caller has the scopes for: operations, installed
-// plugins that can run, and workflows that were run in namespaces that it reaches.
+// candidates are the things for which the caller has the scopes: operations, installed
+// plugins that can run, and workflows that were run in namespaces that the caller reaches.
 func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discover.Candidate, err error) {
 	for _, o := range Table() {
 		if c.caller.Has(o.Scope) && o.Name != "discover" {

@@ -76,14 +76,14 @@ type DreamPass struct {
 	Agent     string `json:"agent,omitempty"`
 	// Mode is coordinated, always or force: see [memory.DreamModes]; "" is coordinated.
 	Mode memory.DreamMode `json:"mode,omitempty"`
-	// Full compares all with all, not only what is new with everything.
+	// Full compares all memories with each other, not only the new memories with all others.
 	Full bool `json:"full,omitempty"`
 	// Judge is the name of an evaluator that may overrule soft differences between near
 	// texts, such as reflectory/llm-eval, which asks the model of settings.llm; "" is the
 	// configured one, if there is one.
 	Judge string `json:"judge,omitempty"`
-	// Options are the pass's switches and thresholds; what they leave out has the value of
-	// the setting below dream.
+	// Options are the pass's switches and thresholds; for a missing value, the setting below
+	// dream applies.
 	Options dream.Options `json:"options,omitzero"`
 }
 
@@ -202,7 +202,7 @@ func dreamApply(ctx context.Context, c *Call, in *DreamApply) (*memory.DreamRepo
 // DreamUndo names a run, and a step of it.
 type DreamUndo struct {
 	ID string `json:"id"`
-	// Step is the number of a step; 0 is all, the last first.
+	// Step is the number of a step; 0 undoes all steps, the last first.
 	Step int `json:"step,omitempty"`
 }
 
@@ -218,7 +218,7 @@ type DreamConflicts struct {
 	Paging
 }
 
-// DreamConflict is a pair that says different things, with the titles.
+// DreamConflict is a pair of memories that contradict each other, with their titles.
 type DreamConflict struct {
 	dream.Conflict
 	NewerTitle string `json:"newer_title"`
@@ -254,7 +254,7 @@ func dreamConflicts(ctx context.Context, c *Call, in *DreamConflicts) (*Page[Dre
 		if err != nil {
 			return nil, err
 		}
-		if len(both) == 2 { // otherwise one is gone by now
+		if len(both) == 2 { // otherwise one of them is gone by now
 			list = append(list, DreamConflict{conflict, both[0].Title, both[1].Title})
 		}
 	}

@@ -128,10 +128,11 @@ func (in *Correct) asksModel(c *Call) bool {
 	return err == nil && c.asksModel(single)
 }
 
-// asksModel reports whether a step may ask a model: by the shipped plugin for that, or by one
-// that asks for a network or for the host's model. A plugin that isn't there is an error soon.
+// asksModel reports whether a step may ask a model: through the shipped plugin for that, or
+// through a plugin that asks for a network or for the host's model. A missing plugin causes an
+// error later.
 func (c *Call) asksModel(single *workflow.Single) (asks bool) {
-	_ = c.withSet(func(set *install.Set) error { // what can't be read is the operation's error
+	_ = c.withSet(func(set *install.Set) error { // the operation reports what can't be read
 		for _, use := range single.Plugins {
 			p := set.Find(use.Plugin)
 			asks = asks || use.Plugin == workflow.LLMPlugin ||

@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// gated are the operations of the gate. Operations that may purge need the scope for
-// that.
+// gated are the operations of the gate. Operations that may purge a memory need the
+// scope for erasing.
 func gated() []Operation {
 	return []Operation{
 		define(Operation{
@@ -31,8 +31,8 @@ func gated() []Operation {
 	}
 }
 
-// GateRun names a memory that waits for the gate, and has factors that the caller gives
-// instead of the recorded ones.
+// GateRun names a memory that waits for the gate, and has the caller's factors, which
+// replace the recorded ones.
 type GateRun struct {
 	ID string `json:"id"`
 	core.OmegaFactors
@@ -76,8 +76,8 @@ type GateExplain struct {
 	ID string `json:"id"`
 	core.OmegaFactors
 	Notes []string `json:"notes,omitempty"`
-	// Now explains what the gate would decide now. A factor or a note has the same
-	// effect, and so it is if the gate never decided.
+	// Now explains what the gate would decide now. A factor or a note has the same effect;
+	// if the gate never decided on the memory, this is the default.
 	Now bool `json:"now,omitempty"`
 }
 
@@ -110,7 +110,7 @@ func gateExplain(ctx context.Context, c *Call, in *GateExplain) (*gate.Explanati
 type GateRequest struct {
 	ID    string `json:"id"`
 	Erase bool   `json:"erase"`
-	// Reason says why, in up to 1,024 bytes. It is stored with the decision.
+	// Reason is why, in up to 1,024 bytes. It is stored with the decision.
 	Reason string `json:"reason"`
 }
 

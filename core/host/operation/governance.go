@@ -30,8 +30,8 @@ func governances() []Operation {
 }
 
 // ofLevel is the place of a request that names a level: a namespace, or "*" for all. The
-// governor checks whether the name is valid: it must be possible to drop what is stored
-// under an invalid name.
+// governor checks whether the name is valid, since it must be possible to remove settings
+// that are stored under an invalid name.
 func ofLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, _ *Call, in *In) (place, error) {
 		level := *of(in)
@@ -42,8 +42,8 @@ func ofLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (pl
 	}
 }
 
-// fromLevel is ofLevel for a change: a level's settings apply to all namespaces below it,
-// so the caller has to reach those too.
+// fromLevel is ofLevel for a change. A level's settings apply to all namespaces below it,
+// so the caller has to reach these too.
 func fromLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, _ *Call, in *In) (place, error) {
 		level := *of(in)

@@ -18,23 +18,22 @@ import (
 // guarantees; this file applies it to every operation that writes, so that no operation
 // has to know about it.
 //
-// The key is looked up before the things that the request names: a second call to erase a
-// memory, or to approve a reflection, wouldn't find it any more. An outcome is only given
-// to the subject that owns the key, with the namespaces that it had then, and after
-// asking the access policy again.
+// The key is looked up before the things that the request names, since a second call to
+// erase a memory, or to approve a reflection, wouldn't find the memory or the reflection
+// any more. An outcome is returned only to the subject that owns the key, with the same
+// namespaces as at the first call, and after asking the access policy again.
 //
 // The keys in the requests of memory_observe and memory_reflect are different. They
 // belong to the memory: they are written with it, proven by the journal and valid for
-// ever; each item of a batch has its own, and so does a node of a run that is tried
-// again. So an import that is repeated a week later stores nothing twice, which a call's
-// key can't promise, as it is valid for a day. A call's key in turn covers everything
-// that the call did.
+// ever. Each item of a batch has its own key, and so does each node of a run. So an
+// import that is repeated a week later stores nothing twice. A call's key can't promise
+// that, since it is valid for only a day, but it covers everything that the call did.
 
 // saved is the stored form of an outcome.
 type saved struct {
 	Result json.RawMessage `json:"result,omitempty"`
-	// Run is the id of a result that is a run. Only the id is kept, because the run is
-	// stored, and a purge finds it there. The caller gets the run as it is now.
+	// Run is the id of a result that is a run. Only the id is kept, because the run itself
+	// is stored, and a purge finds it there. The caller gets the run in its present state.
 	Run   string      `json:"run,omitempty"`
 	Error *savedError `json:"error,omitempty"`
 }
@@ -51,8 +50,8 @@ type savedError struct {
 	FromPlugin bool `json:"from_plugin,omitempty"`
 }
 
-// UnmarshalJSON implements [json.Unmarshaler], with the details as [core.DecodeDetails] has
-// them: a surface shows what the error of the first call had, to the byte.
+// UnmarshalJSON implements [json.Unmarshaler], with the details as [core.DecodeDetails]
+// returns them, so that a surface shows the same bytes as for the error of the first call.
 func (e *savedError) UnmarshalJSON(data []byte) error {
 	type plain savedError
 	read := struct {
@@ -67,8 +66,8 @@ func (e *savedError) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// keyed reports whether a call has to be done only once for its key. A key has no effect
-// on an operation that changes nothing.
+// keyed reports whether a call must be done only once because of its key. A key has no
+// effect on an operation that changes nothing.
 func (c *Call) keyed(o *Operation) (bool, error) {
 	if c.IdempotencyKey == "" || o.ReadOnly {
 		return false, nil
@@ -108,8 +107,8 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	}
 	defer claim.Abandon() // if it panics
 	out, err := o.do(claim.Context(ctx), c, in)
-	// The call is done, and its caller learns its result, even if the outcome can't be
-	// recorded: the claim then says that the call was done.
+	// The call is done, and its caller gets the result, even if the outcome can't be
+	// recorded. The claim then shows that the call was done.
 	_ = claim.End(ctx, ending(in, out, err))
 	return out, err
 }
@@ -163,7 +162,7 @@ func passes(err error) bool {
 func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempotency.Outcome) (any, error) {
 	if err := c.allowed(ctx, o, place{namespaces: first.Namespaces}); err != nil {
 		if _, now := c.reached(ctx, o, in); now != nil {
-			err = now // as for a call without a key
+			err = now // as in a call without a key
 		}
 		return nil, err
 	}
@@ -196,13 +195,13 @@ func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempoten
 }
 
 // told lists the memories whose texts may be in a request or its result: purging one of
-// them removes the stored outcome. Results that are decisions of the gate have none, and
-// results of runs aren't stored.
+// them removes the stored outcome. Decisions of the gate have no such texts, and results
+// of runs aren't stored.
 func told(in, out any) (ids []string) {
 	switch in := in.(type) {
-	case *memory.LinkRequest: // links' metadata goes with either end
+	case *memory.LinkRequest: // a link's metadata is removed with either of its memories
 		ids = append(ids, in.From, in.To)
-	case *EvidenceOmega: // the note goes with the memory
+	case *EvidenceOmega: // the note is removed with the memory
 		ids = append(ids, in.MemoryID)
 	case *inject.BuildRequest:
 		for i := range in.Blocks {

@@ -20,8 +20,9 @@ import (
 // or isn't the user, the job doesn't exist, and the answer is the same as for an id that no
 // job has: see sees.
 
-// jobScopes are the scopes besides run that let a caller look at the jobs that it asked for: to
-// have outputs judged, or memories tidied. Each reaches only its own kind: see mayDo.
+// jobScopes are the scopes, in addition to run, that let a caller look at the jobs that it
+// asked for, such as judging an output or a dream pass. Each scope gives access only to its own
+// kind of jobs: see mayDo.
 func jobScopes() []core.Scope { return []core.Scope{core.ScopeEvaluate, core.ScopeMemoryWrite} }
 
 // jobs are the operations on background work. A caller that may ask for work may look at
@@ -48,8 +49,9 @@ func jobs() []Operation {
 }
 
 // sees reports whether the caller may know of a job: it must reach the job's namespace, and
-// the job must be its own or nobody's, unless the caller may operate the host. A caller
-// that reaches a user's own namespace, users/ and the id, acts for that user.
+// the job must be its own job or a job without a user, unless the caller may operate the
+// host. A caller that reaches a user's own namespace, users/ and the id, acts for that
+// user.
 func (c *Call) sees(userID, namespace string) bool {
 	if !c.reaches(namespace) {
 		return false
@@ -66,7 +68,7 @@ func (c *Call) mayDo(t job.Type, payload json.RawMessage) bool {
 		return true
 	}
 	var asked work
-	_ = json.Unmarshal(payload, &asked) // what it was asked for may be purged
+	_ = json.Unmarshal(payload, &asked) // the request may have been purged
 	if o, err := Find(asked.Operation); err == nil {
 		return o.May(c.caller)
 	}
@@ -79,8 +81,8 @@ func (c *Call) mayDo(t job.Type, payload json.RawMessage) bool {
 	return c.caller.Has(core.ScopeRun)
 }
 
-// userOf is whose the jobs of a caller are: the subject, or a digest of one that can't name
-// a user.
+// userOf is the user of a caller's jobs: the subject, or a digest of a subject that can't
+// be a user's name.
 func userOf(c core.Caller) string {
 	switch {
 	case c.Subject == "":
@@ -94,7 +96,7 @@ func userOf(c core.Caller) string {
 
 // ofJob is the place of a request that names a job by its id or, for a caller that reaches
 // every namespace, the beginning of its id: the job's namespace. If the request names a
-// user, it must be the job's.
+// user, it must be the job's user.
 func ofJob[In any](id func(*In) (id *string, userID string)) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		id, userID := id(in)
@@ -136,8 +138,8 @@ type JobList struct {
 // JobPage is a page of jobs, without their payloads and results.
 type JobPage struct {
 	Page[job.Job]
-	// NoWorker is whether nobody works on jobs: they wait until a server, or another program
-	// that does, is started.
+	// NoWorker is true if no program works on jobs: they wait until a server, or another
+	// program that does, is started.
 	NoWorker bool `json:"no_worker,omitempty"`
 }
 
@@ -185,7 +187,7 @@ func jobList(ctx context.Context, c *Call, in *JobList) (*JobPage, error) {
 	return &JobPage{Page: *page, NoWorker: !working}, err
 }
 
-// oneOf refuses a word that is none of a list; "" is any.
+// oneOf refuses a word that isn't in a list; "" selects any.
 func oneOf[T ~string](field string, value T, all []T) error {
 	if value == "" || slices.Contains(all, value) {
 		return nil
@@ -198,7 +200,8 @@ func oneOf[T ~string](field string, value T, all []T) error {
 		WithHint("%s", sdk.DidYouMean(string(value), names, "")).WithDetail("field", field)
 }
 
-// within reports whether a namespace is one that a list looks in; "" is every one.
+// within reports whether a list includes a namespace; if in is "", it includes every
+// namespace.
 func within(namespace, in string, subtree bool) bool {
 	return in == "" || namespace == in || subtree && strings.HasPrefix(namespace, in+"/")
 }
@@ -206,7 +209,7 @@ func within(namespace, in string, subtree bool) bool {
 // JobGet names a job.
 type JobGet struct {
 	ID string `json:"id"`
-	// UserID is the job's user, if it is given; for another user there is no such job.
+	// UserID, if set, must be the job's user; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
@@ -259,7 +262,7 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(ctx, &o, does); err != nil { // what it may be asked for by its own name
+	if err := c.check(ctx, &o, does); err != nil { // the operation that asks for it directly
 		return nil, err
 	}
 	return c.enqueue(ctx, in.Type, in.Namespace, work{Operation: name, Request: core.MustJSON(does)})
@@ -282,15 +285,15 @@ func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked 
 // JobCancel names a job.
 type JobCancel struct {
 	ID string `json:"id"`
-	// UserID is the job's user, if it is given; for another user there is no such job.
+	// UserID, if set, must be the job's user; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
 // JobCancelled is the outcome of a request to cancel.
 type JobCancelled struct {
-	// Job is the job after the request. A job that runs is still running, and stops soon.
+	// Job is the job after the request. A running job is still running, and stops soon.
 	job.Job
-	// Cancelled is whether the request changed anything: a job that has ended stays as it is.
+	// Cancelled is whether the request changed anything: a job that has ended doesn't change.
 	Cancelled bool `json:"cancelled"`
 }
 
@@ -302,9 +305,10 @@ func jobCancel(ctx context.Context, c *Call, in *JobCancel) (*JobCancelled, erro
 	return &JobCancelled{done.Job, done.Changed}, nil
 }
 
-// AsJob is the form of the operation for callers that don't wait for a model or a whole
-// store: it checks the request, queues a job that does it, and answers with a [JobQueued]
-// at once. It is false for an operation that is always done within its request.
+// AsJob returns the form of the operation for callers that don't wait for a model or a
+// whole store: it checks the request, queues a job that does it, and answers with a
+// [JobQueued] at once. The second result is false for an operation that is always done
+// within its request.
 func (o *Operation) AsJob() (Operation, bool) {
 	if o.Job == "" {
 		return *o, false
@@ -318,7 +322,8 @@ func (o *Operation) AsJob() (Operation, bool) {
 // modelled is a request that takes long only if it asks a model.
 type modelled interface{ asksModel(c *Call) bool }
 
-// mayTakeLong reports whether a job should do an operation, rather than its caller wait.
+// mayTakeLong reports whether a job should do an operation, so that its caller needn't
+// wait.
 func (c *Call) mayTakeLong(o *Operation, in any) bool {
 	if r, is := in.(modelled); is && !r.asksModel(c) {
 		return false
@@ -336,7 +341,7 @@ type work struct {
 	// RunID is the run that the operation starts or continues.
 	RunID string `json:"run_id,omitempty"`
 	// NextEnd is the epoch with which a resumed run will end next: see
-	// [run.Repository.NextEnd]. 0 means that it isn't known.
+	// [run.Repository.NextEnd]. 0 means unknown.
 	NextEnd int `json:"next_end,omitempty"`
 }
 

@@ -13,8 +13,8 @@ import (
 
 // A job does an operation as the caller that asked for it, with the rights of that time,
 // and the access policy is asked again. Only runs need more: a run outlives the process
-// that began it, so a job that is taken over continues its run instead of paying for
-// another one.
+// that began it, so a job that is taken over continues its run instead of paying for a new
+// run.
 
 // Handlers do the work of a host's jobs, by type: see host.NewPool.
 func Handlers(h *host.Host) map[job.Type]job.Handler {
@@ -26,7 +26,7 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 			return outcome(nil, result, err)
 		}),
 		job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
-			if len(j.Payload) > 0 { // somebody asked for it
+			if len(j.Payload) > 0 { // a caller asked for it
 				return doJob(ctx, h, j)
 			}
 			report, err := h.Dream(ctx, j)
@@ -64,7 +64,8 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 	return outcome(in, out, elsewhere(ctx, h, err))
 }
 
-// elsewhere postpones a job that needs plugins which this host lacks and another may have.
+// elsewhere postpones a job that needs plugins which this host lacks but another host may
+// have.
 func elsewhere(ctx context.Context, h *host.Host, err error) error {
 	if h.PluginElsewhere(ctx, err) {
 		return &job.SnoozeError{Err: err}
@@ -116,7 +117,7 @@ func runProgress(nodes int, tell func(float64)) func(core.Event) {
 }
 
 // outcome is the outcome of a job from its operation's result. If a service asks to wait,
-// that is no failure.
+// that isn't a failure.
 func outcome(in, out any, err error) (*job.Outcome, error) {
 	var o job.Outcome
 	if out != nil {
@@ -135,8 +136,8 @@ type RunJob struct {
 }
 
 // runJob starts a run or continues it. It continues a run that another process began, or
-// that this one began before the job went back to its queue. nextEnd is the run's NextEnd
-// when the job was requested: if the run has ended since then, the job is done.
+// that this process began before the job went back to its queue. nextEnd is the run's
+// NextEnd when the job was requested: if the run has ended since then, the job is done.
 func runJob(ctx context.Context, c Call, o *Operation, in any, nextEnd int) (*job.Outcome, error) {
 	resume, err := Find("run_resume")
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 )
 
 // A job stores what its handler needs, and its outcome. A caller that asked for an
-// operation and got a job wants the operation's own result instead; for a workflow that is
-// the run's end, which is stored in the run and not in the job. This file makes that view,
-// without repeating the request.
+// operation and got a job wants the operation's own result instead. For a workflow, this
+// is the run's end, which is stored in the run and not in the job. This file makes that
+// result, without repeating the request.
 
 // jobResults are the operations on the results of jobs.
 func jobResults() []Operation {
@@ -29,7 +29,7 @@ func jobResults() []Operation {
 // JobResultGet names a job.
 type JobResultGet struct {
 	ID string `json:"id"`
-	// UserID is the job's user, if it is given; for another user there is no such job.
+	// UserID, if set, must be the job's user; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
@@ -37,8 +37,8 @@ type JobResultGet struct {
 type JobResult struct {
 	Status job.Status `json:"status"`
 	JobID  string     `json:"job_id"`
-	// Operation is what the job does; "" if it does no operation, such as a reflection. RunID
-	// is its run, if there is one.
+	// Operation is the operation that the job does; "" for a job without an operation, such
+	// as a reflection. RunID is its run, if there is one.
 	Operation string     `json:"operation,omitempty"`
 	RunID     string     `json:"run_id,omitempty"`
 	QueuedAt  time.Time  `json:"queued_at"`
@@ -46,12 +46,12 @@ type JobResult struct {
 	// Progress is its progress, from 0 to 1.
 	Progress    float64    `json:"progress"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
-	// Reason says how it ended, and Message why it failed.
+	// Reason is how it ended, and Message why it failed.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Failure is the whole error of a job whose work failed.
 	Failure *job.Failure `json:"failure,omitempty"`
-	// Result is the operation's, once the job has completed.
+	// Result is the operation's result, once the job has completed.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -74,7 +74,7 @@ func jobResult(ctx context.Context, c *Call, in *JobResultGet) (*JobResult, erro
 	}
 	run, err := c.Host.Runs.Get(ctx, asked.RunID)
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound: // it was pruned, and its end is all that is left
+	case sdk.CodeOf(err) == sdk.NotFound: // it was pruned, and only its end is left
 		return r, nil
 	case err != nil:
 		return nil, err

@@ -80,8 +80,9 @@ type MemoryObserveAll struct {
 
 // MemoryObservedAll counts the results.
 type MemoryObservedAll struct {
-	// Observed counts new memories, and Repeated those that were already stored, by their
-	// idempotency keys. WithoutVector counts those that are only found by their words.
+	// Observed counts new memories, and Repeated the memories that were already stored,
+	// by their idempotency keys. WithoutVector counts the memories that are only found by
+	// their words.
 	Observed      int `json:"observed"`
 	Repeated      int `json:"repeated"`
 	WithoutVector int `json:"without_vector,omitempty"`
@@ -135,8 +136,8 @@ func memoryReflect(ctx context.Context, c *Call, in *core.ReflectRequest) (*core
 	return c.Host.Memories.Reflect(ctx, in)
 }
 
-// Recalled is what a recall returned, and which namespaces have memories if it found
-// none.
+// Recalled is what a recall returned or, if it found nothing, the namespaces that have
+// memories.
 type Recalled struct {
 	*core.RecallResult
 	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
@@ -173,7 +174,8 @@ type MemoryList struct {
 	Paging
 }
 
-// Memories is a page of memories, and which namespaces have memories if it has none.
+// Memories is a page of memories or, if the page is empty, the namespaces that have
+// memories.
 type Memories struct {
 	Page[*core.Memory]
 	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`

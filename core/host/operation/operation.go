@@ -1,11 +1,12 @@
 // Package operation has everything that a caller can ask a host to do, in one table. The
-// command line, HTTP, MCP and the web page are built on it, so that a request gives the
-// same result, and the same refusal, wherever it comes from.
+// command line, HTTP, MCP and the web pages use it, so that a request gives the same
+// result, and the same refusal, wherever it comes from.
 //
 // A file has the operations of a noun, and each function is a verb. What all operations
-// share is done here, before the function is called: who may do it (the caller's scopes
-// and namespaces, then the access policy, whose decision is recorded), completing short
-// ids, and how long it may take. Nothing above this package decides any of that.
+// share is done here, before the function is called: checking who may do it (the caller's
+// scopes and namespaces, then the access policy, whose decision is recorded), completing
+// short ids, and limiting how long it may take. Nothing above this package decides any of
+// this.
 package operation
 
 import (
@@ -32,7 +33,8 @@ type Operation struct {
 	Method, Path string
 	// Doc describes it in one line.
 	Doc string
-	// Scope is what a caller must have, or one of Or: see [Operation.May].
+	// Scope is the scope that a caller must have, unless it has one of Or: see
+	// [Operation.May].
 	Scope core.Scope
 	Or    []core.Scope
 	// ReadOnly is whether it changes nothing, except counts and records of its use.
@@ -55,9 +57,9 @@ type Operation struct {
 	// the result is written to its Sink.
 	Body, Sink bool
 
-	// main is whether it concerns the host itself, or what each database of tenants has a copy of,
-	// so that the main database does it. listed is whether it lists what several databases have,
-	// one after the other. See [Call.spread].
+	// main is whether it concerns the host itself, or data of which each database of tenants has a
+	// copy, so that the main database does it. listed is whether it lists what several databases
+	// have, one after the other. See [Call.spread].
 	main, listed bool
 
 	in, out reflect.Type
@@ -66,8 +68,9 @@ type Operation struct {
 	do    func(context.Context, *Call, any) (any, error)
 }
 
-// Deadline is the time limit of an operation that isn't Long, measured from when the
-// store is open: longer than any such operation needs, shorter than callers wait.
+// Deadline is the time limit of an operation that isn't Long, measured from the moment when
+// the store is open. It is longer than any such operation needs, and shorter than callers
+// wait.
 const Deadline = 10 * time.Second
 
 // In is the type of the request, a struct to which [Do] takes a pointer, and Out the type
@@ -93,7 +96,7 @@ type Call struct {
 	// includes the pieces of outputs.
 	Events func(core.Event)
 	Pieces bool
-	// Progress is called with how far the call is; nil drops it.
+	// Progress is called with the call's progress; nil drops it.
 	Progress func(Progress)
 	// Body is the part of a request that is too large for a field, such as an import; nil
 	// means empty. Sink takes such a part of a result, for example an export.
@@ -106,39 +109,40 @@ type Call struct {
 	// to whether the outcome is an earlier call's.
 	IdempotencyKey string
 	Replayed       *bool
-	// By, if set, is set to the host that does the call: the one of a database, of those that
-	// Host has. See [host.Host.Databases].
+	// By, if not nil, receives the host that does the call: the host of one of the databases,
+	// see [host.Host.Databases].
 	By **host.Host
-	// Local says that a process of the operator on this machine calls: the program itself, or a
-	// command over the socket. A call over the network isn't local, whatever its token.
+	// Local is whether the caller is a process of the operator on this machine: the program
+	// itself, or a command over the socket. A call over the network isn't local, whatever its
+	// token.
 	Local bool
 
 	caller    core.Caller
 	operation *Operation
-	// chosen is whether Host is the one of the database that the call concerns.
+	// chosen is whether Host is already the host of the database that the call concerns.
 	chosen bool
-	// runID is the run that a job starts; "" is a new one.
+	// runID is the id of the run that a job starts; "" for a new id.
 	runID string
-	// from says which host held the run that is taken over; nil if none is.
+	// from is the run as the previous host held it, if a run is taken over; otherwise nil.
 	from *run.Held
 	// memory is the memory that the request names, which was read to find its namespace.
 	memory *core.Memory
 }
 
-// Progress is how far a long operation is.
+// Progress is the progress of a long operation.
 type Progress struct {
 	// Doing is the current step, such as "checking", if there are several.
 	Doing string
-	// What is counted, such as "memories", and how many are done.
+	// What is what is counted, such as "memories", and Done how many are done.
 	What string
 	Done int64
 	// Total is how many there are; 0 if that isn't known.
 	Total int64
-	// Bytes is how much was moved; 0 if that isn't counted.
+	// Bytes is how many bytes were moved; 0 if they aren't counted.
 	Bytes int64
 }
 
-// progress reports how far the call is.
+// progress reports the call's progress.
 func (c *Call) progress(p Progress) {
 	if c.Progress != nil {
 		c.Progress(p)
@@ -147,11 +151,11 @@ func (c *Call) progress(p Progress) {
 
 // place is where a request is done: the namespaces that it concerns.
 type place struct {
-	// namespaces are all namespaces that it reads or changes. With [below] at its end,
-	// one includes everything below it. None means the host itself.
+	// namespaces are all namespaces that it reads or changes. A namespace with [below] at its
+	// end includes everything below it. None means the host itself.
 	namespaces []string
-	// absent is the error for a caller who may not know that the thing with the request's
-	// id exists; nil if the request names the namespace itself.
+	// absent is the error for a caller that may not know that the thing with the request's id
+	// exists; nil if the request names the namespace itself.
 	absent error
 }
 
@@ -198,9 +202,9 @@ func Find(name string) (Operation, error) {
 	return Operation{}, sdk.Errorf(sdk.NotFound, "operation_not_found", "there is no operation %.100q", name)
 }
 
-// Do calls an operation: in is a pointer to its request, and the return value a pointer
-// to its result, or nil. Both a result and an error may be returned, for example by a
-// purge that is done although some files still hold its data.
+// Do calls an operation. in is a pointer to its request, and the returned value is a
+// pointer to its result, or nil. Both a result and an error may be returned, for example by
+// a purge that is done although some files still hold its data.
 func Do(ctx context.Context, c Call, name string, in any) (any, error) {
 	o, err := Find(name)
 	if err != nil {
@@ -240,7 +244,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	}
 	if !o.Long {
 		if !o.NoStore {
-			if err := c.Host.Ready(ctx); err != nil && !c.replacesPolicies(o) { // waiting for a lock doesn't count as the operation's time
+			if err := c.Host.Ready(ctx); err != nil && !c.replacesPolicies(o) { // waiting for a lock doesn't count towards the operation's time
 				return nil, err
 			}
 		}
@@ -258,8 +262,8 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 }
 
 // Allow refuses what [Operation.Do] would refuse to the context's caller, and does nothing
-// else. A surface uses it for something that isn't in the table, but that needs the rights
-// of an operation.
+// else. A surface uses it for something that isn't in the table but needs the rights of an
+// operation.
 func (o *Operation) Allow(ctx context.Context, c Call, in any) error {
 	c.caller, c.operation = core.CallerOf(ctx), o
 	return c.check(ctx, o, in)

@@ -11,19 +11,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Lists have pages. A page's token contains the position at which the next page begins,
-// and is sealed with a key of the store, over the position, the operation, everything
-// that decides what is in the list, and the caller. With another filter a position would
-// skip or repeat entries; a forged one, or one from another caller, could reveal
-// something about a namespace that the caller doesn't reach. So no list has to distrust
-// its positions, and tokens are opaque to callers.
+// Lists have pages. A page's token contains the position at which the next page begins.
+// It is sealed with a key of the store, over the position, the operation, everything
+// that decides what is in the list, and the caller. With another filter, a position
+// would skip or repeat entries. A forged token, or another caller's token, could reveal
+// something about a namespace that the caller doesn't reach. Because of the seal, a list
+// can trust its positions, and tokens are opaque to callers.
 //
 // The key is in the store, because another host may get the request for the next page,
-// such as the command line's next command: see host.PageKey.
+// for example from the next command on the command line: see host.PageKey.
 
 const (
-	// DefaultLimit is how many items a page has if the request doesn't say, and MaxLimit
-	// how many it may have.
+	// DefaultLimit is how many items a page has by default, and MaxLimit how many it may
+	// have.
 	DefaultLimit = 50
 	MaxLimit     = 200
 	// maxToken bounds a page's token: positions are a namespace and an id.
@@ -35,7 +35,7 @@ const (
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []T `json:"items"`
-	// NextPageToken gets the next page; "" is the end.
+	// NextPageToken is the token for the next page; "" on the last page.
 	NextPageToken string `json:"next_page_token,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type Paging struct {
 }
 
 // open returns where the page begins ("" is the start), and how many items it has. The
-// filter is everything that decides what is in the list, besides the caller.
+// filter is everything that decides what is in the list, except the caller.
 func (p Paging) open(ctx context.Context, c *Call, filter any) (at string, limit int, err error) {
 	limit = p.Limit
 	if limit == 0 {
@@ -93,11 +93,11 @@ func pageOf[T any](ctx context.Context, c *Call, items []T, at string, filter an
 	return p, nil
 }
 
-// allOf is the only page of a list that has no other.
+// allOf is a list with a single page.
 func allOf[T any](items []T) *Page[T] { return &Page[T]{Items: orEmpty(items)} }
 
 // pageKey is the key of the host's store. A list that needs no store is the same for
-// every caller: there is nothing that a position could reveal.
+// every caller, so its positions can reveal nothing.
 func (c *Call) pageKey(ctx context.Context) ([]byte, error) {
 	if c.operation.NoStore {
 		return nil, nil

@@ -91,7 +91,7 @@ func memoryApprove(ctx context.Context, c *Call, in *MemoryApprove) (*core.Refle
 	return c.Host.Memories.Approve(ctx, in.ID)
 }
 
-// MemoryReject names a pending reflection, and says why it is rejected.
+// MemoryReject names a pending reflection, and the reason why it is rejected.
 type MemoryReject struct {
 	ID string `json:"id"`
 	// Reason has up to 1,024 bytes; the journal keeps its digest.

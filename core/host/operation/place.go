@@ -69,10 +69,10 @@ func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
 	return place{namespaces: []string{found.Namespace}, absent: absent}, nil
 }
 
-// atMemories is atMemory for several ids: each id that matches a memory is completed. For
-// a caller that reaches every namespace, the operation itself refuses an id that matches
-// none, in its own order and words; for others such an id, and the id of a memory that
-// they don't reach, are both refused here in the same way.
+// atMemories is atMemory for several ids: each id that matches a memory is completed. For a
+// caller that reaches every namespace, the operation itself refuses an id that matches no
+// memory, in its own order and words. For other callers, such an id and the id of a memory
+// that they don't reach are both refused here, in the same way.
 func (c *Call) atMemories(ctx context.Context, ids []string) (place, error) {
 	var at place
 	for i := range ids {
@@ -106,7 +106,7 @@ func (c *Call) seen(ctx context.Context, ids []string) []string {
 	return own
 }
 
-// seenLinks are the links whose both ends the caller reaches.
+// seenLinks are the links of which the caller reaches both ends.
 func (c *Call) seenLinks(ctx context.Context, links []core.Link) []core.Link {
 	own := []core.Link{}
 	for _, l := range links {
@@ -121,7 +121,7 @@ func (c *Call) seenLinks(ctx context.Context, links []core.Link) []core.Link {
 func itemName(i int) string { return "items[" + strconv.Itoa(i) + "]" }
 
 // known returns an error about the thing that an id names. A caller that doesn't reach its
-// namespace gets absent instead, which says that there is no such thing.
+// namespace gets absent instead: the error for a thing that doesn't exist.
 func (c *Call) known(err error, absent error) error {
 	if sdk.CodeOf(err) != sdk.NotFound {
 		return err

@@ -12,9 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// plugins are the operations on installed plugins. Adding, removing, signing and trying
-// plugins is left to users of the host's machine, because that decides which code runs on
-// it.
+// plugins are the operations on installed plugins. Only users of the host's machine can add,
+// remove, sign and try plugins, because that decides which code runs on it.
 func plugins() []Operation {
 	return []Operation{
 		define(Operation{
@@ -97,8 +96,7 @@ func pluginGet(ctx context.Context, c *Call, in *PluginGet) (found *host.Inspect
 	return found, err
 }
 
-// DefaultLogLines is how many lines of a log are shown if the request doesn't say: about
-// a screen.
+// DefaultLogLines is how many lines of a log are shown by default: about a screen.
 const DefaultLogLines = 50
 
 // PluginLogs names the plugin, as publisher/name, whose log is requested. A plugin that
@@ -108,13 +106,14 @@ type PluginLogs struct {
 	// Lines is how many lines at most, from 1 to [logfile.MaxLines]; 0 means
 	// [DefaultLogLines].
 	Lines int `json:"lines,omitempty"`
-	// After is the Next of an earlier answer: the lines are then the first ones that came
-	// after it, or, if those are no longer kept, the oldest ones that are. In this way a log
+	// After is the Next of an earlier answer: the answer then has the first lines after that
+	// place, or, if these are no longer kept, the oldest lines that are kept. In this way a log
 	// can be followed.
 	After string `json:"after,omitempty"`
 }
 
-// PluginLog is the end of a plugin's log, or what follows a place in it, the newest line last.
+// PluginLog is the end of a plugin's log, or the lines after a place in the log, the newest
+// line last.
 type PluginLog struct {
 	Plugin string           `json:"plugin"`
 	Lines  []plugin.LogLine `json:"lines"`

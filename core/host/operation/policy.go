@@ -40,12 +40,13 @@ func everywhere[In any](context.Context, *Call, *In) (place, error) {
 // PolicyList asks for the policies that decide.
 type PolicyList struct{}
 
-// Policies are the policies that are in force, of the folder or as they were pushed to a
-// shared store, sorted by file. If there is none, the built-in defaults decide.
+// Policies are the policies in force, from the folder or pushed to a shared store, sorted
+// by file. If there are none, the built-in defaults decide.
 type Policies struct {
 	// Digest is the digest of their files.
 	Digest string `json:"digest"`
-	// Epoch counts the sets that were pushed; 0 if none was, or the policies are a folder's.
+	// Epoch counts the sets that were pushed; 0 if none was pushed, or if the policies come
+	// from a folder.
 	Epoch uint64 `json:"epoch,omitempty"`
 	Page[Policy]
 }
@@ -98,15 +99,15 @@ type PolicyReplay struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// PolicyReplayed says which decisions would change, among those in namespaces that the
-// caller reaches.
+// PolicyReplayed lists the decisions that would change, in the namespaces that the caller
+// reaches.
 type PolicyReplayed struct {
 	*policy.Replay
 	// Pruned are the points whose decisions since then have partly been pruned.
 	Pruned []DecisionsPruned `json:"pruned,omitempty"`
 }
 
-// DecisionsPruned says until when the decisions of a point were pruned.
+// DecisionsPruned is the time until which the decisions of a point were pruned.
 type DecisionsPruned struct {
 	Point core.Point `json:"point"`
 	Until time.Time  `json:"until"`
@@ -128,8 +129,9 @@ func policyReplay(ctx context.Context, c *Call, in *PolicyReplay) (*PolicyReplay
 	return out, nil
 }
 
-// recorded yields the recorded decisions from a time on that the caller may see: those in
-// namespaces that it reaches and, if it reaches all, those for the host itself.
+// recorded yields the recorded decisions from a time on that the caller may see: the
+// decisions in namespaces that it reaches and, if it reaches all namespaces, the
+// decisions for the host itself.
 func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.Record, error] {
 	return func(yield func(*policy.Record, error) bool) {
 		var done int64

@@ -46,23 +46,25 @@ func reflectedIn(userID, namespace string) string {
 
 // ReflectionEnqueue asks for a reflection.
 type ReflectionEnqueue struct {
-	// UserID says whose reflection it is: the namespace is then users/ and this id, unless
-	// Namespace names another. "" means the user of the namespace, if it has one.
+	// UserID is the user of the reflection: the namespace is then users/ and this id, unless
+	// Namespace names another namespace. "" means the user of the namespace, if it has one.
 	UserID string `json:"user_id,omitempty"`
-	// Namespace is what to reflect on; "" is the user's or, without one, the configured one.
+	// Namespace is the namespace to reflect on; "" is the user's namespace or, without a
+	// user, the configured namespace.
 	Namespace string `json:"namespace,omitempty"`
 	// Focus is what to reflect on there, up to 500 characters; "" is anything.
 	Focus string `json:"focus,omitempty"`
 	// MaxInsights is how many insights and procedures are written at most, from 1 to 50; 0
 	// is 5.
 	MaxInsights int `json:"max_insights,omitempty"`
-	// Force reflects even if it isn't due; a user may do it 3 times in an hour.
+	// Force reflects even if a reflection isn't due; a user may force 3 reflections in an
+	// hour.
 	Force bool `json:"force,omitempty"`
 	// DryRun makes insights and writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// The statuses of an answer that aren't a job's.
+// The statuses of an answer that aren't statuses of a job.
 const (
 	ReflectionRunning      = "already_running"
 	ReflectionNotTriggered = "not_triggered"
@@ -74,14 +76,14 @@ const (
 type ReflectionEnqueued struct {
 	// Status is queued, already_running, not_triggered or rate_limited.
 	Status string `json:"status"`
-	// JobID is the job that was made, or that the user has already.
+	// JobID is the new job, or the job that the user already has.
 	JobID    string     `json:"job_id,omitempty"`
 	QueuedAt *time.Time `json:"queued_at,omitempty"`
-	// ETASeconds is about how long it takes.
+	// ETASeconds is about how long the reflection takes.
 	ETASeconds *int `json:"eta_seconds,omitempty"`
-	// Reason says why nothing was due.
+	// Reason is why nothing was due.
 	Reason string `json:"reason,omitempty"`
-	// RetryAfterSeconds is when the user may force one again.
+	// RetryAfterSeconds is how many seconds later the user may force a reflection again.
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 }
 
@@ -151,7 +153,7 @@ func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*Re
 // ReflectionStatus names a reflection.
 type ReflectionStatus struct {
 	JobID string `json:"job_id"`
-	// UserID, where it is given, must be the job's, else there is no such job.
+	// UserID, if set, must be the job's user; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 	// PageToken continues lists of more than 20: it is the answer's next_page_token.
 	PageToken string `json:"page_token,omitempty"`
@@ -160,11 +162,11 @@ type ReflectionStatus struct {
 // ReflectionProgress is the progress of a reflection, or its result. The status determines
 // which fields are set.
 type ReflectionProgress struct {
-	// Status is the job's, or not_found, which stands alone.
+	// Status is the job's status, or not_found, with no other fields.
 	Status string `json:"status"`
 	JobID  string `json:"job_id,omitempty"`
-	// QueuedAt, StartedAt, which is null while it is queued, and Progress, from 0 to 1, are
-	// of one that waits or runs.
+	// QueuedAt, StartedAt, which is null while the reflection is queued, and Progress, from
+	// 0 to 1, are set while the reflection waits or runs.
 	QueuedAt  *time.Time      `json:"queued_at,omitempty"`
 	StartedAt json.RawMessage `json:"started_at,omitempty"`
 	Progress  *float64        `json:"progress,omitempty"`
@@ -172,13 +174,14 @@ type ReflectionProgress struct {
 	// failed.
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 	Reason      string     `json:"reason,omitempty"`
-	// The other fields are set if it completed: what it made. Each list has up to 20 items.
+	// The other fields are set if it completed, and have what it made. Each list has up to
+	// 20 items.
 	InsightsCreated   *int                   `json:"insights_created,omitempty"`
 	ProceduresCreated *int                   `json:"procedures_created,omitempty"`
 	Insights          []reflection.Insight   `json:"insights,omitzero"`
 	Procedures        []reflection.Procedure `json:"procedures,omitzero"`
 	MemoriesAnalyzed  *int                   `json:"memories_analyzed,omitempty"`
-	// Skipped says why there was nothing to do; BudgetReached and DryRun are the result's.
+	// Skipped is why there was nothing to do; BudgetReached and DryRun come from the result.
 	Skipped       string `json:"skipped,omitempty"`
 	BudgetReached bool   `json:"budget_reached,omitempty"`
 	DryRun        bool   `json:"dry_run,omitempty"`
@@ -190,8 +193,8 @@ type ReflectionProgress struct {
 const reflectionPage = 20
 
 // findReflection finds a reflection that the caller may see, without its result; nil if there is
-// none. One of another user, of a namespace that the caller doesn't reach or that isn't a
-// reflection is none, like one that never was.
+// none. It returns nil for another user's reflection, for a namespace that the caller doesn't
+// reach, and for a job that isn't a reflection, as for an unknown id.
 func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.Job, error) {
 	if c.reaches("**") {
 		whole, _, err := c.Host.Jobs.Locate(ctx, jobID)
@@ -240,10 +243,10 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 	return p, nil
 }
 
-// addMade adds what a completed reflection made, from where a page's token says.
+// addMade adds what a completed reflection made, from the position in a page's token.
 func (c *Call) addMade(ctx context.Context, p *ReflectionProgress, j *job.Job, in *ReflectionStatus) error {
 	var r reflection.Result
-	if bytes.HasPrefix(j.Result, []byte("{")) { // else it was purged
+	if bytes.HasPrefix(j.Result, []byte("{")) { // otherwise it was purged
 		if err := json.Unmarshal(j.Result, &r); err != nil {
 			return sdk.Errorf(sdk.Internal, "result_unreadable", "the result of job %s can't be read: %w", j.ID, err)
 		}
@@ -281,14 +284,14 @@ func part[T any](list []T, from int) []T {
 // ReflectionCancel names a reflection.
 type ReflectionCancel struct {
 	JobID string `json:"job_id"`
-	// UserID, where it is given, must be the job's, else there is no such job.
+	// UserID, if set, must be the job's user; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
 }
 
 // ReflectionCancelled is the outcome of a request to cancel.
 type ReflectionCancelled struct {
-	// Status is the job's as it is now: one that runs is still running, and stops soon.
-	// not_found is none.
+	// Status is the job's present status: a running job is still running, and stops soon.
+	// not_found means that there is no such job.
 	Status string `json:"status"`
 	// Cancelled is whether the request changed anything.
 	Cancelled bool `json:"cancelled"`

@@ -55,7 +55,7 @@ func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (plac
 		if c.reaches("**") {
 			*id, namespace, err = c.Host.Runs.Locate(ctx, *id)
 		} else if namespace, err = c.Host.Runs.RunNamespace(ctx, *id); sdk.CodeOf(err) == sdk.NotFound {
-			err = at.absent // also for a pruned run, whose namespace isn't known any more
+			err = at.absent // also for a pruned run, since its namespace isn't known any more
 		}
 		if err != nil {
 			return place{}, err
@@ -70,8 +70,8 @@ const maxFileName = 4 << 10
 
 // SourceFiles are the files that belong to a text in a request.
 type SourceFiles struct {
-	// File is the file that the text was read from, up to 4,096 bytes: messages name it,
-	// and so is a workflow without a name.
+	// File is the file that the text was read from, up to 4,096 bytes. Messages name it,
+	// and a workflow without a name is named after it.
 	File string `json:"file,omitempty"`
 	// Files are the files that the text names, by their slash-separated path relative to
 	// its folder. Other files are ignored.
@@ -101,8 +101,8 @@ type RunStart struct {
 	state.Overlay
 }
 
-// RunEnded is how a run ended. As JSON it is the run's result or, if it has none, its id,
-// its status and its error.
+// RunEnded is how a run ended. As JSON it is the run's result or, if there is none, the
+// run's id, status and error.
 type RunEnded struct{ *core.Run }
 
 // MarshalJSON implements [json.Marshaler].
@@ -163,7 +163,7 @@ func (c *Call) runOptions() host.RunOptions {
 }
 
 // ended is the result of a run that was started. A failed run is a result too; any other
-// error is from its start, or from its end, which couldn't be recorded.
+// error means that the run didn't start, or that its end couldn't be recorded.
 func ended(run *core.Run, failure error) (*RunEnded, error) {
 	if failure != nil && run.Status != core.StatusError {
 		return nil, failure
@@ -184,28 +184,27 @@ func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
 	return ended(run, err)
 }
 
-// TakeOver continues a run whose host is gone, with the rights of the caller whose run it
-// is: see host.JoinOptions. It returns an error only if it doesn't go on.
+// TakeOver continues a run whose host is gone, with the rights of the run's caller: see
+// host.JoinOptions. It returns an error only if it didn't continue the run.
 func TakeOver(h *host.Host) func(context.Context, run.Held) error {
 	return func(ctx context.Context, held run.Held) error {
 		out, err := Do(core.WithCaller(ctx, held.Caller), Call{Host: h, chosen: true, from: &held}, "run_resume", &RunResume{ID: held.RunID})
 		if ended, is := out.(*RunEnded); is && ended != nil {
-			return nil // even if it failed, which the run says
+			return nil // even if it failed, which the run records
 		}
 		return err
 	}
 }
 
-// RunReplay names a run, and what judges its attempts instead of its own evaluator and
-// rule for passing.
+// RunReplay names a run, and the evaluator and the accept rule that replace its own.
 type RunReplay struct {
 	ID string `json:"id"`
 	// Evaluator is YAML: the part of a workflow under evaluator:, with or without that
-	// key. "" means the run's own.
+	// key. "" means the run's own evaluator.
 	Evaluator string `json:"evaluator,omitempty"`
 	SourceFiles
-	// Accept is a CEL expression over valid, score, errors, output and iteration; ""
-	// means the run's own.
+	// Accept is a CEL expression over valid, score, errors, output and iteration; "" means
+	// the run's own rule.
 	Accept string `json:"accept,omitempty"`
 }
 

@@ -18,8 +18,8 @@ type RunHours struct {
 	// the namespaces below.
 	Namespace string
 	Subtree   bool
-	// Since is the beginning of the first bucket, Bucket how long each is, in whole hours,
-	// and Buckets how many there are, up to [MaxBuckets].
+	// Since is the beginning of the first bucket, Bucket the length of each bucket in whole hours, and
+	// Buckets their number, up to [MaxBuckets].
 	Since   time.Time
 	Bucket  time.Duration
 	Buckets int
@@ -30,10 +30,10 @@ const MaxBuckets = 31 * 24
 
 // RunHistory is how the runs that began in a period ended.
 type RunHistory struct {
-	// All counts all of them, and Buckets those that began in each bucket.
+	// All counts all of them, and Buckets the runs that began in each bucket.
 	All     run.Counts
 	Buckets []run.Counts
-	// Workflows are the counts of each workflow, the one with the most runs first.
+	// Workflows are the counts of each workflow; the workflow with the most runs is first.
 	Workflows []WorkflowHistory
 }
 
@@ -43,9 +43,9 @@ type WorkflowHistory struct {
 	run.Counts
 }
 
-// RunHistoryOf counts how runs ended, from the counts by the hour, for a caller that may
-// list runs: its errors are the ones of run_list. It isn't an operation of the table; a
-// surface draws charts of many runs from it.
+// RunHistoryOf counts how runs ended, from the counts by the hour, for a caller that may list runs.
+// Its errors are the same as run_list's. It isn't an operation of the table; a surface uses it for
+// charts of many runs.
 func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error) {
 	if in.Bucket < time.Hour || in.Bucket%time.Hour != 0 || in.Buckets < 1 || in.Buckets > MaxBuckets {
 		return nil, sdk.Errorf(sdk.Internal, "buckets_invalid", "%d buckets of %s", in.Buckets, in.Bucket)

@@ -10,15 +10,15 @@ import (
 
 // A workflow is a caller's text, and its nodes may name any memories and namespaces. So
 // what a node does with memories is checked like the operation of the same name, with the
-// scopes and namespaces of the caller who started or resumed the run: a run can't get
-// around them.
+// scopes and namespaces of the caller that started or resumed the run: a run can't bypass
+// them.
 
 // runMemories are the memories as the nodes of a caller's run access them.
 type runMemories struct{ call *Call }
 
 var _ core.Memories = runMemories{}
 
-// may refuses what the caller couldn't do by calling the operation itself.
+// may refuses what the caller couldn't do by calling the operation directly.
 func (m runMemories) may(ctx context.Context, name string, in any) error {
 	o, err := Find(name)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A session belongs to the subject that first used it. The result of a recall in a session
-// says how many turns it had and how they went, and a recall advances them, so for other
+// A session belongs to the subject that first used it. The result of a recall in a session shows
+// how many turns the session had and their outcomes, and a recall advances the turns. So for other
 // subjects there is no such session.
 //
-// The local operator is such another subject, with one exception: a caller that resumes a
-// run continues in the run's session, and the operator may resume any run.
+// This applies to the local operator too, with one exception: a caller that resumes a run continues
+// in the run's session, and the operator may resume any run.
 
-// ownSession returns a session that the caller may use; nil for one that had no turn yet.
-// The error for a session of another subject is the one for a session that doesn't exist.
+// ownSession returns a session that the caller may use; nil for a session that had no turn yet. For
+// another subject's session, the error is the same as for a session that doesn't exist.
 func (c *Call) ownSession(ctx context.Context, name string) (*memory.Session, error) {
 	found, err := c.Host.Memories.SessionHead(ctx, name)
 	if err != nil || found == nil {
@@ -69,7 +69,7 @@ type SessionReset struct {
 // SessionResume names a session and one of its windows.
 type SessionResume struct {
 	Session string `json:"session"`
-	// Window is the window to go back to, from 1; 0 is the one before the current window.
+	// Window is the window to go back to, from 1; 0 is the window before the current one.
 	Window int64 `json:"window,omitempty"`
 }
 
@@ -79,8 +79,8 @@ type Session struct {
 	Page[memory.SessionTurn]
 }
 
-// ofSession is the place of a session of the caller: the namespace of its first recall. A
-// caller that doesn't reach it any more has no such session.
+// ofSession is the place of a session of the caller: the namespace of its first recall. For a
+// caller that doesn't reach it any more, there is no such session.
 func ofSession[In any](name func(*In) string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		found, err := c.ownSession(ctx, name(in))
@@ -137,8 +137,8 @@ func sessionResume(ctx context.Context, c *Call, in *SessionResume) (*memory.Ses
 	return c.Host.Memories.ResumeSession(ctx, in.Session, in.Window)
 }
 
-// ofRecall is the place of a recall. One that names no namespace searches where its
-// session began.
+// ofRecall is the place of a recall. A recall that names no namespace searches the namespace in
+// which its session began.
 func ofRecall(ctx context.Context, c *Call, in *core.RecallRequest) (place, error) {
 	if in.Session != "" {
 		found, err := c.ownSession(ctx, in.Session)
@@ -169,8 +169,8 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 }
 
 // ofTurn is the place of a turn: the namespace that it searched, and the namespaces of the memories
-// that it recalled, because feedback changes all of them. A turn of which the caller doesn't reach
-// everything doesn't exist for that caller.
+// that it recalled, because feedback changes all of them. If the caller doesn't reach all of them,
+// the turn doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
 	absent := memory.TurnNotFound(in.Session, in.Turn)
 	if err := memory.CheckFeedback(in); err != nil { // before the turn is read

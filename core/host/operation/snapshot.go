@@ -54,7 +54,7 @@ type SnapshotGet struct {
 // SnapshotDiff names two snapshots.
 type SnapshotDiff struct {
 	ID string `json:"id"`
-	// With is the snapshot that it is compared with; "" is the one before in its session.
+	// With is the snapshot to compare with; "" is the previous snapshot of its session.
 	With string `json:"with,omitempty"`
 }
 
@@ -122,8 +122,8 @@ func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject
 	return pageOf(ctx, c, found.Snapshots, found.Next, filter)
 }
 
-// owns reports whether a caller may see a snapshot: those of its own sessions, or all if it
-// reaches every namespace, since it could read what they were made from.
+// owns reports whether a caller may see a snapshot: the snapshots of its own sessions, or all
+// snapshots if it reaches every namespace, since it could also read what they were made from.
 func (c *Call) owns(ctx context.Context, s *inject.Snapshot) bool {
 	if c.reaches("**") {
 		return true
@@ -178,7 +178,7 @@ func ofSnapshotDiff(ctx context.Context, c *Call, in *SnapshotDiff) (place, erro
 	return at, nil
 }
 
-// before is the id of the session's snapshot before another.
+// before is the id of the session's snapshot before a given one.
 func (c *Call) before(ctx context.Context, id string) (string, error) {
 	s, err := c.Host.Snapshots.Get(ctx, id)
 	if err != nil {

@@ -33,17 +33,17 @@ const (
 	StatsStore      StatsScope = "store"
 )
 
-// StatsScopes are the parts that there are.
+// StatsScopes are all parts.
 func StatsScopes() []StatsScope {
 	return []StatsScope{StatsAll, StatsMemory, StatsReflection, StatsPlugins, StatsStore}
 }
 
 // StatsGet selects statistics.
 type StatsGet struct {
-	// Scope is the part that is wanted; "" is all.
+	// Scope is the requested part; "" is all parts.
 	Scope StatsScope `json:"scope,omitempty"`
-	// UserID is whose reflections are counted: the namespace is then users/ and this id,
-	// unless Namespace names another. "" is everybody.
+	// UserID is the user whose reflections are counted: the namespace is then users/ and this
+	// id, unless Namespace names another. "" means all users.
 	UserID string `json:"user_id,omitempty"`
 	// Namespace is where memories and reflections are counted; "" is every namespace that the
 	// caller reaches. Subtree includes the namespaces below.
@@ -51,7 +51,7 @@ type StatsGet struct {
 	Subtree   bool   `json:"subtree,omitempty"`
 }
 
-// Stats are the parts that were asked for.
+// Stats are the requested parts.
 type Stats struct {
 	Memory     *memory.Counts   `json:"memory,omitempty"`
 	Reflection *ReflectionStats `json:"reflection,omitempty"`

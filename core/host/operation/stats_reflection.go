@@ -17,10 +17,10 @@ type ReflectionStats struct {
 	// PendingJobs and RunningJobs count the jobs that the caller may see.
 	PendingJobs int `json:"pending_jobs"`
 	RunningJobs int `json:"running_jobs"`
-	// LastCompletedJob is null before the first.
+	// LastCompletedJob is the last completed reflection; null before the first one.
 	LastCompletedJob *ReflectionCompleted `json:"last_completed_job"`
 	// Triggers are the triggers of the requested namespace, or of the configured one; null if
-	// the caller doesn't reach that.
+	// the caller doesn't reach that namespace.
 	Triggers *ReflectionTriggers `json:"triggers"`
 }
 
@@ -41,7 +41,7 @@ type ReflectionTriggers struct {
 	RestUntil *time.Time `json:"rest_until,omitempty"`
 }
 
-// ReflectionThresholds are governance's; 0 is never.
+// ReflectionThresholds are the thresholds in the namespace's governance; 0 is never.
 type ReflectionThresholds struct {
 	Importance   float64 `json:"importance"`
 	Observations float64 `json:"observations"`
@@ -82,7 +82,7 @@ func (c *Call) reflectionStats(ctx context.Context, in *StatsGet) (*ReflectionSt
 	return s, nil
 }
 
-// count adds a job, of which the newest come first.
+// count adds a job. The newest jobs are added first.
 func (c *Call) count(ctx context.Context, s *ReflectionStats, j *job.Job) error {
 	switch j.Status {
 	case job.StatusQueued:

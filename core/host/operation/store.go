@@ -11,7 +11,7 @@ import (
 )
 
 // stores are the operations on the whole store. There is no operation to restore a
-// backup: no host may have the store open for that, see [host.Restore].
+// backup, since no host may have the store open then: see [host.Restore].
 func stores() []Operation {
 	return []Operation{
 		define(Operation{
@@ -86,7 +86,7 @@ func (c *Call) watched(doing store.Doing) core.Store {
 	return store.Watch(c.Host.Store, tell)
 }
 
-// moving reports how far an export or import is.
+// moving reports the progress of an export or import.
 func (c *Call) moving(w store.Work) {
 	c.progress(Progress{Doing: string(w.Doing), What: "records", Done: w.Records, Total: w.Total, Bytes: w.Bytes})
 }
@@ -105,7 +105,7 @@ func storeExport(ctx context.Context, c *Call, _ *StoreExport) (*store.Moved, er
 	return &moved, nil
 }
 
-// StoreImport says how the export in the call's body is imported.
+// StoreImport determines how the export in the call's body is imported.
 type StoreImport struct {
 	// Replace allows replacing a store that isn't empty, whose data is lost.
 	Replace bool `json:"replace,omitempty"`
@@ -129,7 +129,7 @@ type StoreBackup struct {
 	All bool `json:"all,omitempty"`
 }
 
-// Backup says where a copy of the store is, and which data of the host isn't in it.
+// Backup names the folder with a copy of the store, and the host's data that isn't in it.
 type Backup struct {
 	Folder  string      `json:"folder"`
 	LeftOut []host.Part `json:"left_out"`
@@ -155,7 +155,8 @@ type StorePrune struct {
 	Folder string `json:"folder,omitempty"`
 }
 
-// Pruned is what was pruned, or would be. Data that is kept for ever is nil.
+// Pruned is what was pruned, or would be pruned. A kind of data that is kept for ever is
+// nil.
 type Pruned struct {
 	DryRun    bool              `json:"dry_run"`
 	Folder    string            `json:"folder"`

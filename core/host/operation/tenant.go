@@ -14,17 +14,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A process has a host for each database of its tenants: see [host.Host.Databases]. One of them
-// does the whole of a call, so nothing below this file knows that there are several. Which one
-// depends on the namespaces that the request concerns. A request that names something by an id
-// doesn't say its namespace: the id is looked up in each database that the caller can reach. For
-// most callers, whose namespaces have one tenant, that is one database.
+// A process has a host for each database of its tenants: see [host.Host.Databases]. One of these
+// hosts does the whole of a call, so nothing below this file knows that there are several. The
+// choice depends on the namespaces that the request concerns. A request that names something by an
+// id doesn't have its namespace, so the id is looked up in each database that the caller can reach.
+// For most callers, whose namespaces have one tenant, that is one database.
 //
-// A request that concerns tenants of several databases is refused, except for lists: these list
-// one database after the other.
+// A request that concerns tenants of several databases is refused, except a list, which shows one
+// database after the other.
 
-// spread returns the calls that do a request: one, or for a list one in each of several databases.
-// The first is in the main database, if that is one of them.
+// spread returns the calls that do a request: a single call or, for a list, a call in each of
+// several databases. If the main database is one of them, its call is first.
 func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error) {
 	all := c.Host.Databases()
 	if c.chosen || len(all) == 1 || o.NoStore || o.main || isOfAll(in) {
@@ -72,8 +72,8 @@ func apart(of []*host.Host, patterns []string) error {
 		WithHint("name a namespace or ids of one tenant; what is about a whole store is done by a host on that database alone").WithDetail("databases", names)
 }
 
-// isOfAll reports whether a request is about the settings of all namespaces, of which each
-// database has a copy.
+// isOfAll reports whether a request is about the settings of all namespaces (*), which each
+// database has a copy of.
 func isOfAll(in any) bool {
 	switch in := in.(type) {
 	case *GovernanceGet:
@@ -88,11 +88,12 @@ func isOfAll(in any) bool {
 	return false
 }
 
-// databases returns the databases that a request concerns, among those that the caller reaches:
-// where its namespaces are, or else where its ids are. None means that nothing has its ids.
+// databases returns the databases that a request concerns, among the databases that the caller
+// reaches: the ones with its namespaces, or else the ones with its ids. None means that the ids
+// weren't found.
 func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*host.Host) ([]*host.Host, error) {
-	var wide []*host.Host // where the request concerns several tenants
-	var failed error      // of a database that may have it; others still may
+	var wide []*host.Host // if the request concerns several tenants
+	var failed error      // of a database that may have it; another database may have it too
 	concerned, missing := map[*host.Host]bool{}, 0
 	for _, h := range reached {
 		at, err := o.where(ctx, c.on(h), again(o, in))
@@ -119,7 +120,7 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 		return slices.DeleteFunc(reached, func(h *host.Host) bool { return !concerned[h] }), nil
 	case failed != nil:
 		return nil, failed
-	case len(wide) > 0: // of a pattern, or something that has no namespace and was found by its id
+	case len(wide) > 0: // for a pattern, or for something without a namespace that was found by its id
 		return wide, nil
 	}
 	for _, h := range reached {
@@ -151,7 +152,7 @@ func again(o *Operation, in any) any {
 	if err == nil {
 		err = json.Unmarshal(text, out.Interface())
 	}
-	if err != nil { // from a Go program, which can give values that JSON can't; it gives no short ids
+	if err != nil { // from a Go program, whose values JSON may not be able to express; it uses no short ids
 		out.Elem().Set(reflect.ValueOf(in).Elem())
 	}
 	return out.Interface()
@@ -166,8 +167,8 @@ func isByID(in any) bool {
 	return false
 }
 
-// began reports whether this database has what a request names by an id, or the outcome of an
-// earlier call with its idempotency key.
+// began reports whether this database has the thing that a request names by an id, or the outcome
+// of an earlier call with the same idempotency key.
 func (c *Call) began(ctx context.Context, o *Operation, in any) (bool, error) {
 	session, id := "", ""
 	switch in := in.(type) {
@@ -205,7 +206,7 @@ type pager interface{ paging() *Paging }
 type pages interface {
 	size() int
 	next() *string
-	// add adds the items of a result of the same type.
+	// add adds the items of another result of the same type.
 	add(any)
 }
 
@@ -219,7 +220,8 @@ func (p *Page[T]) add(other any) {
 func (p *Page[T]) page() *Page[T] { return p }
 
 // list lists one database after the other. A page has items of one database; its token begins
-// with the number of the database that comes next. A list without pages has everything in one result.
+// with the number of the database that comes next. A list without pages returns everything in one
+// result.
 func (o *Operation) list(ctx context.Context, calls []*Call, in any) (any, error) {
 	request, paged := in.(pager)
 	if !paged {

@@ -11,9 +11,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The place of a token is all the namespaces that it is for: a caller who makes one has
-// to reach them, and the access policy is asked for each. So nobody can give rights that
-// they don't have, and tokens for other namespaces don't exist for them.
+// The place of a token is all the namespaces that it is for. A caller that makes a token
+// has to reach them, and the access policy is asked for each. So a caller can't give
+// rights that it doesn't have, and for that caller, tokens for other namespaces don't
+// exist.
 
 // tokens are the operations on tokens.
 func tokens() []Operation {
@@ -47,12 +48,12 @@ func (c *Call) token(t *access.Token) Token { return Token{*t, c.Host.Access.Sta
 
 // TokenNew asks for a token: see [access.Request].
 type TokenNew struct {
-	// Subject is who will use the token.
+	// Subject is the name of the user or program that will use the token.
 	Subject string `json:"subject"`
-	// Scopes and Namespaces are what it may be used for, within what the caller may do.
+	// Scopes and Namespaces are what the token allows, within what the caller may do.
 	Scopes     []core.Scope `json:"scopes"`
 	Namespaces []string     `json:"namespaces"`
-	// Label says what the token is for, for people.
+	// Label describes for people what the token is used for.
 	Label string `json:"label,omitempty"`
 	// ExpiresIn is how many seconds it is valid; 0 means 90 days.
 	ExpiresIn int64 `json:"expires_in,omitempty"`
@@ -65,7 +66,7 @@ type NewToken struct {
 }
 
 // ofNewToken refuses scopes that the caller doesn't have; the namespaces are checked as
-// its place. Invalid scopes and patterns are refused when the token is made.
+// the token's place. Invalid scopes and patterns are refused when the token is made.
 func ofNewToken(_ context.Context, c *Call, in *TokenNew) (place, error) {
 	for _, s := range core.Scopes() {
 		if slices.Contains(in.Scopes, s) && !c.caller.Has(s) {

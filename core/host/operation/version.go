@@ -14,17 +14,17 @@ type Versioned interface {
 	EntityVersion() string
 }
 
-// EntityVersion is the version of what a result shows; "" if it has none. Two results of
-// an operation with equal versions, for the same request and caller, are equal byte for
-// byte. HTTP sends it as the entity tag, and receives it as the if_version of a change,
-// which compares it in its transaction.
+// EntityVersion is the version of the thing that a result shows; "" if it has none. Two
+// results of an operation with equal versions, for the same request and caller, are equal
+// byte for byte. HTTP sends it as the entity tag, and receives it as the if_version of a
+// change, which compares it in its transaction.
 func EntityVersion(out any) string {
 	switch out := out.(type) {
 	case Versioned:
 		return out.EntityVersion()
 	case *core.Memory:
 		return fmt.Sprint(out.Version)
-	case *core.Knowledge: // being superseded is the only change of an entry
+	case *core.Knowledge: // an entry changes only when it is superseded
 		if out.SupersededBy != "" {
 			return "2"
 		}

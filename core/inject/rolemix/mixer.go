@@ -96,7 +96,8 @@ func readAll(files fs.FS, dir, at string) (list []*Profile, err error) {
 }
 
 // Mix implements [inject.RoleMixer]. The profile is the policy's, or, under hybrid, the one
-// for the turn before. One that doesn't exist is sdk.NotFound, reason "role_mix_not_found".
+// for the turn before. For a profile that doesn't exist, the error is sdk.NotFound, reason
+// "role_mix_not_found".
 func (m *Mixer) Mix(_ context.Context, _ *inject.Turn, state inject.SessionState, chosen *core.InjectionOutcome) (*inject.RoleMix, []inject.Draft, error) {
 	id, reason := chosen.RoleMix, because(chosen)
 	if id == "" {

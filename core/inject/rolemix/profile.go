@@ -12,13 +12,13 @@ type Profile struct {
 	// ProfileID is what a policy calls it: 1 to 64 of a-z 0-9 and _, beginning with a
 	// letter.
 	ProfileID string `json:"profile_id"`
-	// Description says in a line what it is for.
+	// Description describes in a line what it is for.
 	Description string `json:"description,omitempty"`
 	// Mode is the mode that it is made for: hybrid, the default, or classified.
 	Mode inject.Mode `json:"mode"`
 	// Roles are in the order of their importance where weights are equal.
 	Roles []Role `json:"roles"`
-	// Weights say how much each role counts: as many as roles, all 1 by default.
+	// Weights are how much each role counts: as many as roles, all 1 by default.
 	Weights []float64 `json:"weights"`
 	// Constraints hold for all roles, and count as much as the heaviest one.
 	Constraints []Constraint `json:"constraints,omitempty"`

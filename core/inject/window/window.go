@@ -1,4 +1,4 @@
-// Package window says what a session's earlier turns tell a prompt: the newest ones by
+// Package window makes what a prompt uses from a session's earlier turns: the newest ones by
 // their summaries and, once all summaries would fill the prompt, the oldest ones in one
 // block, which a model writes, or else has one sentence for each turn.
 //
@@ -30,7 +30,7 @@ type Turn struct {
 	Text   string
 }
 
-// Folded is what the turns tell a prompt.
+// Folded is what a prompt uses from the turns.
 type Folded struct {
 	// Old are the folded turns, the oldest first, and Room is how many characters their
 	// summary may have.

@@ -8,10 +8,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// bounds checks that a memory is one that the program could have written. A record that
-// was merely edited has the wrong digest; this finds a record that was written together
-// with a matching journal. The metadata of reflections may be larger than what a caller
-// may send.
+// bounds checks that the program could have written a memory. A record that was merely
+// edited has the wrong digest; this finds a record that was written together with a
+// matching journal. The metadata of reflections may be larger than what a caller may
+// send.
 func (c *checker) bounds(key string, m *core.Memory) {
 	var p bounds.Problems
 	p.Check(core.CheckNamespace(m.Namespace))

@@ -133,7 +133,7 @@ func restorePending(tx core.Tx, key string) error {
 	return nil
 }
 
-// restoreCounts counts each namespace again, in a transaction of its own.
+// restoreCounts counts each namespace again, in its own transaction.
 func restoreCounts(ctx context.Context, s core.Store) error {
 	for namespace := ""; ; {
 		var next string

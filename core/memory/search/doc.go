@@ -2,7 +2,7 @@
 //
 // # What is held
 //
-// Each namespace has an index of its own: words, vectors by model, and the fields that
+// Each namespace has its own index: words, vectors by model, and the fields that
 // recall filters and ranks by. It is loaded from the store when a search first needs it,
 // or earlier in the background, and then follows the commits. Above a memory limit the
 // least recently used namespaces are dropped; a dropped namespace is in the same state as
@@ -31,7 +31,7 @@
 // fused is the cosine alone; if there is no vector of the query's model, for all or for
 // one memory, it is the share alone.
 //
-// Reciprocal ranks choose the candidates but don't score them: they don't say how well
+// Reciprocal ranks choose the candidates but don't score them: they don't show how well
 // the first one matches, so that q would outweigh a perfect match as easily as a poor
 // one, and as a score they give worse results (see the quality test).
 package search

@@ -240,7 +240,7 @@ func (x *Index) Close() {
 	x.background.Wait()
 }
 
-// Progress says how much of the store an index holds.
+// Progress is how much of the store an index holds.
 type Progress struct {
 	// Namespaces counts the known namespaces, and Warm those that are loaded.
 	Namespaces int `json:"namespaces"`

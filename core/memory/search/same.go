@@ -81,8 +81,8 @@ func (s *scan) fits(space int, n uint32) bool {
 		(f.IncludeSuperseded || !s.superseded(c, d.id))
 }
 
-// ofKind reports whether a filter's kinds select one. Notifications say what a job did, and
-// answer no query: they are found only if a filter names their kind.
+// ofKind reports whether a filter's kinds select one. Notifications report what a job did,
+// and answer no query: they are found only if a filter names their kind.
 func ofKind(kinds []core.MemoryKind, kind core.MemoryKind) bool {
 	if len(kinds) == 0 {
 		return kind != core.KindNotification

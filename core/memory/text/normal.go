@@ -39,7 +39,7 @@ type Token struct {
 	Break string
 }
 
-// TokenKind says what a token is.
+// TokenKind is the kind of a token.
 type TokenKind int
 
 // The kinds of tokens.
@@ -128,7 +128,7 @@ func separates(tokens []token, i int) bool {
 	return ofDate(left) && (ofDate(right) || unitInSmall[strings.ToLower(right.text)] || right.text == "of")
 }
 
-// tokenKind says what a token is.
+// tokenKind is the kind of a token.
 type tokenKind int
 
 const (

@@ -38,7 +38,7 @@ type weighed struct {
 	in [][]occurrence
 }
 
-// occurrence says how often a document has a word: other forms of it count less.
+// occurrence is how often a document has a word: other forms of it count less.
 type occurrence struct {
 	doc   uint32
 	times float32

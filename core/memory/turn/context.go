@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// Context is what a session can tell the prompt of a turn: only what its current window
-// says, since windows don't see each other.
+// Context is what the prompt of a turn can use from its session: only the data of the
+// current window, since windows don't see each other.
 type Context struct {
 	Session string
 	// Turn is the turn that the prompt is for.
@@ -23,14 +23,14 @@ type Context struct {
 	// FailureClass is what failed in the window's last turn that had its feedback; "" if
 	// it succeeded.
 	FailureClass core.FailureClass
-	// Hint is what that turn's feedback has to say to the session's next turn; "" if
-	// nothing. HintTurn is that next turn: the hint is only for it.
+	// Hint is that turn's hint for the session's next turn; "" if it has none. HintTurn is
+	// that next turn: the hint is only for that turn.
 	Hint     string
 	HintTurn int64
 	// Turns are the window's earlier turns that have a summary, the oldest first.
 	Turns []TurnSummary
-	// Summary is what a model wrote from the oldest of these turns; nil if none was asked,
-	// and if the turns say something else by now.
+	// Summary is what a model wrote from the oldest of these turns; nil if no model was
+	// asked, or if the turns' own summaries have changed.
 	Summary *WindowSummary
 	// Newest is whether no later turn of the session has begun.
 	Newest bool
@@ -42,10 +42,10 @@ type TurnSummary struct {
 	Text string `json:"text"`
 }
 
-// Context returns what a session can tell the prompt of a turn; turn 0 is its current
-// turn, or the next if that had its feedback. A session without a turn tells nothing. If
-// the session belongs to another subject than the caller's, the error is sdk.NotFound,
-// reason "session_not_found".
+// Context returns what the prompt of a turn can use from its session; turn 0 is the
+// current turn, or the next turn if the current one had its feedback. For a session
+// without a turn, it is empty. If the session belongs to another subject than the
+// caller's, the error is sdk.NotFound, reason "session_not_found".
 func (s *Turns) Context(ctx context.Context, session string, turn int64) (c *Context, err error) {
 	if err := checkTurn(session, turn); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (c *Context) read(r core.Reader) (last *Reflection, err error) {
 	return last, err
 }
 
-// following is the session's first turn after one, or else the turn that is asked for.
+// following is the session's first turn after a given turn, or else the requested turn.
 func following(r core.Reader, session string, after, turn int64) (next int64, err error) {
 	next = turn
 	err = r.Scan(record.TurnRecordKey(session, after+1), record.TurnRecordKey(session, turn), func(key, _ []byte) (bool, error) {

@@ -49,7 +49,7 @@ func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memo
 	}
 	out := e.policy.Retention(ctx, lifecycle.RetentionInput(memory, e.number, e.governance.Retention))
 	if err := ctx.Err(); err != nil {
-		return nil, err // a policy that was stopped says nothing about the memory
+		return nil, err // a policy that was stopped didn't decide on the memory
 	}
 	if out.Decision.Failure != nil {
 		return nil, nil

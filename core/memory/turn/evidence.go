@@ -15,8 +15,8 @@ type Evidence interface {
 	Used(tx *journal.Tx, namespace, memoryID string, turn core.TurnRef, used bool) error
 }
 
-// UsedIn reports whether the feedback on a turn said that it used a memory, for packages
-// that record evidence on it.
+// UsedIn reports whether a turn used a memory according to the turn's feedback, for
+// packages that record evidence on it.
 func (s *Turns) UsedIn(r core.Reader, memoryID string, turn core.TurnRef) (bool, error) {
 	stored, err := readTurnRecord(r, turn.Session, turn.Turn)
 	if err != nil || stored == nil || stored.Feedback == nil {

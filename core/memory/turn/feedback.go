@@ -17,13 +17,13 @@ import (
 // how that changes memories. It is safe for concurrent use.
 type Turns struct {
 	*record.Records
-	// Retention decides which state a memory is in; without it none changes its state.
+	// Retention decides which state a memory is in; without it no memory changes its state.
 	Retention core.RetentionPolicy
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence
-	// Injection says what was in the prompt of a turn; without it, a turn's prompt held all
-	// that was recalled.
+	// Injection reports what was in the prompt of a turn; without it, a turn's prompt held
+	// everything that was recalled.
 	Injection Injection
 	// Turned is called in a feedback's transaction when a namespace reaches a new turn, or
 	// when memories of it wait for the gate; it may be nil.
@@ -51,7 +51,7 @@ func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.Fe
 	return result, nil
 }
 
-// FeedbackOp says in an error which feedback was applied.
+// FeedbackOp names in an error the feedback that was applied.
 func FeedbackOp(session string, turn int64) string {
 	return fmt.Sprintf("feedback of turn %d of session %s", turn, session)
 }
@@ -64,8 +64,7 @@ func NotFound(session string, turn int64) error {
 		WithAction("memory recall", "session", session, "namespace", nil, "query", nil)
 }
 
-// CheckFeedback reports everything that is wrong with a request, whichever turn it is
-// for.
+// CheckFeedback reports everything that is wrong with a request, apart from its turn.
 func CheckFeedback(r *core.FeedbackRequest) error {
 	var p bounds.Problems
 	p.Turn(r.Session, r.Turn)

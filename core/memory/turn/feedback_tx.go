@@ -30,13 +30,13 @@ type feedbackTx struct {
 	// first is the result of the turn's earlier feedback, whose credit is taken back;
 	// usually nil.
 	first *core.FeedbackResult
-	// offered are the memories that the turn's prompt held, and injected is what events say
-	// of its snapshot.
+	// offered are the memories that the turn's prompt held, and injected is what events
+	// record about its snapshot.
 	offered  []turnItem
 	injected journal.InjectionInfo
-	// deltas are by how much the q_value of each memory that was used changed.
+	// deltas are the changes of the q_value of each memory that was used.
 	deltas map[string]float64
-	// reflection has what the request says about the turn.
+	// reflection has the texts of the request about the turn.
 	reflection Reflection
 	// window is the session's window that the turn belongs to.
 	window windowRecord
@@ -73,9 +73,10 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResul
 	return f
 }
 
-// offer finds the memories that the turn offered: those that were in its prompt, if that
-// was recorded, else all that it recalled. A memory that was left out of the prompt doesn't
-// count as a miss. Feedback that replaces another is about the same memories.
+// offer finds the memories that the turn offered: the memories in its prompt, if that was
+// recorded, otherwise all memories that it recalled. A memory that was left out of the
+// prompt doesn't count as a miss. Feedback that replaces earlier feedback is about the same
+// memories.
 func (f *feedbackTx) offer(t *record.Tx, stored *turnRecord) error {
 	f.offered = stored.Items
 	if f.first != nil {
@@ -94,7 +95,7 @@ func (f *feedbackTx) offer(t *record.Tx, stored *turnRecord) error {
 	if f.first == nil {
 		f.offered = slices.DeleteFunc(slices.Clone(stored.Items), func(item turnItem) bool { return !slices.Contains(injected.MemoryIDs, item.ID) })
 	}
-	for id, named := range f.used { // what is only assumed can't be wrong
+	for id, named := range f.used { // an assumed use can't be wrong
 		if !named && !slices.Contains(injected.MemoryIDs, id) {
 			delete(f.used, id)
 			delete(f.tools, id)
@@ -116,8 +117,8 @@ func (f *feedbackTx) moveBias(t *record.Tx, stored *turnRecord) (err error) {
 	return err
 }
 
-// note records a tool's outcome for its memory, or, if it names no memory, for each that
-// was used. The outcome belongs to this turn, whatever it says.
+// note records a tool's outcome for its memory, or, if it names no memory, for each
+// memory that was used. The outcome belongs to this turn, whatever turn it names.
 func (f *feedbackTx) note(o core.ToolOutcome) {
 	ids := []string{o.MemoryID}
 	if o.MemoryID == "" {

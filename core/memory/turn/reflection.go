@@ -15,7 +15,7 @@ import (
 // who had seen the memories of the turn, so they may repeat them. A purge of any of these
 // memories removes the texts; for that each memory has keys that lead to them.
 
-// Injection says what was in the prompt of a turn.
+// Injection reports what was in the prompt of a turn.
 type Injection interface {
 	// Injected returns the snapshot of a turn's prompt, and the memories that were in it;
 	// nil if the turn has no snapshot.
@@ -24,7 +24,7 @@ type Injection interface {
 
 // Injected is what was in the prompt of a turn.
 type Injected struct {
-	// InjectionInfo is what events say of the prompt's snapshot.
+	// InjectionInfo is what events record about the prompt's snapshot.
 	journal.InjectionInfo
 	// MemoryIDs are the memories whose blocks are in the prompt, whole or cut.
 	MemoryIDs []string
@@ -40,11 +40,11 @@ type Reflection struct {
 	SnapshotID string `json:"snapshot_id,omitempty"`
 	// Outcome is how the turn went.
 	Outcome core.Outcome `json:"outcome"`
-	// FailureClass says what failed; "" after a success.
+	// FailureClass is what failed; "" after a success.
 	FailureClass core.FailureClass `json:"failure_class,omitempty"`
-	// CorrectiveAction says what was or should be done about it.
+	// CorrectiveAction is what was or should be done about it.
 	CorrectiveAction string `json:"corrective_action,omitempty"`
-	// CreditDelta says how far the turn moved the q_value of each memory that it used.
+	// CreditDelta is how far the turn moved the q_value of each memory that it used.
 	CreditDelta map[string]float64 `json:"recall_credit_delta"`
 	// NextTurnHint is for the prompt of the session's next turn, and Summary for the prompts of
 	// the window's later turns.
@@ -55,7 +55,7 @@ type Reflection struct {
 	Purged bool `json:"purged,omitempty"`
 }
 
-// reflectionRecord is a reflection as it is stored.
+// reflectionRecord is the stored form of a reflection.
 type reflectionRecord struct {
 	Reflection
 	// Salt hides the texts in the record's digest; "" without texts.
@@ -149,8 +149,8 @@ func ForgetTexts(t *record.Tx, m *core.Memory) error {
 	return nil
 }
 
-// reflect records what the feedback says about its turn. Feedback that replaces another
-// keeps those texts of the earlier one that it doesn't give itself, unless they were purged.
+// reflect records what the feedback says about its turn. Feedback that replaces earlier
+// feedback keeps the earlier texts that it doesn't have itself, unless they were purged.
 func (f *feedbackTx) reflect(t *record.Tx, stored *turnRecord) error {
 	r := f.reflection
 	r.SessionID, r.TurnID, r.Outcome, r.CreditDelta = f.turn.Session, f.turn.Turn, f.outcome, f.deltas
@@ -192,7 +192,7 @@ func (f *feedbackTx) reflect(t *record.Tx, stored *turnRecord) error {
 	return t.Record(stored.Namespace, event)
 }
 
-// after adds what an earlier feedback on the same turn said and did.
+// after adds the texts and the effects of an earlier feedback on the same turn.
 func (r *Reflection) after(earlier *Reflection) {
 	r.Purged = earlier.Purged && !r.hasText()
 	keep := func(text *string, before string) {

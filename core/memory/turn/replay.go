@@ -9,8 +9,8 @@ import (
 )
 
 // Replay is a memory's state computed from its events. A check compares it with the
-// stored record. A feedback that replaces another computes the memory's new state
-// with it.
+// stored record. Feedback that replaces earlier feedback computes the memory's new state in
+// this way.
 type Replay struct {
 	id       string
 	State    core.MemoryState
@@ -26,7 +26,7 @@ type Replay struct {
 	// undone are the merges that were taken back.
 	undone map[mergeRef]bool
 	// Rewritten is the first rewriting of the memory's texts and then the last; nil if there was
-	// none. Torn is whether one didn't begin with what the one before it left.
+	// none. Torn is whether a rewriting didn't begin with the texts that the previous one left.
 	Rewritten [2]*journal.MemoryRewritten
 	Torn      bool
 	// FromStart is whether the replay began with the memory's creation.
@@ -115,7 +115,7 @@ func (p *Replay) Unmerge(run string, step int64) { p.undone[mergeRef{run, step}]
 // Signals are the memory's signals. Their score isn't computed.
 func (p *Replay) Signals() core.Signals { return p.signals }
 
-// merge takes over what another memory was used for.
+// merge takes over the uses of another memory.
 func (p *Replay) merge(e *journal.MemoryMerged) {
 	p.Merged = true
 	if e.Undone || e.Signals == nil || p.undone[mergeRef{e.RunID, e.Step}] {
@@ -158,7 +158,7 @@ func (p *Replay) transition(e *journal.MemoryTransitioned) {
 	switch {
 	case e.Cause == string(lifecycle.ByGate):
 		p.decided(e, early)
-	case e.Cause == string(lifecycle.ByDream), e.Cause == string(lifecycle.ByUndo): // which change no signals
+	case e.Cause == string(lifecycle.ByDream), e.Cause == string(lifecycle.ByUndo): // they change no signals
 	case early: // nothing else changed signals, and the earlier state wasn't recorded
 	case e.After == core.StateRevalidatePending:
 		p.Before = e.Before

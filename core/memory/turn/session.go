@@ -21,11 +21,11 @@ type sessionRecord struct {
 	Next int64 `json:"next_turn,omitempty"`
 	// Feedbacks counts the turns of the current window that had their feedback.
 	Feedbacks int64 `json:"feedbacks,omitempty"`
-	// Owner is the subject that first used the session. It is "" if nobody was
-	// authorised, and in early stores.
+	// Owner is the subject that first used the session. It is "" if the caller had no
+	// subject, and in early stores.
 	Owner string `json:"owner,omitempty"`
-	// Namespace is where its recalls search that name no namespace: the namespace of its
-	// first recall. Early stores don't have it.
+	// Namespace is where its recalls without a namespace search: the namespace of its first
+	// recall. Early stores don't have it.
 	Namespace string `json:"namespace,omitempty"`
 	// Window is the current window and Windows how many there are; 0 means 1.
 	Window  int64 `json:"window,omitempty"`
@@ -51,7 +51,7 @@ func (s *sessionRecord) of(caller core.Caller, name string) error {
 	return SessionNotFound(name)
 }
 
-// getSession is a session's stored record; the zero one if there is none.
+// getSession is a session's stored record; the zero record if there is none.
 func getSession(r core.Reader, session string) (s sessionRecord, err error) {
 	value, found, err := r.Get(record.SessionKey(session))
 	if err != nil || !found {
@@ -80,7 +80,7 @@ func readSession(r core.Reader, session string) (sessionRecord, error) {
 	return s, err
 }
 
-// readOwn is readSession for a caller, which is refused what isn't its own.
+// readOwn is readSession for a caller, which may only read its own sessions.
 func readOwn(r core.Reader, caller core.Caller, session string) (sessionRecord, error) {
 	s, err := readSession(r, session)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Turns) Bias(ctx context.Context, session string) (bias float64, err err
 	return bias, err
 }
 
-// Head returns a session without its turns, for any owner; nil for one that had no
-// turn. It is for code that decides who may see it.
+// Head returns a session without its turns, for any owner; nil for a session that had no
+// turn. It is for code that decides who may see the session.
 func (s *Turns) Head(ctx context.Context, name string) (session *Session, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		stored, err := readSession(r, name)
@@ -125,7 +125,7 @@ func (s *Turns) Head(ctx context.Context, name string) (session *Session, err er
 }
 
 // List returns the sessions of an owner that follow a name ("" for the start), by name, at
-// most limit. next is the name after which the others follow; "" if there are none.
+// most limit. next is the name after which the next page begins; "" if there is none.
 func (s *Turns) List(ctx context.Context, owner, after string, limit int) (list []Session, next string, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		list, next = nil, ""
@@ -156,7 +156,7 @@ type Session struct {
 	Session string `json:"session"`
 	// Owner is the subject that the session belongs to; "" if it began without one.
 	Owner string `json:"owner,omitempty"`
-	// Namespace is where its recalls search that name no namespace.
+	// Namespace is where its recalls without a namespace search.
 	Namespace string `json:"namespace,omitempty"`
 	// Window is its current window, from 1, and Windows is how many it has.
 	Window  int64 `json:"window"`
@@ -169,7 +169,7 @@ type Session struct {
 	Feedbacks int64 `json:"feedbacks"`
 }
 
-// shown is a session as it is shown.
+// shown is a session in the form that callers see.
 func (s *sessionRecord) shown(name string) *Session {
 	return &Session{
 		Session: name, Owner: s.Owner, Namespace: s.Namespace, Window: s.window(), Windows: s.windows(),
@@ -189,14 +189,14 @@ type SessionTurn struct {
 	Memories []string `json:"memories"`
 	// Feedback is the result of its feedback; nil if it had none yet.
 	Feedback *core.FeedbackResult `json:"feedback,omitempty"`
-	// Reflection is what its feedback said about it, besides the credit; nil if it had
-	// none yet, and in early stores.
+	// Reflection is what its feedback said about it, in addition to the credit; nil if it
+	// had none yet, and in early stores.
 	Reflection *Reflection `json:"reflection,omitempty"`
 }
 
-// Session returns a session's totals, and its turns after one (0 for the start), at most
-// limit; more is whether others follow. For a session that had no turn, or belongs to
-// another subject than the caller's, the error is sdk.NotFound, reason
+// Session returns a session's totals, and its turns after a given turn (0 for the start),
+// at most limit; more is whether other turns follow. For a session that had no turn, or
+// belongs to another subject than the caller's, the error is sdk.NotFound, reason
 // "session_not_found".
 func (s *Turns) Session(ctx context.Context, name string, after int64, limit int) (session *Session, turns []SessionTurn, more bool, err error) {
 	if err := checkTurn(name, after); err != nil {
@@ -217,8 +217,8 @@ func (s *Turns) Session(ctx context.Context, name string, after int64, limit int
 	return session, turns, more, err
 }
 
-// listTurns lists the turns of a session after one, at most limit; more is whether others
-// follow.
+// listTurns lists the turns of a session after a given turn, at most limit; more is
+// whether other turns follow.
 func listTurns(ctx context.Context, r core.Reader, name string, after int64, limit int) (turns []SessionTurn, more bool, err error) {
 	start := []byte(record.TurnRecordPrefix + name + "/")
 	err = r.Scan(record.TurnRecordKey(name, after+1), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
@@ -249,8 +249,8 @@ func listTurns(ctx context.Context, r core.Reader, name string, after int64, lim
 	return turns, more, err
 }
 
-// SessionNotFound is the error for a session that had no turn, and for one of another
-// subject.
+// SessionNotFound is the error for a session that had no turn, and for another subject's
+// session.
 func SessionNotFound(name string) error {
 	return sdk.Errorf(sdk.NotFound, "session_not_found", "there is no session %q", core.Cut(name)).WithDetail("session", core.Cut(name))
 }

@@ -15,37 +15,39 @@ import (
 // A window's oldest turns may have one summary, which a model wrote from what the turns'
 // feedback said. It is kept, because a prompt needs it in every later turn, and because
 // the beginning of a prompt that a provider caches must not change with every question to
-// a model. It holds only for the texts that it was written from: a digest of them tells
-// when one was changed. A purge of a memory that one of the window's turns recalled removes it.
+// a model. It is valid only for the texts that it was written from: a digest of them shows when
+// a text has changed. A purge of a memory that one of the window's turns recalled removes it.
 
 // WindowSummary is a text in place of the oldest turns of a window.
 type WindowSummary struct {
 	// Through is the last turn that it covers.
 	Through int64 `json:"through"`
-	// Turns is the digest of what these turns say: see [DigestOf].
+	// Turns is the digest of the summaries of these turns: see [DigestOf].
 	Turns string `json:"turns"`
-	// Text is the summary; "" if no model could write it. Then none is asked again until
-	// there are more turns.
+	// Text is the summary; "" if no model could write it. Then no model is asked again until there
+	// are more turns.
 	Text string `json:"text,omitempty"`
 }
 
-// windowSummaryRecord is a summary as it is stored.
+// windowSummaryRecord is the stored form of a summary.
 type windowSummaryRecord struct {
 	WindowSummary
 	// Salt hides the text, and the digest of the turns, in the record's digest.
 	Salt string `json:"salt"`
 }
 
-// DigestOf is the digest of what turns say.
+// DigestOf is the digest of the summaries of turns.
 func DigestOf(turns []TurnSummary) string { return core.Digest(core.MustJSON(turns)) }
 
-// of reports whether the summary was written from the first of some turns, as they are now.
+// of reports whether the summary was written from the present form of the first turns in a
+// list.
 func (s *WindowSummary) of(turns []TurnSummary) bool {
 	n := 1 + slices.IndexFunc(turns, func(t TurnSummary) bool { return t.Turn == s.Through })
 	return n > 0 && DigestOf(turns[:n]) == s.Turns
 }
 
-// readSummary returns the summary of a window's turns; nil if there is none of these turns.
+// readSummary returns the summary of a window's turns; nil if there is no summary of these
+// turns.
 func readSummary(r core.Reader, session string, window int64, turns []TurnSummary) (*WindowSummary, error) {
 	value, found, err := r.Get(record.WindowSummaryKey(session, window))
 	if err != nil || !found {
@@ -72,7 +74,7 @@ type SummarizedWindow struct {
 }
 
 // SummarizeWindow stores a summary of a window's oldest turns, of at most 2,000 characters,
-// and reports whether it did. It doesn't if the turns say something else by now. The errors
+// and reports whether it did. It doesn't if the turns' own summaries have changed. The errors
 // are [Turns.Context]'s.
 func (s *Turns) SummarizeWindow(ctx context.Context, d *SummarizedWindow) (stored bool, err error) {
 	var p bounds.Problems

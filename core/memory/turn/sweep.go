@@ -22,16 +22,16 @@ type SweepResult struct {
 	// transitions by the new state.
 	Changed     int                      `json:"changed"`
 	Transitions map[core.MemoryState]int `json:"transitions"`
-	// Gated counts the gate's decisions by their consequence. Pending are the memories
-	// that still wait for the gate: all that do, if it is deferred.
+	// Gated counts the gate's decisions by their consequence. Pending are the memories that
+	// still wait for the gate: all of them, if the gate is deferred.
 	Gated   map[string]int `json:"gated"`
 	Pending []string       `json:"pending,omitempty"`
 	// Purged has, for each purged memory, what was derived from it.
 	Purged []core.GivenTo `json:"purged,omitempty"`
 }
 
-// SweepProgress is how far a sweep is: how many memories it evaluated, and on how many the
-// gate decided.
+// SweepProgress is the progress of a sweep: how many memories it evaluated, and on how many
+// the gate decided.
 type SweepProgress struct {
 	Evaluated, Gated int
 }
@@ -52,8 +52,8 @@ type Sweep struct {
 	moved map[string]bool
 }
 
-// NewSweep begins a sweep of a namespace. It calls progress, unless that is nil, to
-// report how far it is.
+// NewSweep begins a sweep of a namespace. It calls progress, unless that is nil, to report
+// its progress.
 func (s *Turns) NewSweep(namespace string, progress func(SweepProgress)) *Sweep {
 	if progress == nil {
 		progress = func(SweepProgress) {}
@@ -183,7 +183,7 @@ func (s *Sweep) step(ctx context.Context, t *record.Tx, ids []string) (*sweepSte
 	return b, record.WriteAll(t, b.changes)
 }
 
-// look evaluates one memory, if it is still there.
+// look evaluates one memory, if it still exists.
 func (b *sweepStep) look(ctx context.Context, t *record.Tx, e *evaluation, id string) error {
 	before, err := record.Read(t, id)
 	if record.IsGone(err) {

@@ -84,7 +84,7 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	}
 	accessed := map[string][]string{} // by namespace
 	if len(stored.Items) == 0 && len(results) == 0 {
-		accessed[namespace] = nil // an event records the turn all the same
+		accessed[namespace] = nil // an event records the turn anyway
 	}
 	for i := range results {
 		item, err := access(t, stored, &results[i], len(results))
@@ -110,7 +110,7 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	return putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
-// Begin begins a turn in which nothing is recalled. A turn that has begun stays as it is.
+// Begin begins a turn in which nothing is recalled. A turn that has begun stays unchanged.
 func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) error {
 	var p bounds.Problems
 	p.Turn(by.Session, by.Turn)
@@ -132,7 +132,7 @@ func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) er
 }
 
 // beginTurn returns the record of the turn to which a recall belongs: the session's
-// current turn, or a later one, which becomes the current one.
+// current turn, or a later turn, which becomes the current turn.
 func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, error) {
 	s, err := readOwn(t, t.Caller(), by.Session)
 	if err != nil {
@@ -240,8 +240,8 @@ func nextTurn(t *record.Tx, namespace string) (int64, error) {
 	return turn, t.Write(namespace, record.TurnKey(namespace), strconv.AppendInt(nil, turn, 10))
 }
 
-// TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the one
-// that its first recall searched, and the namespaces of the memories that were recalled.
+// TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the
+// namespace that its first recall searched, and the namespaces of the recalled memories.
 // found is whether the turn exists; a turn of an early store that recalled nothing has no
 // namespace.
 func (s *Turns) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {

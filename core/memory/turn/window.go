@@ -19,7 +19,7 @@ import (
 // snapshots name a turn by its session and number.
 //
 // The current window is in the session's record, which every recall reads anyway; the
-// others have records of their own.
+// others have their own records.
 
 // windowRecord is how a window was going when it was left.
 type windowRecord struct {

@@ -57,7 +57,7 @@ func split(hostport string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Allows says whether an endpoint is granted, by its name alone. The error is
+// Allows reports whether an endpoint is granted, by its name alone. The error is
 // sdk.Denied, reason "network_denied".
 func (l *List) Allows(host string, port int) error {
 	_, err := l.find(host, port)
@@ -75,7 +75,7 @@ func (l *List) find(host string, port int) (endpoint, error) {
 		WithDetail("endpoint", name)
 }
 
-// allowsAddr says whether an address that a granted endpoint resolved to may be
+// allowsAddr reports whether an address that a granted endpoint resolved to may be
 // dialled. The error is sdk.Denied, reason "address_denied".
 func (e endpoint) allowsAddr(addr netip.Addr) error {
 	addr = addr.Unmap()

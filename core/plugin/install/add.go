@@ -19,7 +19,7 @@ import (
 // installedModes are the permissions of installed copies.
 func installedModes() modes { return modes{dir: 0o755, file: 0o555} }
 
-// AddOptions say how a package is added.
+// AddOptions determine how a package is added.
 type AddOptions struct {
 	// Place is the lock that pins it, and the folder that it is copied to.
 	Place Place
@@ -56,9 +56,9 @@ func (r Request) New() []string {
 	return r.Package.Capabilities.Beyond(r.Before.Granted)
 }
 
-// Replaced says in words how it differs from what it replaces, the most important difference first:
-// a downgrade, another version, other files under the same version, capabilities that it no longer
-// asks for. It is empty if nothing is replaced or nothing differs.
+// Replaced describes in words how it differs from what it replaces, the most important difference
+// first: a downgrade, another version, other files under the same version, capabilities that it no
+// longer asks for. It is empty if nothing is replaced or nothing differs.
 func (r Request) Replaced() []string {
 	if r.Before == nil {
 		return nil
@@ -214,7 +214,7 @@ func (o AddOptions) examine(ctx context.Context, dir string, l *Locked) (*Packag
 	return p, err
 }
 
-// whileAdded says that a file isn't what was hashed a moment before.
+// whileAdded reports that a file isn't what was hashed a moment before.
 func whileAdded(err error) error {
 	if found, ok := errors.AsType[differs](err); ok {
 		return sdk.Errorf(sdk.Conflict, "package_changed", "%s changed while it was added", found[0].Path).WithHint("add it again")

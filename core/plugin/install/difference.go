@@ -40,7 +40,7 @@ func (d differs) Error() string { return d[0].String() }
 // maxShown bounds how many differences a message spells out.
 const maxShown = 3
 
-// Changed says that a plugin isn't what was pinned, and how to fix that. There
+// Changed reports that a plugin isn't what was pinned, and how to fix that. There
 // must be a difference.
 func (p *Plugin) Changed(found []Difference) error {
 	reason := "package_changed"
@@ -59,7 +59,7 @@ func (p *Plugin) Changed(found []Difference) error {
 	return p.Place.repaired(err, p.remedy(), p.Locked)
 }
 
-// remedy says how to fix a changed plugin: a copy is made again, and a package in the
+// remedy describes how to fix a changed plugin: a copy is made again, and a package in the
 // lock's own folder is pinned as it is now.
 func (p *Plugin) remedy() string {
 	if p.Place.Repair == "" && p.Locked.Path == "" {
@@ -111,7 +111,7 @@ func (p *Plugin) Verify(ctx context.Context) ([]Difference, error) {
 	return found, nil
 }
 
-// gone says how a plugin whose folder can't be opened is installed again.
+// gone describes how a plugin whose folder can't be opened is installed again.
 func (p *Plugin) gone(err error) error {
 	if sdk.CodeOf(err) != sdk.NotFound || p.Locked == nil {
 		return err

@@ -52,8 +52,8 @@ func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance,
 
 // Describe starts a plugin that isn't pinned yet, the way it would be started later, and
 // ends it. A plugin whose manifest contradicts its plugin.yaml is refused with the reason
-// "manifest_mismatch"; any other error says why it can't be started here. It runs a private
-// copy of the hashed folder, below tempDir.
+// "manifest_mismatch"; any other error is the reason why it can't be started here. It runs
+// a private copy of the hashed folder, below tempDir.
 func Describe(ctx context.Context, p *Plugin, tempDir string, next plugin.Driver) (err error) {
 	set := &Set{options: Options{TempDir: tempDir}, plugins: []*Plugin{p}}
 	defer func() { err = errors.Join(err, set.Close()) }()

@@ -13,7 +13,7 @@ import (
 // JSON Schema is made of them.
 type Key struct {
 	Name string `json:"name"`
-	// Doc says in a line what it is, and Default what holds without it; "" is nothing.
+	// Doc describes the key in a line, and Default is its default in words; "" is none.
 	Doc     string `json:"doc"`
 	Default string `json:"default,omitempty"`
 	// Required is whether it must be there.
@@ -95,8 +95,8 @@ func LimitKeys() []Key {
 	}
 }
 
-// Schema is the JSON Schema (draft 7) of plugin.yaml, for editors. It tells the shape; what
-// two keys must have in common, only [ParsePackage] knows.
+// Schema is the JSON Schema (draft 7) of plugin.yaml, for editors. It describes the shape;
+// what two keys must have in common, only [ParsePackage] knows.
 func Schema() json.RawMessage {
 	root := objectOf(PackageKeys())
 	root["$schema"], root["title"] = "http://json-schema.org/draft-07/schema#", "Reflectory plugin"

@@ -17,7 +17,7 @@ import (
 // PackageFile is the file that makes a folder a package.
 const PackageFile = "plugin.yaml"
 
-// Bounds of what a plugin.yaml says, in bytes.
+// Bounds of the texts in a plugin.yaml, in bytes.
 const (
 	maxVersion     = 64
 	maxDescription = 300
@@ -34,7 +34,7 @@ var (
 	platformForm = core.Pattern(`^[a-z0-9]{1,32}/[a-z0-9]{1,32}$`)
 )
 
-// Package is what a plugin.yaml says.
+// Package is the content of a plugin.yaml.
 type Package struct {
 	// Name is publisher/name, each [a-z][a-z0-9-]* and up to 64 bytes.
 	Name string `json:"name"`
@@ -44,11 +44,11 @@ type Package struct {
 	Kinds []sdk.Kind `json:"kinds"`
 	// Description is one line for listings.
 	Description string `json:"description,omitempty"`
-	// Examples say in other words what it is for, so that a discovery finds it.
+	// Examples describe in other words what it is for, so that a discovery finds it.
 	Examples []string `json:"examples,omitempty"`
 	// Runtime is what runs it. Default process.
 	Runtime plugin.Runtime `json:"runtime"`
-	// Entries say how it starts, by OS/arch; the key "" is every platform.
+	// Entries are how it starts, by OS/arch; the key "" is every platform.
 	Entries map[string]Entry `json:"entries"`
 	// Capabilities are what it asks for.
 	Capabilities plugin.Capabilities `json:"capabilities"`
@@ -56,8 +56,8 @@ type Package struct {
 	Limits plugin.Limits `json:"-"`
 	// PlainText is tls: false, for a subprocess that can't speak it.
 	PlainText bool `json:"plain_text,omitempty"`
-	// Extism (abi: extism) says that a module is an Extism plug-in, though it imports
-	// nothing of Extism.
+	// Extism (abi: extism) means that a module is an Extism plug-in, though it
+	// imports nothing of Extism.
 	Extism bool `json:"extism,omitempty"`
 	// Stateful lets a module keep its memory between calls; Isolated
 	// (isolation: call) gives each call pristine memory.

@@ -13,7 +13,7 @@ import (
 
 // Place is a lock and the folder of its plugins.
 type Place struct {
-	// Label says whose lock it is, for listings, such as "project".
+	// Label is the lock's name in listings, such as "project".
 	Label string
 	// Lock is the lock's file, as an absolute path. It needn't exist.
 	Lock string
@@ -103,7 +103,8 @@ func lockNotWritten(file string, err error) error {
 		WithHint("check that its folder can be written to")
 }
 
-// replaceFile writes a file that a crash leaves either as it was or as it will be.
+// replaceFile writes a file so that a crash leaves either the old content or the new
+// content.
 func replaceFile(file string, text []byte) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
 	if err != nil {

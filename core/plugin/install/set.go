@@ -18,7 +18,7 @@ type Options struct {
 	Places []Place
 	// Dev are folders of packages that run unlocked. They take precedence over the locks.
 	Dev []string
-	// Trust says whose packages must be signed. If nil, no package must be.
+	// Trust determines whose packages must be signed. If nil, no package must be.
 	Trust *Trust
 	// TempDir is the folder for private copies. The users that plugins run as must be
 	// able to enter it. Default the system's.

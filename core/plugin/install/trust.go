@@ -35,8 +35,8 @@ const (
 
 var publisherForm = core.Pattern(`^[a-z][a-z0-9-]{0,63}$`)
 
-// Trust says which keys publishers sign with. The packages of a publisher that it names
-// must be signed with one of that publisher's keys; others needn't be signed.
+// Trust has the keys with which publishers sign. The packages of a publisher that it
+// names must be signed with one of that publisher's keys; others needn't be signed.
 type Trust struct {
 	keys map[string][]ed25519.PublicKey
 }

@@ -131,8 +131,8 @@ func (f *logFile) read(from int64) ([]byte, error) {
 	return text[:bytes.LastIndexByte(text, '\n')+1], err
 }
 
-// readEnd returns a file's whole lines, or those of its last maxRead bytes, and where they
-// begin.
+// readEnd returns a file's whole lines, or the lines in its last maxRead bytes, and where
+// they begin.
 func (f *logFile) readEnd() (text []byte, from int64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -93,8 +93,8 @@ func (l *Log) keep(text string) {
 	}
 }
 
-// End returns the end of the output, and the one line that says most: where a crash
-// began, or else the last line.
+// End returns the end of the output, and the most informative line: where a crash began,
+// or else the last line.
 func (l *Log) End() (tail, headline string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

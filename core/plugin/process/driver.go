@@ -11,7 +11,7 @@ import (
 
 // Options set up a [Driver]. A field that is its zero value has its default.
 type Options struct {
-	// Sandbox says what to do if the system can't confine plugins. Default
+	// Sandbox determines what to do if the system can't confine plugins. Default
 	// [sandbox.Prefer].
 	Sandbox sandbox.Mode
 	// Network makes the dialer for a plugin that was granted endpoints. If it is nil, plugins

@@ -101,7 +101,7 @@ func openCell(box *sandbox.Sandbox, p *plugin.Installed) (*sandbox.Cell, error) 
 // Sandbox returns the confinement of the instance.
 func (i *instance) Sandbox() sandbox.Status { return i.cell.Status() }
 
-// Manifest returns what the plugin said about itself at its start.
+// Manifest returns the plugin's description of itself at its start.
 func (i *instance) Manifest() *sdk.Manifest { return i.client.Manifest() }
 
 // Done is closed once the process is reaped, its group killed and its folder

@@ -24,7 +24,7 @@ type process struct {
 	reaped bool
 }
 
-// launch starts cmd in a process group of its own. The caller closes the pipes.
+// launch starts cmd in its own process group. The caller closes the pipes.
 //
 // The thread that starts the program also waits for it: the parent-death signal
 // fires when the thread that forked ends, not the process, so that thread must

@@ -51,8 +51,8 @@ func model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (cor
 	return target, nil
 }
 
-// modelTime is how much of a call's time the model gets, if the settings don't say: all but
-// a tenth. In that tenth the plugin can still use a late answer or handle a missing one.
+// modelTime is how much of a call's time the model gets, by default: all but a tenth. In
+// that tenth the plugin can still use a late answer or handle a missing one.
 func modelTime(left time.Duration) time.Duration { return left - left/10 }
 
 // merge adds a question to the endpoint's config. The config's own keys win: no plugin

@@ -112,7 +112,7 @@ func emitTo(reqs []*sdk.GenerateRequest) func(int, string) {
 }
 
 // decodeReply reads a reply whose results are of one kind. The error is the
-// call's own, or says what is wrong with the reply.
+// call's own, or reports what is wrong with the reply.
 func decodeReply[R any](reply []byte) (*abi.Reply[R], error) {
 	if err := check.JSON(reply); err != nil {
 		return nil, check.ResponseInvalid("the reply %w", err)
@@ -137,7 +137,7 @@ func batch[R any](ctx context.Context, i *instance, r *request, refuse func(*R) 
 }
 
 // decodeAll reads the results of a batch and checks each. The fuel of the call
-// goes into the metadata of the first response. Keep says that none failed.
+// goes into the metadata of the first response. Keep means that none failed.
 func decodeAll[R any](reply []byte, want int, fuel int64, refuse func(*R) error,
 	metadata func(*R) *map[string]string,
 ) (results []sdk.Result[R], keep bool, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// Modules are compiled in a process of their own, the compiler: this program, started again
+// Modules are compiled in their own process, the compiler: this program, started again
 // (see compiler_child.go). How much an engine has to do for a stranger's module doesn't
 // follow from its size: one of 60 KB took 151 s, one of 16 KB took 7 GB, and an engine can't
 // be stopped from within its process. So the host neither validates nor compiles a module: it
@@ -69,7 +69,7 @@ func (l CompileLimits) withDefaults() CompileLimits {
 	return l
 }
 
-// compileOrder tells the compiler what to do.
+// compileOrder is the order to the compiler.
 type compileOrder struct {
 	Path   string `json:"path"`   // of the module
 	Digest string `json:"digest"` // its SHA-256
@@ -156,7 +156,7 @@ func ownProgram() (string, error) {
 	return os.Executable()
 }
 
-// exceeded says which limit a compiler exceeded that ended without a reply.
+// exceeded names the limit that a compiler exceeded, if it ended without a reply.
 func (l CompileLimits) exceeded(ctx context.Context, state *os.ProcessState, stderr []byte) error {
 	used, killed := state.UserTime()+state.SystemTime(), state.ExitCode() < 0
 	switch {

@@ -47,7 +47,7 @@
 // A metered module counts what it executes (package fuel). The host refills in
 // slices of 100,000 units, about 0.1 ms, and looks at the deadline each time. A
 // module that can't be metered runs with wazero's own checks, which cost more, and has no
-// fuel limit; [Info] says why. The fuel that a call used is in the metadata of its first
-// response, as "fuel". Time that the host spends on a guest's questions costs no fuel, but
-// counts towards the deadline.
+// fuel limit; [Info] has the reason. The fuel that a call used is in the metadata of its
+// first response, as "fuel". Time that the host spends on a guest's questions costs no
+// fuel, but counts towards the deadline.
 package wasm

@@ -20,7 +20,7 @@ type Options struct {
 	// CacheDir is a private folder (0700) for compiled code and verdicts, which are
 	// trusted. "" is a temporary folder until Close, and no verdicts are kept.
 	CacheDir string
-	// Compile bounds the compilation of each module, in a process of its own.
+	// Compile bounds the compilation of each module, in its own process.
 	Compile CompileLimits
 	// VerdictCacheBytes bounds the verdicts on disk. Default 64 MiB;
 	// a negative value keeps none.

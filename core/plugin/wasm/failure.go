@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// failed says what an error of a guest's call means, and does what follows from
+// failed describes what an error of a guest's call means, and does what follows from
 // it. Four things differ: an answer that can't be used, which leaves the
 // guest as it is; an end of the call by the host, which costs the guest; fuel
 // that is used up, and an end by the guest's own doing, which both end the

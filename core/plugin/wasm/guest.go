@@ -107,7 +107,7 @@ func (g *guest) initialize() error {
 		}
 		break // the first one calls the second itself
 	}
-	// Haskell's runtime system has a start function of its own.
+	// Haskell's runtime system has its own start function.
 	f := g.mod.ExportedFunction("hs_init")
 	if g.kernel == nil || f == nil || len(f.Definition().ParamTypes()) != 2 {
 		return nil

@@ -47,14 +47,14 @@ type Info struct {
 	Imports []string `json:"imports"`
 	// Exports are the functions that it can be called by, sorted.
 	Exports []string `json:"exports"`
-	// Metered says whether fuel counts what it executes; if not, Unmetered says why.
+	// Metered is whether fuel counts what it executes; if not, Unmetered is the reason.
 	Metered   bool   `json:"metered"`
 	Unmetered string `json:"unmetered,omitempty"`
-	// Restorable says whether the state of an instance can be put back, so that a
-	// warm one serves call after call; if not, Unrestorable says why.
+	// Restorable is whether the state of an instance can be put back, so that a warm one
+	// serves call after call; if not, Unrestorable is the reason.
 	Restorable   bool   `json:"restorable"`
 	Unrestorable string `json:"unrestorable,omitempty"`
-	// Network and Services say whether it imports what needs these capabilities.
+	// Network and Services are whether it imports functions that need these capabilities.
 	Network  bool `json:"network"`
 	Services bool `json:"services"`
 
@@ -62,14 +62,14 @@ type Info struct {
 	// counts towards limits.memory.
 	InstanceBytes int64 `json:"instance_bytes,omitempty"`
 	// Shared is whether its memory may be shared between threads, so that it must not
-	// move. A guest has one thread all the same.
+	// move. A guest has one thread anyway.
 	Shared bool `json:"shared,omitempty"`
 
 	// Globals are the names under which its mutable globals were exported.
 	Globals []string `json:"globals,omitempty"`
 }
 
-// Inspect says what a plugin's module is, or why it can't be a plugin. The module
+// Inspect describes what a plugin's module is, or why it can't be a plugin. The module
 // must be what was installed. Nothing of it is run, and it is read in a process of
 // its own.
 func Inspect(ctx context.Context, p plugin.Installed) (Info, error) {
@@ -95,7 +95,7 @@ func Inspect(ctx context.Context, p plugin.Installed) (Info, error) {
 	return ready.Info, nil
 }
 
-// Impure says why equal calls of a plugin may get different answers; "" if they
+// Impure is the reason why equal calls of a plugin may get different answers; "" if they
 // get the same, which is then kept.
 func Impure(p plugin.Installed) string {
 	var reasons []string

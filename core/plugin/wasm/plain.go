@@ -69,7 +69,7 @@ func (s *extismProtocol) manifest(g *guest) *sdk.Manifest {
 	return m
 }
 
-// plainConfig is what the config of a plain plug-in says.
+// plainConfig is the config of a plain plug-in.
 type plainConfig struct {
 	Function string `json:"function"`
 	Input    string `json:"input"`

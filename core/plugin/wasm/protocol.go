@@ -25,7 +25,7 @@ type request struct {
 }
 
 // protocol makes calls on guests of one kind. A reply is valid until the guest runs again.
-// An error is the engine's, or says what the guest did wrong.
+// An error comes from the engine, or reports what the guest did wrong.
 type protocol interface {
 	call(g *guest, r *request) (reply []byte, err error)
 }

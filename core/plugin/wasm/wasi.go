@@ -12,8 +12,8 @@ import (
 
 // WASI preview 1 as guests have it: standard streams, a clock, random bytes and
 // the variables that were granted. There are no files, so every other descriptor
-// is bad. All that a guest can learn of the world through WASI stands here, and
-// [streams] is all that is left of one call for the next.
+// is bad. Everything that a guest can learn about the world through WASI is
+// here, and [streams] is all that is left of one call for the next.
 const (
 	wasiModule   = "wasi_snapshot_preview1"
 	commandStart = "_start"

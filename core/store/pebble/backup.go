@@ -76,7 +76,7 @@ func (s *Store) backupDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// backupError says that a backup can't be written. The store is unaffected.
+// backupError reports that a backup can't be written. The store is unaffected.
 func backupError(dir string, cause error) error {
 	e := sdk.Errorf(sdk.Unavailable, "backup_io", "the backup %s can't be written: %w", dir, cause)
 	if vfs.IsNoSpaceError(cause) {

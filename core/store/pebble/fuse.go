@@ -139,7 +139,7 @@ func diskError(verb string, cause error, left string) error {
 func engineError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 // fuseFS is a file system with a fuse. Only the store's own folder is protected by it: a
-// backup that can't be written, say on another disk, doesn't stop the store.
+// backup that can't be written, for example on another disk, doesn't stop the store.
 type fuseFS struct {
 	vfs.FS
 	fuse *fuse

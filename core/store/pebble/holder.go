@@ -17,8 +17,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Holder says which program has a folder open, for the message to other programs. The
-// lock itself is Pebble's: this file may be stale, or missing.
+// Holder names the program that has a folder open, for the message to other programs.
+// The lock itself is Pebble's: this file may be stale, or missing.
 type Holder struct {
 	// PID is the process id, Program its name, Since when it opened the store, and
 	// Durability when its commits are acknowledged; "" means unknown.

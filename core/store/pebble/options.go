@@ -44,7 +44,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Durability says when a commit is acknowledged.
+// Durability determines when a commit is acknowledged.
 type Durability string
 
 // The durabilities.
@@ -53,8 +53,8 @@ const (
 	Relaxed Durability = "relaxed" // after the log is buffered: a crash of the program loses the newest
 )
 
-// Options say where a store is and which resources it may use. A zero field means its
-// default.
+// Options determine where a store is and which resources it may use. A zero field means
+// its default.
 type Options struct {
 	// Dir is the store's folder. It is created if necessary, and only its owner may use
 	// it.

@@ -130,7 +130,7 @@ func checkEmpty(r core.Reader, dir string) error {
 }
 
 // Install puts the store, which must be closed, in its place. Afterwards either the whole
-// store is there, or the error says why not. It ends the Staged either way.
+// store is there, or the error is the reason why not. It ends the Staged either way.
 func (s *Staged) Install() error {
 	defer s.Discard()
 	if err := os.Rename(s.Dir, s.target+readySuffix); err != nil {

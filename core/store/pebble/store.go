@@ -93,7 +93,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		return nil, sdk.Wrap("open "+o.Dir, err)
 	}
 	// Finishes a purge that was killed. If that fails, its marks stay, and the store can
-	// be read all the same.
+	// be read anyway.
 	_, _ = s.scrubMarked(ctx)
 	return s, nil
 }

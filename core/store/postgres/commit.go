@@ -59,7 +59,7 @@ deleted as (
 select 0::bigint, null::bytea, null::bytea, id, 0::bigint from committed
 union all` + changesSQL
 
-// resolveSQL says whether a commit of unknown outcome happened, and makes that final. It
+// resolveSQL shows whether a commit of unknown outcome happened, and makes that final. It
 // writes even then, so that its own commit is as safe as the one that it found.
 const resolveSQL = `
 insert into kv_commit (id, refused) values ($1, true)

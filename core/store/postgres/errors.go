@@ -84,7 +84,7 @@ func translate(at string, err error) error {
 	return sdk.Errorf(sdk.Internal, "store_failed", "the database %s: %s (SQLSTATE %s)", at, text(err), state)
 }
 
-// text is what an error says, without what surrounds it.
+// text is the message of an error, without what surrounds it.
 func text(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {

@@ -9,7 +9,7 @@ import (
 // keptStatements is where a connection notes the names of the statements that its session keeps.
 const keptStatements = "kept"
 
-// unkept reports whether an error says that the session doesn't have a named statement, has one
+// unkept reports whether an error means that the session doesn't have a named statement, has one
 // that another client of a pooler named, or has a plan that a change of the table made
 // useless.
 func unkept(err error) bool {

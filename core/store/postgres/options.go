@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options say which database is the store, and which resources may be used. A zero field
-// means its default.
+// Options name the database that is the store, and the resources that may be used. A zero
+// field means its default.
 type Options struct {
 	// URL is the database, such as postgres://user@host:5432/name?sslmode=verify-full, with
 	// the parameters of libpq. It has no password: that comes from PGPASSWORD, or from the

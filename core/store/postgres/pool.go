@@ -25,7 +25,7 @@ type pool struct {
 	// down is since when no connection could be made; zero while they can.
 	down time.Time
 	trip atomic.Uint64 // how many round trips there were
-	// unnamed is whether sessions don't keep named statements, as those of some poolers.
+	// unnamed is whether sessions don't keep named statements, as with some poolers.
 	unnamed atomic.Bool
 }
 

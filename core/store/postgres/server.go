@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Server is what a database says of itself.
+// Server is what a database reports about itself.
 type Server struct {
 	// Name is host:port/database.
 	Name string `json:"name"`

@@ -218,7 +218,7 @@ func (s *Store) DeadRows(ctx context.Context) (int64, error) {
 // Commits counts the commits of this host since the store was opened.
 func (s *Store) Commits() uint64 { return s.commits.Load() }
 
-// Server is what the database said of itself when the store was opened.
+// Server is what the database reported about itself when the store was opened.
 func (s *Store) Server() Server { return s.server }
 
 // DownSince is since when the database can't be reached; zero while it can.

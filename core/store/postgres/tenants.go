@@ -10,7 +10,7 @@ import (
 
 // Tenants take turns in groups, so that a thousand updates of one that wait don't hold up
 // another's: see [core.Tenant]. What changes a namespace appends to its stream, so the key of a
-// stream's head names it. What changes none, such as a run that goes on, is its caller's.
+// stream's head names it. What changes none, such as a run that continues, is its caller's.
 
 const (
 	// namespaceHead begins the keys of the heads of namespaces' streams.

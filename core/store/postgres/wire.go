@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statements are sent with all parameters and results in binary. Only those of a commit are
-// named where that works, so that the database parses and plans them once for a connection,
-// which is half of what a commit costs. Nothing else stays in a session, and a pooler may give
-// each transaction another one.
+// Statements are sent with all parameters and results in binary. Only the statements of a
+// commit are named where that works, so that the database parses and plans them once for a
+// connection, which is half of what a commit costs. Nothing else stays in a session, and a
+// pooler may give each transaction another one.
 
 // statement is a statement with its parameters.
 type statement struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Run runs the suite. Each case opens a store of its own, which may hold keys
+// Run runs the suite. Each case opens its own store, which may hold keys
 // that start with "meta/"; open closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T) core.Store) {
 	cases := []struct {

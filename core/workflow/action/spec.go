@@ -153,6 +153,6 @@ type Request struct {
 	// sorted.
 	Memories []string
 	// Note is called with what a call read from the state (see [Step]) and the memories
-	// that its plugin said it used. It is safe for concurrent use; nil drops this.
+	// that its plugin reported as used. It is safe for concurrent use; nil drops this.
 	Note func(refers, used []string)
 }

@@ -46,7 +46,7 @@ type Problem struct {
 	// Offset is where, in bytes from the template's beginning.
 	Offset  int
 	Message string
-	// Hint says what to do about it, if that is known.
+	// Hint describes what to do about it, if that is known.
 	Hint string
 }
 

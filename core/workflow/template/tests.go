@@ -10,7 +10,7 @@ import (
 
 // test is the implementation of a test, which is written after "is".
 type test struct {
-	// doc says when it holds.
+	// doc describes when it holds.
 	doc   string
 	args  int
 	apply func(r *render, v any, args []any) (bool, error)

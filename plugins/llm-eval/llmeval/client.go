@@ -14,7 +14,7 @@ import (
 type question struct {
 	messages []message
 	sampling sampling
-	// defaultTemperature says that the plugin chose the temperature, so a model that
+	// defaultTemperature means that the plugin chose the temperature, so a model that
 	// refuses it is asked again without it.
 	defaultTemperature bool
 	// form, if not nil, is the requested form of the reply.
@@ -48,7 +48,7 @@ type reply struct {
 	model  string
 	usage  sdk.Usage
 	tries  int
-	// note says what parsing removed from the text.
+	// note describes what parsing removed from the text.
 	note string
 }
 

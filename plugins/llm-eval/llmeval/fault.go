@@ -41,7 +41,7 @@ func (f *fault) Error() string {
 	return "error in the stream" + said
 }
 
-// class says what the fault means for the next try.
+// class describes what the fault means for the next try.
 func (f *fault) class() sdk.Code { return httpfault.Code(f.status, f.err) }
 
 // broken makes a fault of an error from the transport. It leaves out the URL that

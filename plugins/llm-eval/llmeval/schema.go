@@ -55,7 +55,7 @@ func (s *replySchema) form() *form {
 	return &form{Name: "reply", Schema: s.source, words: "Reply with one JSON value and nothing else. It must fit this JSON Schema:\n" + string(s.source)}
 }
 
-// check says which parts of a value don't match, and where they are.
+// check reports which parts of a value don't match, and where they are.
 func (s *replySchema) check(value json.RawMessage) error {
 	if s == nil {
 		return nil

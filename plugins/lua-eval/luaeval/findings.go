@@ -54,7 +54,7 @@ func finding(item json.RawMessage) (one sdk.Finding, err error) {
 // clip limits how much a message quotes.
 func clip(text []byte) []byte { return text[:min(len(text), 40)] }
 
-// shapeError says which key has the wrong type, in terms of the script.
+// shapeError names the key that has the wrong type, in terms of the script.
 func shapeError(err error) string {
 	var te *json.UnmarshalTypeError
 	if errors.As(err, &te) && te.Field != "" {

@@ -94,7 +94,7 @@ func (d documents) Load(uri string) (any, error) {
 	return nil, errUnknownDocument
 }
 
-// schemaError says what is wrong with a schema, and where in it.
+// schemaError describes what is wrong with a schema, and where in it.
 func schemaError(err error, c *config, doc any) error {
 	var (
 		unknown *jsonschema.LoadURLError

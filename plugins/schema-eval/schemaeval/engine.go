@@ -81,7 +81,7 @@ func draftOf(uri string) string {
 	return ""
 }
 
-// unfitForGo says why gojsonschema can't handle a schema, or "" if it can.
+// unfitForGo is the reason why gojsonschema can't handle a schema, or "" if it can.
 func unfitForGo(node any, root bool) string {
 	m, ok := node.(map[string]any)
 	if !ok {

@@ -116,7 +116,7 @@ func (e *evaluator) examineText(text string) (*outcome, error) {
 	return parsed, nil
 }
 
-// parse finds the JSON value in a text, and says how it was found.
+// parse finds the JSON value in a text, and reports how it was found.
 func parse(text string) (value any, raw json.RawMessage, note string, err error) {
 	raw, note, err = jsontext.Extract(text)
 	if err != nil {
@@ -166,7 +166,7 @@ func (e *evaluator) score(found *outcome) float64 {
 	return max(0, math.Round(100-20*float64(found.weight))/100)
 }
 
-// listed limits the list, and says how many findings it leaves out.
+// listed limits the list, and reports how many findings it leaves out.
 func listed(findings []sdk.Finding) []sdk.Finding {
 	if len(findings) <= maxFindings {
 		return findings

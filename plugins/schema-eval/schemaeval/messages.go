@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// message says in one line what is wrong with a value.
+// message describes in one line what is wrong with a value.
 func message(err *jsonschema.ValidationError) string {
 	switch k := err.ErrorKind.(type) {
 	case *kind.Type:

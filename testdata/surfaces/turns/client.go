@@ -15,7 +15,7 @@ import (
 // object is a JSON object that is sent.
 type object map[string]any
 
-// caller asks a server with a token of its own.
+// caller asks a server with its own token.
 type caller struct {
 	url, token string
 	// namespace is the only one that it reaches.
@@ -68,7 +68,7 @@ func (p *prompt) payload(block string) string {
 	return ""
 }
 
-// caller makes a caller with a namespace of its own. An operator may make anchors too.
+// caller makes a caller with its own namespace. An operator may make anchors too.
 func (s *Server) caller(t *testing.T, name string, operator bool) *caller {
 	t.Helper()
 	scopes := []string{"memory:read", "memory:write", "memory:erase"}
@@ -98,7 +98,7 @@ func (c *caller) observe(t *testing.T, content string) (id string) {
 	return m.ID
 }
 
-// feedback says how a turn went.
+// feedback describes how a turn went.
 func (c *caller) feedback(t *testing.T, p *prompt, outcome string, more object) {
 	t.Helper()
 	in := object{"session": p.Session, "turn": p.Turn, "outcome": outcome, "source": "tool"}

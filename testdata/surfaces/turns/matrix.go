@@ -27,7 +27,7 @@ type Starter interface {
 	Command(t *testing.T, data string, args ...string) (string, error)
 }
 
-// Scale says how much is done at once.
+// Scale describes how much is done at once.
 type Scale struct {
 	// Clients is how many callers each row has at the same time, at least 2; Turns is how many
 	// turns a session has, at least 12, which fill the window of one.

@@ -26,7 +26,7 @@ import (
 const DefaultDirectory = certmagic.LetsEncryptProductionCA
 
 // Protocol is the protocol of the authority's handshake, which the listener must offer
-// besides its own.
+// in addition to its own.
 const Protocol = "acme-tls/1"
 
 // Options are what [New] works with.
@@ -41,13 +41,13 @@ type Options struct {
 	Listen string
 	// Roots are trusted for the authority's own server certificate; nil means the system's.
 	Roots *x509.CertPool
-	// Report is called with nil for each new certificate, and with the error if one couldn't
+	// Report is called with nil for each new certificate, and with the error if a certificate couldn't
 	// be obtained. It must be safe for concurrent use and return soon. It may be nil.
 	Report func(error)
 }
 
-// Certificate is the certificate for a name, as far as it was obtained. It is safe for
-// concurrent use, and must be closed.
+// Certificate is the certificate for a name, once it was obtained. It is safe for concurrent use,
+// and must be closed.
 type Certificate struct {
 	name   string
 	cache  *certmagic.Cache

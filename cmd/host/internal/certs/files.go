@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are read at most. Reading two small files takes about
-	// 50 µs.
+	// lookEvery is the minimum time between two readings of the files. Reading two small files
+	// takes about 50 µs.
 	lookEvery = time.Second
 	// maxFile is the largest size of a file: a chain of certificates rarely has 16 KiB.
 	maxFile = 1 << 20
@@ -119,8 +119,8 @@ func (f *Files) look() {
 	f.options.Report(err)
 }
 
-// read reads the pair. seen tells it from others, even if it can't be used, and field
-// says which file is wrong.
+// read reads the pair. seen distinguishes it from other pairs, even if it can't be used,
+// and field names the wrong file.
 func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, field string, err error) {
 	cert, err := core.ReadFile(f.options.Cert, maxFile)
 	if err != nil {
@@ -136,7 +136,7 @@ func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, fi
 	}
 	copy(seen[:], hash.Sum(nil))
 	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil { // its message has nothing of the key
+	if err != nil { // its message contains no part of the key
 		return nil, seen, "tls_cert", err
 	}
 	if f.options.Clock.Now().After(pair.Leaf.NotAfter) {

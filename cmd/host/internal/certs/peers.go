@@ -26,8 +26,8 @@ type Peers struct {
 
 // OpenPeers reads the folder's tls.crt and tls.key, which are read again like the files of
 // [Open], and ca.crt, which is read once. The certificate must be for servers and for
-// clients, and its first name is the one that all hosts have. The error is sdk.Invalid,
-// reason "tls_invalid".
+// clients, and its first name must be the name that all hosts have. The error is
+// sdk.Invalid, reason "tls_invalid".
 func OpenPeers(folder string, report func(error)) (*Peers, error) {
 	files, err := Open(Options{Cert: filepath.Join(folder, peerCert), Key: filepath.Join(folder, peerKey), Report: report})
 	if err != nil {
@@ -55,7 +55,7 @@ func peersInvalid(folder string, err error) error {
 		WithHint("put a certificate for servers and clients there (%s), its key (%s) and its authority's certificate (%s)", peerCert, peerKey, peerAuthority)
 }
 
-// verify checks the host's own certificate as the others will.
+// verify checks the host's own certificate in the same way as the other hosts will.
 func (p *Peers) verify(own *tls.Certificate) error {
 	between := x509.NewCertPool()
 	for _, der := range own.Certificate[1:] {

@@ -16,8 +16,8 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// App is the program: its environment, and the parts of it that a command needs.
-// End-to-end tests build the same App.
+// App is the program: its environment, and the parts that a command needs. End-to-end
+// tests build the same App.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -34,8 +34,8 @@ type App struct {
 	flags  flags
 	config *config.Config
 	host   *host.Host // nil until the command needs it
-	// server is the server that has the store; nil if the command opens the store. serving is
-	// how this program is reached, if it is that server.
+	// server is the connection to the server that has the store; nil if the command opens the
+	// store. serving is how this program is reached, if it is that server.
 	server   connection
 	serving  *host.Server
 	observed observed
@@ -78,7 +78,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	a.input = inputs{ctx, a.Stdin}
 	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // no other command asks what is offered
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // no other command needs the offers
 		a.completes(root)
 	}
 	root.SetArgs(args)

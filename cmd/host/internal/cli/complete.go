@@ -20,7 +20,7 @@ import (
 // bounded list. complete_table.go has the table of offers.
 
 const (
-	// maxOffers is how many values are offered: more than anybody reads.
+	// maxOffers is how many values are offered: more than people read.
 	maxOffers = 100
 	// maxLooked is how many items of a kind are checked for a match.
 	maxLooked = 1000
@@ -28,7 +28,7 @@ const (
 	completionTime = 100 * time.Millisecond
 )
 
-// offer is what may be at a position of a command line: one of its fields is set.
+// offer describes what may be at a position of a command line: one of its fields is set.
 type offer struct {
 	// values are the existing values, each optionally with a tab and a description.
 	values func(ctx context.Context, a *App) []string
@@ -36,7 +36,7 @@ type offer struct {
 	files []string
 	// folder is whether a folder may be given.
 	folder bool
-	// free says why nothing can be offered.
+	// free is the reason why nothing can be offered.
 	free string
 	// open is whether the word continues after a value, such as with =.
 	open bool

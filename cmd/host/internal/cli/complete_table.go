@@ -1,6 +1,6 @@
 package cli
 
-// anyFile, folder and the others are positions that take a file or a folder.
+// anyFile, folder and the others are for positions that take a file or a folder.
 var (
 	anyFile   = offer{files: []string{"*"}}
 	folder    = offer{folder: true}
@@ -9,7 +9,7 @@ var (
 	linesFile = offer{files: []string{"jsonl", "json"}}
 )
 
-// Why nothing is offered at a position.
+// The reasons why nothing is offered at a position.
 var (
 	freeText   = offer{free: "a text of the user's"}
 	freeNumber = offer{free: "a number"}

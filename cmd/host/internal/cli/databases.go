@@ -9,15 +9,15 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 )
 
-// workers are what a server does in the background in each database of its tenants: it works on
-// jobs, shows that it lives, takes over runs and queues passes of housekeeping.
+// workers do a server's background work in each database of its tenants: working on jobs,
+// showing that the server is alive, taking over runs and queueing passes of housekeeping.
 type workers struct {
 	hosts []*host.Host
 	pools []*job.Pool
 	stops []func() // of what queues passes
 }
 
-// newWorkers makes the pools, which work on nothing yet.
+// newWorkers makes the pools, without starting them.
 func newWorkers(h *host.Host) (*workers, error) {
 	w := &workers{hosts: h.Databases()}
 	for _, own := range w.hosts {

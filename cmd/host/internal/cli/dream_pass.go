@@ -120,7 +120,7 @@ type dreamReportOf struct {
 }
 
 // runDreamsUnder makes a pass over a namespace, and over each namespace below it. If a pass
-// fails, no further one begins; what was printed before stays.
+// fails, no further pass begins; what was printed before stays.
 func (a *App) runDreamsUnder(c *cobra.Command, in *operation.DreamPass) error {
 	namespaces, err := a.namespacesUnder(c, in.Namespace)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *App) runDreamsUnder(c *cobra.Command, in *operation.DreamPass) error {
 	return nil
 }
 
-// namespacesUnder are a namespace and those below it that hold memories.
+// namespacesUnder are a namespace and the namespaces below it that hold memories.
 func (a *App) namespacesUnder(c *cobra.Command, namespace string) (list []string, err error) {
 	all, err := do[operation.Page[memory.NamespaceCount]](c.Context(), a, "memory_namespaces", &operation.MemoryNamespaces{})
 	if err != nil {
@@ -341,7 +341,7 @@ func (a *App) printDreamStep(s *dream.Step, titles map[string]string, text *memo
 	}
 	for _, change := range s.Changes {
 		if change.Field == "tags" {
-			continue // a plan has only digests of them
+			continue // a plan has only their digests
 		}
 		if err := a.out.say("-  %s: %s\n+  %s: %s", change.Field, oneLine(change.Before), change.Field, oneLine(change.After)); err != nil {
 			return err

@@ -84,10 +84,10 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	return exitFailure
 }
 
-// report prints an error: as JSON on standard output, together with the members of a
-// result that exists in spite of it; or, also if that can't be written, as a line with
-// the cause and a line with the hint. It reports whether all problems are about the
-// values of flags.
+// report prints an error as JSON on standard output, together with the members of a
+// result that exists despite the error. Otherwise, or if the JSON can't be written, it
+// prints a line with the cause and a line with the hint. It reports whether all
+// problems are about the values of flags.
 func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	info := core.NewErrorInfo(err)
 	message, aboutFlags := a.inFlags(c, info)
@@ -106,14 +106,14 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 			return aboutFlags
 		}
 	}
-	_ = term.Message(a.out.Stderr, "error: "+term.Lines(message)) // the exit code says it too
+	_ = term.Message(a.out.Stderr, "error: "+term.Lines(message)) // the exit code shows it too
 	if hint := a.out.hint(info); hint != "" {
 		_ = term.Message(a.out.Stderr, "hint: "+term.Clean(hint))
 	}
 	return aboutFlags
 }
 
-// usageHint says how a command is used.
+// usageHint shows how a command is used.
 func usageHint(c *cobra.Command) string {
 	if c.HasSubCommands() {
 		return c.CommandPath() + " --help lists the commands; each has an example in its own --help"

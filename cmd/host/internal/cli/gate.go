@@ -38,7 +38,7 @@ func (f *factorFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.notes, "note", nil, "a line that is recorded with the decision; may be repeated")
 }
 
-// factors are the factors in the flags; a flag that isn't given is an absent factor.
+// factors are the factors in the flags; without its flag, a factor is absent.
 func (f *factorFlags) factors(c *cobra.Command) core.OmegaFactors {
 	return core.OmegaFactors{
 		UpstreamStatus:       given(c, "upstream-status", f.upstream),
@@ -88,7 +88,8 @@ func gateRun(ctx context.Context, a *App, in *operation.GateRun) error {
 // lists all.
 const maxGiven = 10
 
-// showGivenTo says who was given a purged memory; nil is none.
+// showGivenTo lists the runs and reflections that received a purged memory; nil is
+// none.
 func showGivenTo(out *output, given *core.GivenTo) {
 	if given == nil || out.json {
 		return

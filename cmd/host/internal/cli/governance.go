@@ -77,7 +77,7 @@ func governanceGetCommand(a *App) *cobra.Command {
 	}
 }
 
-// printSettings prints what a level sets.
+// printSettings prints the settings of a level.
 func printSettings(out *output, record *governance.Record) error {
 	if out.json {
 		return out.printJSON(record)

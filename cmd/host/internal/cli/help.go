@@ -11,11 +11,11 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 )
 
-// A help page has what its command needs and no more: the flags that every command takes
-// are on a page of their own, and commands are grouped by purpose. Pages have at most 80
-// columns, which fit a terminal, a mail and half a screen.
+// A help page has only what its command needs: the flags that every command takes are on
+// a separate page, and commands are grouped by purpose. Pages have at most 80 columns,
+// which fit a terminal, a mail and half a screen.
 
-// helpWidth is the most columns of a page.
+// helpWidth is the maximum width of a page, in columns.
 const helpWidth = 80
 
 // groups are the purposes of commands, in the order in which a newcomer meets them.
@@ -62,7 +62,7 @@ func help(c *cobra.Command, _ []string) {
 		}
 	}
 	p.commands(c)
-	topic := !c.Runnable() && !c.HasAvailableSubCommands() // a page, no command
+	topic := !c.Runnable() && !c.HasAvailableSubCommands() // a page, not a command
 	flags := c.LocalNonPersistentFlags()
 	if c.Name() == "flags" {
 		flags = c.Root().PersistentFlags()
@@ -135,8 +135,8 @@ func (p page) block(text, indent string) {
 	fmt.Fprintln(p.w, name+strings.ReplaceAll(rest, "\n", "\n"+indent))
 }
 
-// column is where the text of a line begins: after its indent and, in a list, after the
-// name and the spaces that follow it. Only an indented line has a name.
+// column is where the text of a line begins: after the indent and, in a list, after the
+// name and the spaces that follow the name. Only an indented line has a name.
 func column(line string) int {
 	lead := len(line) - len(strings.TrimLeft(line, " "))
 	if lead == 0 {
@@ -160,8 +160,8 @@ func (p page) usage(c *cobra.Command) {
 	p.command(c.UseLine())
 }
 
-// command writes a command line. A long one continues on the next line, in the syntax of
-// a shell.
+// command writes a command line. A long command line continues on the next line, in the
+// syntax of a shell.
 func (p page) command(line string) {
 	words := quotedWords(line)
 	const lead, more = "  ", "      "

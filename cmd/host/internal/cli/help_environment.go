@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 )
 
-// surroundings are the variables that the program reads and that aren't settings.
+// surroundings are the variables that the program reads but that aren't settings.
 func surroundings() [][2]string {
 	return [][2]string{
 		{tokenVariable, "The token that is sent to the server of REFLECTORY_SERVER or --server. No flag takes one: every user of a machine sees the arguments of programs"},
@@ -21,7 +21,7 @@ func surroundings() [][2]string {
 	}
 }
 
-// environmentTopic is the help on environment variables: no command, but a page.
+// environmentTopic is the help on environment variables: a page, not a command.
 func environmentTopic() *cobra.Command {
 	c := &cobra.Command{Use: "environment", Short: "The environment variables, all of them"}
 	c.SetHelpFunc(func(c *cobra.Command, args []string) { // no other command makes the page
@@ -52,7 +52,7 @@ func environmentHelp() string {
 	return strings.TrimSuffix(page.String(), "\n")
 }
 
-// settingHelp says what a setting is, where else it can be set, and its default.
+// settingHelp describes a setting, where else it can be set, and its default.
 func settingHelp(d config.Definition) string {
 	text := strings.ToUpper(d.Doc[:1]) + d.Doc[1:] + "."
 	flag := ""
@@ -68,7 +68,7 @@ func settingHelp(d config.Definition) string {
 }
 
 // wrapped wraps a text to lines of up to width characters, including the indent. A longer
-// word has a line of its own.
+// word gets its own line.
 func wrapped(text, indent string, width int) string {
 	var out strings.Builder
 	line := indent

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// hint is an error's hint, with the command that does it; "" if there is none.
+// hint is an error's hint, with the command that follows it; "" if there is none.
 func (out *output) hint(info *core.ErrorInfo) string {
 	return hintLine(out.commands, info.Hint, info.Try)
 }

@@ -29,7 +29,7 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 		c.Server = a.serving
 	}
 	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
-	c.GateJobs = c.GateJobs || a.serving != nil // whose pool does them
+	c.GateJobs = c.GateJobs || a.serving != nil // the server's pool does them
 	a.observe(ctx, &c)
 	h, err := host.Open(ctx, c)
 	if err != nil {
@@ -44,7 +44,7 @@ func do[Out any](ctx context.Context, a *App, name string, in any) (*Out, error)
 	return doCall[Out](ctx, a, operation.Call{}, name, in)
 }
 
-// doCall is do with the parts of a call besides its request, such as a file.
+// doCall is do with the other parts of a call, such as a file.
 func doCall[Out any](ctx context.Context, a *App, call operation.Call, name string, in any) (*Out, error) {
 	if call.Progress == nil {
 		call.Progress = a.progress
@@ -58,7 +58,7 @@ func doCall[Out any](ctx context.Context, a *App, call operation.Call, name stri
 	return client.Do[Out](ctx, c, call, name, in)
 }
 
-// progress shows how far an operation is.
+// progress shows the progress of an operation.
 func (a *App) progress(p operation.Progress) {
 	if text := workTexts()[p.Doing]; text != "" {
 		a.out.term.Doing("%s …", text)
@@ -73,7 +73,7 @@ func (a *App) closeHost() error {
 	if a.server != nil {
 		return a.server.Close()
 	}
-	defer a.closeTracer() // once nothing is done any more
+	defer a.closeTracer() // once all work has ended
 	if a.host == nil {
 		return nil
 	}
@@ -129,8 +129,8 @@ func namespaceFlag(c *cobra.Command, namespace *string) {
 	c.Flags().StringVar(namespace, "namespace", "", "the namespace, such as team/project, which policies depend on (default \"default\")")
 }
 
-// noteNewStore says that there is no store yet, for commands that can't do anything with
-// a new one: the folder may be misspelt.
+// noteNewStore warns that there is no store yet, in commands that have nothing to do in
+// a new store: the folder may be misspelt.
 func (a *App) noteNewStore() {
 	if a.remote() || a.config.Shared() {
 		return

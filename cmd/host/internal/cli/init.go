@@ -60,7 +60,7 @@ func beginProject(ctx context.Context, a *App, dir string) error {
 
 // sample is a command line whose results the help's examples name. The ids of the first
 // sample begin with 01939f2c, and each next sample's prefix is one higher, so that a
-// prefix names one thing.
+// prefix names exactly one thing.
 type sample struct {
 	line string
 	// cancelled is whether the run is cancelled after its first attempt, so that it can
@@ -70,7 +70,7 @@ type sample struct {
 	waits bool
 }
 
-// samples create what the help's examples name.
+// samples create the things that the help's examples name.
 func samples() []sample {
 	return []sample{
 		{line: "run workflow.yaml"},

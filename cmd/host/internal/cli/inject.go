@@ -57,7 +57,8 @@ What the policy leaves out is decided by the policy point injection.`,
 	return c
 }
 
-// injectRequest is the request in a file, with the fields replaced that flags set.
+// injectRequest is the request in a file, with fields replaced by the values of
+// flags.
 func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.BuildRequest, error) {
 	if file == "" {
 		return flags, nil
@@ -81,7 +82,7 @@ func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.Bu
 	return r, nil
 }
 
-// snapshotLine says what is in a snapshot in a line.
+// snapshotLine describes the content of a snapshot in a line.
 func snapshotLine(s *inject.Snapshot) string {
 	return fmt.Sprintf("%d blocks, %d characters, %d dropped, %d cut", len(s.BlocksUsed), s.CharsInjected, len(s.DroppedBlocks), len(s.TruncatedBlocks))
 }

@@ -47,7 +47,7 @@ func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 	return o, nil
 }
 
-// jsonOrText takes data as JSON if it can be parsed, else as a text.
+// jsonOrText treats data as JSON if it can be parsed, otherwise as a text.
 func jsonOrText(data []byte) json.RawMessage {
 	if json.Valid(data) {
 		return bytes.TrimSpace(data) // a file ends in a line break, a value doesn't
@@ -56,8 +56,8 @@ func jsonOrText(data []byte) json.RawMessage {
 	return text
 }
 
-// value reads an input as a JSON value. A *.json file is parsed, and with guess any input
-// that can be parsed; anything else is a text.
+// value reads an input as a JSON value. A *.json file is parsed and, with guess, so is
+// any input that can be parsed; anything else is a text.
 func (in inputs) value(path string, guess bool) (json.RawMessage, error) {
 	data, err := in.read(path, maxInputBytes)
 	if err != nil {

@@ -14,25 +14,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// poolTime is how long a pool has to stop: its jobs' time to end, and then the time for
-// their handlers to return.
+// poolTime is how long a pool has to stop: the time for its jobs to end, and then for their
+// handlers to return.
 const poolTime = 15 * time.Second
 
-// stopPool ends the work on jobs. What hasn't ended goes back to the queue. For nil it does
-// nothing.
+// stopPool ends the work on jobs. Jobs that haven't ended go back to the queue. For nil it
+// does nothing.
 func stopPool(p *job.Pool) error {
 	if p == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), poolTime) // the command's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), poolTime) // the command's own context has ended
 	defer cancel()
 	return p.Stop(ctx)
 }
 
-// leftWaiting says which jobs are left in the queue.
+// leftWaiting describes the jobs that are left in the queue.
 type leftWaiting struct {
-	// Queued is how many jobs still wait, and Next when the first job that waits for a time
-	// may run.
+	// Queued is how many jobs still wait, and Next when the first postponed job may run.
 	Queued int        `json:"queued"`
 	Next   *time.Time `json:"next,omitempty"`
 }

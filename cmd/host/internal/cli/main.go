@@ -13,7 +13,7 @@ import (
 // cancels it, and returns the exit code.
 func Main() int { return mainWith(host.Config{}) }
 
-// mainWith is Main with host settings of its own.
+// mainWith is Main with given host settings.
 func mainWith(base host.Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once

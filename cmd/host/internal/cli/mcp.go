@@ -74,7 +74,7 @@ func inputOf(r io.Reader) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
-// outputOf is the program's output, which stays open: it isn't this command's.
+// outputOf is the program's output, which stays open, since it doesn't belong to this command.
 type outputOf struct{ io.Writer }
 
 // Close implements [io.Closer].
@@ -94,8 +94,8 @@ type keeper struct {
 
 var _ client.Client = (*keeper)(nil)
 
-// Call implements [client.Client]. A call that a server left undone when it ended is made
-// again, if it changes nothing more the second time.
+// Call implements [client.Client]. If a server ended before it had done a call, the call is
+// made again, provided that a second call changes nothing more.
 func (k *keeper) Call(ctx context.Context, c operation.Call, name string, in any) (any, error) {
 	to, err := k.client(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 // are left to them.
 func (k *keeper) take(ctx context.Context) (err error) {
 	a := k.app
-	// Not the call's context: the host stays after it.
+	// This isn't the call's context, since the host outlives the call.
 	h, err := a.openHost(context.WithoutCancel(ctx))
 	if err != nil {
 		return err

@@ -48,8 +48,8 @@ func (f *memoryFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
 }
 
-// emptyNamespace refuses an empty namespace, such as from an unset variable of a script:
-// only with --subtree does it mean something, all namespaces.
+// emptyNamespace refuses an empty namespace, such as from an unset variable of a script.
+// Only with --subtree does it have a meaning: all namespaces.
 func emptyNamespace(c *cobra.Command) error {
 	given, subtree := c.Flags().Lookup("namespace"), c.Flags().Lookup("subtree")
 	if given == nil || !given.Changed || given.Value.String() != "" || subtree != nil && subtree.Value.String() == "true" {
@@ -59,7 +59,8 @@ func emptyNamespace(c *cobra.Command) error {
 		WithHint("write a namespace such as team/mail, or leave the flag out")}
 }
 
-// orConfigured is a command's namespace: the flag's, else the configured one.
+// orConfigured is a command's namespace: the flag's value, or else the configured
+// namespace.
 func (a *App) orConfigured(c *cobra.Command, namespace string) string {
 	if c.Flags().Changed("namespace") {
 		return namespace
@@ -77,7 +78,7 @@ func refuseWith(c *cobra.Command, bulk string, flags ...string) error {
 	return nil
 }
 
-// read reads the content from standard input if that was asked for, and the metadata. It
+// read reads the content from standard input if that was requested, and the metadata. It
 // doesn't check their limits.
 func (f *memoryFlags) read(a *App) (content string, metadata json.RawMessage, err error) {
 	content = f.content

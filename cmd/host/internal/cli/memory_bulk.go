@@ -15,7 +15,7 @@ import (
 )
 
 // observeFile stores a memory for each line of a file, one batch per transaction. Batches
-// that were stored before an error stay, and the error says up to which line.
+// that were stored before an error stay, and the error names their last line.
 func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
 	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "occurred-at", "id", "idempotency-key"); err != nil {
 		return err
@@ -52,8 +52,8 @@ type intake struct {
 	batch []*core.ObserveRequest
 	// first and last are the lines of the batch; done is the last line that is stored.
 	first, last, done jsonLine
-	// stored counts new memories, repeated those whose keys were stored before, and bare
-	// those that got no vector.
+	// stored counts new memories, repeated the memories whose keys were stored before, and
+	// bare the memories that got no vector.
 	stored, repeated, bare int
 }
 
@@ -99,7 +99,7 @@ func (in *intake) failed(err error) error {
 	return sdk.Wrap(fmt.Sprintf("the lines up to %d were stored", in.done.number), err)
 }
 
-// warnVectors says how many memories are only found by their words.
+// warnVectors reports how many memories are only found by their words.
 func warnVectors(a *App, bare int) {
 	if bare > 0 {
 		a.out.term.Line("warn: %s made no vectors for %d of them: only their words find these, until: reflectory memory reembed NAMESPACE",
@@ -120,7 +120,7 @@ func recallFile(a *App, c *cobra.Command, path string, common *core.RecallReques
 			result, err = recallLine(ctx, a, line, *common)
 		}
 		if err != nil && a.out.json && len(results) > 0 {
-			_ = a.out.printJSON(map[string]any{"results": results}) // they are JSON already
+			_ = a.out.printJSON(map[string]any{"results": results}) // they are already JSON
 		}
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func memoryNamespacesCommand(a *App) *cobra.Command {
 	}
 }
 
-// hintElsewhere says where memories are.
+// hintElsewhere lists the namespaces that have memories.
 func hintElsewhere(out *output, list []memory.NamespaceCount) {
 	if len(list) == 0 {
 		out.term.Line("hint: there are no memories at all yet: store one with: reflectory memory observe")

@@ -53,7 +53,8 @@ func printMemory(out *output, m *core.Memory, links []core.Link) error {
 	return out.say("\n%s", term.Lines(m.Content))
 }
 
-// occurred is when what a memory describes happened, in the time zone of all other times.
+// occurred is when the event that a memory describes happened, in the time zone of all
+// other times.
 func occurred(m *core.Memory) string {
 	if m.OccurredAt == nil {
 		return ""
@@ -113,14 +114,14 @@ func printMemories(out *output, page *operation.Memories, sel core.RecallFilter)
 	return nil
 }
 
-// hintNext says how to get the next page of a list.
+// hintNext shows how to get the next page of a list.
 func (out *output) hintNext(next string) {
 	if next != "" {
 		out.term.Line("hint: there are more: --page-token %s", next)
 	}
 }
 
-// nothingIn says that nothing was found in a namespace.
+// nothingIn reports that nothing was found in a namespace.
 func (out *output) nothingIn(what, namespace string, subtree bool) {
 	switch {
 	case subtree && namespace == "":

@@ -25,7 +25,7 @@ func moduleRows(out *output, m *host.Module) [][2]string {
 	}
 }
 
-// meteredText says whether fuel limits a module, and if not, why.
+// meteredText describes whether fuel limits a module, and if not, why.
 func meteredText(info *wasm.Info) string {
 	if info.Metered {
 		return "yes"
@@ -46,7 +46,7 @@ func moduleImports(m *host.Module) string {
 	return orNothing(own)
 }
 
-// moduleState says what a call finds from earlier calls.
+// moduleState describes what a call finds from earlier calls.
 func moduleState(m *host.Module) string {
 	switch {
 	case m.Stateful:

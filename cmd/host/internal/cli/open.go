@@ -46,9 +46,9 @@ desktop the browser is opened too.`,
 const openFile = "open.html"
 
 // openBrowser opens a link in the desktop's browser, if there is one. The link isn't an
-// argument of the program that does it, since every user of this machine can see arguments:
-// it is in a file that only this user may read. Errors are reported, and the link is
-// printed anyway.
+// argument of the program that opens it, since every user of this machine can see
+// arguments. Instead, it is in a file that only this user may read. Errors are reported,
+// and the link is printed anyway.
 func (a *App) openBrowser(ctx context.Context, link string) {
 	program := opener(a.Getenv)
 	if len(program) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 )
 
-// output is where a command's results and messages go, and how they are printed. It knows
-// no operations: a command gets a result, and passes it to a function that prints it.
+// output prints a command's results and messages. It knows no operations: a command gets
+// a result, and passes it to a function that prints it.
 type output struct {
 	Stdout, Stderr io.Writer
 	// term shows people progress and messages; nil before the settings are read.
@@ -110,8 +110,8 @@ func (out *output) printSection(title string, rows [][2]string) {
 	}
 }
 
-// preview is the start of a text that may be long: as much as fits on the terminal's line
-// after the given number of columns, or 200 characters elsewhere.
+// preview is the beginning of a text that may be long: as much as fits on the terminal's
+// line after the given number of columns, or 200 characters elsewhere.
 func (out *output) preview(after int, text string) string {
 	if width := term.Width(out.Stdout); width > 0 {
 		return term.Fit(term.Clean(text), max(1, width-after))
@@ -119,7 +119,7 @@ func (out *output) preview(after int, text string) string {
 	return term.Cut(text, 200)
 }
 
-// oneLine makes an untrusted text fit on a line of progress.
+// oneLine makes an untrusted text fit into a line of progress.
 func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
 
 // plural is a count with its noun.

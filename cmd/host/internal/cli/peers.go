@@ -12,8 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// peering is how a server and the others on its store send each other requests. Without an
-// address they send none, and each handles the requests that it gets.
+// peering is how a server and the other servers on its store send each other requests.
+// Without an address they send no requests, and each server handles the requests that it
+// gets.
 type peering struct {
 	address, folder string
 	listener        net.Listener
@@ -47,7 +48,7 @@ func (p *peering) check(a *App) (err error) {
 	return sdk.Wrap("--peer-tls", err)
 }
 
-// open listens for the others, unless no address is given.
+// open listens for the other servers, unless no address is given.
 func (p *peering) open(ctx context.Context) (err error) {
 	if p.address == "" {
 		return nil
@@ -60,7 +61,7 @@ func (p *peering) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// reached is the address that others are told; "" is none.
+// reached is the address that this server publishes to the others; "" is none.
 func (p *peering) reached() string {
 	if p.listener == nil {
 		return ""
@@ -70,7 +71,7 @@ func (p *peering) reached() string {
 	return net.JoinHostPort(name, port)
 }
 
-// peers are the other hosts for the API; nil if this one sends them no requests.
+// peers are the other hosts for the API; nil if this host sends them no requests.
 func (p *peering) peers(a *App, h *host.Host) *httpapi.Peers {
 	if p.listener == nil {
 		return nil

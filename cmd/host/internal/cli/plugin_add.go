@@ -84,11 +84,11 @@ func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 type addedPlugin struct {
 	host.PluginSummary
 	Limits *host.PluginLimits `json:"limits"`
-	// Metered is whether fuel limits a module; if not, Unmetered says why. A process has
-	// neither.
+	// Metered is whether fuel limits a module; if not, Unmetered is the reason. A process
+	// has neither.
 	Metered   *bool  `json:"metered,omitempty"`
 	Unmetered string `json:"unmetered,omitempty"`
-	// Replaced says how it differs from the version that was pinned under its name.
+	// Replaced lists how it differs from the version that was pinned under its name.
 	Replaced []string `json:"replaced,omitempty"`
 	// Described is whether the plugin described itself exactly as in its plugin.yaml;
 	// false if it can't be started on this machine.
@@ -97,7 +97,7 @@ type addedPlugin struct {
 	module      *wasm.Info // nil for a process
 	undescribed error      // why it can't be started
 	files       int
-	signer      string // "" if nobody signed it
+	signer      string // "" if it isn't signed
 }
 
 // tried notes the result of a trial.
@@ -128,9 +128,9 @@ func (p *addedPlugin) print(a *App) {
 
 // tryPlugin tries a plugin before it is pinned. A module is compiled, so that its first
 // start is quick, and isn't pinned if that fails. The plugin is also asked to describe
-// itself, so that one whose plugin.yaml is wrong isn't pinned either. A plugin that can't
-// be started here, perhaps because its interpreter is missing, may work elsewhere:
-// undescribed says why it can't.
+// itself, so that a plugin with a wrong plugin.yaml isn't pinned either. A plugin that
+// can't be started here, perhaps because its interpreter is missing, may work on another
+// machine; undescribed is the reason why it can't be started.
 func tryPlugin(ctx context.Context, a *App, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
 	drivers, err := host.OpenDrivers(a.config, []plugin.Installed{{Runtime: p.Package.Runtime}}, host.DriverOptions{Log: func(plugin.LogLine) {}})
 	if err != nil {
@@ -178,7 +178,7 @@ func approvePlugin(ctx context.Context, a *App, r install.Request, grant []strin
 	return nil
 }
 
-// readAnswer reads a line from a person, who may also interrupt.
+// readAnswer reads a line from a person, who may also interrupt the command.
 func readAnswer(ctx context.Context, a *App) (string, error) {
 	return await(ctx, "an answer", func() (string, error) {
 		text, _ := bufio.NewReader(a.Stdin).ReadString('\n')

@@ -101,7 +101,7 @@ func (a *App) followLog(ctx context.Context, name, place string) error {
 	}
 }
 
-// followLines is how many lines are asked for at a time.
+// followLines is how many lines are requested at a time.
 const followLines = 1000
 
 // printLogLine prints a line as "time level run message name=value …".

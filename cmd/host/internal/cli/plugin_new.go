@@ -49,7 +49,7 @@ func languageTable() string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// newPlugin writes a new plugin and says what to do next.
+// newPlugin writes a new plugin and prints what to do next.
 func newPlugin(out *output, o scaffold.Options) error {
 	dir, files, err := scaffold.Write(o)
 	if err != nil {

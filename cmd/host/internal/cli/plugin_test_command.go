@@ -105,5 +105,5 @@ func printConformance(out *output, name string, results []sdktest.Result) error 
 }
 
 // noVerdicts turns off the cache of verdicts, so that a module is asked each time: a cached
-// verdict says nothing about the module.
+// verdict wouldn't test the module.
 const noVerdicts = -1

@@ -144,7 +144,8 @@ func replayLog(ctx context.Context, a *App, set *policy.Set, log string, since t
 	return &operation.PolicyReplayed{Replay: replay}, err
 }
 
-// replayStore has the host decide its own decisions again, with the policies of a folder.
+// replayStore lets the host decide its own decisions again, with the policies of a
+// folder.
 func replayStore(ctx context.Context, a *App, points *policy.Points, dir string, since time.Time) (*operation.PolicyReplayed, error) {
 	folder, err := host.PolicyFolder(dir)
 	if err != nil {

@@ -57,7 +57,7 @@ func attemptLine(out *output, e core.AttemptJudged) string {
 		colour = out.term.Good
 	}
 	switch {
-	case len(at.Errors) > 0 && at.Accepted: // perhaps from one evaluator of several: the attempt passed all the same
+	case len(at.Errors) > 0 && at.Accepted: // perhaps from one of several evaluators: the attempt passed anyway
 		word += ": " + firstError(at.Errors)
 	case len(at.Errors) > 0:
 		word = firstError(at.Errors)
@@ -66,8 +66,8 @@ func attemptLine(out *output, e core.AttemptJudged) string {
 		word, out.term.Faint(term.Duration(e.Took)))
 }
 
-// wordFor says how a judged attempt fared: valid by the evaluator, and accepted or
-// refused by the loop's own rule, if the two differ.
+// wordFor is the result of a judged attempt in words: valid or not by the
+// evaluator, and accepted or refused by the loop's own rule, if the two differ.
 func wordFor(at *core.Attempt) string {
 	switch {
 	case at.Valid && at.Accepted:

@@ -32,8 +32,8 @@ func workTexts() map[string]string {
 	}
 }
 
-// opening says, if it takes long, that the store is being opened, or which program has it
-// open.
+// opening shows, if it takes long, that the store is being opened, or which program has
+// it open.
 func (a *App) opening() {
 	if a.config.Shared() {
 		a.out.term.Meanwhile("connecting to the database")
@@ -46,8 +46,8 @@ func (a *App) opening() {
 	a.out.term.Meanwhile("opening the store")
 }
 
-// moving shows how far an export or an import is, of a file with that many bytes; 0 means
-// that the size isn't known.
+// moving shows the progress of an export or an import of a file with that many bytes; 0
+// means that the size isn't known.
 func (a *App) moving(verb string, size int64) func(operation.Progress) {
 	a.out.term.Status("%s …", verb)
 	return func(p operation.Progress) {

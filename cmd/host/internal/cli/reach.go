@@ -24,8 +24,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Flags say how a server is reached, and this is checked before anything is opened: a start
-// that would let strangers in is refused before the store is opened.
+// Flags determine how a server is reached. They are checked before anything is opened: a
+// start that would admit strangers is refused before the store is opened.
 
 // reach is how a server is reached.
 type reach struct {
@@ -113,8 +113,8 @@ func (r *reach) start() error {
 	return r.asked.Start()
 }
 
-// checkTokens refuses a start beyond loopback if nobody but the operator has a token. It
-// opens the store.
+// checkTokens refuses a start beyond loopback if only the operator has a token. It opens the
+// store.
 func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
 	if !r.exposure.Beyond {
 		return nil
@@ -128,7 +128,7 @@ func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
 	return err
 }
 
-// reportCertificate reports a new certificate, or why there is none.
+// reportCertificate reports a new certificate, or the reason why there is none.
 func (a *App) reportCertificate(err error) {
 	if err == nil {
 		a.notice(host.Notice{Level: "info", Message: "another certificate is in use"})
@@ -137,7 +137,7 @@ func (a *App) reportCertificate(err error) {
 	a.notice(host.Notice{Level: "warn", Message: "another certificate can't be used, and one before it stays in use: " + err.Error(), Hint: sdk.AsError(err).Hint})
 }
 
-// server says how a server that listens on an address is reached.
+// server describes how a server that listens on an address is reached.
 func (r *reach) server(listen net.Addr) *host.Server {
 	s := &host.Server{
 		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
@@ -152,8 +152,9 @@ func (r *reach) server(listen net.Addr) *host.Server {
 	return s
 }
 
-// url is the server's URL for clients. Its host is the first name of --host; without one, the
-// name in --listen, or the certificate's name if the certificate doesn't cover that.
+// url is the server's URL for clients. Its host is the first name in --host. Without --host,
+// it is the name in --listen, or the certificate's name if the certificate doesn't cover the
+// name in --listen.
 func (r *reach) url(listen string) string {
 	name, port, _ := net.SplitHostPort(listen)
 	if asked, _, _ := net.SplitHostPort(r.Address); asked != "" {

@@ -81,7 +81,7 @@ func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait
 const reflectionPoll = 300 * time.Millisecond
 
 // awaitReflection waits for the end of a reflection. If no server works on it, this command
-// does; if servers share the store, one of them has to.
+// does; but if servers share the store, a server has to do it.
 func (a *App) awaitReflection(ctx context.Context, id string) error {
 	a.out.term.Status("reflecting …")
 	defer a.out.term.Clear()
@@ -119,8 +119,8 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 	}
 }
 
-// workOn works on a job to its end, unless only servers may do so because they share the
-// store: then it is an error if none of them works on jobs.
+// workOn works on a job to its end. If servers share the store, only they may do this, and
+// it is an error if no server works on jobs.
 func workOn(ctx context.Context, h *host.Host, id string) error {
 	pool, err := h.CommandPool(operation.Handlers(h))
 	if sdk.ReasonOf(err) == host.JobsOfServers {

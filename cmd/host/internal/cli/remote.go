@@ -13,8 +13,8 @@ import (
 )
 
 // With --server a command uses a server on another machine, as the subject of the token.
-// Commands that work on this machine's own state are refused then: a user who names another
-// machine doesn't mean this one.
+// Commands that work on this machine's own state are then refused, since a user who names
+// another machine doesn't mean this machine.
 
 // tokenVariable has the token for a server on another machine.
 const tokenVariable = "REFLECTORY_TOKEN"
@@ -25,7 +25,7 @@ func (a *App) remote() bool { return a.config.Server.Value != "" && a.serving ==
 // local are the commands that work on this machine's state alone.
 var local = []string{"plugin add", "plugin remove", "plugin prune", "plugin verify", "serve", "store restore"}
 
-// checkRemote refuses a command that no other machine's server can do.
+// checkRemote refuses a command that a server on another machine can't do.
 func (a *App) checkRemote(c *cobra.Command) error {
 	name := strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 	if !a.remote() || !slices.Contains(local, name) {

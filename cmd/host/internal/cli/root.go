@@ -33,7 +33,7 @@ func (a *App) root() *cobra.Command {
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if c.Name() == "help" {
-				return nil // which helps to fix settings
+				return nil // it helps to fix settings
 			}
 			if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
 				return nil // completion reports no errors
@@ -80,8 +80,8 @@ func (a *App) root() *cobra.Command {
 	for _, c := range root.Commands() {
 		a.marksStart(c)
 	}
-	// Otherwise the library doesn't know them while it looks for the command, and takes
-	// the next word as their value.
+	// Otherwise the library doesn't know these flags while it looks for the command, and
+	// treats the next word as their value.
 	root.InitDefaultHelpFlag()
 	root.InitDefaultVersionFlag()
 	return root
@@ -119,7 +119,7 @@ func needsCommand(c *cobra.Command, args []string) error {
 	return c.Help()
 }
 
-// required marks a flag as one that must be given.
+// required marks a flag as required.
 func required(c *cobra.Command, flag string) {
 	if err := c.MarkFlagRequired(flag); err != nil {
 		panic(err) // the caller defined the flag

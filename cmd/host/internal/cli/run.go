@@ -124,8 +124,8 @@ func printRun(out *output, run *operation.RunEnded) error {
 // readsInput matches a template or a script that reads what --input gives.
 var readsInput = core.Pattern(`\bstate(\.input\b|\[["']input["']\])`)
 
-// inputHint says that a failed run lacks the input that its workflow reads; "" if it
-// doesn't.
+// inputHint is the hint for a failed run that lacks the input that its workflow reads;
+// "" for any other run.
 func inputHint(run *core.Run) string {
 	var state struct {
 		Input json.RawMessage `json:"input"`
@@ -136,8 +136,8 @@ func inputHint(run *core.Run) string {
 	return "the workflow reads state.input, but the run was given none: reflectory run " + run.Source.File + " --input FILE"
 }
 
-// resumeHint says how to resume a run; "" if that doesn't help: the run is finished, or
-// its steps are used up and would be again.
+// resumeHint is the hint on how to resume a run; "" if that doesn't help, because the
+// run is finished, or because its steps are used up and would be used up again.
 func resumeHint(run *core.Run) string {
 	if !run.Status.Resumable() || run.Error != nil && run.Error.Code == workflow.ReasonStepLimit {
 		return ""
@@ -145,7 +145,7 @@ func resumeHint(run *core.Run) string {
 	return "resume with: reflectory resume " + run.ID
 }
 
-// printOutput prints a result's output: a text as it is, without control characters, and
+// printOutput prints a result's output: a text without its control characters, and
 // anything else as JSON. A result without output is printed whole, and so is the result
 // of an evaluation, whose verdict is what matters.
 func printOutput(out *output, result json.RawMessage) error {

@@ -26,7 +26,7 @@ import (
 // command then sends its request to the server, over the socket in the data folder, and
 // prints the same as without a server.
 
-// served says where a server can be reached.
+// served is where a server can be reached.
 type served struct {
 	// URL is its URL for clients, Listen the TCP address, Socket the socket's path, and Token
 	// the path of the operator's token.
@@ -110,7 +110,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err != nil {
 		return err
 	}
-	// Not the command's context: each request has its own caller and its own end.
+	// This isn't the command's context, since each request has its own caller and its own end.
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
@@ -193,11 +193,11 @@ func (a *App) requestLog() func(httpapi.Line) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintln(a.out.Stderr, term.Clean(l.String())) //nolint:errcheck // a log has nowhere to say that it can't be written
+		fmt.Fprintln(a.out.Stderr, term.Clean(l.String())) //nolint:errcheck // there is no place to report that the log can't be written
 	}
 }
 
-// serverVersion is what a command and its server must have in common.
+// serverVersion is the version that a command and its server must share.
 func serverVersion() string { return version }
 
 // client is the client for operations: of the server that has the store, if there is one,
@@ -225,7 +225,7 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 	return client.Local{Open: a.openHost}, nil
 }
 
-// pins say where the plugins come from that this program would use without a server.
+// pins are the origins of the plugins that this program would use without a server.
 func (a *App) pins() (map[string]string, error) {
 	set, err := host.OpenSet(a.config, func(host.Notice) {}) // the server has warned of unlocked plugins
 	if err != nil {
@@ -235,14 +235,13 @@ func (a *App) pins() (map[string]string, error) {
 	return pins, set.Close()
 }
 
-// warnOfServerSettings names the flags that have no effect if there is a server, which has
-// its own settings.
+// warnOfServerSettings names the flags that have no effect because the server has its own settings.
 func (a *App) warnOfServerSettings() {
 	a.warnOfUnused("the server on the data folder has its own settings since its start", "data-dir", "namespace", "agent", "log-level")
 }
 
-// warnOfUnused names the given flags of settings that have no effect because a server is
-// used, except some.
+// warnOfUnused names the given flags of settings, with some exceptions, that have no effect because
+// a server is used.
 func (a *App) warnOfUnused(reason string, used ...string) {
 	var unused []string
 	for _, s := range a.config.List() {

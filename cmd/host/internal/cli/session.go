@@ -75,7 +75,7 @@ func sessionResumeCommand(a *App) *cobra.Command {
 	return c
 }
 
-// printWindow says in which window a session is.
+// printWindow prints a session's current window.
 func printWindow(a *App, s *memory.Session, err error) error {
 	if err != nil {
 		return err

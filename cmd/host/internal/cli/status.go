@@ -106,7 +106,7 @@ func printStatus(out *output, s *host.Status) error {
 	return out.table([]string{"  PLUGIN", "VERSION", "RUNTIME", "FROM", "STATE", "SANDBOX"}, rows)
 }
 
-// authLine says how callers are authenticated, for people.
+// authLine describes how callers are authenticated, for people.
 func authLine(auth string) string {
 	if auth == host.AuthNone {
 		return "none: every program on this machine may do everything"

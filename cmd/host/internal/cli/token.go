@@ -197,7 +197,7 @@ it. It is no longer valid from the next request on.`,
 	}
 }
 
-// scopeNames are the scopes that there are.
+// scopeNames are the names of all scopes.
 func scopeNames() []string {
 	var all []string
 	for _, s := range core.Scopes() {

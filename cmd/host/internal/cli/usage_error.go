@@ -18,7 +18,8 @@ import (
 // request by the flag that sets it. The errors of the command library ("accepts 1
 // arg(s)") and of operations ("priority is 99") do neither.
 
-// argumentError says which arguments a command takes, when it was given others.
+// argumentError is the error for wrong arguments, which names the arguments that the
+// command takes.
 func argumentError(c *cobra.Command, given []string) error {
 	var names []string
 	for word := range strings.FieldsSeq(c.Use) {
@@ -40,7 +41,8 @@ func argumentError(c *cobra.Command, given []string) error {
 	return usageError{err}
 }
 
-// missingFlags says which required flags of a command are missing; nil if none is.
+// missingFlags is the error that names the missing required flags of a command; nil if
+// none is missing.
 func missingFlags(c *cobra.Command) error {
 	var missing []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -54,7 +56,7 @@ func missingFlags(c *cobra.Command) error {
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs %s", c.CommandPath(), strings.Join(missing, " and "))}
 }
 
-// flagError says what is wrong with a flag: there is no such flag, or its value has the
+// flagError is the error for a wrong flag: there is no such flag, or its value has the
 // wrong type.
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -125,8 +127,8 @@ func unknownRoot(root *cobra.Command, args []string) error {
 }
 
 // inFlags rewrites an error about a request's fields with the flags that set them, and
-// reports whether all of it is about flags: then the command line is wrong. A field in a
-// file that a flag names keeps its name.
+// reports whether the whole error is about flags: then the command line is wrong. A field
+// in a file that a flag names keeps its name.
 func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, all bool) {
 	if f := c.Flags().Lookup("file"); f != nil && f.Changed {
 		return info.Message, false

@@ -120,7 +120,7 @@ func describeBlock(out *output, name string) error {
 	return out.prose([]string{"KEY", "TYPE", "DEFAULT", "WHAT"}, rows)
 }
 
-// defaultOf says what the default of a key is.
+// defaultOf describes the default of a key.
 func defaultOf(standard string, required bool) string {
 	if required {
 		return "(required)"
@@ -128,7 +128,7 @@ func defaultOf(standard string, required bool) string {
 	return unquoted(standard)
 }
 
-// unquoted is a text without the marks of code, which a terminal shows as they are.
+// unquoted is a text without code marks, which a terminal would show literally.
 func unquoted(text string) string { return strings.ReplaceAll(text, "`", "") }
 
 func pluginDescribeCommand(out *output) *cobra.Command {

@@ -11,9 +11,9 @@ import (
 )
 
 // A caller that gives up wants to know how the call ended: whether a run was begun, and how
-// to continue it. Ending the connection would tell the server to stop, but the caller
-// wouldn't learn the outcome. So another request asks the server to cancel, and this one
-// waits for the end.
+// to continue it. If the caller closed the connection, the server would stop, but the
+// caller wouldn't learn the outcome. So a second request asks the server to cancel the
+// call, and the first request waits for the end.
 
 const (
 	// cancelTime is how long a server has to end a cancelled call. After that the connection
@@ -30,8 +30,8 @@ type cancellation struct {
 	call   string
 	// abandon closes the connection of the call.
 	abandon context.CancelFunc
-	// stop prevents the cancellation; false means that it has begun, and done is closed when
-	// it is over.
+	// stop prevents the cancellation. False means that the cancellation has begun; done is
+	// then closed when it is over.
 	stop func() bool
 	done chan struct{}
 }
@@ -84,7 +84,7 @@ func (c *cancellation) cancel(own context.Context) {
 	c.abandon()
 }
 
-// addPins adds a header that says where the plugins come from that the call may use.
+// addPins adds a header with the origins of the plugins that the call may use.
 func (r *Remote) addPins(request *http.Request, o *operation.Operation) error {
 	if r.Pins == nil || o.Scope != core.ScopeRun && o.Scope != core.ScopeEvaluate || !o.Long {
 		return nil

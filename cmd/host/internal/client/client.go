@@ -19,7 +19,7 @@ type Client interface {
 
 // Local calls operations on a host of this program, which is opened for the first call.
 type Local struct {
-	// Open opens the host. It is called for each call, and returns the same one.
+	// Open opens the host. It is called for each call, and returns the same host.
 	Open func(context.Context) (*host.Host, error)
 }
 

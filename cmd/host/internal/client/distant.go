@@ -18,17 +18,18 @@ import (
 )
 
 // A server on another machine is used like any HTTP server: by the routes of its
-// operations, with a token. Its answers are the public ones, so a refusal says less than on
-// this machine, and a connection doesn't wait for long work.
+// operations, with a token. Its answers are the public ones, so a refusal has less detail
+// than on this machine, and a connection doesn't wait for long work.
 
 // Options are what [NewDistant] works with.
 type Options struct {
-	// URL is the server's: https, or http on this machine. The caller has checked this.
+	// URL is the server's URL: https, or http on this machine. The caller has checked this.
 	URL string
 	// Token is sent with each request; "" is none. TokenVariable is the variable that had it,
 	// for messages.
 	Token, TokenVariable string
-	// Roots are the certificates that may have signed the server's; nil means the system's.
+	// Roots are the certificates that may have signed the server's certificate; nil means the
+	// system's.
 	Roots *x509.CertPool
 }
 
@@ -47,7 +48,7 @@ func NewDistant(o Options) *Distant {
 	d.http.Transport = &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots}, ForceAttemptHTTP2: true,
 	}
-	// A redirect would send the token to another place than the one that it is for.
+	// A redirect would send the token to a place that it isn't for.
 	d.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return d
 }
@@ -150,7 +151,7 @@ func (d *Distant) refused(o *operation.Operation, answer *http.Response) (any, e
 	return out, core.JoinErrors(err, broken)
 }
 
-// route is what a problem's hint ends with: how a program does what it says to do.
+// route is the end of a problem's hint: the route with which a program follows the hint.
 var route = core.Pattern(`(: )?(GET|POST|PUT|DELETE) /v1/\S+$`)
 
 // refusal is the error in the problem of a server on another machine.

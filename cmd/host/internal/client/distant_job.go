@@ -16,14 +16,14 @@ import (
 )
 
 // On a server on another machine, long work is a job, since no connection over a network
-// lasts as long as a model may take. A command waits for the job all the same, as it does
-// on its own machine.
+// lasts as long as a model may take. A command still waits for the job, as it does on its
+// own machine.
 
 // jobPause is the time between two polls of a job.
 const jobPause = 300 * time.Millisecond
 
 // askTime is how long a request may still take after its caller has given up, because only
-// the answer says which job to cancel.
+// the answer names the job to cancel.
 const askTime = 5 * time.Second
 
 // asking is the context of a request for an operation.
@@ -110,8 +110,8 @@ func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job)
 	return &operation.RunEnded{Run: run.Run}, nil
 }
 
-// failed is the error that a job failed with, and the result that came with it, if any, as
-// the operation gives both.
+// failed is the error with which a job failed, and the result that came with the error, if
+// any, as the operation returns both.
 func (d *Distant) failed(o *operation.Operation, j *job.Job) (any, error) {
 	if len(j.Result) == 0 {
 		return nil, j.Failure.Err()

@@ -27,9 +27,9 @@ func (d *ErrorData) Err() error {
 	return &sdk.Error{Code: d.Class, Reason: d.Reason, Message: d.Message, Hint: d.Hint, Try: d.Try, Details: d.Details}
 }
 
-// Err is the problem as an error of the program. It prefers the part that is meant for the
-// program to the public part. The former is missing if the server refused before it read
-// the request, for example because of too many connections.
+// Err is the problem as an error of the program. It uses the part that is meant for the
+// program instead of the public part, if it exists. That part is missing if the server
+// refused before it read the request, for example because of too many connections.
 func (p *Problem) Err() error {
 	if p.Error != nil {
 		return p.Error.Err()

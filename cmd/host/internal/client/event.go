@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// eventData is an event of a run as JSON: the one field that its type names is set.
+// eventData is an event of a run as JSON: only the field for its type is set.
 type eventData struct {
 	NodeStarted      *core.NodeStarted      `json:"node_started,omitempty"`
 	NodeEnded        *core.NodeEnded        `json:"node_ended,omitempty"`

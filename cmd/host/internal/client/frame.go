@@ -24,12 +24,11 @@ import (
 const (
 	FrameEvent    byte = 'e' // an event of a run, see [EncodeEvent]
 	FrameProgress byte = 'p' // an [operation.Progress]
-	FrameBytes    byte = 'b' // what goes to the call's sink
+	FrameBytes    byte = 'b' // bytes for the call's sink
 	FrameEnd      byte = 'z' // an [End]
 )
 
-// MaxFrame limits a frame: results have no limit of their own, and this is above any of
-// them.
+// MaxFrame limits a frame: results have no separate limit, and no result is this large.
 const MaxFrame = 256 << 20
 
 // End is how a call ended.

@@ -21,8 +21,8 @@ import (
 type Remote struct {
 	dataDir, version string
 	http             http.Client
-	// Pins say where the program's own plugins come from: see [PinsHeader]. If it is nil, the
-	// server isn't told.
+	// Pins returns the origins of the program's own plugins: see [PinsHeader]. If it is nil,
+	// no pins are sent.
 	Pins func() (map[string]string, error)
 }
 
@@ -49,8 +49,8 @@ func (r *Remote) Close() error {
 const base = "http://localhost"
 
 // Call implements [Client]. If the context ends, the server is asked to cancel the call,
-// and how the call then ends is its result, as within the program: a cancelled run is
-// recorded as such, and has an id.
+// and the result is the end of the cancelled call, as within the program: a cancelled run
+// is recorded as cancelled, and has an id.
 func (r *Remote) Call(ctx context.Context, c operation.Call, name string, in any) (any, error) {
 	o, err := operation.Find(name)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // that the path names are put into the path, and the others into the query or the body.
 
 // NewRequest is a call of an operation over HTTP. base is the server's address, such as
-// "http://127.0.0.1:7842"; body is what the call sends besides its request.
+// "http://127.0.0.1:7842"; body is what the call sends in addition to its request.
 func NewRequest(ctx context.Context, base string, o *operation.Operation, in any, body io.Reader) (*http.Request, error) {
 	text, err := core.EncodeJSON(in)
 	if err != nil {
@@ -78,7 +78,7 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	return r, nil
 }
 
-// notJSON are the errors of request fields that should be JSON and aren't, in the
+// notJSON are the errors for request fields that should be JSON but aren't, in the
 // operations' words. Such a request can't be sent.
 func notJSON(in any) (refusals []error) {
 	v := reflect.Indirect(reflect.ValueOf(in))
@@ -102,8 +102,8 @@ func notJSON(in any) (refusals []error) {
 	return refusals
 }
 
-// addQuery adds a member to a query: a list as often as it has items, a text without its
-// quotes, and anything else as it is.
+// addQuery adds a member to a query: each item of a list separately, a text without its
+// quotes, and anything else unchanged.
 func addQuery(query url.Values, m core.Member) error {
 	values := []json.RawMessage{m.Value}
 	if m.Value[0] == '[' {

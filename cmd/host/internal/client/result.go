@@ -9,10 +9,10 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// Callers see a result's JSON. For two results that is less than the program shows: a run's
-// JSON is only its result, and a module's leaves out what its plugin.yaml says about
-// instances. Between a command and its own server these are sent whole. A test finds any
-// other such result.
+// Callers see a result's JSON. For two results, the JSON has less than the program shows: a
+// run's JSON is only its result, and a module's JSON leaves out what its plugin.yaml sets
+// for instances. Between a command and its own server, these two results are sent whole. A
+// test finds any other such result.
 
 // wholeModule is a plugin's description with what its JSON leaves out.
 type wholeModule struct {

@@ -23,7 +23,7 @@ const (
 	// CallHeader names a call, over the socket only, so that it can be cancelled by
 	// [CancelPath]: 1 to 64 letters and digits that the caller has drawn.
 	CallHeader = "Reflectory-Call"
-	// PinsHeader says, over the socket only, where the caller's plugins come from, as a JSON
+	// PinsHeader has the origins of the caller's plugins, over the socket only, as a JSON
 	// object. A server that has different plugins under these names refuses to use them.
 	PinsHeader = "Reflectory-Plugins"
 	// QueueHeader is "true" in a request whose long work should be done by a job, and in the
@@ -52,7 +52,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Code is the error's reason, as on the command line.
 	Code string `json:"code"`
-	// Hint says what to do, with the route that does it. Try is the same as a verb with its
+	// Hint is what to do, with the route for it. Try is the same as a verb with its
 	// arguments, for programs that name it differently.
 	Hint string      `json:"hint,omitempty"`
 	Try  *sdk.Action `json:"try,omitempty"`
@@ -62,7 +62,7 @@ type Problem struct {
 	Errors  []Fault `json:"errors,omitempty"`
 	TraceID string  `json:"trace_id"`
 	// Result is the result that exists despite the error, for example if a purge is done
-	// although some files still hold what it removed.
+	// although some files still hold the removed data.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error is for the program's own commands, over the socket only.
 	Error *ErrorData `json:"error,omitempty"`
@@ -87,8 +87,8 @@ type ErrorData struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// OtherVersion is the refusal of a program by a server of another version: what one sends
-// may mean something else to the other.
+// OtherVersion is the refusal of a program by a server of another version, since the two
+// may understand a message differently.
 func OtherVersion(program, server string) error {
 	return sdk.Errorf(sdk.Incompatible, "version_differs", "this program is version %s, and the server on the data folder is version %s", core.Cut(program), core.Cut(server)).
 		WithHint("use the program that the server was started with, or start the server again with this one").

@@ -13,16 +13,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The caller is authenticated before anything else of a request is read, even the path: for
-// an unknown caller every path looks the same. A web page in a browser on this machine
-// isn't the caller. Checking the host name in the request stops DNS names that were bound
-// to this machine's address, and checking the origin stops pages of other sites.
+// The caller is authenticated before anything else in a request is read, even the path: for
+// an unknown caller every path looks the same. A web page in a browser on this machine must
+// not act as the caller. Checking the host name in the request stops foreign DNS names that
+// resolve to this machine's address, and checking the origin stops pages of other sites.
 
 // Authenticator authenticates the callers of requests.
 type Authenticator interface {
 	// Authenticate returns the caller of a request. An error that [access.IsUnauthenticated]
-	// knows is answered with 401, and mustn't say which part of a credential is wrong; any
-	// other, such as a store that can't be read, with 503.
+	// knows is answered with 401, and mustn't reveal which part of a credential is wrong. Any
+	// other error, such as a store that can't be read, is answered with 503.
 	Authenticate(r *http.Request) (core.Caller, error)
 }
 
@@ -41,9 +41,9 @@ func unauthenticated() error {
 }
 
 // authenticate finds out who the caller is. An address that sends many wrong credentials is
-// slowed down, but its right ones are accepted: otherwise one caller behind an address
-// could lock out all others there. Learning that a guess was wrong helps nobody, with 256
-// random bits.
+// slowed down, but its right credentials are accepted: otherwise one caller behind an
+// address could lock out all other callers behind it. With 256 random bits, learning that a
+// guess was wrong doesn't help an attacker.
 func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 	caller, err := a.config.Authenticator.Authenticate(r.http)
 	if err == nil {
@@ -55,7 +55,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 	case err == nil:
 		r.caller = caller
 		return true
-	case !access.IsUnauthenticated(err): // its text is only for the log, since the caller isn't known
+	case !access.IsUnauthenticated(err): // its text is only for the log, since the caller is unknown
 		r.failure = err
 		err = sdk.Errorf(sdk.Unavailable, "access_unavailable", "the credentials can't be checked now").WithHint("try again")
 	case r.http.Header.Get("Authorization") != "":

@@ -1,11 +1,11 @@
 // Package httpapi offers the operations over HTTP: to the program's own commands over a
-// socket in the data folder, and to others over TCP.
+// socket in the data folder, and to other callers over TCP.
 //
 // The routes, their OpenAPI description and the hints in errors are generated from the
 // table of operations, so nothing is said twice. This package decides only what belongs to
 // HTTP: who the caller is, what a request may look like and how large it may be, what a
 // refusal looks like, and how events are followed. A rule of the product in this package
-// would hold for one surface and not for the others.
+// would apply to one surface and not to the others.
 package httpapi
 
 import (
@@ -26,16 +26,16 @@ import (
 
 // Config is what an [API] works with.
 type Config struct {
-	// Host does what requests ask for. The API doesn't close it.
+	// Host carries out the requests. The API doesn't close it.
 	Host *host.Host
-	// Version is the program's, which commands over the socket must have too.
+	// Version is the program's version, which commands over the socket must have too.
 	Version string
 	// Authenticator authenticates callers over TCP. Nil knows nobody.
 	Authenticator Authenticator
-	// Hosts are the names and addresses, besides this machine's loopback names, that a request
-	// over TCP may have as its host, such as the public name of a proxy in front of the
-	// server. Ports, upper case and a dot at the end are ignored. Covers decides about other
-	// names, such as the names in a certificate; nil covers none.
+	// Hosts are the names and addresses, in addition to this machine's loopback names, that a
+	// request over TCP may have as its host, such as the public name of a proxy in front of
+	// the server. Ports, upper case and a dot at the end are ignored. Covers decides about
+	// other names, such as the names in a certificate; nil covers none.
 	Hosts  []string
 	Covers func(host string) bool
 	// TLS is how connections over TCP are encrypted; nil means that they aren't.
@@ -43,11 +43,11 @@ type Config struct {
 	// Proxies are the networks of proxies that do TLS, whose headers about a request's origin
 	// are trusted. If there are any, requests without TLS from other addresses are refused.
 	Proxies []netip.Prefix
-	// NoAuth adds to each answer that no credentials are needed. Authenticator then lets
-	// everybody in.
+	// NoAuth adds a header to each answer that shows that no credentials are needed.
+	// Authenticator then admits every caller.
 	NoAuth bool
-	// Resource tells clients which issuer's tokens are accepted besides the host's own; nil is
-	// none.
+	// Resource tells clients which issuer's tokens are accepted in addition to the host's own;
+	// nil is none.
 	Resource *Resource
 	// Peers are the other hosts on the same store, which get the requests about their
 	// namespaces; nil makes this host do everything.
@@ -56,8 +56,8 @@ type Config struct {
 	// caller is authenticated; nil has no pages.
 	Pages  func(http.ResponseWriter, *http.Request, Visit)
 	Limits Limits
-	// Mounts are other surfaces by their path, such as /mcp. A request for one over TCP has
-	// passed the checks of every request, and has its caller in its context.
+	// Mounts are other surfaces by their path, such as /mcp. A request over TCP to such a
+	// surface has passed the checks of every request, and has its caller in its context.
 	Mounts map[string]http.Handler
 	// Metrics makes the handler of /metrics from a function that counts the open event
 	// streams; nil has no metrics.
@@ -114,7 +114,7 @@ func New(c Config) (*API, error) {
 		a.routes[o.Name] = newRoute(o)
 	}
 	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...) {
-		if host := hostOf(name); host != "" { // otherwise a request without a host would be let in
+		if host := hostOf(name); host != "" { // otherwise a request without a host would be accepted
 			a.hosts[host] = true
 		}
 	}
@@ -150,7 +150,7 @@ func (a *API) Remote() http.Handler {
 // noAuthHeader is in each answer of a server that asks for no credentials.
 const noAuthHeader = "Reflectory-Auth"
 
-// sayNoAuth says in each answer that no credentials are needed, if that is the case.
+// sayNoAuth adds the header to each answer if no credentials are needed.
 func (a *API) sayNoAuth(next http.Handler) http.Handler {
 	if !a.config.NoAuth {
 		return next
@@ -173,8 +173,8 @@ func (a *API) Local() http.Handler {
 	})
 }
 
-// enter begins a request, checks where it comes from, and logs it at its end. by
-// says which way it came.
+// enter begins a request, checks where it comes from, and logs it at its end. by is the
+// way on which it came.
 func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{http: hr, local: by.local, forwarded: by.forwarded, trace: traceOf(hr), begun: time.Now()}
@@ -197,7 +197,7 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 			line := r.line(time.Since(r.begun))
 			a.config.Log(line)
 			traced(line)
-			if abort { // nobody may believe that the begun answer is complete
+			if abort { // the incomplete answer mustn't look complete
 				panic(http.ErrAbortHandler)
 			}
 		}()
@@ -244,12 +244,12 @@ func (a *API) handle(op string, do func(http.ResponseWriter, *request)) http.Han
 	})
 }
 
-// healthy says only that the process answers.
+// healthy only shows that the process answers.
 func (a *API) healthy(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// isReady says whether requests are accepted: the store is open, the server isn't being
-// stopped or drained, and the host can work. Anybody may ask, and learns no more than the
-// name of a reason.
+// isReady reports whether requests are accepted: the store is open, the server isn't being
+// stopped or drained, and the host can work. Anybody may ask, and learns only the name of
+// a reason.
 func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
 	if why := a.unready(); why != "" {
 		w.Header().Set("Retry-After", "1")
@@ -259,7 +259,7 @@ func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ready\n")
 }
 
-// unready says why no requests are accepted; "" means that they are.
+// unready is the reason why no requests are accepted; "" means that they are accepted.
 func (a *API) unready() string {
 	if !a.ready.Load() || a.config.Host.Draining() {
 		return "not ready"

@@ -77,8 +77,8 @@ func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Cal
 	return a.do(w, r, rt, c, in)
 }
 
-// input reads the request, and what of it belongs to the call. If the caller lacks the scope,
-// nothing is read, since the operation refuses it.
+// input reads the request, and the parts of it that belong to the call. If the caller lacks
+// the scope, nothing is read, since the operation will refuse the caller.
 func (a *API) input(w http.ResponseWriter, r *request, rt *route, c *operation.Call) (in any, err error) {
 	in = reflect.New(rt.In()).Interface()
 	if rt.May(r.caller) {
@@ -145,7 +145,7 @@ func (a *API) body(w http.ResponseWriter, r *request, limit int64) ([]byte, erro
 		return nil, err
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(a.limits.BodyTime)) // a writer of a test has none
+	_ = control.SetReadDeadline(time.Now().Add(a.limits.BodyTime)) // a test's writer has none
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limit))
 	if err == nil { // otherwise net/http reads the rest before it answers
 		_ = control.SetReadDeadline(time.Time{})
@@ -164,7 +164,7 @@ func (a *API) boundBody(next http.Handler) http.Handler {
 	})
 }
 
-// unread says why a body couldn't be read.
+// unread is the error for a body that couldn't be read.
 func unread(err error, limit time.Duration) error {
 	var large *http.MaxBytesError
 	var slow net.Error
@@ -191,7 +191,7 @@ func mediaTypeOf(r *request, types ...string) error {
 		WithHint("set Content-Type: %s, without Content-Encoding", types[0])
 }
 
-// stream is a body that is read as it arrives, for as long as something arrives.
+// stream is a body that is read as it arrives, as long as bytes keep arriving.
 func (a *API) stream(w http.ResponseWriter, r *request) io.Reader {
 	limit := a.limits.ImportBody
 	if r.local {
@@ -224,8 +224,8 @@ func (s *slowReader) Read(p []byte) (int, error) {
 const resultTrailer = client.ResultTrailer
 
 // streamed answers with what the operation writes. An error before the first byte is a
-// problem like any other. After the first byte the answer breaks off, so that nobody
-// believes that it is complete.
+// problem like any other. After the first byte the answer breaks off, so that it doesn't
+// look complete.
 func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 	if !r.http.ProtoAtLeast(1, 1) {
 		a.refuse(w, r, sdk.Errorf(sdk.Invalid, "http_version_unsupported", "before HTTP/1.1, an answer that breaks off looks whole").
@@ -269,11 +269,11 @@ func (s *sink) begin() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-// end sends what is left, with a deadline of its own, since the last piece may have been
-// written long ago. An error means that the caller doesn't have everything.
+// end sends what is left, with a new deadline, since the last piece may have been written
+// long ago. An error means that the caller hasn't received everything.
 func (s *sink) end() error {
 	s.begin()
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a test's writer has none
 	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return sdk.Errorf(sdk.Unavailable, "caller_lost", "the answer couldn't be sent to its end: %w", err)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A command over the socket names its call, so that it can cancel it and still hear how it
-// ended. Nobody else knows the name.
+// A command over the socket names its call, so that it can cancel the call and still learn
+// how it ended. No other caller knows the name.
 
 // calls are the calls over the socket that can be cancelled, by their names.
 type calls struct{ cancels sync.Map }
 
-// begun makes a call cancellable by its name, and makes it use only plugins that the
-// command has too. forget must be called once the call is over, even after an error.
+// begun makes a call cancellable by its name, and restricts it to plugins that the command
+// has too. forget must be called once the call is over, even after an error.
 func (a *API) begun(r *request) (forget func(), err error) {
 	ctx, cancel := context.WithCancel(r.http.Context())
 	forget = cancel

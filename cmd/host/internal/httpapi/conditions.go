@@ -13,7 +13,7 @@ import (
 // has, and for changing only what the caller has seen. The operations decide about all
 // three; this file only passes the headers on.
 
-// replayedHeader says that an outcome is an earlier call's, with the same key.
+// replayedHeader marks an outcome that comes from an earlier call with the same key.
 const replayedHeader = "Idempotency-Replayed"
 
 // conditions passes on a request's Idempotency-Key and If-Match.
@@ -45,8 +45,8 @@ func (a *API) conditions(r *request, rt *route, in any, c *operation.Call) error
 // maxTag limits an entity tag, in bytes: ours are far shorter.
 const maxTag = 128
 
-// oneHeader is a header that may occur once and has only visible characters; "" if it is
-// missing.
+// oneHeader is a header that may occur only once, with only visible characters; "" if it
+// is missing.
 func oneHeader(r *request, name string, limit int) (string, error) {
 	values := r.http.Header.Values(name)
 	if len(values) == 0 {
@@ -79,7 +79,7 @@ func (a *API) versioned(w http.ResponseWriter, r *request, rt *route, out any) (
 }
 
 // holds reports whether the caller's entity tags include a tag, or are "*". A weak tag
-// counts as a strong one, as RFC 9110 says for this header.
+// counts as a strong one, as RFC 9110 requires for this header.
 func holds(values []string, tag string) bool {
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {

@@ -15,11 +15,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A request's JSON is read three times. First as text: it must be JSON, not too deep, and
-// without repeated names, of which encoding/json would silently use the last. Then it is
-// compared with the type of the request, so that every unknown field and every value of a
-// wrong type is reported at once, with its place; encoding/json stops at the first. Then it
-// is decoded, and types that read their own JSON can refuse it.
+// A request's JSON is read three times. First, it is checked as text: it must be JSON, not
+// too deep, and without repeated names, since encoding/json would silently use the last
+// one. Then it is compared with the type of the request, so that all unknown fields and all
+// values of a wrong type are reported at once, with their places; encoding/json would stop
+// at the first. Finally, it is decoded, and types that read their own JSON can refuse it.
 
 // decodeBody fills a request, a pointer to a struct, from JSON. taken are the fields that
 // the path has.
@@ -42,12 +42,12 @@ func decodeBody(data []byte, in any, taken []string) error {
 	return nil
 }
 
-// malformed is the error for a text that is no request.
+// malformed is the error for a text that isn't a request.
 func malformed(reason, format string, args ...any) error {
 	return sdk.Errorf(sdk.Invalid, reason, "the body "+format, args...).WithHint("send one JSON object")
 }
 
-// checkText refuses what is no JSON object, is nested too deep, or repeats a name.
+// checkText refuses a text that isn't a JSON object, is nested too deep, or repeats a name.
 func checkText(data []byte) error {
 	if !json.Valid(data) {
 		var wrong *json.SyntaxError
@@ -100,7 +100,7 @@ func checkText(data []byte) error {
 // faults are what is wrong with a request, each with its place.
 type faults []error
 
-// maxFaults is how many are reported: a request with more has another problem.
+// maxFaults is how many faults are reported: a request with more has a different problem.
 const maxFaults = 100
 
 // err is all of them in one error, or nil.
@@ -112,7 +112,7 @@ func (f *faults) add(reason, pointer, format string, args ...any) {
 	}
 }
 
-// fault is one thing that is wrong, whose message begins with where it is.
+// fault is one thing that is wrong. Its message begins with its place.
 func fault(reason, pointer, format string, args ...any) *sdk.Error {
 	message := fmt.Sprintf(format, args...)
 	if at := strings.TrimPrefix(pointer, "/"); at != "" {
@@ -212,7 +212,7 @@ func readsItself(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[*json.RawMessage]()
 }
 
-// kindOf says in words what a JSON value is.
+// kindOf is the kind of a JSON value in words.
 func kindOf(data json.RawMessage) string {
 	switch data[0] {
 	case '{':
@@ -229,7 +229,7 @@ func kindOf(data json.RawMessage) string {
 	return "a number"
 }
 
-// wordOf says in words which kind of JSON a type is read from.
+// wordOf is the kind of JSON from which a type is read, in words.
 func wordOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:

@@ -13,13 +13,13 @@ type Answer struct {
 	Status int
 	Title  string
 	// Class is the errors' class, and Reasons are the codes that have this status although
-	// their class has another one; one of the two is empty. A * in a code is any text.
+	// their class has a different status; one of the two is empty. A * in a code stands
+	// for any text.
 	Class   sdk.Code
 	Reasons []string
 }
 
-// Answers lists how errors are answered, by status: what the API does, as its documents
-// say it.
+// Answers lists how errors are answered, by status, for the API's documents.
 func Answers() []Answer {
 	var list []Answer
 	for class, status := range statuses {

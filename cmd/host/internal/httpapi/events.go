@@ -23,13 +23,13 @@ import (
 )
 
 // A stream of events is the growing journal. Each follower reads the journal itself, from
-// the entry after the last one that it has. So nothing is lost or sent twice, even if the
-// connection breaks or the server restarts, and a commit waits for no reader. If a reader
-// takes nothing while its buffer is full, its stream ends; when it connects again, it
-// continues where it was. The journal has digests in place of the memories' content, and so
-// do the events.
+// the entry after its last entry. So nothing is lost or sent twice, even if the connection
+// breaks or the server restarts, and no commit waits for a reader. If a reader takes
+// nothing while its buffer is full, its stream ends; when it connects again, it continues
+// at the same place. The journal has digests in place of the memories' content, and so do
+// the events.
 
-// The names of events that have another one here than in the journal.
+// The names of events whose names here differ from the journal's.
 var eventNames = map[string]string{
 	"verdict_recorded": "run.iteration", "run_ended": "run.ended",
 	"agent.job.completed": jobEnded, "agent.job.failed": jobEnded, "agent.job.cancelled": jobEnded,
@@ -132,7 +132,7 @@ func namespacesOf(query string) ([]string, error) {
 func (a *API) runEvents(w http.ResponseWriter, r *request) {
 	r.taken = []string{"id"}
 	in := &operation.RunGet{ID: r.http.PathValue("id")}
-	of, err := a.mayFollow(r, "run_get", in) // which makes the id whole
+	of, err := a.mayFollow(r, "run_get", in) // this completes the id
 	if r.http.URL.RawQuery != "" {
 		err = core.JoinErrors(err, sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query"))
 	}
@@ -149,7 +149,7 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	r.taken = []string{"id"}
 	in := &operation.JobGet{ID: r.http.PathValue("id")}
-	of, err := a.mayFollow(r, "job_get", in) // which makes the id whole
+	of, err := a.mayFollow(r, "job_get", in) // this completes the id
 	if r.http.URL.RawQuery != "" {
 		err = core.JoinErrors(err, sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query"))
 	}
@@ -166,9 +166,9 @@ func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	a.follow(w, r, source{streams: []stream{{job.Stream(j.UserID), of}}, whole: true, job: j.ID, progress: progress})
 }
 
-// mayFollow calls the operation that shows the subject of a stream, so that scope,
-// namespace and policy decide as they do there, and returns the host whose database has it. A
-// stream without entries may be followed.
+// mayFollow calls the operation that shows the subject of a stream, so that the same scope,
+// namespace and policy decide, and returns the host whose database has the subject. A stream
+// without entries may be followed.
 func (a *API) mayFollow(r *request, name string, in any) (of *host.Host, err error) {
 	ctx := core.WithCaller(r.http.Context(), r.caller)
 	_, err = a.routes[name].Do(ctx, operation.Call{Host: a.config.Host, By: &of}, in)
@@ -178,11 +178,11 @@ func (a *API) mayFollow(r *request, name string, in any) (of *host.Host, err err
 	return of, err
 }
 
-// lastEventID is what a Last-Event-ID looks like: the number of an entry for each stream.
+// lastEventID is the form of a Last-Event-ID: the number of an entry for each stream.
 var lastEventID = core.Pattern(`^[0-9]{1,19}(,[0-9]{1,19})*$`)
 
-// parseLastEventID reads the number of an entry for each stream; false for an id that no
-// stream here gave.
+// parseLastEventID reads the number of an entry for each stream; false for an id that
+// doesn't come from this server.
 func parseLastEventID(id string, streams int) ([]uint64, bool) {
 	parts := strings.Split(id, ",")
 	if len(id) > 20*MaxStreamNamespaces || !lastEventID().MatchString(id) || len(parts) != streams {
@@ -214,10 +214,10 @@ type stream struct {
 	host *host.Host
 }
 
-// source says where the events of a stream come from.
+// source is where the events of a stream come from.
 type source struct {
 	streams []stream
-	// whole begins with the first existing entry, rather than with the next one.
+	// whole begins with the first existing entry, rather than with the next new entry.
 	whole bool
 	// job selects the entries of one job, and progress has that job's progress.
 	job      string
@@ -297,7 +297,7 @@ type follower struct {
 	source
 	// after are the numbers of the last entries that were written. Only write changes them.
 	after []uint64
-	// events are pointers: the buffer is there for each follower, and an entry is large.
+	// events are pointers, since each follower has a buffer, and an entry is large.
 	events chan *followed
 	stop   context.CancelFunc
 
@@ -306,7 +306,7 @@ type follower struct {
 	err    error
 }
 
-// followed is an entry of one of the streams, or the news that older entries are gone.
+// followed is an entry of one of the streams, or the message that older entries are gone.
 type followed struct {
 	stream int
 	entry  journal.Entry
@@ -342,7 +342,7 @@ func (f *follower) read(ctx context.Context, stream int) {
 	}
 }
 
-// fail notes why a reader ended.
+// fail records why a reader ended.
 func (f *follower) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -447,7 +447,7 @@ func endedAs(name, entryType string) string {
 	return entryType[strings.LastIndexByte(entryType, '.')+1:]
 }
 
-// last tells the reader why the events end, unless the reader ended them.
+// last sends the reader the reason why the events end, unless the reader ended them.
 func (f *follower) last(out *eventWriter) {
 	f.mu.Lock()
 	lagged, err := f.lagged, f.err
@@ -464,7 +464,7 @@ func (f *follower) last(out *eventWriter) {
 	}
 }
 
-// eventWriter writes the lines of events, until one can't be written.
+// eventWriter writes the lines of events, until a line can't be written.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -472,7 +472,7 @@ type eventWriter struct {
 	err     error
 }
 
-// event writes an event. Without an id the reader keeps the one before.
+// event writes an event. Without an id the reader keeps the previous one.
 func (o *eventWriter) event(id, name string, data any) {
 	var b bytes.Buffer
 	if id != "" {
@@ -488,7 +488,7 @@ func (o *eventWriter) raw(text string) {
 	if o.err != nil {
 		return
 	}
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.limit)) // a writer of a test has none
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.limit)) // a test's writer has none
 	if _, o.err = o.w.Write([]byte(text)); o.err == nil {
 		o.err = o.control.Flush()
 	}

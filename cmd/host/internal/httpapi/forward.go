@@ -24,25 +24,25 @@ import (
 )
 
 // If hosts share a store, one of them keeps the index of a namespace in memory. Another host
-// that is asked about the namespace forwards the request to that one: with the caller that it
+// that gets a request about the namespace forwards it to that host: with the caller that it
 // authenticated, without credentials, over TLS in which both hosts show a certificate. A host
-// that has such a certificate is believed, since it could write to the store anyway. A request
+// that has such a certificate is trusted, since it could write to the store anyway. A request
 // is forwarded only once. If the other host doesn't answer, the request is done here, which
-// gives the same result, only slower. But a request that the other may have done isn't done
-// again here, unless it may be repeated.
+// gives the same result, only slower. But a request that the other host may have done isn't
+// done again here, unless it may be repeated.
 
 // Peers are the other hosts on the same store.
 type Peers struct {
-	// Home is the host that a namespace belongs to, and its address; "" is this one. It must
+	// Home is the host that a namespace belongs to, and its address; "" is this host. It must
 	// return soon.
 	Home func(namespace string) (id, address string)
-	// Self is this host's id. Others send it with each request, since another host may have
-	// this address by then.
+	// Self is this host's id. Other hosts send it with each request to this host, since a
+	// different host may have this address by then.
 	Self string
-	// TLS has the certificate that this host shows the others, and checks theirs.
+	// TLS has the certificate that this host shows to the other hosts, and checks theirs.
 	TLS *tls.Config
-	// Failed is called with the address of a host that didn't answer, and the cause, once
-	// until requests go there again. It must be safe for concurrent use and return soon.
+	// Failed is called with the address of a host that didn't answer, and the cause; only once,
+	// until requests are sent there again. It must be safe for concurrent use and return soon.
 	Failed func(address string, err error)
 }
 
@@ -53,8 +53,8 @@ const (
 	// answerTime is how long another host may take to answer: longer than its own deadline,
 	// which it reports itself.
 	answerTime = operation.Deadline + 2*time.Second
-	// restTime is how long a host gets no requests after it couldn't be reached. A host that
-	// has ended is no home by then.
+	// restTime is how long a host gets no requests after it couldn't be reached. By then, a host
+	// that has ended is no longer a home.
 	restTime = 10 * time.Second
 	// maxForwarded bounds an answer, in bytes: results come in pages and have bounded texts.
 	maxForwarded = 64 << 20
@@ -63,8 +63,8 @@ const (
 // forwardedHeader has the [origin] of a forwarded request, as JSON in base64.
 const forwardedHeader = "Reflectory-Forwarded"
 
-// origin is whose request was forwarded, the address that it came from, and the id of the
-// host that it is for.
+// origin is the caller of a forwarded request, the address that the request came from, and
+// the id of the host that it is for.
 type origin struct {
 	Caller      core.Caller
 	Address, To string
@@ -127,9 +127,9 @@ func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool
 	return true
 }
 
-// repeatable is whether a request that may have been done can be done again: it changes
-// nothing, or nothing more, or its key says that it was done. A comparison of versions would
-// fail the second time.
+// repeatable reports whether a request that may have been done can be done again: it changes
+// nothing, or nothing more, or its idempotency key shows that it was done. A comparison of
+// versions would fail the second time.
 func repeatable(r *request, rt *route, in any) bool {
 	if rt.ReadOnly || r.http.Header.Get("Idempotency-Key") != "" {
 		return true
@@ -138,8 +138,8 @@ func repeatable(r *request, rt *route, in any) bool {
 	return rt.Idempotent && !(compares && !fieldAt(reflect.ValueOf(in).Elem(), field.index).IsZero())
 }
 
-// home is the host that a request belongs to, and its address; "" is this one, also instead
-// of a host that couldn't be reached a moment ago.
+// home is the host that a request belongs to, and its address; "" is this host, which also
+// stands in for a host that couldn't be reached a moment ago.
 func (f *forwarder) home(rt *route, in any) (id, address string) {
 	field, has := fieldsOf(rt.In())["namespace"]
 	if !has {
@@ -158,7 +158,7 @@ func (f *forwarder) home(rt *route, in any) (id, address string) {
 	return id, address
 }
 
-// rest sends a host no requests for a while, and reports why.
+// rest stops sending requests to a host for a while, and reports why.
 func (f *forwarder) rest(address string, err error) {
 	f.mu.Lock()
 	_, rests := f.resting[address]
@@ -177,7 +177,7 @@ func (f *forwarder) rest(address string, err error) {
 	}
 }
 
-// peerAnswer is another host's complete answer. One that breaks off doesn't count.
+// peerAnswer is another host's complete answer. An answer that breaks off doesn't count.
 type peerAnswer struct {
 	status int
 	header http.Header
@@ -193,9 +193,9 @@ func (a *peerAnswer) code() string {
 	return p.Code
 }
 
-// ask sends a request to another host. sent is whether the other host may have got it. A host
-// that can't be reached, or whose connection broke, gets no requests for a while; one that
-// only took too long still does.
+// ask sends a request to another host. sent is whether the other host may have received it. A
+// host that can't be reached, or whose connection broke, gets no requests for a while; a host
+// that only took too long still gets requests.
 func (f *forwarder) ask(r *request, id, address string) (got *peerAnswer, sent bool, err error) {
 	var connected atomic.Bool
 	ctx, cancel := context.WithTimeout(r.http.Context(), dialTime+answerTime)
@@ -258,7 +258,7 @@ func (a *API) Peer() http.Handler {
 	})
 }
 
-// readOrigin reads whose request another host forwarded.
+// readOrigin reads the origin of a request that another host forwarded.
 func (a *API) readOrigin(r *request) error {
 	var from origin
 	text, err := base64.StdEncoding.DecodeString(r.http.Header.Get(forwardedHeader))

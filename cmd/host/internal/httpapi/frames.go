@@ -39,7 +39,7 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 		out, err = a.call(w, r, rt, c)
 	}
 	if _, queued := out.(*operation.JobQueued); queued && rt.Job != "" {
-		w.Header().Set(client.QueueHeader, "true") // nothing was written before
+		w.Header().Set(client.QueueHeader, "true") // no bytes were written before
 	}
 	end := client.End{Error: client.NewErrorData(err)}
 	if result, failed := client.EncodeResult(out); failed != nil {
@@ -58,10 +58,10 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 }
 
 // endOf is the end as JSON, without parts that can't be encoded, and without a result that
-// is too large for a frame. It always says how the call ended.
+// is too large for a frame. It always shows how the call ended.
 func endOf(end *client.End) []byte {
 	payload, err := core.EncodeJSON(end)
-	if err != nil && end.Error != nil { // a detail that is no JSON
+	if err != nil && end.Error != nil { // a detail that can't be encoded as JSON
 		end.Error.Details = nil
 		payload, err = core.EncodeJSON(end)
 	}
@@ -83,8 +83,8 @@ type frames struct {
 
 	mu    sync.Mutex
 	begun bool
-	// err is why nothing more can be written. untold is why the first lost event couldn't be
-	// written; other frames can still be.
+	// err is the reason why nothing more can be written. untold is the reason why the first
+	// lost event couldn't be written; other frames can still be written.
 	err, untold error
 }
 
@@ -104,7 +104,7 @@ func (f *frames) tell(kind byte, payload []byte, err error) {
 // errFrameSize is the error for an event that is too large for a frame.
 var errFrameSize = errors.New("it is too large for a frame")
 
-// lost is the defect because of which an event was lost; nil if none was.
+// lost is the defect that caused the loss of an event; nil if no event was lost.
 func (f *frames) lost() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,27 +7,28 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Limits bound what callers may send and hold open. The zero value has every default.
-// Each refusal has a reason of its own, so that a caller knows which limit it met.
+// Limits bound what callers may send and hold open. The zero value has every default. Each refusal
+// has its own reason, so that a caller knows which limit it reached.
 type Limits struct {
-	// Body is how many bytes a request's JSON has: 1 MiB by default. ImportBody is the
-	// same for what is streamed, such as an import: 256 MiB.
+	// Body is how many bytes a request's JSON may have: 1 MiB by default. ImportBody is the same for a
+	// streamed body, such as an import: 256 MiB.
 	Body, ImportBody int64
 	// Headers is how many bytes a request's headers have together: 32 KiB by default.
 	Headers int
-	// HeaderTime is how long they may take to arrive, 5 s by default, and BodyTime how long a body may: 30 s,
-	// or, for one that is streamed, that long without a byte. IdleTime is how long a connection without a
-	// request stays open: 120 s.
+	// HeaderTime is how long headers may take to arrive, 5 s by default, and BodyTime how long a body
+	// may take: 30 s in all, or, for a streamed body, 30 s without a byte. IdleTime is how long a
+	// connection without a request stays open: 120 s.
 	HeaderTime, BodyTime, IdleTime time.Duration
-	// Requests and Writes are how many a subject may make in a second, 100 and 60 by default, in bursts
-	// of twice that. They don't apply to the socket. A value below 0 means no limit.
+	// Requests and Writes are how many requests, and how many writing requests, a subject may make in
+	// a second, 100 and 60 by default, in bursts of twice that. They don't apply to the socket. A
+	// value below 0 means no limit.
 	Requests, Writes float64
 	// FailedLogins is how many wrong credentials an address may send in a minute: 10.
 	FailedLogins float64
 	// Connections is how many are open at once: 2,000.
 	Connections int
-	// Streams is how many streams of events are open at once, 1,000 by default, and
-	// SubjectStreams how many of a subject: 16.
+	// Streams is how many streams of events are open at once, 1,000 by default, and SubjectStreams how
+	// many a subject may have open: 16.
 	Streams, SubjectStreams int
 	// StreamTime is how long the buffer of a stream, [streamBuffer] events, may stay full
 	// before the stream is ended because its reader lags: 5 s.
@@ -38,13 +39,13 @@ type Limits struct {
 
 // The limits of a request that operators can't change.
 const (
-	// MaxJSONDepth is how deep a request's JSON may be nested. Requests are flat; a state or
-	// metadata may be deeper, but hardly this deep.
+	// MaxJSONDepth is how deep a request's JSON may be nested. Requests are flat; a state or metadata
+	// may be deeper, but not this deep.
 	MaxJSONDepth = 32
 	// MaxKey is how many bytes an Idempotency-Key has at most.
 	MaxKey = 128
-	// MaxStreamNamespaces is how many namespaces a stream of events follows at most: each
-	// takes a reader of its own.
+	// MaxStreamNamespaces is how many namespaces a stream of events follows at most: each needs its
+	// own reader.
 	MaxStreamNamespaces = 16
 )
 

@@ -34,8 +34,8 @@ func CheckListen(ctx context.Context, start *access.Listen) (*access.Exposure, e
 }
 
 // Listen listens for TCP on one of the addresses that [CheckListen] checked, an IPv4
-// address if there is one. A name isn't resolved again, since it could have another address
-// by now.
+// address if there is one. A name isn't resolved again, since it could have a different
+// address by now.
 func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	address := start.Address
 	if host, port, err := net.SplitHostPort(address); err == nil && host != "" && len(start.Resolved) > 0 {
@@ -64,7 +64,7 @@ type bounded struct {
 }
 
 // maxRefusals is how many connections are refused with an answer at once; others are just
-// closed. refusalTime is the longest that one takes.
+// closed. refusalTime is the longest time that a refusal takes.
 const (
 	maxRefusals = 64
 	refusalTime = time.Second
@@ -91,7 +91,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 			return &slot{Conn: c, free: sync.OnceFunc(func() { <-b.slots })}, nil
 		default:
 		}
-		if b.encrypted { // which a client can't read before the handshake
+		if b.encrypted { // a client can't read an answer before the handshake
 			_ = c.Close()
 			continue
 		}
@@ -107,8 +107,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// CloseWrite ends the sending, if the connection supports it: net/http does so after
-// refusing a body, so that a caller that is still sending gets the answer.
+// CloseWrite closes the sending side, if the connection supports it. net/http calls it
+// after refusing a body, so that a caller that is still sending gets the answer.
 func (s *slot) CloseWrite() error {
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -12,15 +12,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Line says how a request was answered. It has no content: no path, whose last part may be
-// anything, no query, and nothing of what was sent or answered.
+// Line is the log line of an answered request. It has no content: no path, whose last part
+// may be anything, no query, and no part of the request or the answer.
 type Line struct {
 	At time.Time
-	// Level is info, also for a refusal, or error if something failed: inside the server, or
-	// something that it depends on, such as a plugin or the disk.
+	// Level is info, also for a refusal, or error if something failed, inside the server or
+	// in something that it depends on, such as a plugin or the disk.
 	Level   string
 	TraceID string
-	// Subject is who was authorised; "" is nobody.
+	// Subject is the authorised subject; "" if there is none.
 	Subject string
 	// Op is the operation; "" if the path has none.
 	Op string
@@ -31,7 +31,7 @@ type Line struct {
 	Code     string
 	Status   int
 	Duration time.Duration
-	// By is the address of the host that answered; "" is this one.
+	// By is the address of the host that answered; "" is this host.
 	By string
 	// Failure is an error inside the server; nil if there was none. For a failure elsewhere
 	// the line has only the code, since its message may quote content.
@@ -56,7 +56,7 @@ func (l Line) String() string {
 // plainWord is what a word of a log line may be without quotes.
 var plainWord = core.Pattern(`^[\w.@:/+-]+$`)
 
-// field is a value of a log line: in quotes if it could be mistaken for several.
+// field is a value of a log line, in quotes if it could be mistaken for several values.
 func field(text string) string {
 	if text = orDash(text); !plainWord().MatchString(text) {
 		return strconv.Quote(text)
@@ -87,8 +87,8 @@ func (r *request) line(took time.Duration) Line {
 	return l
 }
 
-// failed5xx reports whether the answer says that something failed on the server's side. A
-// refusal because something is full for everybody doesn't count.
+// failed5xx reports whether the answer shows that something failed on the server's side. A
+// refusal because something is full for all callers doesn't count.
 func (r *request) failed5xx() bool {
 	return r.status >= http.StatusInternalServerError && transportStatuses[r.code] == 0
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // Other surfaces are mounted at a path, behind the checks of every request: the caller, the
-// origin, the size and the rate. They know nothing about this package, nor it about them.
+// origin, the size and the rate. They know nothing about this package, and it knows nothing
+// about them.
 
 // Requests describes and reads the requests of operations for another surface, so that all
 // surfaces understand a request in the same way.
@@ -29,8 +30,8 @@ func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 	return schemaOf(t, request)
 }
 
-// Decode fills a request, a pointer to a struct, from a JSON object, or reports all that is
-// wrong with it.
+// Decode fills a request, a pointer to a struct, from a JSON object, or reports everything
+// that is wrong with the object.
 func (Requests) Decode(data []byte, in any) error { return decodeBody(data, in, nil) }
 
 // Refused records for the log that a mounted surface refused a request, and removes from
@@ -65,7 +66,7 @@ func (a *API) mounted(path string, h http.Handler) http.Handler {
 }
 
 // mountWriter records how a mounted handler answered, and gives each write its own
-// deadline: a request may take longer than an answer may.
+// deadline, since a request may take longer than sending an answer may.
 type mountWriter struct {
 	http.ResponseWriter
 	r *request
@@ -82,7 +83,7 @@ func (m *mountWriter) Write(p []byte) (int, error) {
 	if m.r.status == 0 {
 		m.r.status = http.StatusOK
 	}
-	_ = http.NewResponseController(m.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	_ = http.NewResponseController(m.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTime)) // a test's writer has none
 	return m.ResponseWriter.Write(p)
 }
 

@@ -27,7 +27,7 @@ func document(version string, socket bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	delete(problem.Properties, "error") // over the socket only
+	delete(problem.Properties, "error") // only over the socket
 	paths, schemas := object{}, object{"problem": problem}
 	for _, o := range operation.Table() {
 		rt := remoteRoute(o)
@@ -122,7 +122,7 @@ func (rt *route) parameters(in *jsonschema.Schema) []object {
 	return list
 }
 
-// scopesOf says what a caller needs for an operation.
+// scopesOf describes the scopes that a caller needs for an operation.
 func scopesOf(o *operation.Operation) string {
 	var names []string
 	for _, s := range o.Scopes() {
@@ -194,7 +194,7 @@ func describeEvents(paths object) {
 		"responses":  clone(stream),
 	})
 	jobs := ""
-	if o, err := operation.Find("job_get"); err == nil { // whose scopes count
+	if o, err := operation.Find("job_get"); err == nil { // its scopes apply
 		jobs = scopesOf(&o)
 	}
 	paths["/v1/jobs/{id}/events"] = problems(object{

@@ -12,10 +12,10 @@ import (
 // and have a line in the log. But an unknown caller gets a login form instead of a problem,
 // so the pages authenticate callers themselves.
 
-// Visit is what this package gives the pages besides a browser's request.
+// Visit is what this package gives the pages in addition to a browser's request.
 type Visit struct {
-	// Failed counts a wrong credential, and returns how long the address has to wait before
-	// the next if there were too many; otherwise 0.
+	// Failed counts a wrong credential. If there were too many, it returns how long the
+	// address has to wait before the next one; otherwise 0.
 	Failed func() time.Duration
 	// Admit refuses a request above the rate of its subject; read is whether it changes
 	// nothing.
@@ -50,7 +50,7 @@ func (a *API) page(w http.ResponseWriter, r *request) {
 		return
 	}
 	said := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a test's writer has none
 	a.config.Pages(said, r.http, Visit{
 		Failed: func() time.Duration {
 			r.code = "unauthenticated"

@@ -16,8 +16,8 @@ import (
 
 // Every refusal is a problem of RFC 9457, including refusals of the transport, so that
 // callers have one form to read. The status follows from the error's class; a few reasons
-// have a status of their own, if HTTP has a more specific one. Callers branch on the code,
-// not on the status.
+// have a separate status, if HTTP has a more specific one. Callers branch on the code, not
+// on the status.
 
 // titles are the classes in words, and statuses their HTTP statuses.
 var (
@@ -31,7 +31,7 @@ var (
 		sdk.Cancelled: 409, sdk.Unavailable: 503, sdk.Incompatible: 409, sdk.Internal: 500,
 	}
 	// transportStatuses are the statuses of reasons with which this package refuses a request
-	// before an operation is called, if HTTP has a more specific one than their class.
+	// before an operation is called, if HTTP has a more specific status than the class's.
 	transportStatuses = map[string]int{
 		// Requests that can't be read.
 		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "query_invalid": 400, "body_unreadable": 400,
@@ -70,7 +70,7 @@ func statusOf(e *sdk.Error, called bool) int {
 	return http.StatusInternalServerError
 }
 
-// retryAfter is how long to wait if an error doesn't say it.
+// retryAfter is how long to wait if the error has no time.
 const retryAfter = time.Second
 
 // problem makes the problem of an error.
@@ -102,8 +102,8 @@ func (a *API) problem(r *request, err error) *client.Problem {
 	return p
 }
 
-// facts are the details without what Errors already says. Problems of a file stay, since
-// they have places in the file, which Errors can't express.
+// facts are the details without those that Errors already contains. Problems of a file
+// stay, since they have places in the file, which Errors can't express.
 func facts(details map[string]any) map[string]any {
 	var out map[string]any
 	for name, value := range details {
@@ -118,7 +118,7 @@ func facts(details map[string]any) map[string]any {
 	return out
 }
 
-// faultsOf are all that is wrong with a request, with their places.
+// faultsOf lists everything that is wrong with a request, with the places.
 func (a *API) faultsOf(r *request, err error) []client.Fault {
 	info := core.NewErrorInfo(err)
 	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
@@ -188,7 +188,7 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 	r.write(w, p.Status, client.ProblemType, access.Hide(text))
 }
 
-// hint is an error's hint, with the route of the operation that does what it says.
+// hint is an error's hint, with the route of the operation that follows it.
 func (a *API) hint(hint string, try *sdk.Action) string {
 	if try == nil {
 		return hint

@@ -14,9 +14,9 @@ import (
 )
 
 // A query is as strict as a body: a number is written as in JSON, a switch is true or
-// false, an unknown name is refused, and so is a repeated name, unless it is a list's.
-// Otherwise a repeated name could mean one thing here and another to a proxy in front of
-// the server.
+// false, and an unknown name is refused. So is a repeated name, unless its field is a
+// list. Otherwise a repeated name could mean one thing here and something else to a proxy
+// in front of the server.
 
 // decodeQuery fills a request from a query, with one problem for each value that is wrong.
 func decodeQuery(query string, in any, taken []string) error {

@@ -9,10 +9,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Rates are per subject: a token that is used in a loop must not slow down the others. Hosts
-// that share a store share them too, so that a subject gets no more from several hosts than
-// from one. The rate of wrong credentials is each host's own: nobody who isn't known writes
-// to the store.
+// Rates are per subject: a token that is used in a loop must not slow down other subjects.
+// Hosts that share a store also share the rates, so that a subject gets no more from several
+// hosts than from one. Each host has its own rate for wrong credentials, so that unknown
+// callers write nothing to the store.
 
 // rates limit how often callers ask.
 type rates struct {
@@ -27,7 +27,7 @@ func newRates(h *host.Host, l Limits) *rates {
 	}
 }
 
-// admit counts a request of a subject, or returns an error that says how long to wait.
+// admit counts a request of a subject, or returns an error with the time to wait.
 func (r *rates) admit(ctx context.Context, subject string, reads bool) error {
 	if wait, err := r.requests.Take(ctx, subject); err != nil || wait > 0 {
 		return tooOften("requests_exhausted", "requests", wait, err)
@@ -49,7 +49,8 @@ func (r *rates) failedLogin(ctx context.Context, address string) error {
 	return nil
 }
 
-// tooOften is the error for what came too soon, or the one with which counting it failed.
+// tooOften is the error for a request that came too soon, or the error with which counting
+// failed.
 func tooOften(reason, what string, wait time.Duration, err error) error {
 	if err != nil {
 		return err

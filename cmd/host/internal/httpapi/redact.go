@@ -22,10 +22,10 @@ import (
 // and logs would then keep. The caller loses nothing: it has the value, and the problem has
 // its place. Callers over the socket, who may read the data folder, get complete messages.
 
-// left replaces what is removed.
+// left replaces removed text.
 const left = "…"
 
-// redact removes from a problem what it mustn't contain.
+// redact removes from a problem everything that it mustn't contain.
 func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
 	said := p.Detail + "\n" + p.Hint
 	for _, f := range p.Errors {
@@ -99,8 +99,8 @@ func cleanTree(value any, clean func(string) string) any {
 	return value
 }
 
-// paths are the host's folders and files that an error may speak of: the configured ones,
-// and those that an error of the system has.
+// paths are the host's folders and files that an error may mention: the configured ones,
+// and the ones in an error of the system.
 func (a *API) paths(e *sdk.Error) []string {
 	list := slices.Clone(a.folders)
 	var path *fs.PathError

@@ -12,14 +12,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// request is a request with what this package knows about it, also for its log line.
+// request is a request with everything that this package knows about it, also for its
+// log line.
 type request struct {
 	http *http.Request
 	// local is whether it came over the socket.
 	local bool
 	// forwarded is whether another host forwarded it.
 	forwarded bool
-	// by is the address of the host that answered it; "" is this one.
+	// by is the address of the host that answered it; "" is this host.
 	by string
 	// trace is the trace that it belongs to.
 	trace core.Trace
@@ -33,13 +34,14 @@ type request struct {
 	body []byte
 	// called is whether its operation was called.
 	called bool
-	// code and status are the answer's; code is "" for a success. failure is an internal
-	// error.
+	// code and status are the answer's code and status; code is "" for a success. failure
+	// is an internal error.
 	code    string
 	status  int
 	failure error
 	begun   time.Time
-	// replayed is whether the answer is an earlier call's, with the same Idempotency-Key.
+	// replayed is whether the answer comes from an earlier call with the same
+	// Idempotency-Key.
 	replayed bool
 }
 
@@ -51,7 +53,7 @@ func requestOf(r *http.Request) *request {
 	return own
 }
 
-// with is the HTTP request with this one in its context.
+// with is the HTTP request with this request in its context.
 func (r *request) with(ctx context.Context) *http.Request {
 	return r.http.WithContext(context.WithValue(core.WithTrace(ctx, r.trace), requestKey{}, r))
 }
@@ -70,7 +72,7 @@ func traceOf(r *http.Request) core.Trace {
 func (r *request) route() string {
 	_, path, found := strings.Cut(r.http.Pattern, " ")
 	if !found {
-		return "" // the handler of all that no route is for
+		return "" // the handler for paths without a route
 	}
 	return path
 }
@@ -85,13 +87,13 @@ func (r *request) write(w http.ResponseWriter, status int, contentType string, b
 	if contentType != "" {
 		h.Set("Content-Type", contentType)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a test's writer has none
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // who asked has gone
+	_, _ = w.Write(body) // the caller may have gone
 }
 
-// accepts reports whether the caller takes an answer of a media type. Without an Accept
-// header it takes any.
+// accepts reports whether the caller accepts an answer of a media type. Without an
+// Accept header it accepts any type.
 func (r *request) accepts(mediaType string) bool {
 	accepted := r.http.Header.Values("Accept")
 	if len(accepted) == 0 {
@@ -111,7 +113,7 @@ func (r *request) accepts(mediaType string) bool {
 	return false
 }
 
-// refusing is a weight of zero, which says that a type isn't taken.
+// refusing is a weight of zero, which means that a type isn't accepted.
 var refusing = core.Pattern(`(^|;)q=0(\.0*)?(;|$)`)
 
 // mustAccept refuses a request whose caller doesn't accept the media type of the answer.

@@ -28,7 +28,7 @@ type route struct {
 // remoteRoute is the route of an operation over a network. There, an operation that may
 // take as long as a model, or reads a whole store, is a job, which outlives the connection.
 // Over the socket the operation is done within the request: commands wait for it as if they
-// did it themselves.
+// did the work themselves.
 func remoteRoute(o operation.Operation) *route {
 	o, queues := o.AsJob()
 	rt := newRoute(o)
@@ -80,7 +80,7 @@ func (rt *route) spell(args sdk.Args) string {
 	return rt.Method + " " + path
 }
 
-// mux routes the operations, and the few other paths that there are.
+// mux routes the operations, and the few other paths.
 func (a *API) mux(local bool) http.Handler {
 	mux := http.NewServeMux()
 	for _, rt := range a.routes {
@@ -109,9 +109,9 @@ func (a *API) mux(local bool) http.Handler {
 	return cleanOnly(mux, unknown)
 }
 
-// cleanOnly keeps paths from a mux that the mux would answer itself, such as //v1, /v1/..
-// and the * of OPTIONS. For these it calls other, so that they pass the same checks, limits
-// and log as any unknown path.
+// cleanOnly keeps certain paths away from a mux, since the mux would answer them itself,
+// such as //v1, /v1/.. and the * of OPTIONS. For these it calls other, so that they pass
+// the same checks, limits and log as any unknown path.
 func cleanOnly(mux *http.ServeMux, other http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isClean(r) {

@@ -17,9 +17,10 @@ import (
 )
 
 // Schemas are generated from the Go types of requests and results, so they can't disagree.
-// This file adds what a Go type doesn't say: the values of enumerations, the limits that
+// This file adds what a Go type doesn't show: the values of enumerations, the limits that
 // the domain checks, from its constants, and the JSON of types with their own encoding.
-// Requests allow no unknown members. Results do, since a later version may have more.
+// Requests allow no unknown members. Results do, since a later version may have more
+// members.
 
 // words are the enumerations, with their values.
 func words() map[reflect.Type][]any {
@@ -51,7 +52,7 @@ func written() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[json.RawMessage]():    {},
 		reflect.TypeFor[operation.RunEnded](): {Type: "object"},
 		reflect.TypeFor[sdk.Args]():           {Type: "object"},
-		reflect.TypeFor[sdk.Verdict]():        {Type: "object"}, // which has others in it
+		reflect.TypeFor[sdk.Verdict]():        {Type: "object"}, // it contains other objects
 		reflect.TypeFor[governance.Scalar]():  {Types: []string{"string", "number", "boolean"}},
 	}
 }
@@ -134,7 +135,7 @@ func schemaOf(t reflect.Type, request bool) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// outcomes are a list, or one.
+// outcomes are a list of outcomes, or a single outcome.
 func outcomes(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, error) {
 	one, err := jsonschema.ForType(reflect.TypeFor[core.ToolOutcome](), &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 )
 
 // Behind a proxy that does TLS, every connection comes from the proxy, and only the proxy's
-// headers say where a request came from. Anybody can send such headers, so they are trusted
-// only from the networks that the operator named. They are read from their end, where the
-// nearest proxy wrote: what a client put before that is ignored.
+// headers show where a request came from. Anybody can send such headers, so they are
+// trusted only from the networks that the operator named. They are read from their end,
+// where the nearest proxy wrote, so that anything a client put before that is ignored.
 
 // senderOf is the address that a request came from, by which rates are limited. It refuses
-// a request that crossed a network without TLS: one that bypassed the proxy, or one that
-// the proxy received without TLS.
+// a request that crossed a network without TLS, because it bypassed the proxy or because
+// the proxy received it without TLS.
 func (a *API) senderOf(r *http.Request) (address string, err error) {
 	address = hostOf(r.RemoteAddr)
 	peer, err := netip.ParseAddr(address)
@@ -42,8 +42,8 @@ func (a *API) isProxy(address netip.Addr) bool {
 	return slices.ContainsFunc(a.config.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// clientOf is the address of the client, as far as the proxies say. If two headers
-// disagree, a proxy has passed on one that it doesn't write, so neither is trusted.
+// clientOf is the address of the client, according to the proxies. If two headers disagree,
+// a proxy has passed on a header that it doesn't write itself, so neither is trusted.
 func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	var found []netip.Addr
 	if list := forwardedFor(h); list != nil {
@@ -82,8 +82,8 @@ func addressIn(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// protocolOf is the client's protocol, according to the proxies; "" if they don't say. If
-// they disagree, it is the one that isn't https.
+// protocolOf is the client's protocol, according to the proxies; "" if they don't name it.
+// If they disagree, it is the protocol that isn't https.
 func protocolOf(h http.Header) string {
 	said := elements(h, "X-Forwarded-Proto")
 	for _, element := range elements(h, "Forwarded") {
@@ -100,7 +100,7 @@ func protocolOf(h http.Header) string {
 	return protocol
 }
 
-// forwardedFor are the addresses in the headers of RFC 7239, nil without one.
+// forwardedFor are the addresses in the headers of RFC 7239; nil without such a header.
 func forwardedFor(h http.Header) []string {
 	var list []string
 	for _, element := range elements(h, "Forwarded") {
@@ -109,7 +109,7 @@ func forwardedFor(h http.Header) []string {
 	return list
 }
 
-// elements are the parts of a list in headers of a name.
+// elements are the elements of the list in all headers with a name.
 func elements(h http.Header, name string) []string {
 	var list []string
 	for _, line := range h.Values(name) {

@@ -16,10 +16,10 @@ import (
 
 // Server serves an [API] on listeners, until it is stopped.
 //
-// Stopping has steps: first the server says that it isn't ready, so that load balancers
-// send it nothing more. Then the listeners are closed, and event streams say goodbye, so
-// that their readers connect to another server. Requests under way get some time to end;
-// then they are cancelled, as by a caller that gave up.
+// Stopping has three steps. First the server reports that it isn't ready, so that load
+// balancers send it nothing more. Then the listeners are closed, and event streams end
+// with bye, so that their readers connect to another server. Requests under way get some
+// time to end; then they are cancelled, as if their callers had given up.
 type Server struct {
 	api *API
 	// requests is the context of every request.
@@ -32,7 +32,7 @@ type Server struct {
 	mu      sync.Mutex
 	servers []*http.Server
 	stopped bool
-	// handlers are the requests under way; ended is set once no more may begin.
+	// handlers are the requests under way; ended is set once no further request may begin.
 	handlers sync.WaitGroup
 	ended    bool
 }
@@ -49,8 +49,8 @@ func NewServer(ctx context.Context, api *API) *Server {
 // ServeTCP serves a listener for callers that have a token, and closes it at the end.
 func (s *Server) ServeTCP(l net.Listener) { s.serve(l, s.api.Remote(), s.api.config.TLS) }
 
-// ServePeers serves a listener for other hosts, which show a certificate as encryption
-// demands, and closes it at the end.
+// ServePeers serves a listener for other hosts, which must show the certificate that
+// encryption requires, and closes it at the end.
 func (s *Server) ServePeers(l net.Listener, encryption *tls.Config) {
 	s.serve(l, s.api.Peer(), encryption)
 }
@@ -64,8 +64,8 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 	server := &http.Server{
 		Handler: s.counted(s.api.boundBody(h)), BaseContext: func(net.Listener) context.Context { return s.requests },
 		ReadHeaderTimeout: limits.HeaderTime, IdleTimeout: limits.IdleTime,
-		// Each answer sets its own deadline when it begins. This one is for answers of net/http
-		// itself.
+		// Each answer sets its own deadline when it begins. This deadline is for answers of
+		// net/http itself.
 		WriteTimeout: writeTime,
 		// OPTIONS * goes to the handler too, which authenticates the caller.
 		DisableGeneralOptionsHandler: true,
@@ -73,7 +73,7 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 		// net/http refuses them in its own words.
 		// A request that another host forwards also has its caller in a header.
 		MaxHeaderBytes: 4 * limits.Headers,
-		ErrorLog:       log.New(io.Discard, "", 0), // a connection that broke, which its request's line says
+		ErrorLog:       log.New(io.Discard, "", 0), // a connection broke, which the request's log line shows
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 // Failed has the error of a listener that can't be served any more.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop ends the server, and returns once nothing of it is running. It is idempotent.
+// Stop ends the server, and returns once all its work has ended. It is idempotent.
 func (s *Server) Stop() error { return s.stop() }
 
 func (s *Server) end() error {

@@ -11,11 +11,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The socket is for users who could open the store themselves: it is in the same folder,
-// only its owner may connect, and the system says who did. So it needs no token.
+// The socket is for users who could open the store themselves: it is in the same folder, only
+// its owner may connect, and the system reports who connected. So it needs no token.
 
-// ListenSocket listens on the socket of a data folder, whose store this process has open: nobody
-// else can be listening, so an existing socket was left by a killed server, and is removed.
+// ListenSocket listens on the socket of a data folder. This process has the folder's store open,
+// so no other process can be listening: an existing socket was left by a killed server, and is
+// removed.
 func ListenSocket(dataDir string) (net.Listener, error) {
 	path := filepath.Join(dataDir, client.SocketName)
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -53,7 +54,7 @@ func (o *owners) Accept() (net.Conn, error) {
 		if uid, err := peerOf(c); err == nil && (uid == os.Getuid() || uid == 0) {
 			return c, nil
 		}
-		_ = c.Close() // another user of this machine, who gets no byte
+		_ = c.Close() // another user of this machine, who gets no answer
 	}
 }
 

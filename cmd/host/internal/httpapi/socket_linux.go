@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenPrivate listens on a socket that only its owner can connect to. It has the right
-// mode before it listens, so that there is no moment in which others could.
+// listenPrivate listens on a socket that only its owner can connect to. The socket has
+// the right mode before it listens, so that others can never connect.
 func listenPrivate(path string) (net.Listener, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

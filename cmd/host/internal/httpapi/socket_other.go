@@ -18,8 +18,8 @@ func listenPrivate(path string) (net.Listener, error) {
 	return l, errors.Join(os.Chmod(path, 0o600))
 }
 
-// peerOf fails: this system can't say who is at the other end, so no connection is
-// accepted.
+// peerOf fails: this system can't report who is at the other end, so no connection
+// is accepted.
 func peerOf(net.Conn) (uid int, err error) {
 	return 0, errors.New("this system doesn't say who connected")
 }

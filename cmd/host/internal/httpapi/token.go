@@ -14,11 +14,11 @@ import (
 type Tokens struct {
 	Authority *access.Authority
 	// Identities authenticates callers by a token of an issuer, which has three parts
-	// separated by dots. It returns the errors of access.Authority.Authenticate. Nil knows no
-	// such callers.
+	// separated by dots. It returns the errors of access.Authority.Authenticate. With nil,
+	// there are no such callers.
 	Identities func(ctx context.Context, token string) (core.Caller, error)
 	// Sessions authenticates browsers that logged in at that issuer, by their cookie; nil
-	// knows none.
+	// means that there are none.
 	Sessions func(cookie string) (core.Caller, bool)
 	// Cookie is the name of the cookie of a session; if it is "", there are no sessions.
 	Cookie string
@@ -63,7 +63,7 @@ func (t Tokens) session(r *http.Request) (string, bool) {
 	return cookies[0].Value, true
 }
 
-// Anybody lets everybody in as the operator, for a server that asks for no credentials.
+// Anybody admits every caller as the operator, for a server that asks for no credentials.
 type Anybody struct{}
 
 var _ Authenticator = Anybody{}

@@ -18,8 +18,8 @@ const (
 	CallbackPath = "/login/callback"
 )
 
-// said is the only page of this package: it says that the login succeeded, or why it
-// didn't. It isn't a redirect: in a redirect that comes from the issuer, the browser
+// said is the only page of this package: it shows that the login succeeded, or why it
+// didn't. It isn't a redirect, since in a redirect that comes from the issuer, the browser
 // wouldn't send the SameSite=Strict cookie.
 var said = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en">
@@ -50,8 +50,8 @@ type Browser struct {
 	Secure bool
 }
 
-// Serve answers a request for one of the paths. failed counts a refused login, and returns
-// how long its address has to wait before the next if there were too many.
+// Serve answers a request for one of the paths. failed counts a refused login. If there
+// were too many, it returns how long the address has to wait before the next one.
 func (b Browser) Serve(w http.ResponseWriter, r *http.Request, failed func() time.Duration) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -71,8 +71,8 @@ func (b Browser) Serve(w http.ResponseWriter, r *http.Request, failed func() tim
 	}
 }
 
-// begin sends the browser to the issuer. The login's cookie is SameSite=Lax: the browser
-// has to send it when it comes back from the issuer.
+// begin sends the browser to the issuer. The login's cookie is SameSite=Lax, since the
+// browser has to send it when it comes back from the issuer.
 func (b Browser) begin(w http.ResponseWriter, r *http.Request) {
 	to, browser, err := b.Verifier.Begin()
 	if err != nil {
@@ -83,7 +83,7 @@ func (b Browser) begin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// finish takes a browser that comes back.
+// finish handles a browser that comes back.
 func (b Browser) finish(w http.ResponseWriter, r *http.Request, failed func() time.Duration) {
 	browser := ""
 	if cookies := r.CookiesNamed(b.loginCookie()); len(cookies) == 1 {
@@ -99,7 +99,7 @@ func (b Browser) finish(w http.ResponseWriter, r *http.Request, failed func() ti
 	b.show(w, http.StatusOK, "")
 }
 
-// refuse says why there is no login.
+// refuse answers with the reason why the login failed.
 func (b Browser) refuse(w http.ResponseWriter, err error, failed func() time.Duration) {
 	switch {
 	case access.IsUnauthenticated(err):
@@ -117,7 +117,8 @@ func (b Browser) refuse(w http.ResponseWriter, err error, failed func() time.Dur
 	}
 }
 
-// show answers with the page. problem says why there is no login; "" if there is one.
+// show answers with the page. problem is the reason why the login failed; "" if it
+// succeeded.
 func (b Browser) show(w http.ResponseWriter, status int, problem string) {
 	title := "Sign in"
 	if problem == "" {

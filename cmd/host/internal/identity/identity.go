@@ -3,7 +3,7 @@
 // issuer may be unreachable meanwhile. [access.Mapping] turns a token's claims into rights.
 //
 // Nothing is fetched before the first such token arrives, so a server starts without its
-// issuer. The keys are fetched at most about once in [fetchEvery]: otherwise each token
+// issuer. The keys are fetched at most about once every [fetchEvery]. Otherwise each token
 // with a wrong signature, which anybody can send, would make this server ask the issuer for
 // its keys.
 package identity
@@ -25,8 +25,8 @@ import (
 const (
 	// fetchTime is how long the issuer may take to answer: less than callers wait.
 	fetchTime = 5 * time.Second
-	// fetchEvery is how often the issuer is asked at most: its keys change only every few
-	// weeks.
+	// fetchEvery is the minimum time between two requests to the issuer: its keys change only
+	// every few weeks.
 	fetchEvery = 5 * time.Second
 	// maxToken is the largest size of a token, in bytes; usual ones have 1 to 4 KiB.
 	maxToken = 16 << 10
@@ -56,8 +56,8 @@ type Verifier struct {
 	logins   logins
 	sessions sessions
 
-	// mu guards provider and verifier, which are nil until the issuer has said how its tokens
-	// are checked, and tried, the time of the last attempt to ask it.
+	// mu guards provider and verifier, which are nil until the issuer has answered how its
+	// tokens are checked, and tried, the time of the last attempt to ask it.
 	mu       sync.Mutex
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
@@ -73,7 +73,7 @@ func New(o Options) *Verifier {
 	transport := &sparing{transport: connections, clock: o.Clock, asked: map[string]time.Time{}}
 	return &Verifier{options: o, client: &http.Client{Transport: transport, Timeout: fetchTime}, exchange: &http.Client{
 		Transport: connections, Timeout: fetchTime,
-		// A redirect would take the code and the client's secret elsewhere.
+		// A redirect would send the code and the client's secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -106,7 +106,7 @@ func (v *Verifier) Authenticate(ctx context.Context, token string) (core.Caller,
 	return v.options.Mapping.Caller(claims)
 }
 
-// ready asks the issuer how its tokens are checked, unless it has said so.
+// ready asks the issuer how its tokens are checked, unless it has already answered.
 func (v *Verifier) ready() (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// To log in, a browser is sent to the issuer, which sends it back with a code. Reading the
-// code on the way is useless: it is exchanged together with a verifier that never left this
-// server (PKCE), and it works once, only in the same browser, which a cookie proves. The
+// To log in, a browser is sent to the issuer, which sends it back with a code. Intercepting
+// the code is useless: it is exchanged together with a verifier that never left this server
+// (PKCE), and it works only once, and only in the same browser, which a cookie proves. The
 // token that it gives must be for this client and contain the nonce of this login, so that
 // a token of another login can't be used.
 
 const (
-	// loginTime is how long somebody has to log in at the issuer.
+	// loginTime is how long a person has to log in at the issuer.
 	loginTime = 10 * time.Minute
-	// maxLogins is how many logins may be under way: a further one ends the oldest.
+	// maxLogins is how many logins may be under way: a further login ends the oldest.
 	maxLogins = 1000
 )
 
@@ -35,7 +35,7 @@ type Client struct {
 	// ID is the client id; if it is "", browsers can't log in at the issuer. Secret is the
 	// client's password; "" for a public client, which only PKCE protects.
 	ID, Secret string
-	// Scopes are the requested scopes besides openid.
+	// Scopes are the requested scopes in addition to openid.
 	Scopes []string
 	// Callback is the URL that the issuer sends browsers back to, which it must know.
 	Callback string
@@ -48,7 +48,7 @@ type login struct {
 	expires                time.Time
 }
 
-// logins are those under way, the oldest first.
+// logins are the logins under way, the oldest first.
 type logins struct {
 	mu   sync.Mutex
 	list []login
@@ -138,7 +138,7 @@ func (v *Verifier) loggedIn(ctx context.Context, token *oauth2.Token, nonce stri
 	return v.options.Mapping.Caller(claims)
 }
 
-// config is the client's configuration, once the issuer has said where browsers log in.
+// config is the client's configuration, once the issuer has answered where browsers log in.
 func (v *Verifier) config() *oauth2.Config {
 	c := v.options.Client
 	return &oauth2.Config{

@@ -18,8 +18,8 @@ import (
 // all sessions at once. Only the hash of the cookie's secret is kept.
 
 const (
-	// maxSessions is how many sessions there may be, and maxOwnSessions how many of one
-	// person: a further one ends the oldest.
+	// maxSessions is how many sessions there may be, and maxOwnSessions how many one person
+	// may have: a further session ends the oldest.
 	maxSessions    = 10_000
 	maxOwnSessions = 32
 )

@@ -16,13 +16,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// arguments are a call's arguments: the request's, and the tool's own.
+// arguments are a call's arguments: the request, and the tool's own arguments.
 type arguments struct {
 	action    string
 	pageToken string
 	offset    int
-	// asked is the request as it came. request is the request for the operation; for a later
-	// page of a list it may have more members.
+	// asked is the request as it was received. request is the request for the operation; for
+	// a later page of a list it may have more members.
 	asked, request json.RawMessage
 }
 
@@ -61,7 +61,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 		return nil, err
 	}
 	in := reflect.New(o.In()).Interface()
-	if o.May(core.CallerOf(ctx)) { // otherwise the missing scope is the error, whatever else is wrong
+	if o.May(core.CallerOf(ctx)) { // otherwise the error is the missing scope, whatever else is wrong
 		if err := s.config.Requests.Decode(args.request, in); err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %s", core.Cut(args.action), strings.Join(names, ", ")).
 			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
 	}
-	if own { // otherwise the text stays as it came, even if it is no object
+	if own { // otherwise the text is unchanged, even if it isn't an object
 		args.request = core.JoinMembers(rest)
 	}
 	args.asked = args.request
@@ -148,7 +148,7 @@ type refusal struct {
 func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
 	p := s.problem(ctx, in, body, err)
 	text, encodeErr := core.EncodeJSON(refusal{p.Code, p.Detail, p.Hint, p.Details, p.Errors})
-	if encodeErr != nil { // a detail that is no JSON
+	if encodeErr != nil { // a detail that can't be encoded as JSON
 		text = core.MustJSON(refusal{p.Code, p.Detail, p.Hint, nil, p.Errors})
 	}
 	members := append(core.Members(out), core.Member{Key: "error", Value: text})
@@ -178,7 +178,7 @@ func (s *Server) problem(ctx context.Context, in set, body json.RawMessage, err 
 	return p
 }
 
-// faultsOf are all that is wrong with a request, with their places in it.
+// faultsOf lists everything that is wrong with a request, with the places in it.
 func faultsOf(err error) []client.Fault {
 	info := core.NewErrorInfo(err)
 	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
@@ -199,8 +199,7 @@ func faultsOf(err error) []client.Fault {
 // verbs are the operations that actions name in other words than a noun and a verb.
 var verbs = map[string]string{"jobs show": "job_result", "runs show": "run_get", "run": "run_start", "evidence tool": "evidence_tool"}
 
-// hint is an error's hint, with the tool that does what it says, if the caller has that
-// tool.
+// hint is an error's hint, with the tool that follows it, if the caller has that tool.
 func (s *Server) hint(in set, e *sdk.Error) string {
 	if e.Try == nil {
 		return e.Hint

@@ -13,19 +13,19 @@ import (
 )
 
 // A result goes into an agent's context, and a long one would fill it with text that may
-// not be needed. So a result has a limit, and says where it was cut and how to get the
-// rest: a list is cut between items, with a token for the next page, and a text between
-// characters, with the offset of the next one. A result within the limit is the
-// operation's, byte for byte.
+// not be needed. So a result has a limit, and shows where it was cut and how to get the
+// rest. A list is cut between items, with a token for the next page, and a text between
+// characters, with the offset of the next character. A result within the limit is the
+// same as the operation's, byte for byte.
 
 const (
 	// maxResult is the largest length of a result, in characters of JSON.
 	maxResult = 25_000
-	// markRoom is reserved for the members that say that something was cut.
+	// markRoom is the room for the members that mark a cut.
 	markRoom = 400
 )
 
-// The members that say what was cut.
+// The members that mark a cut.
 const (
 	truncated        = "truncated"
 	nextToken        = "next_page_token"
@@ -33,7 +33,7 @@ const (
 	nextOffset       = "next_content_offset"
 )
 
-// pageToken says where the next page of a cut list begins.
+// pageToken is where the next page of a cut list begins.
 type pageToken struct {
 	// From counts the items before it, and Of is a digest of the arguments.
 	From int    `json:"f"`
@@ -42,7 +42,7 @@ type pageToken struct {
 	Set json.RawMessage `json:"s,omitempty"`
 }
 
-// page reads the token of a call's page, and puts what it sets into the request.
+// page reads the token of a call's page, and puts the token's members into the request.
 func (t *tool) page(args *arguments) (from int, err error) {
 	if args.pageToken == "" {
 		return 0, nil

@@ -14,11 +14,11 @@ import (
 
 // A call that became a task is answered long before its work is done, and its token for
 // progress is valid until the task has ended. On standard input and output the connection
-// outlives the call, so that its client hears of the task's progress there. Over HTTP each
-// request stands alone, and a client that doesn't know tasks has its whole answer: both can
-// ask for the job at any time.
+// outlives the call, so the client still receives the task's progress there. Over HTTP each
+// request is complete in itself, and a client that doesn't know tasks already has its whole
+// answer. In both cases, the client can ask for the job at any time.
 
-// followers tell a connection's client how far the tasks of its calls are.
+// followers send a connection's client the progress of the tasks of its calls.
 type followers struct {
 	ctx context.Context // ends with the connection, and has its caller
 
@@ -42,7 +42,7 @@ func withFollowers(ctx context.Context) (_ context.Context, end func()) {
 	}
 }
 
-// follow tells a call's client how far the call's job is, until that ends.
+// follow sends a call's client the progress of the call's job, until the job ends.
 func (s *Server) follow(ctx context.Context, req *mcp.CallToolRequest, jobID string) {
 	f, _ := ctx.Value(followersKey{}).(*followers)
 	if f == nil {

@@ -19,13 +19,13 @@ import (
 // Long work is a job. For a client that knows tasks, the job's id is a task; any other
 // client gives the id to loop_status.
 
-// taskKept is how long a task's job is at least kept after its end.
+// taskKept is the minimum time for which a task's job is kept after its end.
 const taskKept = 24 * time.Hour
 
 // waits is the message for a job that hasn't begun.
 const waits = "it waits for its turn"
 
-// statusMessage says how far a job is that hasn't ended.
+// statusMessage describes the progress of a job that hasn't ended.
 func statusMessage(r *operation.JobResult) string {
 	if r.Status == job.StatusQueued {
 		return waits
@@ -84,12 +84,12 @@ func (s *Server) cancelTask(ctx context.Context, id string) (bool, error) {
 	return true, s.taskError(ctx, id, err)
 }
 
-// findTask is a job that one of the tools made, with the tool; nil if there is none that
-// the caller may see.
+// findTask returns a job that one of the tools made, with the tool; nil if there is no such
+// job that the caller may see.
 func (s *Server) findTask(ctx context.Context, id string) (*operation.JobResult, *tool, error) {
 	r, err := client.Do[operation.JobResult](ctx, s.config.Client, operation.Call{}, "job_result", &operation.JobResultGet{ID: id})
 	switch sdk.CodeOf(err) {
-	case sdk.NotFound, sdk.Invalid, sdk.Denied, sdk.Conflict: // the last is a part of several ids
+	case sdk.NotFound, sdk.Invalid, sdk.Denied, sdk.Conflict: // the last one means that a part of an id matches several ids
 		return nil, nil, nil
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) findTask(ctx context.Context, id string) (*operation.JobResult,
 	return nil, nil, nil
 }
 
-// taskError is an error of an operation as the protocol's.
+// taskError turns an error of an operation into an error of the protocol.
 func (s *Server) taskError(ctx context.Context, id string, err error) error {
 	if err == nil {
 		return nil

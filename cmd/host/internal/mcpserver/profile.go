@@ -12,7 +12,8 @@ import (
 // Each listed tool uses part of an agent's context, in every turn. So a client chooses how
 // many it gets.
 
-// Profile says which tools are listed. Each has the tools of the one before.
+// Profile determines which tools are listed. Each profile includes the tools of the
+// previous one.
 type Profile string
 
 const (
@@ -24,7 +25,7 @@ const (
 	All Profile = "all"
 )
 
-// Profiles are the profiles that there are, the smallest first.
+// Profiles are all profiles, the smallest first.
 func Profiles() []Profile { return []Profile{Agent, Loop, All} }
 
 // ParseProfile is the profile of a name; "" is [Agent].

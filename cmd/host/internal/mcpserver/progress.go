@@ -25,7 +25,8 @@ type progress struct {
 	done float64
 }
 
-// progress is where a call's progress goes; nil if its client asks for none.
+// progress returns the receiver of a call's progress; nil if the client doesn't
+// ask for progress.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) *progress {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -36,7 +37,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) *progre
 	}}
 }
 
-// tell sends a progress, unless one was sent just now. What is done may only grow.
+// tell sends the progress, unless a message was sent just now. done may only grow.
 func (p *progress) tell(done, total float64, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

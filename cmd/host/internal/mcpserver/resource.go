@@ -53,8 +53,8 @@ func (s *Server) addResources(m *mcp.Server) {
 	}
 }
 
-// unread is why a resource can't be read. A resource that the caller may not see doesn't
-// exist.
+// unread is the error for a resource that can't be read. For the caller, a resource that it
+// may not see doesn't exist.
 func (s *Server) unread(ctx context.Context, uri string, err error) error {
 	switch sdk.CodeOf(err) {
 	case sdk.NotFound, sdk.Invalid:

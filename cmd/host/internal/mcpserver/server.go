@@ -7,8 +7,9 @@
 // that a refusal is a result, which a model can read and act on. It is the only package
 // that imports the protocol's library, and exports none of its types, except in [Requests].
 //
-// The protocol's features that call the client back (roots, sampling, elicitation) and its logging aren't
-// used: an approval given by the caller's own side would be worthless, and the others are deprecated.
+// The protocol's features that call the client back (roots, sampling, elicitation) and its
+// logging aren't used: the caller could approve its own requests through elicitation, and
+// the others are deprecated.
 package mcpserver
 
 import (
@@ -32,8 +33,8 @@ import (
 type Requests interface {
 	// Schema is the schema of a request or a result.
 	Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
-	// Decode fills a request, a pointer to a struct, from a JSON object, or reports all that
-	// is wrong with it.
+	// Decode fills a request, a pointer to a struct, from a JSON object, or reports
+	// everything that is wrong with the object.
 	Decode(data []byte, in any) error
 }
 
@@ -42,7 +43,7 @@ type Config struct {
 	// Client calls the operations. The caller is in the context of a request.
 	Client   client.Client
 	Requests Requests
-	// Version is the program's.
+	// Version is the program's version.
 	Version string
 	// Refused is called for each refusal, and removes from its problem what a caller over the
 	// network mustn't see. body is the refused JSON. If it is nil, nothing is removed, for
@@ -64,7 +65,7 @@ type Server struct {
 	serve http.Handler
 }
 
-// set says which tools are listed.
+// set determines which tools are listed.
 type set struct {
 	profile  Profile
 	approves bool
@@ -73,7 +74,7 @@ type set struct {
 // protocols are the supported revisions of the protocol, the newest first.
 var protocols = []string{"2026-07-28", "2025-11-25", "2025-06-18"}
 
-// listTime is how long a client may keep a list: a list changes with the program only.
+// listTime is how long a client may keep a list: a list changes only with the program.
 const listTime = 5 * time.Minute
 
 // New makes a server, or reports a tool that can't be made from its operation.
@@ -94,7 +95,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.serve = streamable(func(r *http.Request) *mcp.Server {
 		profile, _ := profileOf(r)
-		m, _ := s.of(profile, core.CallerOf(r.Context())) // it fails for no caller: a test makes them all
+		m, _ := s.of(profile, core.CallerOf(r.Context())) // it fails for no caller, since a test makes all sets
 		return m
 	}, c.MaxBody)
 	return s, nil
@@ -163,14 +164,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", client.ProblemType)
 		w.WriteHeader(p.Status)
-		_ = json.NewEncoder(w).Encode(p) // who asked has gone
+		_ = json.NewEncoder(w).Encode(p) // the caller may have gone
 		return
 	}
 	s.serve.ServeHTTP(w, r)
 }
 
 // ServeStdio speaks the protocol with one client, in lines of JSON, until in or the context
-// ends. Every request is the context's caller's.
+// ends. All requests are made in the name of the context's caller.
 func (s *Server) ServeStdio(ctx context.Context, profile Profile, in io.ReadCloser, out io.WriteCloser) error {
 	m, err := s.of(profile, core.CallerOf(ctx))
 	if err != nil {

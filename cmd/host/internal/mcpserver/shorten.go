@@ -8,15 +8,15 @@ import (
 )
 
 // A long result that can't be continued from some place is shortened everywhere: an
-// object's short members stay as they are, and its long ones share the room that is left.
-// So one long text doesn't displace the few words that say what it is.
+// object's short members stay unchanged, and its long members share the room that is left.
+// So one long text doesn't displace the few words that describe it.
 
 // leastRoom is the least number of characters for a member; members without that much room
 // are left out.
 const leastRoom = 24
 
 // shorten fits a JSON value into a number of characters, and reports whether anything is
-// missing. An object that lacks part of a text has content_truncated; one that lacks
+// missing. An object that lacks part of a text has content_truncated; an object that lacks
 // anything else has truncated.
 func shorten(value json.RawMessage, room int) (short json.RawMessage, missing bool) {
 	if length(value) <= room {
@@ -91,8 +91,8 @@ func shortenArray(value json.RawMessage, room int) json.RawMessage {
 	return core.MustJSON(orEmpty(items[:kept]))
 }
 
-// fairShare is the most that each of several may have so that together they fit the room:
-// the large ones share what the small ones don't need.
+// fairShare is the largest share with which several members together fit the room: the
+// large members share what the small ones don't need.
 func fairShare(sizes []int, room int) int {
 	sorted := slices.Sorted(slices.Values(sizes))
 	for i, size := range sorted {
@@ -104,7 +104,7 @@ func fairShare(sizes []int, room int) int {
 	return 1 << 60
 }
 
-// fitting is how many characters fit into a room once they are JSON.
+// fitting is how many characters fit into a room once they are encoded as JSON.
 func fitting(runes []rune, room int) int {
 	for i, r := range runes {
 		switch {

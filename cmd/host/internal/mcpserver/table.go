@@ -8,16 +8,16 @@ import (
 // row is a tool. Its input, result and annotations are generated from its operations.
 type row struct {
 	name string
-	// doc says when to call it, what it returns and what it costs, in up to 300 characters. A
-	// model chooses the tool by this text alone.
+	// doc describes when to call it, what it returns and what it costs, in up to 300
+	// characters. A model chooses the tool by this text alone.
 	doc string
-	// profile is the smallest one that lists it; approves lists it only for callers with the
-	// scope approve.
+	// profile is the smallest profile that lists it; approves lists it only for callers with
+	// the scope approve.
 	profile  Profile
 	approves bool
-	// operation is what it does. A tool that does one of several has actions instead, and an
-	// argument of that name says which.
-	// byID has no such argument: an action is named like the id that the operation takes.
+	// operation is its operation. A tool with several operations has actions instead, and an
+	// argument named action chooses one. A tool with byID has no such argument: an action has
+	// the name of the id that its operation takes.
 	operation string
 	actions   []action
 	// leaves are members of the requests that it leaves out, since agents don't need them.
@@ -34,7 +34,7 @@ type row struct {
 // action is one of the things that a tool does.
 type action struct{ name, operation string }
 
-// actionNames are the names of what a tool does.
+// actionNames are the names of a tool's actions.
 func (r *row) actionNames() []string {
 	names := make([]string, len(r.actions))
 	for i, a := range r.actions {
@@ -103,8 +103,7 @@ func loopTools() []row {
 	}
 }
 
-// turnTools serve an agent's turn: which tool fits, what the model is told, and how the
-// turn went.
+// turnTools serve an agent's turn: which tool fits, the prompt, and how the turn went.
 func turnTools() []row {
 	return []row{
 		{
@@ -131,7 +130,7 @@ func turnTools() []row {
 	}
 }
 
-// memoryTools write, read and join memories.
+// memoryTools write, read and link memories.
 func memoryTools() []row {
 	return []row{
 		{

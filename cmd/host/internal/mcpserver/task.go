@@ -8,10 +8,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A call that takes as long as a model does is a task for a client that knows the protocol's extension for
-// that (SEP-2663): the call is answered with the task's id, which the client asks for until the task has its
-// result. The library doesn't know the extension. It lets a server add methods and change the answer to a
-// call, and this file uses both. The source of tasks decides what a task is; see job.go for ours.
+// A call that may take as long as a model becomes a task, if the client knows the protocol's
+// extension for tasks (SEP-2663): the answer has the task's id, and the client asks for the task
+// until it has its result. The library doesn't know the extension. But a server can add methods and
+// change the answer to a call, and this file uses both. The source of tasks decides what a task is;
+// see job.go for ours.
 
 // tasksExtension is the name of the extension.
 const tasksExtension = "io.modelcontextprotocol/tasks"
@@ -31,7 +32,7 @@ const taskPoll = time.Second
 const (
 	taskWorking   = "working"
 	taskCompleted = "completed"
-	taskFailed    = "failed" // with an error of the protocol; none of our tools ends like this
+	taskFailed    = "failed" // with an error of the protocol; none of our tools ends in this way
 	taskCancelled = "cancelled"
 )
 
@@ -45,7 +46,7 @@ type task struct {
 	StatusMessage string    `json:"statusMessage,omitempty"`
 	CreatedAt     time.Time `json:"createdAt"`
 	LastUpdatedAt time.Time `json:"lastUpdatedAt"`
-	// TTLMs is how long it is at least kept, from CreatedAt.
+	// TTLMs is the minimum time for which it is kept, from CreatedAt.
 	TTLMs          int64 `json:"ttlMs"`
 	PollIntervalMs int64 `json:"pollIntervalMs"`
 	// Result is the tool's result, if the task is completed; Error is set if it failed.
@@ -63,8 +64,8 @@ type taskSource interface {
 	cancelTask(ctx context.Context, id string) (bool, error)
 }
 
-// taskParams name a task. Other members of an update are ignored: our tasks ask for
-// nothing.
+// taskParams name a task. Other members of an update are ignored, since our tasks ask the client
+// for nothing.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID string `json:"taskId"`
@@ -116,7 +117,7 @@ func addTasks(m *mcp.Server, from taskSource) error {
 	return mcp.AddReceivingCustomMethod(m, methodTaskCancel, cancel)
 }
 
-// check refuses a client that hasn't said that it knows tasks.
+// check refuses a client that hasn't declared that it knows tasks.
 func (p *taskParams) check() error {
 	if p != nil && knowsTasks(p) {
 		return nil
@@ -159,9 +160,8 @@ func answerWithTasks(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// madeTask is the place for the task that a tool makes; nil if the client doesn't know
-// tasks and gets the tool's own result. The task must already exist when the client asks
-// for it.
+// madeTask is the place for the task that a tool makes; nil if the client doesn't know tasks and
+// gets the tool's own result. The task must exist before the client asks for it.
 func madeTask(ctx context.Context) **task {
 	made, _ := ctx.Value(madeKey{}).(**task)
 	return made

@@ -11,17 +11,18 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A client says in headers what its request is about, so that proxies needn't read the
-// body. The library compares headers and body for the methods that it knows; this file does
-// so for the methods of tasks.
+// A client sends headers that name what its request is about, so that proxies needn't read
+// the body. The library compares the headers with the body for the methods that it knows;
+// this file does so for the methods of tasks.
 
-// The headers, and the parameter that the name must equal in a request about a task.
+// The headers, and the parameter that must equal the name header in a request about a
+// task.
 const (
 	headerMethod = "Mcp-Method"
 	headerName   = "Mcp-Name"
 )
 
-// checkTaskNames refuses a request about another task than its headers say.
+// checkTaskNames refuses a request if its headers name a different task.
 func checkTaskNames(next http.Handler, maxBody int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get(headerMethod) {

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// tool is a row with what is generated from its operations.
+// tool is a row, with the parts that are generated from its operations.
 type tool struct {
 	row       row
 	described *mcp.Tool
@@ -49,7 +49,7 @@ func newTool(r row, requests Requests) (*tool, error) {
 			return nil, err
 		}
 	}
-	if notes.ReadOnlyHint { // which says the others
+	if notes.ReadOnlyHint { // it implies the others
 		notes.IdempotentHint, notes.DestructiveHint = false, nil
 	}
 	for _, name := range r.leaves {
@@ -74,7 +74,7 @@ const (
 	offsetArg = "content_offset"
 )
 
-// addOwn adds the arguments that no operation has.
+// addOwn adds the tool's own arguments, which no operation has.
 func (t *tool) addOwn(in *jsonschema.Schema) {
 	names := t.row.actionNames()
 	switch {
@@ -119,7 +119,8 @@ func addRequest(in *jsonschema.Schema, requests Requests, t reflect.Type, first 
 	return nil
 }
 
-// argument is the schema of an argument. Types say of raw JSON only that it is JSON.
+// argument is the schema of an argument. For raw JSON, the Go type shows only that it is
+// JSON.
 func argument(name string, s *jsonschema.Schema) *jsonschema.Schema {
 	s = terse(s)
 	switch {
@@ -133,7 +134,7 @@ func argument(name string, s *jsonschema.Schema) *jsonschema.Schema {
 
 // terse removes from an argument's schema what a model needn't know or clients can't read:
 // that null is accepted too, that nested objects allow no other members (which are still
-// refused), and all but the first of several forms.
+// refused), and all forms except the first.
 func terse(s *jsonschema.Schema) *jsonschema.Schema {
 	if len(s.AnyOf) > 0 {
 		return terse(s.AnyOf[0])
@@ -157,11 +158,11 @@ func terse(s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // maxNamed is how many members of a result its schema names at most. A longer list would
-// cost context in each turn, for what the result itself says later.
+// use context in each turn for what the result itself shows later.
 const maxNamed = 5
 
-// topLevel names only a result's own members that have a single type: a model reads the
-// rest in the result. None is required, since a result may be cut.
+// topLevel names only a result's own members that have a single type: a model sees the
+// rest in the result. No member is required, since a result may be cut.
 func topLevel(s *jsonschema.Schema) *jsonschema.Schema {
 	out := &jsonschema.Schema{Type: "object"}
 	for name, p := range s.Properties {

@@ -13,7 +13,7 @@ import (
 func followTrace(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
-		case "tools/call", "resources/read": // which have parameters, and reach operations
+		case "tools/call", "resources/read": // they have parameters, and call operations
 			if header, is := req.GetParams().GetMeta()["traceparent"].(string); is {
 				if t, valid := core.ParseTraceparent(header); valid {
 					ctx = core.WithTrace(ctx, t)

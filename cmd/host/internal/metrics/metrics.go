@@ -3,7 +3,7 @@
 //
 // Each series costs Prometheus memory for as long as it is kept, so their number is
 // limited: the values of a label are a fixed set, or the names of installed plugins. What
-// callers choose, such as a namespace, a workflow, a subject or a path, is no label. A
+// callers choose, such as a namespace, a workflow, a subject or a path, isn't a label. A
 // value outside its set is counted as "other", so that a new word of a later version isn't
 // lost.
 //
@@ -22,8 +22,8 @@ import (
 	"github.com/reflectory/reflectory/core/plugin"
 )
 
-// The buckets of histograms, by their upper bounds. Prometheus's own end at 10 s, which many
-// a call of a model takes longer than.
+// The buckets of histograms, by their upper bounds. Prometheus's own buckets end at 10 s,
+// but many calls of a model take longer.
 var (
 	requestSeconds = []float64{0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10}
 	callSeconds    = []float64{0.001, 0.01, 0.05, 0.25, 1, 5, 15, 60, 300}
@@ -118,7 +118,7 @@ func (m *Metrics) decided(point core.Point, word string) {
 	m.decisions.WithLabelValues(string(point), known(word, outcomes)).Inc()
 }
 
-// outcomes are the words that decisions are made in.
+// outcomes are the words for the outcomes of decisions.
 var outcomes = append([]string{
 	"allow", "deny", "accept", "stop", "continue", "failed", "high", "medium", "low", "single", "classified", "hybrid",
 	core.VerdictRetain, core.VerdictObsolete, core.VerdictPromote,
@@ -137,7 +137,7 @@ func (m *Metrics) instance(name string, e plugin.InstanceEvent) {
 	m.instances.WithLabelValues(name, string(e)).Inc()
 }
 
-// other stands for a value that isn't one of its set.
+// other represents a value that isn't in its set.
 const other = "other"
 
 // known is a value of a set, or other.

@@ -32,12 +32,12 @@ func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})
 }
 
-// desc describes a metric that is looked at for a scrape.
+// desc describes a metric that is read at a scrape.
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
 }
 
-// pluginGauges are how plugins are doing.
+// pluginGauges show the state of plugins.
 type pluginGauges struct{ status func() []plugin.Status }
 
 var (
@@ -79,7 +79,7 @@ func (g *pluginGauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// jobGauges are how the queue is.
+// jobGauges show the state of the queue.
 type jobGauges struct {
 	counts func(context.Context) ([]job.Count, error)
 	oldest func(context.Context) (map[job.Type]time.Duration, error)
@@ -137,8 +137,8 @@ func (g *databaseGauges) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector]. Where no database is the store there is nothing,
-// and where it can't be asked the dead rows are missing.
+// Collect implements [prometheus.Collector]. If the store isn't a database, it collects
+// nothing. If the database can't be asked, the dead rows are missing.
 func (g *databaseGauges) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTime)
 	defer cancel()
@@ -157,9 +157,9 @@ func (g *databaseGauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// memoryGauge is how many memories there are. To count them takes as long as there are
-// memories, so a count is kept for 50 times as long as it took, and for 15 s at least, the
-// usual time between two scrapes: at most a fiftieth of one processor counts.
+// memoryGauge is how many memories there are. The time to count them grows with their
+// number. So a count is kept for 50 times as long as it took, and for at least 15 s, the
+// usual time between two scrapes. Counting then uses at most a fiftieth of one processor.
 type memoryGauge struct {
 	count func(context.Context) (map[core.MemoryState]int64, error)
 

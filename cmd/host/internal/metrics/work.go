@@ -87,8 +87,8 @@ func (m *Metrics) iteration(s *runScores, out core.WorkOutcome) {
 	m.iterations.WithLabelValues(outcome).Inc()
 }
 
-// call counts a call of a plugin. The name of one that isn't installed may be anything,
-// and nothing was called.
+// call counts a call of a plugin. A plugin that isn't installed isn't counted: its name
+// may be anything, and nothing was called.
 func (m *Metrics) call(w *core.Work, out *core.WorkOutcome, took time.Duration) {
 	if sdk.ReasonOf(out.Err) == "plugin_not_found" {
 		return

@@ -36,7 +36,7 @@ const (
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`) })
 
-// Options say what to begin.
+// Options determine what is begun.
 type Options struct {
 	// Name is publisher/name, or a name alone, which becomes local/name.
 	Name string
@@ -50,8 +50,8 @@ type Options struct {
 	SDK string
 }
 
-// Lacks says what a plugin needs, in addition to its compiler, before it can be built; ""
-// is nothing.
+// Lacks is what a plugin needs, in addition to its compiler, before it can be built; "" is
+// nothing.
 func (o Options) Lacks() string {
 	if o.Language != "go" || o.SDK != "" {
 		return ""

@@ -34,7 +34,7 @@ func Message(w io.Writer, text string) error {
 }
 
 // breakBefore wraps the text after the first word of a message. A hint's command line
-// that doesn't fit is put on a line of its own.
+// that doesn't fit is put on its own line.
 func breakBefore(text string, width int, hint bool) string {
 	const first, indent = "error:", "       "
 	if width == 0 || WidthOf(first+text) <= width {

@@ -67,7 +67,7 @@ func (p *Printer) Note(format string, args ...any) {
 }
 
 // Over is a stream whose writes replace the status line, if both are shown on a terminal;
-// else it is the given stream.
+// otherwise it is the given stream.
 func (p *Printer) Over(w io.Writer) io.Writer {
 	if !p.terminal || !IsTerminal(w) {
 		return w

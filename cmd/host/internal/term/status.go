@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A status is the line that says what the program is doing. A user who waits has to see
+// A status is the line that shows what the program is doing. A user who waits has to see
 // progress, so the line counts the seconds by itself, and shows how far the work is if
 // that is known. Only a terminal shows it: in a pipe these lines would mean nothing once
 // the work is done.

@@ -8,7 +8,7 @@ import (
 // Live reports whether the printer shows the status line and streams.
 func (p *Printer) Live() bool { return p.terminal }
 
-// Stream shows the end of a text that arrives in pieces on a line of its own, under the
+// Stream shows the end of a text that arrives in pieces on its own line, under the
 // status line if there is one, until the next line or status. It is cleaned by [Clean]
 // and cut to the terminal's width, because a wrapped line couldn't be removed. Only a
 // terminal shows it.

@@ -2,10 +2,10 @@ package trace
 
 import "go.opentelemetry.io/otel/attribute"
 
-// The names of OpenTelemetry's conventions for generative AI, as its repository
-// semantic-conventions-genai has them in November 2026; those for memory are from May 2026.
-// They are in development there and left the Go module with its version 1.41, so they are
-// written here, where a change of them is seen.
+// The names of OpenTelemetry's conventions for generative AI, as they are in its repository
+// semantic-conventions-genai in November 2026; the names for memory are from May 2026. They
+// are still in development, and the Go module no longer has them since version 1.41. So
+// they are listed here, where a change is noticed.
 const (
 	genAIOperation     = attribute.Key("gen_ai.operation.name")
 	genAIProvider      = attribute.Key("gen_ai.provider.name")
@@ -37,7 +37,7 @@ const (
 	httpStatus = attribute.Key("http.response.status_code")
 )
 
-// The names of what the conventions have none for.
+// The names of things for which the conventions have no name.
 const (
 	runID     = attribute.Key("reflectory.run.id")
 	runStatus = attribute.Key("reflectory.run.status")

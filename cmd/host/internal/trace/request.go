@@ -12,19 +12,19 @@ import (
 // Request is a request over HTTP that was answered.
 type Request struct {
 	// Route is the path of the route as it is defined; "" is none. What a caller puts into a
-	// path is no part of a trace.
+	// path isn't part of a trace.
 	Route string
-	// Operation is what it asked for; "" is none. Code is the refusal's, or "ok".
+	// Operation is the requested operation; "" is none. Code is the refusal's code, or "ok".
 	Operation, Code string
-	// Status is the answer's; 0 if the connection was closed without one.
+	// Status is the answer's status; 0 if the connection was closed without an answer.
 	Status int
 }
 
-// methods are those that a span names; anybody may send others.
+// methods are the methods that a span names; callers may send others.
 var methods = []string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 
-// Request follows a request by a span of the server, below the span that the caller named
-// in the context's trace. What is done for it is done in the context that is returned.
+// Request follows a request with a span of the server, below the span that the caller
+// named in the context's trace. The work for the request must use the returned context.
 func (t *Tracer) Request(ctx context.Context, method string) (context.Context, func(Request)) {
 	if !slices.Contains(methods, method) {
 		method = "_OTHER"
@@ -42,7 +42,7 @@ func (t *Tracer) Request(ctx context.Context, method string) (context.Context, f
 		if r.Status != 0 {
 			attributes = append(attributes, httpStatus.Int(r.Status))
 		}
-		if r.Status == 0 || r.Status >= 500 { // what was only refused is the caller's failure
+		if r.Status == 0 || r.Status >= 500 { // a refusal is the caller's failure
 			attributes = append(attributes, errorType.String(r.Code))
 			span.SetStatus(codes.Error, r.Code)
 		}

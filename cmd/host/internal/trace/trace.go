@@ -4,9 +4,9 @@
 //
 // A request over HTTP is a span of the server, below the caller's. A run is a span, its iterations are spans below it, and calls of plugins and searches and
 // changes of memories are spans below those, or below nothing where they belong to no run. A
-// verdict is no span but a log event in the context of the call whose output was judged.
+// verdict isn't a span but a log event in the context of the call whose output was judged.
 //
-// What plugins and callers wrote leaves the program only if the operator says so:
+// What plugins and callers wrote leaves the program only if the operator allows it:
 // [Options.Content]. Names of workflows, nodes, plugins and models are no content.
 package trace
 
@@ -37,13 +37,13 @@ const (
 	serviceVariable  = "OTEL_SERVICE_NAME"
 )
 
-// protocol is the one that is spoken.
+// protocol is the protocol in use.
 const protocol = "http/protobuf"
 
-// closeTime is how long what is left is tried to be sent at the end.
+// closeTime is how long the program tries to send the remaining spans at the end.
 const closeTime = 5 * time.Second
 
-// Options say where traces are sent, and what of them.
+// Options determine where traces are sent, and what they contain.
 type Options struct {
 	// Getenv reads the environment. It is required.
 	Getenv func(string) string
@@ -67,7 +67,7 @@ type Tracer struct {
 	logs    *sdklog.LoggerProvider
 }
 
-// Start makes a tracer. Nothing is sent yet, so an absent collector is no error.
+// Start makes a tracer. Nothing is sent yet, so an absent collector isn't an error.
 func Start(ctx context.Context, o Options) (*Tracer, error) {
 	endpoint := strings.TrimRight(o.Getenv(EndpointVariable), "/")
 	if name := o.Getenv(protocolVariable); name != "" && name != protocol {

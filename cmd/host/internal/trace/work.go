@@ -96,7 +96,7 @@ func (t *Tracer) iteration(ctx context.Context, w *core.Work) (context.Context, 
 	}
 }
 
-// model is what a config says of the model that a plugin asks.
+// model has the fields of a config about the model that a plugin asks.
 type model struct {
 	LLM struct {
 		Provider string `json:"provider"`

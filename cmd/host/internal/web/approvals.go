@@ -48,7 +48,7 @@ type approvalsData struct {
 	Next    string    `json:"-"`
 }
 
-// maxApprovals is how many reflections a page has: each with its text.
+// maxApprovals is how many reflections a page has. Each is shown with its text.
 const maxApprovals = 20
 
 // waiting is a waiting reflection as the page shows it.

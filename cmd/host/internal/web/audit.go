@@ -54,7 +54,7 @@ type auditData struct {
 type streamRow struct {
 	journal.StreamHead
 	URL string
-	// Of is what the stream is about, and About its page.
+	// Of is the subject of the stream, and About the address of the subject's page.
 	Of, About string
 }
 
@@ -133,7 +133,7 @@ func (d *auditData) verified(v *visit) error {
 	case !j.Status.Terminal():
 		d.Verified.Live = "/v1/jobs/" + url.PathEscape(j.ID) + "/events"
 	}
-	j.Payload, j.Result = nil, nil // the page has what it needs from them
+	j.Payload, j.Result = nil, nil // the page already has what it needs from them
 	return nil
 }
 
@@ -149,7 +149,7 @@ type entriesData struct {
 	Older, Newer string `json:"-"`
 }
 
-// entryRow is an entry with what it is about.
+// entryRow is an entry with the pages of its subjects.
 type entryRow struct {
 	journal.Entry
 	Facts string
@@ -206,7 +206,7 @@ func (d *entriesData) types(v *visit) {
 	}
 }
 
-// auditTexts are whole entries, for which a page had no room.
+// auditTexts are whole entries that didn't fit into a page.
 func auditTexts() []text {
 	return []text{{path: "/audit/entry", load: func(v *visit) (string, error) {
 		found, err := call[operation.StreamEntries](v, "audit_entries", &operation.AuditEntries{
@@ -221,7 +221,7 @@ func auditTexts() []text {
 }
 
 // linksOf are the pages of the things that an entry names. An id has the same name in all
-// events, except run_id: events of housekeeping use it for their pass.
+// events, except run_id, which events of housekeeping use for their pass.
 func linksOf(e *journal.Entry, stream string) (links []crumb) {
 	add := func(text, at, id string) {
 		if id != "" && len(links) < maxLinks {

@@ -11,11 +11,11 @@ type ruleLine struct {
 	Number int
 	Text   string
 	// Note is the values that the line names and, on the first line of a match, how the match
-	// ended. Class is a colour for the match; the note says the same in words.
+	// ended. Class is a colour for the match; the note has the same information in words.
 	Note, Class string
 }
 
-// matchWords say how a match ended, and matchClasses colour it.
+// matchWords describe how a match ended, and matchClasses are its colours.
 var (
 	matchWords = map[string]string{
 		"decided": "decided", "failed": "failed", "held": "holds", "not_held": "doesn’t hold", "not_reached": "not reached", "unknown": "not recorded",

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// decisionPages are the pages of what policies decided.
+// decisionPages are the pages of the decisions of policies.
 func decisionPages() []page {
 	return []page{
 		{path: "/decisions", template: "decisions.html", nav: "/decisions", load: loadDecisions},
@@ -133,12 +133,13 @@ type decisionData struct {
 	Rest    string  `json:"-"`
 	Values  []value `json:"-"`
 	Used    []value `json:"-"`
-	// Lines are the rule with what each line saw; none if the policy has changed since.
+	// Lines are the rule's lines with the values that they saw; none if the policy has
+	// changed since.
 	Lines  []ruleLine `json:"-"`
 	Record *longText  `json:"-"`
-	// Lanes are the gate's, against the threshold.
+	// Lanes are the gate's lanes, compared with the threshold.
 	Lanes *chart.Chart `json:"-"`
-	// Memory is the memory that was decided on, if it was one.
+	// Memory is the memory that the decision is about, if it is about one.
 	Memory string `json:"-"`
 }
 
@@ -170,7 +171,8 @@ func loadDecision(v *visit) (*content, error) {
 	return &content{Title: fmt.Sprintf("%s: %s", found.Point, d.Outcome.Text), Crumbs: []crumb{{"Decisions", "/decisions"}}, Data: d}, nil
 }
 
-// maxValue is how much of an input is shown, in characters. The record has all.
+// maxValue is how much of an input is shown, in characters. The record has the whole
+// input.
 const maxValue = 400
 
 // names reports whether an expression uses a name.
@@ -220,7 +222,7 @@ func loadPolicies(v *visit) (*content, error) {
 	return &content{Title: "Policies", Crumbs: []crumb{{"Decisions", "/decisions"}}, Data: &policiesData{found}}, nil
 }
 
-// replayPolicies queues the replay of a candidate: a policy in a file of its own.
+// replayPolicies queues the replay of a candidate: a policy in a single file.
 func replayPolicies(v *visit) (string, error) {
 	in := &operation.PolicyReplay{Files: map[string]string{v.FormValue("file"): strings.ReplaceAll(v.FormValue("text"), "\r\n", "\n")}}
 	if hours := v.FormValue("hours"); hours != "" {

@@ -81,7 +81,7 @@ func loadDreams(v *visit) (*content, error) {
 	return &content{Title: "Dream plans", Data: d}, nil
 }
 
-// did are what a pass can do, with the colours in which they are drawn.
+// did are the things that a pass can do, with their colours in charts.
 var did = []struct {
 	name, class string
 	count       func(*memory.DreamReport) int64
@@ -92,7 +92,7 @@ var did = []struct {
 	{"archived", chart.Mute, func(r *memory.DreamReport) int64 { return r.Archived }},
 }
 
-// didText is what a pass did, in a line; "" before its end.
+// didText is what a pass did, in a line; "" before the pass has ended.
 func didText(r *memory.DreamReport) string {
 	if r == nil {
 		return ""
@@ -215,7 +215,7 @@ func undoDream(v *visit) (string, error) {
 	return dreamStepURL(in.ID, step), nil
 }
 
-// refusedText says why a step isn't undone.
+// refusedText is the reason why a step isn't undone.
 func refusedText(reason string) string {
 	switch reason {
 	case "changed_since_run":

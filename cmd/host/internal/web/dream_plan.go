@@ -16,14 +16,14 @@ import (
 )
 
 // A plan has only ids and digests. Its page shows the present texts of the memories, so
-// that a purge leaves nothing here. To show the words because of which the guard refused a
-// merge, it compares the texts again.
+// that a purge leaves nothing here. To show the words that made the guard refuse a merge,
+// the page compares the texts again.
 
 const (
 	// maxSteps and maxPairs are how many steps and how many pairs a page shows.
 	maxSteps = 20
 	maxPairs = 10
-	// The outcomes of a step, as its record has them.
+	// The outcomes of a step, as they are in its record.
 	stepApplied = "applied"
 	stepUndone  = "undone"
 )
@@ -56,11 +56,11 @@ type dreamStep struct {
 	// Why is the reason, and Facts what it is based on.
 	Why   string
 	Facts []string
-	// Memories are the memories of the step: the one that changes, or the one that is kept and
-	// then the one that isn't.
+	// Memories are the memories of the step: the memory that changes, or the memory that is
+	// kept and then the memory that isn't.
 	Memories []dreamMemory
 	Words    *wordDiff
-	// Fields are what changes besides texts.
+	// Fields are the changes in addition to the texts.
 	Fields  []fieldChange
 	MayUndo bool
 }
@@ -68,7 +68,7 @@ type dreamStep struct {
 // dreamMemory is a memory of a step or a pair.
 type dreamMemory struct {
 	ID, Role, Title, URL string
-	// Text is what it says; "" if it is gone.
+	// Text is its text; "" if the memory is gone.
 	Text string
 	// Shown is the text, if it isn't compared with another.
 	Shown *longText
@@ -128,7 +128,7 @@ func (d *dreamData) steps(v *visit) {
 	for _, s := range d.Done {
 		outcomes[s.N] = s.Status
 	}
-	texts := map[int]memory.DreamText{} // what dates rewrite
+	texts := map[int]memory.DreamText{} // the rewritten texts with dates
 	for _, t := range d.Texts {
 		if t.Before != t.After {
 			texts[t.Step] = t
@@ -150,7 +150,7 @@ func (d *dreamData) steps(v *visit) {
 	}
 }
 
-// show adds what the step's memories say, and what changes.
+// show adds the texts of the step's memories, and what changes.
 func (s *dreamStep) show(v *visit, dated memory.DreamText) {
 	roles := []string{"Changed"}
 	switch s.Kind {
@@ -172,7 +172,7 @@ func (s *dreamStep) show(v *visit, dated memory.DreamText) {
 		f := fieldChange{strings.ReplaceAll(c.Field, "_", " "), short(c.MemoryID), line(c.Before, 80), line(c.After, 80)}
 		switch c.Field {
 		case "title", "content":
-			continue // which the words say
+			continue // the words already show it
 		case "tags":
 			f.Before, f.After = "its own", "those of both"
 		case "merged_into":
@@ -206,7 +206,7 @@ func stepTag(status string) tag {
 	return tag{Text: strings.ReplaceAll(line(status, 40), "_", " "), Class: "warn"}
 }
 
-// explainStep says what a step does, why, and on what facts that is based.
+// explainStep describes what a step does, why, and the facts behind it.
 func explainStep(s *dream.Step) (title, why string, facts []string) {
 	e := func(name string) string { return line(s.Evidence[name], 80) }
 	switch s.Kind {
@@ -238,7 +238,7 @@ func explainStep(s *dream.Step) (title, why string, facts []string) {
 	return strings.ReplaceAll(line(string(s.Kind), 40), "_", " "), strings.ReplaceAll(line(s.Reason, 80), "_", " "), nil
 }
 
-// strategyText says which of two stays.
+// strategyText describes which of two memories stays.
 func strategyText(name string) string {
 	switch dream.Strategy(name) {
 	case dream.KeepNewest:
@@ -251,7 +251,7 @@ func strategyText(name string) string {
 	return strings.ReplaceAll(line(name, 80), "_", " ")
 }
 
-// classText is a class of the guard as people say it.
+// classText is a class of the guard in everyday words.
 func classText(class string) string {
 	switch class {
 	case dream.SaysMore:
@@ -272,7 +272,7 @@ func (v *visit) dreamMemory(id string) dreamMemory {
 	m := dreamMemory{ID: id, URL: memoryURL(id), Title: short(id)}
 	found, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: id})
 	if err != nil {
-		return m // purged, or of another namespace, which a plan from a file may name
+		return m // purged, or in another namespace, which a plan from a file may name
 	}
 	m.Title, m.Text = cmp.Or(line(found.Title, 120), m.Title), found.Content
 	if !strings.HasPrefix(found.Content, found.Title) {
@@ -281,8 +281,8 @@ func (v *visit) dreamMemory(id string) dreamMemory {
 	return m
 }
 
-// pairs are the pairs of a page, with what differs. field says where in the address their
-// page begins.
+// pairs are the pairs of a page, with what differs. field is the field of the address
+// that has the start of their page.
 func (d *dreamData) pairs(v *visit, field string, n int, of func(int) (newer, older, class string)) (list []dreamPair, next string, err error) {
 	first := min(max(v.number(field), 1), max(n, 1)) - 1
 	for i := first; i < min(first+maxPairs, n); i++ {
@@ -331,7 +331,7 @@ func quoted(words string) string {
 	return "“" + line(words, 80) + "”"
 }
 
-// figures adds the numbers of the pass, or of what it would do.
+// figures adds the numbers of the pass, or of what the pass would do.
 func (d *dreamData) figures() {
 	kinds := map[dream.StepKind]int{}
 	for i := range d.Plan.Steps {
@@ -347,7 +347,7 @@ func (d *dreamData) figures() {
 	add("Archived", kinds[dream.StepArchive], "stale, or old notifications")
 }
 
-// charts draws how the steps ended, and what the refused pairs differ in.
+// charts draws how the steps ended, and how the refused pairs differ.
 func (d *dreamData) charts() {
 	const applied, taken, skipped, waiting = 0, 1, 2, 3
 	outcome := map[int]int{}
@@ -463,10 +463,10 @@ func dreamOf(j *job.Job) string {
 	var made struct {
 		RunID string `json:"run_id"`
 	}
-	_ = json.Unmarshal(j.Payload, &asked) // which may be purged
+	_ = json.Unmarshal(j.Payload, &asked) // it may have been purged
 	if j.Type != job.Dream && !strings.HasPrefix(asked.Operation, "dream_") {
 		return ""
 	}
-	_ = json.Unmarshal(j.Result, &made) // which has no run before its end
+	_ = json.Unmarshal(j.Result, &made) // it has no run before the job has ended
 	return cmp.Or(made.RunID, asked.Request.ID)
 }

@@ -10,7 +10,7 @@ import (
 
 // Numbers and times as the pages show them. Times are UTC.
 
-// short is the beginning of an id, enough to tell it from others on a page.
+// short is the beginning of an id, long enough to distinguish the id from others on a page.
 func short(id string) string {
 	if len(id) <= 13 {
 		return id
@@ -18,8 +18,8 @@ func short(id string) string {
 	return id[:13] + "…"
 }
 
-// timeOf is a time as an element, as short as it can be now: the time of day for today, the
-// day and the time for this year, and otherwise the date.
+// timeOf is a time as an element, in the shortest clear form: the time of day for today,
+// the day and the time for this year, and otherwise the date.
 func timeOf(t, now time.Time) template.HTML {
 	if t.IsZero() {
 		return `<span class="dim">never</span>`
@@ -101,7 +101,7 @@ func scoreClass(s float64, accepted bool) string {
 // percent is a share, from 0 to 1, in percent.
 func percent(share float64) string { return strconv.Itoa(int(share*100 + 0.5)) }
 
-// count is a whole number, of any type of integers, with its thousands apart.
+// count is a whole number of any integer type, with its thousands separated.
 func count(n any) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -110,7 +110,7 @@ func count(n any) string {
 	return text
 }
 
-// byteSize is a number of bytes in the unit that suits it.
+// byteSize is a number of bytes in a suitable unit.
 func byteSize(n int64) string {
 	size, units := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	for size >= 1024 && len(units) > 1 {
@@ -130,7 +130,7 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// list is its values.
+// list makes a list of its arguments.
 func list(values ...any) []any { return values }
 
 // tag is a word with a colour and a shape that shows a state.
@@ -139,7 +139,7 @@ type tag struct {
 	Live        bool
 }
 
-// tags are the classes of what is shown as a tag. Others have none.
+// tags are the classes of the words that are shown as tags. Other words have none.
 var tags = map[string]string{
 	"passed": "ok", "exhausted": "warn", "raised": "warn", "error": "bad", "cancelled": "", "running": "info", "interrupted": "warn",
 	"queued": "", "completed": "ok", "failed": "bad",
@@ -155,5 +155,5 @@ func tagOf(status any) tag {
 	return tag{Text: line(text, 40), Class: tags[text], Live: text == "running"}
 }
 
-// tagged is a tag of a text, with its colour.
+// tagged is a text as a tag with a given colour.
 func tagged(text, class string) tag { return tag{Text: text, Class: class} }

@@ -51,7 +51,7 @@ func jobTexts() []text {
 
 func jobURL(id string) string { return "/jobs/" + url.PathEscape(id) }
 
-// indented is JSON as people read it; "" is none.
+// indented is JSON in a readable form; "" is none.
 func indented(data json.RawMessage) string {
 	var out bytes.Buffer
 	if len(data) == 0 || json.Indent(&out, data, "", "  ") != nil {
@@ -93,14 +93,15 @@ func loadJobs(v *visit) (*content, error) {
 	return &content{Title: "Jobs", Data: d}, nil
 }
 
-// jobData is one job. Its payload and its result have the type's own shape.
+// jobData is one job. Its type determines the form of its payload and its
+// result.
 type jobData struct {
 	*job.Job
 	Payload *longText `json:"payload,omitempty"`
 	Result  *longText `json:"result,omitempty"`
-	// Run is the run that it works on, "" for none.
+	// Run is the run that it works on; "" for none.
 	Run string `json:"run_id,omitempty"`
-	// Dream is the plan or pass of housekeeping that it made, "" for none.
+	// Dream is the plan or pass of housekeeping that it made; "" for none.
 	Dream string `json:"dream_run_id,omitempty"`
 	Live  string `json:"-"`
 	// Replay is the result as a table, if policies were replayed.

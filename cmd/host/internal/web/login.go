@@ -10,13 +10,13 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// A login link works once. So only a visit uses it up: neither a request for the headers
-// only, as link checkers make, nor a browser that prefetches pages.
+// A login link works once. Only a visit uses it up. A request for the headers only, as link
+// checkers make it, doesn't use it up, and neither does a browser that prefetches pages.
 
 // maxLogin is how many bytes the form has at most: a token and the rest of the form.
 const maxLogin = 4 << 10
 
-// askLogin takes a login link, or shows the form for a token.
+// askLogin accepts a login link, or shows the form for a token.
 func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 	link := r.URL.Query().Get("link")
 	switch {
@@ -33,15 +33,15 @@ func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		p.remember(w, login)
-		// Not a redirect: after one, a browser that came from elsewhere, such as a mail or a
-		// file, leaves the cookie out. A request from this page comes from this site.
+		// This isn't a redirect: after a redirect, a browser that came from elsewhere, such as a
+		// mail or a file, leaves the cookie out. A request from this page comes from this site.
 		v := p.signIn(r, "")
 		v.Title, v.To = "Signed in", "/"
 		p.show(w, http.StatusOK, "welcome.html", v)
 	}
 }
 
-// takeLogin takes the form with a token.
+// takeLogin handles the form with a token.
 func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	login, err := p.config.Authority.OpenSession(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
@@ -68,7 +68,7 @@ func (p *Pages) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// refuse says why a login was refused.
+// refuse answers with the reason why a login was refused.
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error, why string) {
 	if !access.IsUnauthenticated(err) {
 		p.unavailable(w, r)
@@ -96,8 +96,8 @@ func (p *Pages) setCookie(w http.ResponseWriter, value string, seconds int) {
 	})
 }
 
-// signIn is what the form for a token gets. why says why a login was refused; "" if none was
-// tried.
+// signIn is the data for the form for a token. why is the reason why a login was refused; ""
+// if no login was tried.
 func (p *Pages) signIn(r *http.Request, why string) view {
 	v := view{content: content{Title: "Sign in"}, Version: p.config.Version, NoAuth: p.config.NoAuth, Issuer: p.config.Issuer, Theme: themeOf(r), Path: local(r.FormValue("to"))}
 	if why != "" {
@@ -106,7 +106,7 @@ func (p *Pages) signIn(r *http.Request, why string) view {
 	return v
 }
 
-// unavailable says that the caller can't be authenticated now.
+// unavailable answers that the caller can't be authenticated now.
 func (p *Pages) unavailable(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	p.show(w, http.StatusServiceUnavailable, "login.html", p.signIn(r, "The server can’t check who you are now. Try again."))

@@ -60,14 +60,14 @@ type memoriesData struct {
 	Filter operation.MemoryList `json:"filter"`
 	States []choice             `json:"-"`
 	Flow   chart.Chart          `json:"-"`
-	// Moves says which moves the flow chart has; "" if it has none.
+	// Moves describes the moves in the flow chart; "" if it has none.
 	Moves string `json:"-"`
 	Next  string `json:"-"`
 }
 
 // flowing are the states of a memory's life with their colours and their places in the flow
-// chart: on top the states that it reaches by use, and below them the states into which a
-// dream pass puts it.
+// chart: on top the states that a memory reaches by use, and below them the states into
+// which a dream pass puts it.
 var flowing = []struct {
 	state    core.MemoryState
 	class    string
@@ -108,7 +108,7 @@ type drawnMove struct {
 // moveKey is a move from one state to another.
 type moveKey struct{ from, to core.MemoryState }
 
-// movesOf are the moves of the flow, with how many memories made each.
+// movesOf are the moves of the flow chart, each with the number of memories that made it.
 func movesOf(moved map[moveKey]int64) (moves []chart.Move) {
 	for _, m := range drawnMoves {
 		line := m.Move
@@ -167,8 +167,8 @@ func loadMemories(v *visit) (*content, error) {
 	return &content{Title: "Memory", Data: d}, nil
 }
 
-// moves counts, for the page of one namespace, the memories that went from a state to another in the last
-// day, as far as the newest entries of its stream have them.
+// moves counts, for the page of one namespace, the memories that went from one state to
+// another in the last day, as far as the newest entries of the namespace's stream show it.
 func (d *memoriesData) moves(v *visit) (map[moveKey]int64, error) {
 	if d.Filter.Namespace == "" || d.Filter.Subtree {
 		return nil, nil
@@ -236,7 +236,7 @@ type memoryData struct {
 	Governance string      `json:"governance"`
 	Score      []scoreTerm `json:"-"`
 	Graph      chart.Chart `json:"-"`
-	// MayRestore and MayGate say what the caller may do with it.
+	// MayRestore and MayGate are what the caller may do with it.
 	MayRestore bool `json:"-"`
 	MayGate    bool `json:"-"`
 }
@@ -281,7 +281,7 @@ func loadMemory(v *visit) (*content, error) {
 	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
 }
 
-// signed is a number with its sign; nothing has none.
+// signed is a number with its sign; 0 has no sign.
 func signed(n float64) string {
 	text := strings.Replace(fmt.Sprintf("%+.3f", n), "-", "−", 1)
 	if strings.Trim(text, "+−0.") == "" {
@@ -309,7 +309,7 @@ func lifeOf(history []journal.Entry) []lifeStep {
 		steps = append(steps, step)
 	}
 	if extra := len(steps) - maxLife; extra > 0 {
-		steps = slices.Delete(steps, 1, 1+extra) // the first says where it is from
+		steps = slices.Delete(steps, 1, 1+extra) // the first event shows where the memory is from
 	}
 	return steps
 }
@@ -345,7 +345,7 @@ func (s *lifeStep) dream(e *journal.Entry) {
 	}
 }
 
-// maxLife is how many steps of a life are shown; the journal's page has all.
+// maxLife is how many steps of a life are shown; the journal's page has all of them.
 const maxLife = 30
 
 // lineageClass is the colour of a memory in a lineage.

@@ -69,7 +69,7 @@ func (v *visit) waiting() string {
 	found, err := optional[operation.Page[*memory.Pending]](v, "memory_pending", &operation.MemoryPending{Paging: operation.Paging{Limit: most}})
 	switch {
 	case err != nil || found == nil || len(found.Items) == 0:
-		return "" // the page of approvals says what is wrong
+		return "" // the page of approvals shows what is wrong
 	case found.NextPageToken != "":
 		return fmt.Sprint(most, "+")
 	}
@@ -90,7 +90,7 @@ func (v *visit) tripped() string {
 	return fmt.Sprint(n)
 }
 
-// hostLines say which host this is.
+// hostLines describe this host.
 func (v *visit) hostLines() []string {
 	lines := []string{"Up " + ago(v.pages.config.Now().Sub(v.pages.began))}
 	if v.caller.Subject != "" {
@@ -99,7 +99,8 @@ func (v *visit) hostLines() []string {
 	return lines
 }
 
-// pages are all pages. A part of the product has its own in a file of its name.
+// pages are all pages. Each part of the product has its pages in a file with the part's
+// name.
 func pages() []page {
 	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages(),
 		dreamPages(), snapshotPages(), pluginPages(), auditPages(), searchPages(), settingsPages())

@@ -18,10 +18,10 @@ import (
 )
 
 // The overview answers two questions: whether reflection pays for itself, and whether
-// anything needs attention. Its figures are about the runs of a period. They come from
-// counts by the hour in the store, so they take no longer if there are many runs.
+// anything needs attention. Its figures are about the runs of a period. The figures come
+// from counts by the hour in the store, so many runs don't make them slower.
 
-// overviewPages are the first page that somebody sees.
+// overviewPages has the first page that a visitor sees.
 func overviewPages() []page {
 	return []page{{path: "/{$}", template: "overview.html", nav: "/", parts: []string{"overview-body"}, load: loadOverview}}
 }
@@ -48,8 +48,8 @@ type overviewData struct {
 	Since   time.Time `json:"since"`
 	Periods []choice  `json:"-"`
 	Figures []figure  `json:"figures"`
-	// Ended counts the runs of the figures, and Before the runs of the period before, with which
-	// the figures are compared.
+	// Ended counts the runs of the figures, and Before the runs of the previous period, with
+	// which the figures are compared.
 	Ended     int64          `json:"ended"`
 	Before    int            `json:"ended_before"`
 	Span      string         `json:"-"`
@@ -70,7 +70,8 @@ type figure struct {
 	Value string `json:"value"`
 	Unit  string `json:"unit,omitempty"`
 	Text  string `json:"text"`
-	// Change is how it differs from the period before; nil if one of the two has no number.
+	// Change is how it differs from the previous period; nil if one of the two periods has no
+	// number.
 	Change *change      `json:"change,omitempty"`
 	Spark  *chart.Chart `json:"-"`
 }
@@ -219,7 +220,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
 }
 
-// within95 is the number of attempts within which 95 % of the runs that passed did so.
+// within95 is the number of attempts within which 95 % of the passed runs passed.
 func within95(c *run.Counts) int {
 	passed := int64(0)
 	for i, n := range c.PassedBy {
@@ -383,7 +384,7 @@ func (d *overviewData) plugins(v *visit) error {
 	return nil
 }
 
-// interrupted adds the runs whose program was killed, among the newest.
+// interrupted adds the runs whose program was killed, among the newest runs.
 func (d *overviewData) interrupted(runs []operation.RunSummary) {
 	const most = 3
 	n := 0

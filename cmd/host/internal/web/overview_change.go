@@ -7,23 +7,23 @@ import (
 	"github.com/reflectory/reflectory/core/run"
 )
 
-// A figure alone doesn't say whether things go better than they did, so each is compared with
-// the period of the same length before it. For some of them more is better, for others less.
+// A figure alone doesn't show whether things are getting better, so each figure is compared
+// with the previous period of the same length. For some figures more is better, for others
+// less.
 
-// change is how a figure differs from the period before.
+// change is how a figure differs from the previous period.
 type change struct {
-	// Text is the difference with its sign and unit, and Is says what it means: better, worse or
-	// same.
+	// Text is the difference with its sign and unit, and Is its meaning: better, worse or same.
 	Text string `json:"text"`
 	Is   string `json:"is"`
 }
 
-// Class is the colour of the change, which its words say too.
+// Class is the colour of the change. Its words have the same meaning.
 func (c *change) Class() string {
 	return map[string]string{"better": "ok", "worse": "warn"}[c.Is]
 }
 
-// changeRule says how a figure is compared.
+// changeRule determines how a figure is compared.
 type changeRule struct {
 	// counts is how many things the figure is about in a period; a period with 0 isn't
 	// compared. value is the figure.
@@ -58,7 +58,7 @@ func perPass(c *run.Counts) float64    { return share(c.Attempts, c.Passed) }
 func usedRate(c *run.Counts) float64   { return share(c.Used, c.Recalled) }
 func perRun(c *run.Counts) float64     { return share(c.CostNanos, c.Ended()) }
 
-// share is the share that a has of b; 0 if b is 0.
+// share is the share of a in b; 0 if b is 0.
 func share(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }
 
 // points is the difference of two shares in percentage points.

@@ -17,8 +17,8 @@ type page struct {
 	path string
 	// template is the file of its template, and nav its item of the navigation.
 	template, nav string
-	// parts are templates inside it that the script fetches and replaces by themselves:
-	// each has the id of an element with data-live, see reflectory.js.
+	// parts are templates inside it that the script fetches and replaces separately: each
+	// has the id of an element with data-live, see reflectory.js.
 	parts []string
 	// load calls the operations whose results it shows.
 	load func(*visit) (*content, error)
@@ -43,12 +43,12 @@ type form struct {
 	nav  string
 	// do calls the operation, and returns the address of the next page.
 	do func(*visit) (to string, err error)
-	// show replaces do if the result can't be shown again, such as a secret: the answer is a
-	// page of template.
+	// show replaces do if the result can't be shown again, such as a secret. The answer is
+	// then a page made from template.
 	show     func(*visit) (*content, error)
 	template string
-	// ask makes the page that asks for confirmation before a form removes something; nil asks
-	// nothing. The page is at the form's path, and a link leads to it.
+	// ask makes the page that asks for confirmation before a form removes something; nil
+	// means no confirmation. The page is at the form's path, and a link leads to it.
 	ask func(*visit) (*question, error)
 }
 
@@ -56,10 +56,10 @@ type form struct {
 type question struct {
 	Title  string  `json:"title"`
 	Crumbs []crumb `json:"-"`
-	// Text says what will be done, and what can't be undone.
+	// Text describes what will be done, and what can't be undone.
 	Text string `json:"text"`
-	// Button confirms, and Back leads away without doing anything. Fields are sent with the
-	// form.
+	// Button is the text of the button that confirms, and Back the address that leads away
+	// without doing anything. Fields are sent with the form.
 	Button string            `json:"button"`
 	Back   string            `json:"back"`
 	Fields map[string]string `json:"fields,omitempty"`
@@ -114,7 +114,7 @@ func (v *visit) answerPart(load func(*visit) (*content, error), part string) err
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = v.w.Write(text) // who asked has gone
+	_, _ = v.w.Write(text) // the caller may have gone
 	return nil
 }
 
@@ -170,8 +170,8 @@ func lost(*visit) (*content, error) {
 	return nil, sdk.Errorf(sdk.NotFound, "page_not_found", "There is no such page.")
 }
 
-// local returns an address of these pages unchanged, and "/" for any other: the next page
-// that a form names mustn't be elsewhere.
+// local returns an address of these pages unchanged, and "/" for any other address: the
+// next page that a form names mustn't be on another site.
 func local(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {

@@ -48,11 +48,12 @@ func latencyOf(h *host.PluginHealth) *latencyView {
 	return l
 }
 
-// maxHeatRows is how many rows of latencies are drawn. If there are more, the quickest are
-// drawn as one.
+// maxHeatRows is how many rows of latencies are drawn. If there are more, the quickest
+// rows are drawn as one.
 const maxHeatRows = 9
 
-// heat draws the calls by when they ended and how long they took, the slowest on top.
+// heat draws the calls by the time of their end and by their duration, the slowest on
+// top.
 func (l *latencyView) heat() *chart.Chart {
 	quickest := max(len(l.BoundsMicros)-maxHeatRows, 0)
 	var rows []chart.HeatRow

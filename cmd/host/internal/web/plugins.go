@@ -13,7 +13,8 @@ import (
 )
 
 // pluginPages are the pages of installed plugins. Plugins can't be added or removed here:
-// that decides which code runs on the host's machine, and is left to its users.
+// that decides which code runs on the host's machine, so only users of the machine may do
+// it.
 func pluginPages() []page {
 	return []page{
 		{path: "/plugins", template: "plugins.html", nav: "/plugins", load: loadPlugins},
@@ -79,7 +80,7 @@ func (d *pluginsData) draw(v *visit) *pluginsData {
 	return d
 }
 
-// pluginState says whether a plugin can be called.
+// pluginState is whether a plugin can be called.
 func pluginState(p *host.PluginSummary) tag {
 	switch {
 	case p.Problem != nil:
@@ -92,7 +93,7 @@ func pluginState(p *host.PluginSummary) tag {
 	return tag{Text: "on trial", Class: "warn"}
 }
 
-// pluginTrust says why its code may run here.
+// pluginTrust is the reason why its code may run here.
 func pluginTrust(p *host.PluginSummary) tag {
 	switch {
 	case p.From == "dev":
@@ -105,8 +106,8 @@ func pluginTrust(p *host.PluginSummary) tag {
 	return tag{Text: "locked", Class: "info"}
 }
 
-// grantsOf are the granted capabilities, and those that the plugin asked for and didn't
-// get.
+// grantsOf are the granted capabilities, and the capabilities that the plugin asked for
+// but didn't get.
 func grantsOf(granted, asked []string) (list []grant) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(granted, asked)))) {
 		kind, text, _ := strings.Cut(name, ":")
@@ -152,7 +153,7 @@ func loadPlugin(v *visit) (*content, error) {
 // maxLogLines is how many of the newest lines of its log are shown.
 const maxLogLines = 60
 
-// pluginDataOf is what the page of a plugin shows of it.
+// pluginDataOf is what the page of a plugin shows.
 func pluginDataOf(found *host.Inspection) *pluginData {
 	d := &pluginData{Inspection: found, State: pluginState(&found.PluginSummary), Trust: pluginTrust(&found.PluginSummary), Grants: grantsOf(found.Granted, nil)}
 	if found.Package != nil {

@@ -16,27 +16,27 @@ type policyReplayView struct {
 	*operation.PolicyReplayed
 	Matrices []replayMatrix
 	Rows     []replayChange
-	// Others is how many changes there are beyond the first ones, which were kept.
+	// Others is how many changes there are in addition to the listed ones.
 	Others int
 }
 
-// replayMatrix counts the decisions of a point: a row for what was decided, a column for what would
-// be decided.
+// replayMatrix counts the decisions of a point: a row for each recorded outcome, and a column for
+// each new outcome.
 type replayMatrix struct {
 	Point core.Point
 	After []string
 	Rows  []replayRow
 }
 
-// replayRow counts what was decided one way.
+// replayRow counts the decisions with one recorded outcome.
 type replayRow struct {
 	Before tag
 	Total  int
 	Counts []replayCell
 }
 
-// replayCell is how many of a row's decisions would get one outcome. Same is whether they had
-// this outcome before, and Changed is how many would differ, if only in a detail.
+// replayCell is how many of a row's decisions would get a certain outcome. Same is whether they
+// had this outcome before, and Changed is how many would differ, if only in a detail.
 type replayCell struct {
 	Count, Changed int
 	Same           bool
@@ -47,15 +47,15 @@ type replayChange struct {
 	At                        time.Time
 	Point                     core.Point
 	Namespace, Subject, After string
-	// Unmet are the conditions of the engine's that prevent it.
+	// Unmet are the host's own conditions that prevent it.
 	Unmet      []string
 	Was, Would tag
 	Why        string
-	// Memory is what it is about, if that is a memory.
+	// Memory is the subject of the decision, if that is a memory.
 	Memory string
 }
 
-// maxReplayRows is how many changes are listed. The result has all that were kept.
+// maxReplayRows is how many changes are listed. The result has all changes that were kept.
 const maxReplayRows = 100
 
 // policyReplayOf is the result of a job that replayed policies; nil for another job.
@@ -88,7 +88,7 @@ func policyReplayOf(j *job.Job) *policyReplayView {
 }
 
 // matrixOf arranges the outcomes of a point. Its rows and columns are the same words in the same
-// order, so that what would stay is on its diagonal.
+// order, so that unchanged decisions are on its diagonal.
 func matrixOf(point core.Point, r *operation.PolicyReplayed) replayMatrix {
 	m := replayMatrix{Point: point}
 	counts := map[[2]string]replayCell{}

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// problem is why something couldn't be shown or done.
+// problem is the reason why something couldn't be shown or done.
 type problem struct {
 	Status  int            `json:"status"`
 	Code    string         `json:"code"`
@@ -58,7 +58,7 @@ func problemOf(err error) *problem {
 // maxMessage is how much of a message is shown, in characters.
 const maxMessage = 2000
 
-// linkOf is the page on which a person can do what a hint says; nil if there is none.
+// linkOf is the page on which a person can follow a hint; nil if there is none.
 func linkOf(a *sdk.Action) *crumb {
 	if a == nil {
 		return nil

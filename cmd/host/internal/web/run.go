@@ -19,10 +19,10 @@ import (
 )
 
 // The page of a run shows one visit of one of its loops at a time. It shows one of the
-// visit's attempts in full, with its changes since another attempt. The address says which
-// visit and attempts.
+// visit's attempts in full, with its changes since another attempt. The address names the
+// visit and the attempts.
 
-// maxCards is how many attempts are in a row, and maxTold how many snapshots are named.
+// maxCards is how many attempts are in a row, and maxTold how many snapshots are listed.
 const (
 	maxCards = 24
 	maxTold  = 5
@@ -60,7 +60,7 @@ type runData struct {
 	tokens map[[2]int]int64
 }
 
-// card is an attempt in the row of them.
+// card is an attempt in the row of attempts.
 type card struct {
 	Iteration int           `json:"iteration"`
 	Role      sdk.Role      `json:"role"`
@@ -143,7 +143,8 @@ func loadRun(v *visit) (*content, error) {
 	return &content{Title: short(r.RunID), Crumbs: []crumb{{"Runs", "/runs"}, {r.Workflow, "/runs?" + url.Values{"workflow": {r.Workflow}}.Encode()}}, Data: d}, nil
 }
 
-// visitOf is a visit with attempts: the one with a number, or the last one for 0.
+// visitOf is a visit with attempts: the visit with a given number, or, for 0, the last
+// visit.
 func visitOf(loops []run.VisitAttempts, number int) (loop *run.VisitAttempts) {
 	for i := range loops {
 		if (number == 0 || loops[i].Visit == number) && len(loops[i].Attempts) > 0 {
@@ -153,7 +154,8 @@ func visitOf(loops []run.VisitAttempts, number int) (loop *run.VisitAttempts) {
 	return loop
 }
 
-// attempts adds the attempts of a visit: their row, the one that is shown and their scores.
+// attempts adds the attempts of a visit: their row, the attempt that is shown, and their
+// scores.
 func (d *runData) attempts(v *visit, r *operation.Run, loop *run.VisitAttempts) {
 	if len(r.Loops) > 1 {
 		for _, l := range r.Loops {
@@ -194,7 +196,7 @@ func (d *runData) attempts(v *visit, r *operation.Run, loop *run.VisitAttempts) 
 }
 
 // resultOf is the attempt that became the run's result; 0 if there is none, or if the last
-// node was no loop.
+// node wasn't a loop.
 func resultOf(r *operation.Run) int {
 	var loop struct {
 		Iteration int `json:"iteration"`
@@ -301,7 +303,7 @@ func loadRunText(v *visit) (string, error) {
 	return "", sdk.Errorf(sdk.NotFound, "text_not_found", "The run has no such text.")
 }
 
-// pretty is JSON as people read it: a text as it is, anything else indented.
+// pretty is JSON in a readable form: a text without quotes, anything else indented.
 func pretty(value json.RawMessage) string {
 	var text string
 	if len(value) == 0 || json.Unmarshal(value, &text) == nil {

@@ -19,7 +19,7 @@ type budget struct {
 	Text string  `json:"text"`
 }
 
-// Near is the use from which on a budget counts as nearly used up.
+// Near is the use at which a budget begins to count as nearly used up.
 func (b budget) Near() float64 { return b.Most * 0.8 }
 
 // budgetsOf are the limits of the loops that a run has visited, with what the run used. If

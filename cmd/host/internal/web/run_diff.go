@@ -53,12 +53,12 @@ type diffLine struct {
 
 const (
 	// maxDiffLine is how much of a line is shown, in characters, and equalLines how many equal
-	// lines around what changed.
+	// lines are shown around a change.
 	maxDiffLine = 400
 	equalLines  = 3
 )
 
-// diff adds what changed to the attempt that is shown.
+// diff adds the changes to the attempt that is shown.
 func (d *runData) diff(v *visit) error {
 	if d.Shown == nil {
 		return nil
@@ -101,8 +101,8 @@ func pairChoice(v *visit, a, b, from, to int) choice {
 	return choice{fmt.Sprintf("%d → %d", a, b), v.with("from", strconv.Itoa(a), "to", strconv.Itoa(b)), a == from && b == to}
 }
 
-// lines puts the lines of both outputs next to each other: within a block of changes the
-// first removed line next to the first added one, and so on.
+// lines puts the lines of both outputs next to each other: within a block of changes, the
+// first removed line is next to the first added line, and so on.
 func (d *diffView) lines(v *visit, lines []run.DiffLine) {
 	var rows []diffRow
 	a, b := 1, 1
@@ -170,7 +170,8 @@ func folded(rows []diffRow) (kept []diffRow) {
 	return kept
 }
 
-// mark splits a changed pair of lines at what they share at their beginning and their end.
+// mark splits a changed pair of lines into what they share at the beginning and at the end,
+// and what differs between.
 func (r *diffRow) mark() {
 	if r.From == nil || r.To == nil {
 		return
@@ -191,7 +192,7 @@ func (r *diffRow) mark() {
 		tail--
 	}
 	if head+tail == 0 {
-		return // nothing in common: the colour of the line says so
+		return // nothing in common, as the colour of the line shows
 	}
 	r.From.Before, r.From.Mark, r.From.After = a[:head], a[head:len(a)-tail], a[len(a)-tail:]
 	r.To.Before, r.To.Mark, r.To.After = b[:head], b[head:len(b)-tail], b[len(b)-tail:]

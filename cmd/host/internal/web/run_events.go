@@ -43,7 +43,8 @@ func (d *runData) events(v *visit) error {
 		c.Key = []chart.Meaning{{Text: "generate", Class: chart.Accent}, {Text: "correct", Class: chart.Info}, {Text: "not accepted", Class: chart.Bad}, {Text: "accepted", Class: chart.OK}, {Text: "other steps", Class: chart.Mute}}
 		d.Timeline = &c
 	}
-	// If there are many events, the last ones are listed: they say how the run ended.
+	// If there are many events, the last ones are listed, since they show how the run
+	// ended.
 	rows := found.Items
 	if v.query("events") == "" && v.query("all") == "" && len(rows) > shownEvents {
 		rows = rows[len(rows)-shownEvents:]
@@ -123,7 +124,7 @@ func factsOf(data json.RawMessage) string {
 	return line(strings.Join(facts, ", "), 400)
 }
 
-// memoriesOf are the memories that an event says a run was given.
+// memoriesOf are the memories that a run received, according to an event.
 func memoriesOf(e *journal.Entry) []string {
 	if e.Type != "visit_recorded" {
 		return nil

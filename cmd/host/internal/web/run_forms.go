@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// runForms are what can be done with a run.
+// runForms are the forms for what can be done with a run.
 func runForms() []form {
 	return []form{
 		{path: "/runs/{id}/resume", nav: "/runs", do: resumeRun},
@@ -63,7 +63,7 @@ func cancelRun(v *visit) (string, error) {
 // maxJobs is how many jobs are looked at to find the one that runs a run.
 const maxJobs = 100
 
-// jobOfRun is the job that works on a run, among those that run or wait.
+// jobOfRun is the job that works on a run, among the running and waiting jobs.
 func jobOfRun(v *visit, id string) (string, error) {
 	for _, status := range []job.Status{job.StatusRunning, job.StatusQueued} {
 		page, err := call[operation.JobPage](v, "job_list", &operation.JobList{Type: job.Workflow, Status: status, Paging: operation.Paging{Limit: maxJobs}})

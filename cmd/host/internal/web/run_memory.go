@@ -8,12 +8,12 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// given is a memory that a run was given, and the credit that the memory got.
+// given is a memory that a run received, and the credit that the memory got.
 type given struct {
 	ID    string           `json:"id"`
 	Title string           `json:"title,omitempty"`
 	State core.MemoryState `json:"state,omitempty"`
-	// Credit is what its turn's feedback did to it; nil if there was none.
+	// Credit is what its turn's feedback did to the memory; nil if there was no feedback.
 	Credit *core.FeedbackItem `json:"credit,omitempty"`
 }
 
@@ -26,8 +26,8 @@ func (d *runData) addGiven(id string) {
 	}
 }
 
-// given adds the memories that the run was given. For a memory that the caller may not see
-// it adds only the id, which the events of the run have too.
+// given adds the memories that the run received. For a memory that the caller may not see,
+// it adds only the id, which is also in the events of the run.
 func (d *runData) given(v *visit) {
 	credits := d.credits(v)
 	for i := range d.Given {
@@ -42,7 +42,7 @@ func (d *runData) given(v *visit) {
 }
 
 // credits is what feedback did to memories in the turns of the run. A shared session is
-// ignored: its turns don't say to which run they belong.
+// ignored, since its turns don't show to which run they belong.
 func (d *runData) credits(v *visit) map[string]*core.FeedbackItem {
 	credits := map[string]*core.FeedbackItem{}
 	if len(d.Given) == 0 || d.Session != d.Run.RunID {

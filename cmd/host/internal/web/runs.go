@@ -44,8 +44,8 @@ type choice struct {
 	Current   bool
 }
 
-// choices are the values of a field of this page's address, "" for all of them. Another one
-// begins at the first page.
+// choices are the values of a field of this page's address, "" for all of them. Another
+// value begins at the first page.
 func choices[T ~string](v *visit, field, all string, values []T) []choice {
 	list := []choice{{all, v.with(field, "", "page_token", ""), v.query(field) == ""}}
 	for _, value := range values {
@@ -113,8 +113,8 @@ func (s *runSearch) read(v *visit) error {
 // maxRead is how many runs a search reads.
 const maxRead = 1000
 
-// search reads the newest runs that the filter selects, one by one, and returns up to a
-// page of those that match.
+// search reads the newest runs that the filter selects, one by one, and returns the
+// matching runs, up to a page.
 func (d *runsData) search(v *visit) (*operation.Page[operation.RunSummary], error) {
 	found := &operation.Page[operation.RunSummary]{Items: []operation.RunSummary{}}
 	in := d.Filter

@@ -18,18 +18,19 @@ import (
 // One search finds everything that has a page: by its id, by the beginning of its id, as
 // pages show it, or by words. It calls the same operations as every surface, and only those
 // that the caller may call. Memories and knowledge have an index of words. Of the other
-// kinds, only the newest are read, up to a limit, and the page says so if there are more.
+// kinds, only the newest things are read, up to a limit, and the page shows if there are
+// more.
 
 const (
 	// maxHits is how many results of a kind are shown, and maxLooked how many things of a kind
 	// without an index are read, the newest first.
 	maxHits   = 10
 	maxLooked = 1000
-	// maxQuery is how much of a query is looked for, in characters.
+	// maxQuery is how much of a query is used, in characters.
 	maxQuery = 400
 )
 
-// searchPages are the page of the search.
+// searchPages has the page of the search.
 func searchPages() []page {
 	return []page{{path: "/search", template: "search.html", load: loadSearch}}
 }
@@ -44,8 +45,8 @@ type searchData struct {
 type foundOfKind struct {
 	Name string `json:"name"`
 	Hits []hit  `json:"hits"`
-	// Looked is how many were read, 0 if an index has all, and Partial whether there are
-	// others. Of says which were read, if they aren't the newest.
+	// Looked is how many things were read, 0 if an index has all of them, and Partial whether
+	// there are others. Of describes the things that were read, if they aren't the newest.
 	Looked  int    `json:"looked_at,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
 	Of      string `json:"of,omitempty"`
@@ -53,7 +54,7 @@ type foundOfKind struct {
 	More crumb `json:"-"`
 }
 
-// hit is something that was found.
+// hit is a result of the search.
 type hit struct {
 	Title  string `json:"title"`
 	Detail string `json:"detail,omitempty"`
@@ -143,7 +144,7 @@ func (s *searcher) findWords(v *visit, query string, found *foundOfKind) error {
 	return nil
 }
 
-// unfound reports whether an error only says that nothing was found that the caller may
+// unfound reports whether an error only means that nothing was found that the caller may
 // see.
 func unfound(err error) bool {
 	return slices.Contains([]sdk.Code{sdk.NotFound, sdk.Denied, sdk.Invalid}, sdk.CodeOf(err))
@@ -357,7 +358,7 @@ func decisionsByWords(v *visit, query string, found *foundOfKind) error {
 			return err
 		}
 		if found.Looked > 0 && len(newer.Hits) == 0 {
-			break // what is older fits better than nothing
+			break // a partial list is better than nothing
 		}
 		if *found = newer; !found.Partial {
 			break

@@ -45,7 +45,7 @@ type settingsData struct {
 	// are.
 	Namespaces []memory.NamespaceCount `json:"namespaces"`
 	Others     int                     `json:"other_namespaces,omitempty"`
-	// Scopes are those that a new token may have.
+	// Scopes are the scopes that a new token may have.
 	Scopes []core.Scope `json:"-"`
 	Next   string       `json:"-"`
 }
@@ -76,7 +76,7 @@ func loadSettings(v *visit) (*content, error) {
 	return &content{Title: "Settings", Data: d}, nil
 }
 
-// makeToken makes a token, which is shown in the answer only.
+// makeToken makes a token, which is shown only in the answer.
 func makeToken(v *visit) (*content, error) {
 	in := &operation.TokenNew{
 		Subject: strings.TrimSpace(v.FormValue("subject")), Label: strings.TrimSpace(v.FormValue("label")),
@@ -114,11 +114,12 @@ func askRevoke(v *visit) (*question, error) {
 	}, nil
 }
 
-// governanceData are the settings in force in a namespace, and those that it sets itself.
+// governanceData are the settings in force in a namespace, and the settings that the
+// namespace itself has.
 type governanceData struct {
 	*governance.Explanation
-	// Locked are the fields that the namespace locks for those below it, and Version is the
-	// version of its settings.
+	// Locked are the fields that the namespace locks for the namespaces below it, and Version is
+	// the version of its settings.
 	Locked  []string `json:"locked"`
 	Version string   `json:"version"`
 	// Levels are the levels above, with their pages.
@@ -132,8 +133,8 @@ type governanceData struct {
 type governanceRow struct {
 	governance.Value
 	What string
-	// In is the value in force, "none" if there is none. Own is the value that the
-	// namespace itself sets, "" if it sets none.
+	// In is the value in force; "none" if there is none. Own is the value that the namespace
+	// itself sets; "" if it sets none.
 	In, Own string
 	// From is the page of the level that gave the value; "" for the built-in value.
 	From string
@@ -189,7 +190,7 @@ func loadGovernance(v *visit) (*content, error) {
 	return &content{Title: "Governance", Crumbs: settingsCrumbs(), Data: d}, nil
 }
 
-// setGovernance sets a field of a level, if nobody changed the level since its page was made.
+// setGovernance sets a field of a level, if the level hasn't changed since its page was made.
 func setGovernance(v *visit) (string, error) {
 	namespace := v.FormValue("namespace")
 	_, err := call[governance.Record](v, "governance_set", &operation.GovernanceSet{

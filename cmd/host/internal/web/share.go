@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// When something happens, every page that follows it fetches its part again, all at the same
-// moment. Pages of the same caller at the same address get the same part: it is begun a moment
-// after the first of them asks, for all that have asked until then. Pages that ask while it is
-// being made wait for the next one, which is made once for all of them. So no page gets a part
-// that was begun before it asked, which could lack what has just happened.
+// When something happens, every open page that follows it fetches its part again, all at the
+// same moment. Pages of the same caller at the same address get the same part: it is begun a
+// moment after the first page asks, for all pages that have asked until then. Pages that ask
+// while a part is being made wait for the next part, which is made once for all of them. So no
+// page gets a part that was begun before the page asked, and that could lack what has just
+// happened.
 
-// gather is that moment: long enough for the requests that an event causes to come, and too
+// gather is that moment: long enough for all requests that an event causes to arrive, and too
 // short to be noticed.
 const gather = 15 * time.Millisecond
 
@@ -29,7 +30,7 @@ type making struct {
 	done  chan struct{}
 	text  []byte
 	err   error
-	// next is the part for requests that came after this one was begun; nil if none came.
+	// next is the part for requests that arrived after this part was begun; nil if none arrived.
 	next *making
 }
 

@@ -19,7 +19,7 @@ type snapshotDiffData struct {
 	Prefixed tag           `json:"-"`
 	Broken   string        `json:"-"`
 	Rows     []blockChange `json:"-"`
-	// Others are the session's snapshots, one of which it can be compared with.
+	// Others are the session's snapshots with which it can be compared.
 	Others []otherSnapshot `json:"-"`
 }
 
@@ -27,7 +27,7 @@ type snapshotDiffData struct {
 type blockChange struct {
 	inject.BlockChange
 	Category tag
-	// How is a tag, and Why says more.
+	// How is a tag, and Why has more details.
 	How tag
 	Why string
 	// Words are the differences of the payloads, if both turns have the block.
@@ -108,7 +108,7 @@ func (d *snapshotDiffData) rows(v *visit, from, to *inject.Snapshot) {
 	add(d.Changed, tag{Text: "changed", Class: "warn"}, "")
 }
 
-// blockIn is a block of a prompt; nil if it isn't there.
+// blockIn is a block of a prompt; nil if the prompt doesn't have it.
 func blockIn(s *inject.Snapshot, id string) *inject.Used {
 	for i := range s.BlocksUsed {
 		if s.BlocksUsed[i].BlockID == id {

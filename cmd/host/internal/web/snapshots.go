@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// snapshotPages are the pages of what models were told.
+// snapshotPages are the pages of the prompts of turns.
 func snapshotPages() []page {
 	return []page{
 		{path: "/snapshots", template: "snapshots.html", nav: "/snapshots", load: loadSnapshots},
@@ -101,7 +101,7 @@ func budgetOf(s *inject.Snapshot) allowance {
 	return allowance{s.CharsInjected, s.PolicyApplied.MaxChars, "characters"}
 }
 
-// prefixTag says whether the prefix that a model's provider caches was reused.
+// prefixTag shows whether the prefix that a model's provider caches was reused.
 func prefixTag(p inject.Prefix) tag {
 	switch {
 	case p.Chars == 0:
@@ -143,7 +143,8 @@ func loadSnapshots(v *visit) (*content, error) {
 // maxSessions is how many sessions are offered.
 const maxSessions = 20
 
-// turnsChart draws what turns of a session were told, by category; nil for fewer than two.
+// turnsChart draws the prompts of a session's turns, by category; nil for fewer than two
+// turns.
 func turnsChart(list []*inject.Snapshot) *chart.Chart {
 	if len(list) < 2 {
 		return nil
@@ -191,7 +192,7 @@ type shownBlock struct {
 	*inject.Used
 	Number   int
 	Category tag
-	// Trust says who wrote the text, and Cut how long the block was.
+	// Trust shows who wrote the text, and Cut how long the block was.
 	Trust tag
 	Cut   *inject.Truncated
 	Text  *longText
@@ -254,8 +255,8 @@ func (d *snapshotData) blocks(v *visit) {
 	}
 }
 
-// trustOf says who wrote a block's text: only the operator and the host make anchors, and
-// recalled text is data.
+// trustOf shows who wrote a block's text: only the operator and the host make anchors,
+// and recalled text is data.
 func trustOf(u *inject.Used) tag {
 	switch {
 	case u.Anchor:
@@ -266,7 +267,7 @@ func trustOf(u *inject.Used) tag {
 	return tag{Text: "the caller’s or the host’s"}
 }
 
-// dropText says why a block isn't in the prompt.
+// dropText is the reason why a block isn't in the prompt.
 func dropText(r inject.Reason) string {
 	if id, is := strings.CutPrefix(string(r), string(inject.DuplicateOf)); is {
 		return "it is the same as " + line(id, 80)

@@ -12,8 +12,8 @@ import (
 )
 
 // Whatever a model, a plugin or a user wrote is shown as text. Templates escape markup. But
-// characters that control how text is shown, such as those that reverse its direction,
-// could make a text look like another. In the finished page their code numbers replace
+// characters that control how text is shown, such as characters that reverse its direction,
+// could make a text look like another text. In the finished page their code numbers replace
 // them, so that no template can forget it.
 
 // visible returns a page in which every character is visible.
@@ -33,8 +33,8 @@ func visible(page []byte) []byte {
 	return out.Bytes()
 }
 
-// unseen reports whether a character is invisible, or changes how others are shown. Joiners
-// are allowed, since words of some scripts and many emoji need them.
+// unseen reports whether a character is invisible, or changes how other characters are shown.
+// Joiners are allowed, since words of some scripts and many emoji need them.
 func unseen(r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f, r == '\n', r == '\t', r == '\u200c', r == '\u200d':
@@ -48,13 +48,13 @@ const (
 	// has 150 KB at most. maxLines is how many lines of one text it shows.
 	maxLong  = 64 << 10
 	maxLines = 200
-	// minLong is how much is shown of a text for which the page has no room.
+	// minLong is how much is shown of a text when the page has no room left.
 	minLong = 512
 )
 
 // longText is a text of any length in the form in which a page shows it.
 type longText struct {
-	// Text is what is shown, and Cut whether that isn't all.
+	// Text is what is shown, and Cut is whether the text continues after that.
 	Text string `json:"text"`
 	Cut  bool   `json:"cut,omitempty"`
 	// Lines and Bytes are the size of the whole text, whose address is Whole.
@@ -67,7 +67,8 @@ type longText struct {
 // break a word grows with the square of its length.
 const unbroken = 96
 
-// Pieces are the text in parts between which a line may end, besides its spaces.
+// Pieces are the parts of the text between which a line may also end, in addition to its
+// spaces.
 func (l *longText) Pieces() (pieces []string) {
 	from, word := 0, 0
 	for i, r := range l.Text {
@@ -105,7 +106,7 @@ func (v *visit) long(text, whole string) *longText {
 	return l
 }
 
-// take reports whether the page still has room for a text, and takes it.
+// take reports whether the page still has room for a text, and uses that room.
 func (v *visit) take(text string) bool {
 	size := escapedLen(text)
 	if size > v.room {
@@ -134,8 +135,8 @@ func escapedSize(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// line is a text on one line, cut to a number of characters; to fewer if most of them take far
-// more HTML than letters do, so that no text makes a page large.
+// line is a text on one line, cut to a number of characters. It is cut to fewer characters if
+// most of them take far more HTML than letters do, so that no text makes a page large.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	n, size := 0, 0
@@ -147,7 +148,7 @@ func line(text string, most int) string {
 	return text
 }
 
-// text is a whole text, for which a page had no room, as a file of its own.
+// text is a whole text that didn't fit into a page, as a separate file.
 type text struct {
 	path string
 	load func(*visit) (string, error)
@@ -161,7 +162,7 @@ func (p *Pages) text(one text) http.HandlerFunc {
 			return err
 		}
 		v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = v.w.Write([]byte(whole)) // who asked has gone
+		_, _ = v.w.Write([]byte(whole)) // the caller may have gone
 		return nil
 	})
 }

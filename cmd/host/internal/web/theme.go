@@ -7,7 +7,7 @@ import (
 
 // A page is light or dark like the browser's system, until the user chooses.
 
-// themeCookie has the choice. It is no credential.
+// themeCookie has the choice. It isn't a credential.
 const themeCookie = "reflectory_theme"
 
 // themeOf is the chosen theme, light or dark; "" is the system's.

@@ -77,8 +77,8 @@ func call[Out any](v *visit, name string, in any) (*Out, error) {
 	return typed, nil
 }
 
-// optional is call for a part of a page that is left out if the caller may not see it, or if it
-// would be of tenants of several databases; the result is nil then.
+// optional is call for an optional part of a page. The part is left out, and the result is nil,
+// if the caller may not see it, or if it would concern tenants of several databases.
 func optional[Out any](v *visit, name string, in any) (*Out, error) {
 	return optionally(call[Out](v, name, in))
 }
@@ -94,7 +94,7 @@ func optionally[Out any](out *Out, err error) (*Out, error) {
 // query is a field of the address.
 func (v *visit) query(name string) string { return v.URL.Query().Get(name) }
 
-// number is a field of the address that is a number; 0 if it isn't there, or isn't one.
+// number is a field of the address that is a number; 0 if it is missing or isn't a number.
 func (v *visit) number(name string) int {
 	n, _ := strconv.Atoi(v.query(name))
 	return n
@@ -103,8 +103,8 @@ func (v *visit) number(name string) int {
 // maxRows is how many rows a page lists.
 const maxRows = 50
 
-// limit is how many items are listed: as many as the request asks for, but on a page at
-// most the given number, which is also the default.
+// limit is how many items are listed: as many as the request asks for, but on a page not more
+// than the given number, which is also the default.
 func (v *visit) limit(most int) int {
 	n := cmp.Or(v.number("limit"), most)
 	if v.wantsJSON() {
@@ -113,7 +113,7 @@ func (v *visit) limit(most int) int {
 	return min(n, most)
 }
 
-// with is the address of this page with other fields, given as names and values in turn;
+// with is the address of this page with other fields, given as alternating names and values;
 // the value "" removes a field.
 func (v *visit) with(pairs ...string) string {
 	q := v.URL.Query()
@@ -145,7 +145,7 @@ func (v *visit) sendJSON(status int, data any) {
 	}
 	v.w.Header().Set("Content-Type", "application/json")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(text) // who asked has gone
+	_, _ = v.w.Write(text) // the caller may have gone
 }
 
 // view is what the template of a page gets.
@@ -155,7 +155,7 @@ func (v *visit) view(c content) view {
 	return all
 }
 
-// partView is what the template of a part of a page gets, which has nothing around it.
+// partView is what the template of a part of a page gets, without anything around the part.
 func (v *visit) partView(c content) view {
 	return view{content: c, Caller: v.caller, Path: v.with(), JSON: v.with("format", "json")}
 }
@@ -172,7 +172,7 @@ func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) 
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // who asked has gone
+	_, _ = w.Write(text) // the caller may have gone
 }
 
 // render returns a template's output, in which all text is visible.

@@ -5,14 +5,13 @@
 // every surface does. The template shows the page's data, and a program can get the same
 // data as JSON: see [page]. A form is posted, calls an operation and leads back to a page:
 // see [form]. Everything is made on the server, charts too, so that the pages work without
-// JavaScript. The only script makes a page follow what happens.
+// JavaScript. The only script updates a page when something happens.
 //
-// What a model, a plugin or a user wrote is shown as text and nothing else: templates
-// escape it, no page has an inline script or style, characters that control how text is
-// shown are made visible, and a content security policy makes the browser enforce this. A
-// caller is identified by a session's cookie, which scripts can't read and other sites
-// can't send. The host and the origin of a request are checked before this package is
-// called.
+// What a model, a plugin or a user wrote is shown only as text: templates escape it, no
+// page has an inline script or style, characters that control how text is shown are made
+// visible, and a content security policy makes the browser enforce this. A caller is
+// identified by a session's cookie, which scripts can't read and other sites can't send.
+// The host and the origin of a request are checked before this package is called.
 package web
 
 import (
@@ -30,7 +29,7 @@ import (
 
 // Config is what [Pages] work with.
 type Config struct {
-	// Host does what requests ask for. The pages don't close it.
+	// Host carries out the requests. The pages don't close it.
 	Host *host.Host
 	// Authority opens and closes sessions.
 	Authority *access.Authority
@@ -43,18 +42,18 @@ type Config struct {
 	EndSession func(cookie string)
 	// Secure is whether browsers reach the pages over TLS.
 	Secure bool
-	// NoAuth is whether the server needs no credentials; each page says so.
+	// NoAuth is whether the server needs no credentials; each page shows this.
 	NoAuth bool
-	// Version is the program's.
+	// Version is the program's version.
 	Version string
-	// Now is the clock for ages; nil is the system's.
+	// Now is the clock for ages; nil means the system's clock.
 	Now func() time.Time
 }
 
-// Visit is what the server gives the pages besides a browser's request.
+// Visit is what the server gives the pages in addition to a browser's request.
 type Visit struct {
-	// Failed counts a wrong credential, and returns how long its address has to wait before
-	// the next if there were too many; otherwise 0.
+	// Failed counts a wrong credential. If there were too many, it returns how long the
+	// address has to wait before the next one; otherwise 0.
 	Failed func() time.Duration
 	// Admit refuses a request above the rate of its subject; read is whether it changes
 	// nothing.
@@ -68,7 +67,7 @@ type Pages struct {
 	templates func() (*template.Template, error)
 	mux       *http.ServeMux
 	began     time.Time
-	// parts are those that are being made.
+	// parts are the parts that are being made.
 	parts parts
 }
 

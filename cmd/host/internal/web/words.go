@@ -7,21 +7,22 @@ import (
 	"github.com/reflectory/reflectory/core/run"
 )
 
-// Memories are prose: one long line, in which a word or two differ. So they are compared
-// word by word, and each is shown as a paragraph in which the differences are marked.
+// Memories are prose: two similar memories are long lines that differ in a word or two. So
+// they are compared word by word, and each is shown as a paragraph in which the differences
+// are marked.
 
 // wordDiff is the difference between two texts.
 type wordDiff struct {
 	From, To []piece
-	// Cut is whether there is more of them than is shown.
+	// Cut is whether the texts are longer than what is shown.
 	Cut bool
 }
 
 // piece is a part of a text.
 type piece struct {
 	Text string
-	// Mark is whether the other text lacks it, and Gap whether it stands for omitted words
-	// that both have.
+	// Mark is whether the other text lacks it, and Gap whether it represents omitted words
+	// that both texts have.
 	Mark, Gap bool
 }
 
@@ -71,7 +72,7 @@ func (d *wordDiff) put(v *visit, text, side string, gap bool) {
 		d.Cut = true
 		return
 	}
-	if side == run.SideBoth { // it is on both sides
+	if side == run.SideBoth { // both sides have it
 		v.room -= escapedLen(text)
 	}
 	p := piece{text, side != run.SideBoth, gap}
@@ -91,8 +92,8 @@ func joinWords(words []run.DiffLine) string {
 	return text.String()
 }
 
-// splitWords splits a text into words, each with the space after it. more is whether it has
-// more words than are compared.
+// splitWords splits a text into words, each with the space after it. more is whether the
+// text has more words than are compared.
 func splitWords(text string) (words []string, more bool) {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	begin, space := 0, false

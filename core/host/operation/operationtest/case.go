@@ -23,7 +23,7 @@ import (
 // Case is a request to which every surface must give the same answer.
 type Case struct {
 	Operation string
-	// Name says what is special about the request; "" is a valid one.
+	// Name describes what is special about the request; "" is a valid one.
 	Name string
 	// Make makes the request in a world, and the things that it needs there.
 	Make func(*World) any

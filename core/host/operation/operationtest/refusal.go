@@ -56,7 +56,7 @@ func auditRefusals() []Case {
 	}
 }
 
-// sessionRefusals are those of sessions and what a turn looks for.
+// sessionRefusals are the refusals of sessions and what a turn looks for.
 func sessionRefusals() []Case {
 	return []Case{
 		request("discover", "no intent", operation.Discover{Namespace: badSpace}),
@@ -67,7 +67,7 @@ func sessionRefusals() []Case {
 	}
 }
 
-// dreamRefusals are those of the dream pass.
+// dreamRefusals are the refusals of the dream pass.
 func dreamRefusals() []Case {
 	return []Case{
 		request("dream_dates", "no text", operation.DreamDates{}),
@@ -92,7 +92,7 @@ func dreamRefusals() []Case {
 	}
 }
 
-// stepRefusals are those of single calls of plugins.
+// stepRefusals are the refusals of single calls of plugins.
 func stepRefusals() []Case {
 	return []Case{
 		request("correct", "corrector", operation.Correct{Corrector: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
@@ -104,7 +104,7 @@ func stepRefusals() []Case {
 	}
 }
 
-// gateRefusals are those of the gate and its evidence.
+// gateRefusals are the refusals of the gate and its evidence.
 func gateRefusals() []Case {
 	return []Case{
 		request("evidence_dag", "cycle", operation.EvidenceDAG{WorkflowDAG: core.WorkflowDAG{
@@ -149,7 +149,7 @@ func governanceRefusals() []Case {
 	}
 }
 
-// jobRefusals are those of jobs, reflections too.
+// jobRefusals are the refusals of jobs, reflections too.
 func jobRefusals() []Case {
 	return []Case{
 		request("job_cancel", "nothing", operation.JobCancel{ID: nothing}),
@@ -271,7 +271,7 @@ func snapshotRefusals() []Case {
 	}
 }
 
-// changeRefusals are those of what changes memories that are there.
+// changeRefusals are the refusals of what changes memories that are there.
 func changeRefusals() []Case {
 	return []Case{
 		request("memory_reembed", "namespace", operation.MemoryReembed{Namespace: badSpace}),
@@ -297,7 +297,7 @@ func changeRefusals() []Case {
 	}
 }
 
-// hostRefusals are those of plugins, policies and runs.
+// hostRefusals are the refusals of plugins, policies and runs.
 func hostRefusals() []Case {
 	return []Case{
 		request("plugin_list", "limit", operation.PluginList{Paging: limit}),

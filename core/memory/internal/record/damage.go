@@ -5,14 +5,14 @@ import "github.com/reflectory/reflectory/sdk"
 // damageReason is the reason of records that aren't what the store wrote.
 const damageReason = "record_corrupt"
 
-// Corrupt says that a record of a memory isn't what the store wrote.
+// Corrupt reports that a record of a memory isn't what the store wrote.
 func Corrupt(id, key, problem string) *sdk.Error {
 	return sdk.Errorf(sdk.Internal, damageReason, "memory %s, record %q: %s", id, key, problem).
 		WithHint("the data is damaged at this memory; check the store").WithAction("store check").
 		WithDetail("memory_id", id).WithDetail("key", key)
 }
 
-// Damaged says that a record which belongs to no memory isn't what the store wrote.
+// Damaged reports that a record which belongs to no memory isn't what the store wrote.
 func Damaged(key string, err error) error {
 	return sdk.Errorf(sdk.Internal, damageReason, "record %q can't be decoded: %w", key, err).
 		WithHint("check the store for more damage").WithAction("store check").WithDetail("key", key)

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// linkRecord is a link as it is stored.
+// linkRecord is the stored form of a link.
 type linkRecord struct {
 	core.Link
 	// Salt keys the digest of the metadata; "" if there is none.

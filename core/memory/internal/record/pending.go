@@ -33,7 +33,7 @@ type Pending struct {
 	salt string
 }
 
-// pendingRecord is a pending reflection as it is stored.
+// pendingRecord is the stored form of a pending reflection.
 type pendingRecord struct {
 	*Pending
 	Salt string `json:"salt"`

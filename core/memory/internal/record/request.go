@@ -27,7 +27,7 @@ func observeKey(r *core.ObserveRequest) []byte {
 }
 
 // ReadObserved returns the memory of an earlier request with the same idempotency key;
-// nil if there was none. If the memory was purged since, the error says so.
+// nil if there was none. If the memory was purged since, the error reports this.
 func ReadObserved(r core.Reader, request *core.ObserveRequest) (*core.Memory, error) {
 	if request.IdempotencyKey == "" {
 		return nil, nil

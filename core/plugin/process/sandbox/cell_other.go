@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// Probe says that nothing confines plugins here.
+// Probe reports that nothing confines plugins here.
 func Probe() Status { return look() }
 
 func look() Status {

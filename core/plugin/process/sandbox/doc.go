@@ -30,7 +30,7 @@
 //	                    the first, and that with the host
 //	cgroup              memory in every form, and tasks, of all its processes
 //
-// Each of these is used if the kernel has it. [Probe] says which ones it has, and
+// Each of these is used if the kernel has it. [Probe] reports which ones it has, and
 // [Cell.Status] which ones apply to an instance. Mode [Require] refuses to run without
 // the essential ones.
 //

@@ -294,8 +294,8 @@ func match(arg uint32, values []uint32, then, fallback bpf.Instruction) []bpf.In
 // noFlags is the place of the flags of a call that always makes a file.
 const noFlags = ^uint32(0)
 
-// plainMode refuses to make a file that runs as its owner or group. The flags say whether a
-// file is made at all, and so whether the mode has a meaning.
+// plainMode refuses to make a file that runs as its owner or group. The flags show whether
+// a file is made at all, and so whether the mode has a meaning.
 func plainMode(flags, mode uint32) []bpf.Instruction {
 	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 	var list []bpf.Instruction

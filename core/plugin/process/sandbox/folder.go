@@ -61,7 +61,7 @@ func Enterable(dir string) bool {
 	return false
 }
 
-// errTaken says that a folder is locked by another host, or gone.
+// errTaken means that a folder is locked by another host, or gone.
 var errTaken = errors.New("the folder is taken")
 
 func (f *folder) name() string { return filepath.Base(f.path) }

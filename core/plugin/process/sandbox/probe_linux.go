@@ -46,7 +46,7 @@ func tasksBound(s Status, userNS bool) string {
 	return ""
 }
 
-// uncounted says how much memory a plugin may use that no control group counts.
+// uncounted describes how much memory a plugin may use that no control group counts.
 var uncounted = fmt.Sprintf("no writable control groups: limits.memory holds for the private data of each process by itself. Not counted are what sockets and "+
 	"pipes hold (about 110 MiB, by the %d descriptors of a process), files in its temporary folder where that is in memory (%d MiB), and the kernel's own "+
 	"records, such as page tables and file locks", maxOpen, MaxScratchBytes>>20)
@@ -88,7 +88,7 @@ func hasSeccomp() bool {
 	return errno == 0
 }
 
-// noUsers says why instances can't have users of their own, or "".
+// noUsers is the reason why instances can't have their own users, or "".
 func noUsers() string {
 	if os.Geteuid() != 0 {
 		return "the host isn't root"

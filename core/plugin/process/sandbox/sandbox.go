@@ -9,14 +9,14 @@ import (
 
 // Options set up a [Sandbox].
 type Options struct {
-	// Mode says what to do if the system can't confine a plugin completely. "" is
+	// Mode determines what to do if the system can't confine a plugin completely. "" is
 	// [Prefer].
 	Mode Mode
 	// TempDir is where private folders are made.
 	TempDir string
 }
 
-// If the host is root, instances run as users of their own: FirstUser plus a number below
+// If the host is root, instances run as their own users: FirstUser plus a number below
 // Users. The usual registries of user ids leave this range unused (systemd's UIDS-GIDS:
 // 0x70000000 to 0x7FFDFFFF).
 const (
@@ -29,7 +29,7 @@ const (
 // about ten, and one for each call of the system that blocks.
 const TasksPerProcess = 64
 
-// Spec says what a plugin's processes may do.
+// Spec describes what a plugin's processes may do.
 type Spec struct {
 	// Plugin is its name, for messages.
 	Plugin string
@@ -114,7 +114,7 @@ func (s *Sandbox) Open(spec Spec) (*Cell, error) {
 	return c, nil
 }
 
-// settle takes a folder and, if instances have users of their own, the user that belongs
+// settle takes a folder and, if instances have their own users, the user that belongs
 // to the folder's number.
 func (c *Cell) settle() error {
 	for {

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Mode says what to do if the system can't confine a plugin.
+// Mode is what to do if the system can't confine a plugin.
 type Mode string
 
 // The modes.

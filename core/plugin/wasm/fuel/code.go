@@ -29,7 +29,7 @@ func (l *layout) code(s *section) ([]byte, error) {
 	return append(appendU32(make([]byte, 0, maxLen32+len(bodies)), count+l.added), bodies...), nil
 }
 
-// body lists the edits of a function's body in the meter, and says where the
+// body lists the edits of a function's body in the meter, and reports where the
 // function counts.
 func (l *layout) body(m *meter, r *reader, params uint32) (counter, error) {
 	w := &rewriter{decoder: decoder{reader: r}, l: l, edits: m.edits[:0]}

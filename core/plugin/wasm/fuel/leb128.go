@@ -1,7 +1,7 @@
 package fuel
 
 // LEB128 holds integers in groups of 7 bits, the lowest first; the high bit of a
-// byte says that more follow.
+// byte means that more follow.
 const (
 	maxLen32 = 5  // bytes of a 32-bit integer (and of a 33-bit one), at most
 	maxLen64 = 10 // bytes of a 64-bit integer, at most

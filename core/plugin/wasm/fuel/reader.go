@@ -1,7 +1,7 @@
 package fuel
 
 // reader reads a part of a module. It keeps its first error and then moves to the end, so
-// that a caller that goes on reading gets zeros and stops.
+// that a caller that continues reading gets zeros and stops.
 type reader struct {
 	data []byte
 	pos  int

@@ -27,7 +27,7 @@ type State struct {
 	Hidden string
 }
 
-// Expose returns the module with each mutable global exported under a name of its own, and
+// Expose returns the module with each mutable global exported under its own name, and
 // the state that a host can then read and set. It has the same requirements of the module as
 // [Instrument]. A table that begins with more than a million entries takes memory that no
 // limit counts, and is refused with the reason "table_unbounded"; entries that are added
@@ -143,7 +143,7 @@ func (x *exposer) code(r *reader) error {
 }
 
 // exports adds an export for each of the globals. A name that is taken already
-// makes the module invalid, which the engine says.
+// makes the module invalid, which the engine reports.
 func (x *exposer) exports(l *layout, r *reader) ([]byte, error) {
 	leave := func(w *rewriter, _ uint32) { w.pos = len(w.data) }
 	return l.list(r, leave, uint32(len(x.names)), x.added)

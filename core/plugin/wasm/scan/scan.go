@@ -56,9 +56,9 @@ const (
 	entryBytes  = 8
 )
 
-// Scan reads a module as far as its cost goes. The error says which bound it
-// passes ([sdk.Exhausted], "module_too_complex"), or that it isn't a module
-// ([sdk.Invalid], "module_invalid").
+// Scan reads a module as far as its cost goes. The error names the bound that it passes
+// ([sdk.Exhausted], "module_too_complex"), or that it isn't a module ([sdk.Invalid],
+// "module_invalid").
 func Scan(module []byte) (Cost, error) {
 	if len(module) > MaxModule {
 		return Cost{}, TooLarge(int64(len(module)))
@@ -116,7 +116,7 @@ var counted = map[byte]string{
 	sectionCode: "function bodies", sectionData: "data segments", sectionTag: "tags",
 }
 
-// section reads one section. Repeated ones are invalid, and counted all the same.
+// section reads one section. Repeated ones are invalid, and counted anyway.
 func (s *scanner) section() {
 	id := s.byte()
 	outer := s.enter(s.u32())

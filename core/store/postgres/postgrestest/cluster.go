@@ -1,5 +1,5 @@
 // Package postgrestest runs PostgreSQL clusters for tests, from the binaries of the
-// package manager, each in a temporary folder and on a socket of its own.
+// package manager, each in a temporary folder and on its own socket.
 //
 // Where PostgreSQL isn't installed, tests that need it are skipped, and say so.
 package postgrestest

@@ -37,7 +37,7 @@ func (c *Cluster) AwaitSync(t testing.TB) {
 	c.Await(t, "the standby becomes synchronous", "select count(*) = 1 from pg_stat_replication where sync_state = 'sync'")
 }
 
-// awaitRounds is how often [Cluster.Await] asks, each time with a connection of its own: for
+// awaitRounds is how often [Cluster.Await] asks, each time with its own connection: for
 // many seconds.
 const awaitRounds = 1000
 

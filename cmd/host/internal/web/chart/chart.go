@@ -1,9 +1,9 @@
 // Package chart draws small charts as SVG, which a page shows without a script.
 //
-// A chart is never only a picture: it says what it shows in a sentence, and has its numbers
-// as a table. Its shapes have classes, such as "ok" and "bad", to which the style sheet
-// gives colours, for light and for dark pages. Nobody has to understand a colour: each
-// shape has a title that says what it is.
+// A chart is never only a picture: it describes in a sentence what it shows, and has its
+// numbers as a table. Its shapes have classes, such as "ok" and "bad", to which the style
+// sheet gives colours, for light and for dark pages. Nobody has to understand a colour:
+// each shape has a title that describes it.
 package chart
 
 import (
@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Chart is a picture with what it says in words and in numbers.
+// Chart is a picture with its content in words and in numbers.
 type Chart struct {
 	// SVG is the picture. Every text in it is escaped.
 	SVG template.HTML
-	// Text says what the picture shows.
+	// Text describes what the picture shows.
 	Text string
 	// Head and Rows are its numbers.
 	Head []string

@@ -5,7 +5,7 @@ import "fmt"
 // HeatRow is a row of counts, one for each column.
 type HeatRow struct {
 	Name string
-	// Bad is whether what it counts is no good.
+	// Bad is whether what it counts is bad.
 	Bad    bool
 	Counts []int64
 }

@@ -38,7 +38,7 @@ func Lineage(what string, nodes []Node, edges []Edge) Chart {
 	}
 	places, columns, rows := place(drawn, edges)
 	var d drawing
-	// It has a width of its own: one memory isn't drawn as large as the page, nor are many
+	// It has its own width: one memory isn't drawn as large as the page, nor are many
 	// squeezed into it.
 	wide := at(max(float64(columns)*across-across+width+4, 1))
 	d.add(`<svg class="chart graph" width="%s" viewBox="0 0 %s %s" role="group" aria-label="%s">`, wide, wide, at(max(float64(rows)*down, 1)), c.Text)

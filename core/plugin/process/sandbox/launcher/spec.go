@@ -7,7 +7,7 @@ const (
 	Value    = "3"
 )
 
-// Spec says how to confine the process, and what it becomes.
+// Spec describes how to confine the process, and what it becomes.
 type Spec struct {
 	// User is the user and group to become, without supplementary groups. 0
 	// leaves the user as it is.
