@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -169,7 +170,7 @@ func TestACheckOnAFailingStoreFails(t *testing.T) {
 		t.Run(string(code), func(t *testing.T) {
 			f := &fallible{Store: empty(t), at: -1, code: code}
 			w := ended(t, f)
-			for i := 0; ; i++ {
+			for i := 0; ; i += coretest.Heavy(3, 1) {
 				f.at, f.n = i, 0
 				err := w.store.View(t.Context(), func(r core.Reader) error {
 					return w.Check(t.Context(), r, func(p core.Problem) { t.Errorf("failure %d is told as %+v", i, p) })

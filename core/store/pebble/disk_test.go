@@ -206,7 +206,7 @@ func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
 			logs := 0
-			for i := int64(1); ; i++ {
+			for i := int64(1); ; i += coretest.Heavy(int64(3), 1) {
 				f := &failing{mem: newMemDisk(), of: errorfs.OpIsWrite, at: i, lasting: lasting}
 				acknowledged := f.fill(t, smallTables())
 				if f.made.Load() < i {

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,7 +27,7 @@ func TestOpen_OnADiskThatFillsUp(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
 			refused := 0
-			for at := int64(1); ; at++ {
+			for at := int64(1); ; at += coretest.Heavy(int64(2), 1) {
 				mem := killed.CrashClone(vfs.CrashCloneCfg{})
 				full := &fullDisk{at: at, lasting: lasting}
 				before := filesOf(t, mem)

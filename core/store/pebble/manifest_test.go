@@ -41,7 +41,7 @@ func stepOf(op errorfs.Op) string {
 // rotation and at later ones, once or from then on.
 func TestEveryWriteErrorWhileTheListOfFilesRotates(t *testing.T) {
 	for _, step := range rotation {
-		for at := range int64(3) {
+		for at := range coretest.Heavy(int64(1), 3) {
 			for _, lasting := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s,%d,lasting=%t", step, at, lasting), func(t *testing.T) {
 					f := &failing{mem: newMemDisk(), of: errorfs.OpIsWrite, at: at + 1, lasting: lasting}

@@ -114,7 +114,8 @@ func TestPrune_CrashAtEveryWrite(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	steps := map[int]bool{}
-	for _, disk := range disks {
+	for i := 0; i < len(disks); i += coretest.Heavy(3, 1) {
+		disk := disks[i]
 		crashed := openTest(t, Options{Dir: "db"}, disk)
 		decided, _ := checkPruned(t, crashed)
 		steps[decided] = true
@@ -140,7 +141,7 @@ func TestPrune_EveryWriteErrorOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	failures := 0
-	for i := int32(0); ; i++ {
+	for i := int32(0); ; i += coretest.Heavy(int32(3), 1) {
 		mem, dir := made.CrashClone(vfs.CrashCloneCfg{}), t.TempDir()
 		s, err := open(t.Context(), Options{Dir: "db"}, failingOnce(mem, i))
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -28,7 +29,7 @@ func TestEveryReadError(t *testing.T) {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
 			opened, failed := 0, 0
 			disk, before := filled(t)
-			for i := int64(1); ; i++ {
+			for i := int64(1); ; i += coretest.Heavy(int64(3), 1) {
 				mem, acknowledged := memDisk{disk.CrashClone(vfs.CrashCloneCfg{})}, before
 				f := &failing{mem: mem, of: errorfs.OpIsRead, at: i, lasting: lasting}
 				s, err := open(t.Context(), smallTables(), errorfs.Wrap(mem, f))
