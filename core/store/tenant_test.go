@@ -35,22 +35,22 @@ func TestTenants_AreAssignedOnce(t *testing.T) {
 		t.Errorf("a database's id changed to %s, %v", same, err)
 	}
 	for range 2 {
-		if err := store.AssignTenants(t.Context(), main, own, []string{"team", "users/ana"}); err != nil {
+		if _, err := store.AssignTenants(t.Context(), main, own, []string{"team", "users/ana"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := store.AssignTenants(t.Context(), main, "other", []string{"staff", "team"}); sdk.ReasonOf(err) != store.TenantElsewhere {
+	if _, err := store.AssignTenants(t.Context(), main, "other", []string{"staff", "team"}); sdk.ReasonOf(err) != store.TenantElsewhere {
 		t.Errorf("another database took the tenant: %v", err)
 	}
 	if err := writeTo(t, main, nil, "staff"); err != nil {
 		t.Errorf("a tenant that wasn't assigned: %v", err)
 	}
-	if err := store.AssignTenants(t.Context(), main, own, []string{"staff"}); sdk.ReasonOf(err) != "tenant_has_data" {
+	if _, err := store.AssignTenants(t.Context(), main, own, []string{"staff"}); sdk.ReasonOf(err) != "tenant_has_data" {
 		t.Errorf("a tenant with data was assigned: %v", err)
 	}
 	var list []string
 	err = main.View(t.Context(), func(r core.Reader) (err error) {
-		list, err = store.AssignedTenants(r)
+		list, _, err = store.AssignedTenants(r)
 		return err
 	})
 	if err != nil || len(list) != 2 || list[0] != "team" || list[1] != "users/ana" {
@@ -63,7 +63,7 @@ func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
 	if err := writeTo(t, main, nil, "users/bob/x"); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.AssignTenants(t.Context(), main, "own", []string{"team", "users/ana"}); err != nil {
+	if _, err := store.AssignTenants(t.Context(), main, "own", []string{"team", "users/ana"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, namespace := range []string{"team", "team/a/b", "users/ana", "users/ana/x"} {
@@ -86,7 +86,7 @@ func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
 		if err := write("runs"); err != nil {
 			t.Error(err)
 		}
-		if err := store.AssignTenants(t.Context(), main, "own", []string{"team", "runs"}); sdk.ReasonOf(err) != "tenant_has_data" {
+		if _, err := store.AssignTenants(t.Context(), main, "own", []string{"team", "runs"}); sdk.ReasonOf(err) != "tenant_has_data" {
 			t.Errorf("a tenant with %s was assigned: %v", key, err)
 		}
 	}
