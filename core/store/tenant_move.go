@@ -182,6 +182,8 @@ func (m *TenantMover) advance(ctx context.Context, database string, rec tenantRe
 			return err
 		case !found && rec.Epoch == 0: // it was never moved
 			return nil
+		case found && there == tenantRecord{Database: rec.Database, Epoch: rec.Epoch}:
+			return nil // the move is over here, and the main database doesn't say so yet
 		case found && !there.before(rec):
 			return m.changed()
 		}
@@ -460,8 +462,33 @@ func (m *TenantMover) wrong(found []string) error {
 		WithHint("check both databases; give the move up by a map that leaves the tenant where it is").WithDetail("problems", found)
 }
 
-// finish deletes what the move leaves behind, and ends the move.
+// finish deletes what the move leaves behind, and ends the move. The record in the other database is
+// the last one before the main one: if it says that the move is over, nothing is left to delete.
 func (m *TenantMover) finish(ctx context.Context, rec tenantRecord) error {
+	done := tenantRecord{Database: rec.Database, Epoch: rec.Epoch}
+	over := false
+	err := m.store(rec.Other).View(ctx, func(r core.Reader) error {
+		there, _, err := readTenant(r, m.Tenant)
+		over = there == done
+		return err
+	})
+	if err == nil && !over {
+		err = m.clear(ctx, rec)
+	}
+	for _, database := range []string{rec.Database, rec.Other} {
+		if err == nil && database != m.Main {
+			err = m.advance(ctx, database, done)
+		}
+	}
+	if err == nil {
+		err = m.follow(ctx, rec, done)
+	}
+	m.moved.Moved, m.moved.GivenUp = rec.State == tenantSwitched, rec.State == tenantAbandoned
+	return err
+}
+
+// clear deletes what the move leaves in the other database.
+func (m *TenantMover) clear(ctx context.Context, rec tenantRecord) error {
 	for _, database := range []string{rec.Database, rec.Other} {
 		if err := m.advance(ctx, database, rec); err != nil {
 			return err
@@ -479,16 +506,6 @@ func (m *TenantMover) finish(ctx context.Context, rec tenantRecord) error {
 	if err == nil {
 		err = m.scrub(ctx, rec.Other)
 	}
-	done := tenantRecord{Database: rec.Database, Epoch: rec.Epoch}
-	for _, database := range []string{rec.Other, rec.Database} {
-		if err == nil && database != m.Main {
-			err = m.advance(ctx, database, done)
-		}
-	}
-	if err == nil {
-		err = m.follow(ctx, rec, done)
-	}
-	m.moved.Moved, m.moved.GivenUp = rec.State == tenantSwitched, rec.State == tenantAbandoned
 	return err
 }
 

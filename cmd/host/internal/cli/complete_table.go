@@ -95,6 +95,7 @@ var argumentOffers = map[string][]offer{
 	"token new":           {freeNew},
 	"token revoke":        {tokenIDs},
 	"hosts drain":         {freeText},
+	"tenant move":         {freeText},
 }
 
 // flagOffers are the offers for the values of flags, by their names, preceded by the
