@@ -105,6 +105,9 @@ func AssignTenants(ctx context.Context, main core.Store, database string, tenant
 			if err := hasNoNamespace(tx, tenant); err != nil {
 				return err
 			}
+			if there.Database != "" { // it was moved back: the other database has an older record
+				there.Epoch++
+			}
 			if err := tx.Put([]byte(tenantPrefix+tenant), core.MustJSON(tenantRecord{Database: database, Epoch: there.Epoch})); err != nil {
 				return err
 			}

@@ -272,7 +272,9 @@ func (c *collecting) owners() map[string]owner {
 		"snapshot-turn/":    func(_ string, value []byte) bool { return c.ids["snapshot/"][string(value)] },
 		"snapshot-payload/": func(digest string, _ []byte) bool { return c.payloads[digest] },
 		"idempotency-time/": in("idempotency/", afterTime), "idempotency-memory/": in("idempotency/", last),
-		"event/": c.ofStream,
+	}
+	for _, kind := range []string{"namespace/", "run/", "session/"} { // the other streams stay
+		owners["event/"+kind] = func(rest string, _ []byte) bool { return c.ofStream(kind + rest) }
 	}
 	for prefix := range c.ids {
 		owners[prefix] = in(prefix, first)
@@ -314,7 +316,7 @@ func (c *collecting) ofRunMemory(rest string, value []byte) bool {
 }
 
 // ofStream is whether an entry, a mark or a head is of one of the tenant's streams.
-func (c *collecting) ofStream(rest string, _ []byte) bool {
+func (c *collecting) ofStream(rest string) bool {
 	stream, _, _ := strings.Cut(rest, "\x00")
 	kind, name, _ := strings.Cut(stream, "/")
 	switch kind {
@@ -363,7 +365,7 @@ func (c *collecting) all(ctx context.Context) error {
 // collect collects the keys of the tenant's streams.
 func (c *collecting) collect(ctx context.Context, prefix string, to *[][]byte) error {
 	return c.each(ctx, prefix, func(rest string, _ []byte) {
-		if c.ofStream(rest, nil) {
+		if c.ofStream(rest) {
 			*to = append(*to, []byte(prefix+rest))
 		}
 	})

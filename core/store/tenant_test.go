@@ -105,8 +105,48 @@ func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
 	}
 }
 
+// What shows where a transaction writes is more than the heads of namespaces. What names no
+// namespace is in the default one.
+func TestTenants_EveryWriteIsSeen(t *testing.T) {
+	put := func(key, value string) func(core.Tx) error {
+		return func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) }
+	}
+	main := mem.Open()
+	err := main.Update(t.Context(), func(tx core.Tx) error {
+		return core.JoinErrors(put("session/s", `{"namespace":"team/a"}`)(tx), put("run/2", `{"namespace":"team"}`)(tx), put("run/3", "{}")(tx))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.AssignTenants(t.Context(), main, "own", []string{"default"}); sdk.ReasonOf(err) != "tenant_has_data" {
+		t.Errorf("a tenant with a run that names no namespace was assigned: %v", err)
+	}
+	for _, tenant := range []string{"team", "default"} {
+		if err := main.Update(t.Context(), put("tenant/"+tenant, `{"database":"own"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, write := range map[string]func(core.Tx) error{
+		"a run without a namespace":    put("run/1", "{}"),
+		"a namespace without a name":   put("event-head/namespace/", "{}"),
+		"a session":                    put("event-head/session/s", "{}"),
+		"the state of reflections":     put("reflection-state/team/a", "{}"),
+		"a run that is pruned":         func(tx core.Tx) error { return tx.Delete([]byte("run/2")) },
+		"a run of none that is pruned": func(tx core.Tx) error { return tx.Delete([]byte("run/3")) },
+	} {
+		if err := store.HereStore(main, nil).Update(t.Context(), write); sdk.ReasonOf(err) != store.TenantElsewhere {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, key := range []string{"event-head/session/none", "reflection-state/staff", "policy/active"} {
+		if err := store.HereStore(main, nil).Update(t.Context(), put(key, "{}")); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
 func TestTenants_CheckFindsForgeries(t *testing.T) {
-	for key, value := range map[string]string{"tenant/team": "x", "tenant/staff": `{"database":""}`, "tenant/team/a": `{"database":"1"}`} {
+	for key, value := range map[string]string{"tenant/team": "x", "tenant/staff": `{"database":""}`, "tenant/team/a": `{"database":"1"}`, "tenant/port": `{"database":"1","state":"gone","other":"2"}`, "tenant/pier": `{"database":"1","state":"copying"}`} {
 		s, found := mem.Open(), 0
 		if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) }); err != nil {
 			t.Fatal(err)
