@@ -2,6 +2,7 @@ package cli
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -109,11 +110,14 @@ func printTenantMove(out *output, done *store.TenantMove, where string) error {
 	switch {
 	case done.Moved:
 		out.term.Line("tenant %s is in %s: %s were moved", done.Tenant, where, plural(done.Records, "record", "records"))
-		out.term.Line("start all servers with this file of stores: until then they refuse what the tenant asks (tenant_elsewhere)")
+		out.term.Line("start all servers with the same --stores: until then they refuse its requests (tenant_elsewhere)")
 	case done.GivenUp:
 		out.term.Line("the move is given up: tenant %s is in %s, as before", done.Tenant, where)
 	default:
 		out.term.Line("tenant %s is in %s already", done.Tenant, where)
+	}
+	if len(done.RetainedIn) > 0 {
+		out.term.Line("the old database keeps what was deleted until it recycles it: %s", strings.Join(done.RetainedIn, ", "))
 	}
 	if done.Held != "" {
 		out.term.Line("%s", out.term.Bad("what was deleted is still held by "+done.Held))
