@@ -21,6 +21,10 @@ func (h *Host) MoveTenant(ctx context.Context, tenant string, progress store.Pro
 	if err := core.CheckTenant(tenant); err != nil {
 		return nil, err
 	}
+	if h.config.Store == nil && !h.config.Settings.Shared() {
+		return nil, sdk.Errorf(sdk.Incompatible, "tenants_unmapped", "this process has a store in a data folder, and tenants have databases that hosts share").
+			WithHint("give the database of all other tenants")
+	}
 	if len(h.Databases()) == 1 {
 		return nil, sdk.Errorf(sdk.Invalid, "tenants_unmapped", "this process has one database only, so there is nowhere to move tenant %s", tenant).
 			WithHint("give the map of tenants that says where the tenant shall be")

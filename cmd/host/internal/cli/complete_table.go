@@ -168,6 +168,7 @@ var flagOffers = map[string]offer{
 	"expires-in":               freeTime,
 	"id":                       freeNew,
 	"host":                     freeText,
+	"other":                    freeText,
 	"tls-by-proxy":             freeText,
 	"acme":                     freeText,
 	"acme-directory":           freeText,

@@ -33,7 +33,7 @@ func tenantListCommand(a *App) *cobra.Command {
 		Use: "list", Short: "List the tenants that have, or had, databases of their own",
 		Long: `List the tenants that have databases of their own, or had one: which database has each,
 as far as --stores names it, how often it was moved, and the state of a move that isn't complete.`,
-		Example: "  reflectory tenant list --stores stores.yaml",
+		Example: "  reflectory tenant list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := a.openHost(c.Context())
