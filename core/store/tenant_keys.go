@@ -22,10 +22,11 @@ import (
 type tenantIDs map[string]map[string]bool
 
 // tenantRoots are the prefixes of the keys of the records that name a namespace. All others
-// follow from them, so these keys are copied first and deleted last.
+// follow from them, so these keys are copied first and deleted last, in the reverse order: what
+// may be found by way of another root comes after it.
 func tenantRoots() []string {
 	return []string{
-		"memory/", "memory-purged/", "run/", "session/", "turn/", "knowledge/", "knowledge-purged/", "snapshot/", "dream-run/", "pending/",
+		"memory/", "memory-purged/", "run/", "session/", "knowledge/", "knowledge-purged/", "dream-run/", "pending/", "snapshot/", "turn/",
 		"idempotency/",
 	}
 }
@@ -56,7 +57,8 @@ func (k *tenantKeys) all() [][]byte { return slices.Concat(k.roots, k.others, k.
 // readTenantKeys collects what a tenant has in a store.
 func readTenantKeys(ctx context.Context, r core.Reader, tenant string) (*tenantKeys, error) {
 	c := &collecting{
-		r: r, tenant: tenant, ids: tenantIDs{}, keys: &tenantKeys{expiring: map[string]bool{}, foreign: map[string]bool{}}, payloads: map[string]bool{},
+		r: r, tenant: tenant, ids: tenantIDs{}, keys: &tenantKeys{expiring: map[string]bool{}, foreign: map[string]bool{}},
+		payloads: map[string]bool{}, mixed: map[string]bool{},
 	}
 	for _, prefix := range tenantRoots() {
 		c.ids[prefix] = map[string]bool{}
@@ -75,8 +77,9 @@ type collecting struct {
 	tenant string
 	ids    tenantIDs
 	keys   *tenantKeys
-	// payloads are the digests of the payloads of its snapshots.
-	payloads map[string]bool
+	// payloads are the digests of the payloads of its snapshots, and mixed those of the outcomes
+	// that other tenants have part in too.
+	payloads, mixed map[string]bool
 }
 
 // mine is whether a namespace is the tenant's.
@@ -218,9 +221,7 @@ func (c *collecting) outcomes(ctx context.Context) error {
 			}
 		}
 		c.ids["idempotency/"][digest] = mine > 0 && mine == all
-		if mine > 0 && mine < all {
-			c.keys.dropped = append(c.keys.dropped, []byte("idempotency/"+digest))
-		}
+		c.mixed[digest] = mine > 0 && mine < all
 	})
 }
 
@@ -271,13 +272,15 @@ func (c *collecting) owners() map[string]owner {
 		"run-hour/":         func(_ string, value []byte) bool { return core.Tenant(namespaceOf(value)) == c.tenant },
 		"snapshot-turn/":    func(_ string, value []byte) bool { return c.ids["snapshot/"][string(value)] },
 		"snapshot-payload/": func(digest string, _ []byte) bool { return c.payloads[digest] },
-		"idempotency-time/": in("idempotency/", afterTime), "idempotency-memory/": in("idempotency/", last),
 	}
 	for _, kind := range []string{"namespace/", "run/", "session/"} { // the other streams stay
 		owners["event/"+kind] = func(rest string, _ []byte) bool { return c.ofStream(kind + rest) }
 	}
 	for prefix := range c.ids {
 		owners[prefix] = in(prefix, first)
+	}
+	for prefix, digest := range outcomeKeys() {
+		owners[prefix] = in("idempotency/", digest)
 	}
 	for _, prefix := range []string{
 		"memory-vector/", "memory-history/", "memory-session/", "link/", "promotion/", "dream-undo/", "dream-mark/", "gate-decision-memory/",
@@ -330,28 +333,34 @@ func (c *collecting) ofStream(rest string) bool {
 	return false
 }
 
+// outcomeKeys are the prefixes of outcomes, and what their keys have as the digest.
+func outcomeKeys() map[string]func(rest string) string {
+	return map[string]func(string) string{"idempotency/": first, "idempotency-time/": afterTime, "idempotency-memory/": last}
+}
+
 // all asks of each key whose it is. Keys of links are looked at for their other ends.
 func (c *collecting) all(ctx context.Context) error {
-	owners := c.owners()
-	expiring := []string{"idempotency/", "idempotency-time/", "idempotency-memory/"}
-	roots := tenantRoots()
-	for _, prefix := range slices.Sorted(maps.Keys(owners)) {
+	owners, outcomes, roots := c.owners(), outcomeKeys(), tenantRoots()
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(owners)), func(prefix string) bool { return slices.Contains(roots, prefix) })
+	for i, prefix := range slices.Concat(roots, others) {
+		to := &c.keys.others
+		if i < len(roots) {
+			to = &c.keys.roots
+		}
 		err := core.ScanPrefix(c.r, []byte(prefix), func(key, value []byte) (bool, error) {
 			rest := string(key[len(prefix):])
 			if prefix == "link/" {
 				c.linked(rest)
 			}
-			if !owners[prefix](rest, value) {
-				return true, ctx.Err()
-			}
-			key = bytes.Clone(key)
-			if slices.Contains(roots, prefix) {
-				c.keys.roots = append(c.keys.roots, key)
-			} else {
-				c.keys.others = append(c.keys.others, key)
-			}
-			if slices.Contains(expiring, prefix) {
-				c.keys.expiring[string(key)] = true
+			digest, expires := outcomes[prefix]
+			switch {
+			case owners[prefix](rest, value):
+				*to = append(*to, bytes.Clone(key))
+				if expires {
+					c.keys.expiring[string(key)] = true
+				}
+			case expires && c.mixed[digest(rest)]:
+				c.keys.dropped = append(c.keys.dropped, bytes.Clone(key))
 			}
 			return true, ctx.Err()
 		})

@@ -367,7 +367,7 @@ func (m *TenantMover) each(ctx context.Context, database string, keys [][]byte, 
 
 // put writes pairs to the copy, unless they are there. Nothing of another tenant is overwritten.
 func (m *TenantMover) put(tx *journal.Tx, pairs []record) error {
-	if err := prefetch(tx, pairs); err != nil {
+	if err := prefetch(tx.Tx, pairs); err != nil {
 		return err
 	}
 	for _, p := range pairs {
@@ -554,6 +554,7 @@ func (m *TenantMover) delete(ctx context.Context, rec tenantRecord, gone *tenant
 			return err
 		}
 	}
+	slices.Reverse(gone.roots)
 	keys := slices.DeleteFunc(slices.Concat(gone.marks, gone.others, gone.dropped, gone.roots), func(key []byte) bool { return gone.foreign[string(key)] })
 	for batch := range slices.Chunk(keys, m.BatchKeys) {
 		err := m.step(ctx, rec.Other, rec, func(tx *journal.Tx) error {

@@ -101,6 +101,11 @@ func everyRecord(t *testing.T) content {
 	call := operation.Call{Host: w.Host, IdempotencyKey: "once"}
 	_, err := operation.Do(w.Ctx, call, "memory_observe", &core.ObserveRequest{Namespace: "team/here", Content: "a fact of one call"})
 	w.Must(err)
+	call.IdempotencyKey = "of two tenants"
+	_, err = operation.Do(w.Ctx, call, "memory_observe_all", &operation.MemoryObserveAll{Items: []*core.ObserveRequest{
+		{Namespace: "team/here", Content: "a fact of two"}, {Namespace: "team2", Content: "another of two"},
+	}})
+	w.Must(err)
 	_, err = journal.Record(w.Ctx, &journal.Writer{Store: w.Config.Store})
 	w.Must(err)
 	if list := problems(t, w.Config.Store); len(list) > 0 {
@@ -178,9 +183,12 @@ func TestTenantMove_EveryRecord(t *testing.T) {
 		t.Fatalf("%v %v", err, sdk.AsError(err).Details)
 	}
 	there, left := contentOf(t, own).without(), contentOf(t, main).without()
+	lost := 0
 	for key, value := range before.without() {
 		if there[key] != value && left[key] != value && !strings.HasPrefix(key, "job") {
-			t.Errorf("%q is lost", key)
+			if lost++; !strings.HasPrefix(key, "idempotency") || lost > 4 { // of the call for two tenants, with its indices
+				t.Errorf("%q is lost", key)
+			}
 		}
 		if _, both := there[key]; both && !strings.HasPrefix(key, "snapshot-payload/") && left[key] != "" {
 			t.Errorf("%q is in both", key)
@@ -218,11 +226,15 @@ func TestTenantMove_EveryRecord(t *testing.T) {
 			t.Fatalf("killed after %d: %v", at, err)
 		}
 		main2, own2 := contentOf(t, main).open(t), contentOf(t, own).open(t)
+		state := contentOf(t, main)["tenant/team"]
 		if _, _, err := move(t, main, own, "own", -1, false); err != nil {
 			t.Fatalf("after %d: %v %v", at, err, sdk.AsError(err).Details)
 		}
 		agree(at, own, there)
 		agree(at, main, left)
+		if !strings.Contains(state, "copying") && at%8 > 0 {
+			continue // it is in the other database already, and goes back as a whole
+		}
 		done, _, err := move(t, main2, own2, "main", -1, false)
 		if err != nil {
 			t.Fatalf("back after %d: %v %v", at, err, sdk.AsError(err).Details)
