@@ -45,7 +45,7 @@ const TenantMoving = "tenant_moving"
 // the other databases of a move follow it.
 type tenantRecord struct {
 	Database string `json:"database"`
-	// Epoch counts the moves of the tenant, State says how far the newest one is, and Other is the
+	// Epoch counts the moves that were begun, State says how far the newest one is, and Other is the
 	// other database of that move: see [TenantMover].
 	Epoch int         `json:"epoch,omitempty"`
 	State tenantState `json:"state,omitempty"`
@@ -214,7 +214,7 @@ func AssignedTenants(main core.Reader) (elsewhere, moving []string, err error) {
 // TenantPlace says which database has a tenant.
 type TenantPlace struct {
 	Tenant string `json:"tenant"`
-	// DatabaseID is the id of the database, and Moves counts the moves of the tenant.
+	// DatabaseID is the id of the database, and Moves counts the moves that were begun.
 	DatabaseID string `json:"database_id"`
 	Moves      int    `json:"moves"`
 	// State is the state of a move that isn't complete: copying, switched or abandoned; OtherID is

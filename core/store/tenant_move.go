@@ -308,12 +308,16 @@ func (m *TenantMover) carry(ctx context.Context, rec tenantRecord) error {
 		}
 		return err
 	}
-	copied := 0
-	err = m.each(ctx, rec.Database, from.all(), func(pairs []record) error {
-		copied += len(pairs)
-		m.Progress.tell(Work{Doing: Moving, Records: int64(copied), Total: int64(len(from.all()))})
-		return m.step(ctx, rec.Other, rec, func(tx *journal.Tx) error { return m.put(tx, pairs) })
-	})
+	copied, total := 0, int64(len(from.all()))
+	for i, keys := range [][][]byte{from.roots, from.others, from.heads} {
+		if err == nil {
+			err = m.each(ctx, rec.Database, keys, func(pairs []record) error {
+				copied += len(pairs)
+				m.Progress.tell(Work{Doing: Moving, Records: int64(copied), Total: total})
+				return m.copy(ctx, rec, pairs, i == 0)
+			})
+		}
+	}
 	if err == nil {
 		err = m.check(ctx, rec)
 	}
@@ -365,31 +369,62 @@ func (m *TenantMover) each(ctx context.Context, database string, keys [][]byte, 
 	return nil
 }
 
-// put writes pairs to the copy, unless they are there. Nothing of another tenant is overwritten.
-func (m *TenantMover) put(tx *journal.Tx, pairs []record) error {
-	if err := prefetch(tx.Tx, pairs); err != nil {
+// copy writes pairs to the copy, unless they are there. Nothing of another tenant is overwritten: a
+// root is read in the transaction that writes it, and once the roots are there, nobody else makes
+// a key that belongs to one.
+func (m *TenantMover) copy(ctx context.Context, rec tenantRecord, pairs []record, roots bool) error {
+	absent, err := m.absent(ctx, rec.Other, pairs)
+	if err != nil || len(absent) == 0 {
 		return err
 	}
-	for _, p := range pairs {
-		there, found, err := tx.Get(p.key)
-		switch {
-		case err != nil:
-			return err
-		case found && bytes.Equal(there, p.value):
-			continue
-		case found:
-			return m.taken([][]byte{p.key})
+	return m.step(ctx, rec.Other, rec, func(tx *journal.Tx) error {
+		for _, p := range absent {
+			if roots {
+				there, found, err := tx.Get(p.key)
+				if err == nil && found && !bytes.Equal(there, p.value) {
+					err = m.taken([][]byte{p.key})
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if err := put(tx, p); err != nil {
+				return err
+			}
 		}
-		if stream, is := bytes.CutPrefix(p.key, []byte("event-head/")); is {
-			err = journal.AdoptHead(tx, string(stream), p.value)
-		} else {
-			err = tx.Put(p.key, p.value)
-		}
-		if err != nil {
-			return err
-		}
+		return nil
+	})
+}
+
+// put writes a pair, and marks the head of a stream for the root.
+func put(tx *journal.Tx, p record) error {
+	if stream, is := bytes.CutPrefix(p.key, []byte("event-head/")); is {
+		return journal.AdoptHead(tx, string(stream), p.value)
 	}
-	return nil
+	return tx.Put(p.key, p.value)
+}
+
+// absent are the pairs that a database doesn't have. It refuses pairs of which it has another value.
+func (m *TenantMover) absent(ctx context.Context, database string, pairs []record) (absent []record, err error) {
+	err = m.store(database).View(ctx, func(r core.Reader) error {
+		absent = nil
+		if err := prefetch(r, pairs); err != nil {
+			return err
+		}
+		for _, p := range pairs {
+			there, found, err := r.Get(p.key)
+			switch {
+			case err != nil:
+				return err
+			case !found:
+				absent = append(absent, p)
+			case !bytes.Equal(there, p.value):
+				return m.taken([][]byte{p.key})
+			}
+		}
+		return nil
+	})
+	return absent, err
 }
 
 // check proves that all agrees in the database of the copy, and that the copy is equal.

@@ -32,7 +32,8 @@ func tenantListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tenants that have, or had, databases of their own",
 		Long: `List the tenants that have databases of their own, or had one: which database has each,
-as far as --stores names it, how often it was moved, and the state of a move that isn't complete.`,
+as far as --stores names it, how many moves of it were begun, and the state of one that isn't
+complete.`,
 		Example: "  reflectory tenant list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
