@@ -6,6 +6,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// DefaultNamespace is the namespace of what names none.
+const DefaultNamespace = "default"
+
 // usersSegment is the first segment of the namespaces of users, each of whom is a tenant.
 const usersSegment = "users"
 

@@ -56,6 +56,9 @@ func (c *Config) tenantDatabases() (list []tenantDatabase) {
 		}
 		list[at].tenants = append(list[at].tenants, tenant)
 	}
+	if other := c.OtherDatabase; other != "" && !slices.ContainsFunc(list, func(d tenantDatabase) bool { return d.store == nil && d.settings.Store.Value == other }) {
+		list = append(list, tenantDatabase{settings: c.Settings.OfDatabase(other)})
+	}
 	return list
 }
 
@@ -132,9 +135,15 @@ func (h *Host) tenantHosts() map[string]*Host {
 	return h.databases.of
 }
 
-// DatabaseName describes for people which database this host has: the database of certain
-// tenants, or of all other tenants.
-func (h *Host) DatabaseName() string { return databaseName(h.ownTenants()) }
+// DatabaseName says, for people, which database this host has: the one of its tenants, or the one
+// of all other tenants.
+func (h *Host) DatabaseName() string {
+	own := h.ownTenants()
+	if len(own) == 0 && !h.isMain() {
+		return "the database that has no tenants"
+	}
+	return databaseName(own)
+}
 
 // DatabaseNameFor is DatabaseName for a caller that reaches namespaces by patterns. It names no
 // tenant that the caller doesn't reach.
@@ -157,16 +166,22 @@ func databaseName(own []string) string {
 	return "the database of tenant " + own[0] + " and others"
 }
 
-// Holds refuses a namespace that is in another database. The error is sdk.Invalid, reason
-// [TenantsApart], or sdk.Conflict, reason [store.TenantElsewhere], if this process doesn't have
-// that database.
+// Holds refuses a namespace that another database has: sdk.Invalid, reason [TenantsApart], or
+// sdk.Conflict, reason [store.TenantElsewhere], if this process doesn't have that database; or
+// sdk.Unavailable, reason [store.TenantMoving], if its tenant is being moved here.
 func (h *Host) Holds(namespace string) error {
 	tenant := core.Tenant(namespace)
 	if err := h.here(tenant); err != nil {
 		return err
 	}
-	if elsewhere := h.elsewhere.Load(); elsewhere != nil && slices.Contains(*elsewhere, tenant) {
+	places := h.places.Load()
+	switch {
+	case places == nil:
+		return nil
+	case slices.Contains(places.elsewhere, tenant):
 		return store.ElsewhereError(tenant)
+	case slices.Contains(places.moving, tenant):
+		return store.MovingError(tenant)
 	}
 	return nil
 }
@@ -195,46 +210,54 @@ func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.
 	return m.Memories.Recall(ctx, r)
 }
 
-// settle records in the main database that this database has its tenants. On the host of the main
+// tenantPlaces are the tenants that this database doesn't have, although this host's own map doesn't
+// say that another one has them.
+type tenantPlaces struct {
+	// elsewhere are in databases that this process doesn't have, and moving are being moved here.
+	elsewhere, moving []string
+}
+
+// settle makes the main database record that this one has its tenants. On the host of the main
 // database, it reads instead which tenants are in databases that this process doesn't have. Once
-// it has succeeded, it does nothing.
+// it has succeeded, and no tenant is being moved here, it does nothing more.
 func (h *Host) settle(ctx context.Context) error {
-	if h.elsewhere.Load() != nil || h.databases == nil && !h.shared() {
+	if known := h.places.Load(); known != nil && len(known.moving) == 0 || h.databases == nil && !h.shared() {
 		return nil
 	}
-	var elsewhere []string
+	var places tenantPlaces
 	var err error
 	if h.isMain() {
-		elsewhere, err = h.assigned(ctx)
+		places, err = h.assigned(ctx)
 	} else {
-		err = h.assign(ctx)
+		places.moving, err = h.assign(ctx)
 	}
 	if err == nil {
-		h.elsewhere.Store(&elsewhere)
+		h.places.Store(&places)
 	}
 	return err
 }
 
 // assigned are the tenants that the main database assigned to databases which this process
-// doesn't have.
-func (h *Host) assigned(ctx context.Context) (tenants []string, err error) {
+// doesn't have, and those that are being moved to the main one.
+func (h *Host) assigned(ctx context.Context) (places tenantPlaces, err error) {
 	err = h.Store.View(ctx, func(r core.Reader) (err error) {
-		tenants, err = store.AssignedTenants(r)
+		places.elsewhere, places.moving, err = store.AssignedTenants(r)
 		return err
 	})
-	return slices.DeleteFunc(tenants, func(tenant string) bool { return h.tenantHosts()[tenant] != nil }), err
+	places.elsewhere = slices.DeleteFunc(places.elsewhere, func(tenant string) bool { return h.tenantHosts()[tenant] != nil })
+	return places, err
 }
 
-// assign records in the main database that this database has its tenants. Before that, a new
-// database gets the policies, settings and lock of plugins of the main database.
-func (h *Host) assign(ctx context.Context) error {
+// assign makes the main database record that this one has its tenants. First, if this one is new,
+// it gets the main one's policies, settings and lock of plugins.
+func (h *Host) assign(ctx context.Context) (moving []string, err error) {
 	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
 	id, err := h.databases.identify(ctx, h)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := h.copyFromMain(ctx); err != nil {
-		return sdk.Wrap("prepare "+h.DatabaseName(), err)
+	if err := h.prepare(ctx); err != nil {
+		return nil, err
 	}
 	return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, h.ownTenants())
 }

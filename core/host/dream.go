@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -63,8 +64,11 @@ func (h *Host) QueueDreams(ctx context.Context) error {
 		if err == nil && due {
 			_, err = h.Jobs.Enqueue(ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Dream})
 		}
-		if sdk.ReasonOf(err) == job.QueueFull {
+		switch sdk.ReasonOf(err) {
+		case job.QueueFull:
 			return nil // the next check queues it
+		case store.TenantMoving, store.TenantElsewhere:
+			continue // it is queued where the tenant is then
 		}
 		if err != nil {
 			return err

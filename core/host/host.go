@@ -58,6 +58,9 @@ type Config struct {
 	// the settings name: see [Host.Databases]. Store has the data of all other tenants. They
 	// aren't closed with the Host.
 	Tenants map[string]core.Store
+	// OtherDatabase is the URL of a further database, for a tenant that is moved from or to it: see
+	// [Host.MoveTenant]. Default "", none.
+	OtherDatabase string
 	// IDs makes ids. Default core.SystemIDs.
 	IDs core.IDs
 	// Clock gives the time. Default core.SystemClock.
@@ -173,11 +176,11 @@ type Host struct {
 	// databases are all hosts of this process, one for each database; nil if there is one
 	// database.
 	databases *databases
-	// elsewhere are the tenants whose databases this process doesn't have, as first read from
-	// the main database; nil before that.
-	elsewhere atomic.Pointer[[]string]
-	// joined is what this host does for the other hosts of its store, and member raises this
-	// host's beat. Both are nil before [Host.Join]; member stays nil if the store has no
+	// places are the tenants that this database doesn't have, as the main database said; nil
+	// before it was asked.
+	places atomic.Pointer[tenantPlaces]
+	// joined is what this host does for the others of its store, and member raises its beat
+	// among them. Both are nil before [Host.Join]; member stays nil if the store has no
 	// other hosts.
 	joined   atomic.Pointer[JoinOptions]
 	member   atomic.Pointer[store.Member]

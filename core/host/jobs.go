@@ -34,6 +34,12 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	if h.pools.Add(1) == 1 {
 		holder = h.id // so that a list of hosts shows which host has a job
 	}
+	if h.shared() {
+		handlers = maps.Clone(handlers)
+		for t, work := range handlers {
+			handlers[t] = putBack(work)
+		}
+	}
 	o := job.PoolOptions{
 		Holder:   holder,
 		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
@@ -45,6 +51,18 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 		}
 	}
 	return job.NewPool(h.Jobs, o)
+}
+
+// putBack makes a job go back to its queue if this host may not write where the job works: the
+// tenant is being moved, or another host has another map of tenants, and can do it.
+func putBack(work job.Handler) job.Handler {
+	return job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+		out, err := work.Run(ctx, j)
+		if reason := sdk.ReasonOf(err); reason == TenantsApart || reason == store.TenantElsewhere || reason == store.TenantMoving {
+			err = &job.SnoozeError{Err: err}
+		}
+		return out, err
+	})
 }
 
 // JobsOfServers is the reason for refusing a command that would work on jobs that only

@@ -112,6 +112,21 @@ func TestJobs_ProgressIsFollowed(t *testing.T) {
 	}
 }
 
+// A job goes back to its queue if this host may not write where it works: another host may, or the
+// tenant is being moved.
+func TestJobs_GoBackWhereTheHostMayNotWrite(t *testing.T) {
+	for _, refused := range []error{
+		store.MovingError("team"), store.ElsewhereError("team"), sdk.Errorf(sdk.Invalid, host.TenantsApart, "it is elsewhere"),
+	} {
+		h := open(t, host.Config{Store: mem.Open()})
+		dreams(t, h, "team", func(context.Context, *job.Running) (*job.Outcome, error) { return nil, sdk.Wrap("dream", refused) })
+		jobs, _, err := h.Jobs.List(t.Context(), job.ListFilter{Limit: 1})
+		if err != nil || jobs[0].Status != job.StatusQueued || jobs[0].Reason != sdk.ReasonOf(refused) {
+			t.Errorf("%v: %+v, %v", refused, jobs, err)
+		}
+	}
+}
+
 // If hosts share the store, a command works on no jobs; a host that joined them does.
 func TestCommandPool_OnASharedStore(t *testing.T) {
 	handlers := map[job.Type]job.Handler{}

@@ -2,7 +2,9 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -166,4 +168,25 @@ func (c *change) forgetUser(rec *record) error {
 		return err
 	}
 	return c.Delete(servedKey(rec.UserID))
+}
+
+// RemoveEnded removes the ended jobs of namespaces, whatever their age. Their events stay.
+func (r *Repository) RemoveEnded(ctx context.Context, of func(namespace string) bool) error {
+	var ids []string
+	err := r.view(ctx, func(reader core.Reader) error {
+		ids = nil
+		return core.ScanPrefix(reader, []byte(jobPrefix), func(key, _ []byte) (bool, error) {
+			rec, err := find(reader, string(key[len(jobPrefix):]))
+			if err == nil && rec != nil && rec.Status.Terminal() && of(rec.Namespace) {
+				ids = append(ids, rec.ID)
+			}
+			return err == nil, cmp.Or(err, ctx.Err())
+		})
+	})
+	for batch := range slices.Chunk(ids, retainBatch) {
+		if err == nil {
+			err = r.update(ctx, func(c *change, _ *journal.Tx) error { return c.removeAll(batch) })
+		}
+	}
+	return sdk.Wrap("remove ended jobs", err)
 }

@@ -182,7 +182,11 @@ func (w *walk) leave() error {
 
 // root checks that the kept head and all recorded ones are still there.
 func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
-	err := Read(r, RootStream, func(e Entry) error {
+	moved, err := readMoved(r)
+	if err != nil {
+		return err
+	}
+	err = Read(r, RootStream, func(e Entry) error {
 		done.Root = Head{e.Seq, e.Hash}
 		if e.Seq == a.Kept.Seq && e.Hash != a.Kept.Hash {
 			return broken(RootStream, e.Seq, "the entry isn't the one of the kept head: it, or an earlier one, was rewritten")
@@ -193,7 +197,7 @@ func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
 		}
 		for _, h := range recorded.Heads {
 			done.Recorded++
-			if err := cmp.Or(ctx.Err(), h.holds(r, e.Seq)); err != nil {
+			if err := cmp.Or(ctx.Err(), h.holds(r, moved, e.Seq)); err != nil {
 				return err
 			}
 			if a.recorded != nil {
@@ -211,9 +215,9 @@ func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
 	return nil
 }
 
-// holds checks that an entry of the root still names an existing entry. The stream's own
-// chain is known to be intact.
-func (h *StreamHead) holds(r core.Reader, entry uint64) error {
+// holds checks that an entry of the root still names an existing entry, or one of a stream that was
+// moved to another database. The stream's own chain is known to be intact.
+func (h *StreamHead) holds(r core.Reader, moved map[string]Head, entry uint64) error {
 	if err := checkStream(h.Stream); err != nil {
 		return broken(RootStream, entry, "the entry names no stream: "+err.Error())
 	}
@@ -226,6 +230,9 @@ func (h *StreamHead) holds(r core.Reader, entry uint64) error {
 		seal, err := ReadSeal(r, h.Stream)
 		if err == nil && h.Seq <= seal.Last {
 			return h.sealed(&seal, entry)
+		}
+		if done, err := h.movedAway(r, moved, entry); done || err != nil {
+			return err
 		}
 		end, err := ReadHead(r, h.Stream)
 		if err != nil {

@@ -28,7 +28,7 @@ type FieldInfo struct {
 func events() []Event {
 	return slices.Concat(
 		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(), sessionEvents(),
-		policyEvents(), injectionEvents(), jobEvents(), recordEvents(), segmentEvents(), accessEvents(), dreamEvents(), pluginEvents(),
+		policyEvents(), injectionEvents(), jobEvents(), recordEvents(), segmentEvents(), accessEvents(), dreamEvents(), pluginEvents(), movedEvents(),
 	)
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -26,14 +27,40 @@ const (
 	namespaceHead = "event-head/namespace/"
 	runPrefix     = "run/"
 	jobPrefix     = "job/"
+	// sessionHead begins the keys that every commit to a session writes, and sessionPrefix those
+	// of sessions' records, which name their namespaces. reflectionState begins keys that are
+	// also written without an event.
+	sessionHead     = "event-head/session/"
+	sessionPrefix   = "session/"
+	reflectionState = "reflection-state/"
 )
 
 // TenantElsewhere is the reason for refusing a tenant that another database has.
 const TenantElsewhere = "tenant_elsewhere"
 
-// tenantRecord names the database that has a tenant.
+// TenantMoving is the reason of a refusal because the tenant is being moved to another database.
+const TenantMoving = "tenant_moving"
+
+// tenantRecord says which database has a tenant. The one in the main database decides; those in
+// the other databases of a move follow it.
 type tenantRecord struct {
 	Database string `json:"database"`
+	// Epoch counts the moves that were begun, State says how far the newest one is, and Other is the
+	// other database of that move: see [TenantMover].
+	Epoch int         `json:"epoch,omitempty"`
+	State tenantState `json:"state,omitempty"`
+	Other string      `json:"other,omitempty"`
+}
+
+// refuse is why a database refuses to write to the tenant; nil if it is the one that has it.
+func (t *tenantRecord) refuse(tenant, database string) error {
+	switch {
+	case t.State == tenantCopying, t.State == tenantAbandoned && t.Database == database:
+		return MovingError(tenant)
+	case t.Database != database || t.State == tenantAbandoned:
+		return ElsewhereError(tenant)
+	}
+	return nil
 }
 
 // DatabaseID returns the id of a store's database. The first call creates the id.
@@ -52,35 +79,53 @@ func DatabaseID(ctx context.Context, s core.Store, newID func() string) (id stri
 
 // AssignTenants records in the main database that another database has tenants. It refuses a
 // tenant that a third database has ([TenantElsewhere]), and a tenant that has records in the main
-// database: sdk.Conflict, reason "tenant_has_data". If it refuses any tenant, no tenant is
-// assigned.
-func AssignTenants(ctx context.Context, main core.Store, database string, tenants []string) error {
-	record := core.MustJSON(tenantRecord{database})
-	err := main.View(ctx, func(r core.Reader) error { return haveNoRuns(r, tenants) })
+// database: sdk.Conflict, reason "tenant_has_data". If it refuses one, no tenant is assigned.
+// moving are the tenants that are being moved there: they aren't there yet.
+func AssignTenants(ctx context.Context, main core.Store, database string, tenants []string) (moving []string, err error) {
+	err = main.View(ctx, func(r core.Reader) error { return haveNoRuns(r, tenants) })
 	if err != nil {
-		return sdk.Wrap("assign tenants to a database", err)
+		return nil, sdk.Wrap("assign tenants to a database", err)
 	}
-	return sdk.Wrap("assign tenants to a database", main.Update(ctx, func(tx core.Tx) error {
+	err = main.Update(ctx, func(tx core.Tx) error {
+		moving = nil
 		for _, tenant := range tenants {
-			there, found, err := readTenant(tx, tenant)
+			there, inMain, err := placeOf(tx, tenant)
 			switch {
 			case err != nil:
 				return err
-			case found && there.Database != database:
+			case there.State == tenantCopying && there.Other == database:
+				moving = append(moving, tenant)
+				continue
+			case there.Database == database:
+				continue
+			case !inMain:
 				return sdk.Errorf(sdk.Conflict, TenantElsewhere, "another database than the one of these settings has tenant %s", tenant).
 					WithHint("give this host the map of tenants that the other hosts have").WithDetail("tenant", tenant)
-			case found:
-				continue
 			}
 			if err := hasNoNamespace(tx, tenant); err != nil {
 				return err
 			}
-			if err := tx.Put([]byte(tenantPrefix+tenant), record); err != nil {
+			if there.Database != "" { // it was moved back: the other database has an older record
+				there.Epoch++
+			}
+			if err := tx.Put([]byte(tenantPrefix+tenant), core.MustJSON(tenantRecord{Database: database, Epoch: there.Epoch})); err != nil {
 				return err
 			}
 		}
 		return nil
-	}))
+	})
+	return moving, sdk.Wrap("assign tenants to a database", err)
+}
+
+// placeOf is the record of a tenant in the main database, and whether the main one has the tenant
+// and nobody moves it. A tenant without a record was never anywhere else.
+func placeOf(main core.Reader, tenant string) (there tenantRecord, inMain bool, err error) {
+	there, found, err := readTenant(main, tenant)
+	if err != nil || !found {
+		return there, !found, err
+	}
+	own, _, err := main.Get([]byte(databaseKey))
+	return there, there.State == "" && there.Database == string(own), err
 }
 
 // hasNoNamespace refuses a tenant if a store has a namespace of that tenant.
@@ -100,7 +145,7 @@ func hasNoNamespace(r core.Reader, tenant string) error {
 
 func hasData(tenant string) error {
 	return sdk.Errorf(sdk.Conflict, "tenant_has_data", "tenant %s has records in the database of all other tenants, where it wouldn't find them any more", tenant).
-		WithHint("leave it there: take the tenant out of the map").WithDetail("tenant", tenant)
+		WithHint("move the tenant to the database, or take it out of the map").WithAction("tenant move", "tenant", tenant).WithDetail("tenant", tenant)
 }
 
 // haveNoRuns refuses tenants that aren't assigned yet and have a run or a job in a store. Runs and
@@ -109,9 +154,9 @@ func hasData(tenant string) error {
 func haveNoRuns(r core.Reader, tenants []string) error {
 	var open []string
 	for _, tenant := range tenants {
-		if _, found, err := readTenant(r, tenant); err != nil {
+		if _, inMain, err := placeOf(r, tenant); err != nil {
 			return err
-		} else if !found {
+		} else if inMain {
 			open = append(open, tenant)
 		}
 	}
@@ -120,8 +165,8 @@ func haveNoRuns(r core.Reader, tenants []string) error {
 	}
 	for _, prefix := range []string{runPrefix, jobPrefix} {
 		err := core.ScanPrefix(r, []byte(prefix), func(_, value []byte) (bool, error) {
-			if namespace := namespaceOf(value); namespace != "" && slices.Contains(open, core.Tenant(namespace)) {
-				return false, hasData(core.Tenant(namespace))
+			if tenant := core.Tenant(namespaceOf(value)); slices.Contains(open, tenant) {
+				return false, hasData(tenant)
 			}
 			return true, nil
 		})
@@ -132,18 +177,62 @@ func haveNoRuns(r core.Reader, tenants []string) error {
 	return nil
 }
 
-// namespaceOf is the namespace in the record of a run or a job; "" if it has none.
+// namespaceOf is the namespace in the record of a run or a job. A record that names none is in the
+// default one.
 func namespaceOf(value []byte) string {
 	var record struct {
 		Namespace string `json:"namespace"`
 	}
-	_ = json.Unmarshal(value, &record) // a damaged record names no namespace; its reader reports the damage
-	return record.Namespace
+	_ = json.Unmarshal(value, &record) // a damaged record names none; what reads it reports that
+	return cmp.Or(record.Namespace, core.DefaultNamespace)
 }
 
-// AssignedTenants are the tenants that other databases have, according to the main database.
-func AssignedTenants(r core.Reader) (tenants []string, err error) {
-	return core.Suffixes(r, []byte(tenantPrefix), maxTenants)
+// AssignedTenants are the tenants that other databases have, as a main database records it, and
+// those that are being moved to the main one.
+func AssignedTenants(main core.Reader) (elsewhere, moving []string, err error) {
+	tenants, err := core.Suffixes(main, []byte(tenantPrefix), maxTenants)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, _, err := main.Get([]byte(databaseKey))
+	for _, tenant := range tenants {
+		if err != nil {
+			break
+		}
+		var there tenantRecord
+		there, _, err = readTenant(main, tenant)
+		switch {
+		case there.State == tenantCopying && there.Other == string(own):
+			moving = append(moving, tenant)
+		case there.Database != string(own):
+			elsewhere = append(elsewhere, tenant)
+		}
+	}
+	return elsewhere, moving, err
+}
+
+// TenantPlace says which database has a tenant.
+type TenantPlace struct {
+	Tenant string `json:"tenant"`
+	// DatabaseID is the id of the database, and Moves counts the moves that were begun.
+	DatabaseID string `json:"database_id"`
+	Moves      int    `json:"moves"`
+	// State is the state of a move that isn't complete: copying, switched or abandoned; OtherID is
+	// the other database of that move. Both are "" if there is none.
+	State   string `json:"state,omitempty"`
+	OtherID string `json:"other_id,omitempty"`
+}
+
+// TenantPlaces are the tenants that have, or had, databases of their own, by name, as a main
+// database records it.
+func TenantPlaces(main core.Reader) (list []TenantPlace, err error) {
+	err = core.ScanPrefix(main, []byte(tenantPrefix), func(key, value []byte) (bool, error) {
+		tenant := string(key[len(tenantPrefix):])
+		rec, err := decodeTenant(tenant, value)
+		list = append(list, TenantPlace{tenant, rec.Database, rec.Epoch, string(rec.State), rec.Other})
+		return true, err
+	})
+	return list, err
 }
 
 // maxTenants is far above the number of tenants that have their own databases.
@@ -158,7 +247,9 @@ func readTenant(r core.Reader, tenant string) (record tenantRecord, found bool, 
 }
 
 func decodeTenant(tenant string, value []byte) (record tenantRecord, err error) {
-	if json.Unmarshal(value, &record) != nil || record.Database == "" || core.CheckTenant(tenant) != nil {
+	known := []tenantState{"", tenantCopying, tenantSwitched, tenantAbandoned}
+	if json.Unmarshal(value, &record) != nil || record.Database == "" || core.CheckTenant(tenant) != nil ||
+		!slices.Contains(known, record.State) || (record.State == "") != (record.Other == "") {
 		err = sdk.Errorf(sdk.Internal, damagedRecord, "the record of tenant %s doesn't say which database has it", core.Cut(tenant)).
 			WithHint("nothing else says it: restore this key from a backup of the main database")
 	}
@@ -197,19 +288,55 @@ func (tx *tenantTx) Prefetch(reads core.Reads) error {
 
 // Put implements [core.Tx].
 func (tx *tenantTx) Put(key, value []byte) error {
-	namespace := ""
-	switch {
-	case bytes.HasPrefix(key, []byte(namespaceHead)):
-		namespace = string(key[len(namespaceHead):])
-	case bytes.HasPrefix(key, []byte(runPrefix)), bytes.HasPrefix(key, []byte(jobPrefix)):
-		namespace = namespaceOf(value)
+	namespace, err := tx.written(key, value)
+	if err == nil && namespace != "" && namespace != core.EveryNamespace {
+		err = tx.look(core.Tenant(namespace))
 	}
-	if namespace != "" && namespace != core.EveryNamespace {
-		if err := tx.look(core.Tenant(namespace)); err != nil {
+	if err != nil {
+		return err
+	}
+	return tx.Tx.Put(key, value)
+}
+
+// Delete implements [core.Tx]. A pruning removes runs without a write to their namespaces.
+func (tx *tenantTx) Delete(key []byte) error {
+	if bytes.HasPrefix(key, []byte(runPrefix)) {
+		value, found, err := tx.Get(key)
+		if err == nil && found {
+			err = tx.look(core.Tenant(namespaceOf(value)))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return tx.Tx.Put(key, value)
+	return tx.Tx.Delete(key)
+}
+
+// written is the namespace that a pair belongs to, if it is one of those by which a transaction
+// shows where it writes; otherwise "".
+func (tx *tenantTx) written(key, value []byte) (string, error) {
+	if rest, is := bytes.CutPrefix(key, []byte(namespaceHead)); is {
+		return cmp.Or(string(rest), core.DefaultNamespace), nil
+	}
+	if rest, is := bytes.CutPrefix(key, []byte(reflectionState)); is {
+		return string(rest), nil
+	}
+	if bytes.HasPrefix(key, []byte(runPrefix)) || bytes.HasPrefix(key, []byte(jobPrefix)) {
+		return namespaceOf(value), nil
+	}
+	session, is := bytes.CutPrefix(key, []byte(sessionHead))
+	if !is {
+		return "", nil
+	}
+	value, found, err := tx.Get(append([]byte(sessionPrefix), session...))
+	if err != nil || !found {
+		return "", err
+	}
+	var record struct {
+		Namespace string `json:"namespace"`
+	}
+	_ = json.Unmarshal(value, &record) // as in namespaceOf
+	return record.Namespace, nil       // "": it has had no recall yet
 }
 
 func (tx *tenantTx) look(tenant string) error {
@@ -221,9 +348,12 @@ func (tx *tenantTx) look(tenant string) error {
 			return err
 		}
 	}
-	_, found, err := readTenant(tx.Tx, tenant)
+	there, found, err := readTenant(tx.Tx, tenant)
 	if err == nil && found {
-		err = ElsewhereError(tenant)
+		var own []byte
+		if own, _, err = tx.Get([]byte(databaseKey)); err == nil {
+			err = there.refuse(tenant, string(own))
+		}
 	}
 	if err == nil {
 		tx.seen = tenant
@@ -234,8 +364,14 @@ func (tx *tenantTx) look(tenant string) error {
 // ElsewhereError is the error for a request that concerns a tenant in another database that this
 // host doesn't know.
 func ElsewhereError(tenant string) error {
-	return sdk.Errorf(sdk.Conflict, TenantElsewhere, "tenant %s has a database of its own, which this host doesn't know", tenant).
+	return sdk.Errorf(sdk.Conflict, TenantElsewhere, "tenant %s is in another database, which this host doesn't know", tenant).
 		WithHint("give this host the map of tenants that the other hosts have").WithDetail("tenant", tenant)
+}
+
+// MovingError refuses what concerns a tenant that is being moved to another database.
+func MovingError(tenant string) error {
+	return sdk.Errorf(sdk.Unavailable, TenantMoving, "tenant %s is being moved to another database", tenant).
+		WithHint("wait until the move is done; if it was stopped, say it again").WithDetail("tenant", tenant)
 }
 
 // HereStore is a store for some tenants: its Update is [UpdateHere].

@@ -35,22 +35,22 @@ func TestTenants_AreAssignedOnce(t *testing.T) {
 		t.Errorf("a database's id changed to %s, %v", same, err)
 	}
 	for range 2 {
-		if err := store.AssignTenants(t.Context(), main, own, []string{"team", "users/ana"}); err != nil {
+		if _, err := store.AssignTenants(t.Context(), main, own, []string{"team", "users/ana"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := store.AssignTenants(t.Context(), main, "other", []string{"staff", "team"}); sdk.ReasonOf(err) != store.TenantElsewhere {
+	if _, err := store.AssignTenants(t.Context(), main, "other", []string{"staff", "team"}); sdk.ReasonOf(err) != store.TenantElsewhere {
 		t.Errorf("another database took the tenant: %v", err)
 	}
 	if err := writeTo(t, main, nil, "staff"); err != nil {
 		t.Errorf("a tenant that wasn't assigned: %v", err)
 	}
-	if err := store.AssignTenants(t.Context(), main, own, []string{"staff"}); sdk.ReasonOf(err) != "tenant_has_data" {
+	if _, err := store.AssignTenants(t.Context(), main, own, []string{"staff"}); sdk.ReasonOf(err) != "tenant_has_data" {
 		t.Errorf("a tenant with data was assigned: %v", err)
 	}
 	var list []string
 	err = main.View(t.Context(), func(r core.Reader) (err error) {
-		list, err = store.AssignedTenants(r)
+		list, _, err = store.AssignedTenants(r)
 		return err
 	})
 	if err != nil || len(list) != 2 || list[0] != "team" || list[1] != "users/ana" {
@@ -63,7 +63,7 @@ func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
 	if err := writeTo(t, main, nil, "users/bob/x"); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.AssignTenants(t.Context(), main, "own", []string{"team", "users/ana"}); err != nil {
+	if _, err := store.AssignTenants(t.Context(), main, "own", []string{"team", "users/ana"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, namespace := range []string{"team", "team/a/b", "users/ana", "users/ana/x"} {
@@ -86,7 +86,7 @@ func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
 		if err := write("runs"); err != nil {
 			t.Error(err)
 		}
-		if err := store.AssignTenants(t.Context(), main, "own", []string{"team", "runs"}); sdk.ReasonOf(err) != "tenant_has_data" {
+		if _, err := store.AssignTenants(t.Context(), main, "own", []string{"team", "runs"}); sdk.ReasonOf(err) != "tenant_has_data" {
 			t.Errorf("a tenant with %s was assigned: %v", key, err)
 		}
 	}
@@ -105,8 +105,48 @@ func TestTenants_CommitsAreRefusedElsewhere(t *testing.T) {
 	}
 }
 
+// What shows where a transaction writes is more than the heads of namespaces. What names no
+// namespace is in the default one.
+func TestTenants_EveryWriteIsSeen(t *testing.T) {
+	put := func(key, value string) func(core.Tx) error {
+		return func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) }
+	}
+	main := mem.Open()
+	err := main.Update(t.Context(), func(tx core.Tx) error {
+		return core.JoinErrors(put("session/s", `{"namespace":"team/a"}`)(tx), put("run/2", `{"namespace":"team"}`)(tx), put("run/3", "{}")(tx))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.AssignTenants(t.Context(), main, "own", []string{"default"}); sdk.ReasonOf(err) != "tenant_has_data" {
+		t.Errorf("a tenant with a run that names no namespace was assigned: %v", err)
+	}
+	for _, tenant := range []string{"team", "default"} {
+		if err := main.Update(t.Context(), put("tenant/"+tenant, `{"database":"own"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, write := range map[string]func(core.Tx) error{
+		"a run without a namespace":    put("run/1", "{}"),
+		"a namespace without a name":   put("event-head/namespace/", "{}"),
+		"a session":                    put("event-head/session/s", "{}"),
+		"the state of reflections":     put("reflection-state/team/a", "{}"),
+		"a run that is pruned":         func(tx core.Tx) error { return tx.Delete([]byte("run/2")) },
+		"a run of none that is pruned": func(tx core.Tx) error { return tx.Delete([]byte("run/3")) },
+	} {
+		if err := store.HereStore(main, nil).Update(t.Context(), write); sdk.ReasonOf(err) != store.TenantElsewhere {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, key := range []string{"event-head/session/none", "reflection-state/staff", "policy/active"} {
+		if err := store.HereStore(main, nil).Update(t.Context(), put(key, "{}")); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
 func TestTenants_CheckFindsForgeries(t *testing.T) {
-	for key, value := range map[string]string{"tenant/team": "x", "tenant/staff": `{"database":""}`, "tenant/team/a": `{"database":"1"}`} {
+	for key, value := range map[string]string{"tenant/team": "x", "tenant/staff": `{"database":""}`, "tenant/team/a": `{"database":"1"}`, "tenant/port": `{"database":"1","state":"gone","other":"2"}`, "tenant/pier": `{"database":"1","state":"copying"}`} {
 		s, found := mem.Open(), 0
 		if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) }); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 	"github.com/reflectory/reflectory/core/memory/search"
@@ -43,7 +44,7 @@ type Definition struct {
 }
 
 // DefaultNamespace is the namespace of runs that name none.
-const DefaultNamespace = "default"
+const DefaultNamespace = core.DefaultNamespace
 
 // LogLevels are the levels of logs, the most detailed first; "off" shows none.
 func LogLevels() []string { return append(plugin.LogLevels(), "off") }

@@ -219,6 +219,53 @@ func TestTenants_MapsOfHostsAgree(t *testing.T) {
 	w.Refused(observe(without, "port"), sdk.Conflict, store.TenantElsewhere)
 }
 
+// While a tenant is moved, hosts with the old and with the new map begin. The old ones read what it
+// has, and the new ones refuse what concerns it until it is there.
+func TestTenants_HostsBeginDuringAMove(t *testing.T) {
+	w, own := newTenants(t)
+	m := observeIn(w, "team", "harbour")
+	observeIn(w, "users/ana", "pier")
+	id := func(s core.Store) (id string) {
+		w.Must(s.View(w.Ctx, func(r core.Reader) error {
+			value, _, err := r.Get([]byte("meta/database"))
+			id = string(value)
+			return err
+		}))
+		return id
+	}
+	say := func(state, in, other string) {
+		for _, s := range []core.Store{w.Config.Store, own} {
+			w.Must(s.Update(w.Ctx, func(tx core.Tx) error {
+				return tx.Put([]byte("tenant/team"), fmt.Appendf(nil, `{"database":%q,"epoch":1,"state":%q,"other":%q}`, in, state, other))
+			}))
+		}
+	}
+	newer := w.Config
+	newer.Tenants = map[string]core.Store{"users/ana": own}
+	moved, err := host.Open(w.Ctx, newer)
+	w.Must(err)
+	defer func() { w.Must(moved.Close()) }()
+	say("copying", id(own), id(w.Config.Store))
+	w.Reopen()
+	if got := try[operation.Memory](w, "memory_get", &operation.MemoryGet{ID: m.ID}); got.Title != m.Title {
+		t.Errorf("%s is %q", m.ID, got.Title)
+	}
+	_, err = w.Do(core.Operator("ada"), "memory_observe", &core.ObserveRequest{Namespace: "team", Title: "x", Content: "x"})
+	w.Refused(err, sdk.Unavailable, store.TenantMoving)
+	observeIn(w, "users/ana", "mole")
+	list := func() error {
+		_, err := operation.Do(w.Ctx, operation.Call{Host: moved}, "memory_list", &operation.MemoryList{Namespace: "team"})
+		return err
+	}
+	w.Refused(list(), sdk.Unavailable, store.TenantMoving)
+	say("switched", id(w.Config.Store), id(own))
+	w.Must(list())
+	_, err = operation.Do(w.Ctx, operation.Call{Host: moved}, "memory_observe", &core.ObserveRequest{Namespace: "team", Title: "x", Content: "x"})
+	w.Must(err)
+	_, err = w.Do(core.Operator("ada"), "memory_observe", &core.ObserveRequest{Namespace: "team", Title: "x", Content: "x"})
+	w.Refused(err, sdk.Conflict, store.TenantElsewhere)
+}
+
 // Policies and the settings of * are in each database, and a host that sees different ones isn't
 // ready.
 func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {

@@ -95,6 +95,7 @@ var argumentOffers = map[string][]offer{
 	"token new":           {freeNew},
 	"token revoke":        {tokenIDs},
 	"hosts drain":         {freeText},
+	"tenant move":         {freeText},
 }
 
 // flagOffers are the offers for the values of flags, by their names, preceded by the
@@ -167,6 +168,7 @@ var flagOffers = map[string]offer{
 	"expires-in":               freeTime,
 	"id":                       freeNew,
 	"host":                     freeText,
+	"other":                    freeText,
 	"tls-by-proxy":             freeText,
 	"acme":                     freeText,
 	"acme-directory":           freeText,

@@ -85,10 +85,12 @@ var refusals = map[string]string{
 	"reflectory open":                                             "there is no server",
 	"reflectory token revoke 65f0a1b2":                            "there is no token",
 	"reflectory hosts drain 0193a1f2-7c3e-7d52-9b1a-6f0c2d4e8a91": "there is no host",
-	"reflectory plugin push":                                      "where hosts share a database",
-	"reflectory policy push examples/policy-folder/policies":      "where hosts share a database",
-	"reflectory jobs show 01939f2c":                               "there is no job",
-	"reflectory jobs cancel 01939f2c":                             "there is no job",
+	"reflectory tenant move team --stores stores.yaml":            "no file stores.yaml",
+	"reflectory tenant move team --stores stores.yaml --other postgres://app@db2.example.org/team": "no file stores.yaml",
+	"reflectory plugin push":                                 "where hosts share a database",
+	"reflectory policy push examples/policy-folder/policies": "where hosts share a database",
+	"reflectory jobs show 01939f2c":                          "there is no job",
+	"reflectory jobs cancel 01939f2c":                        "there is no job",
 }
 
 // splitWords splits a line at its spaces, except spaces in quotes.
