@@ -84,7 +84,7 @@ var imports = map[string][]string{
 	"core/store/pebble":   {"core", "core/store", "sdk"},
 	"core/store/postgres": {"core", "core/store", "sdk"},
 	// Tests alone import it.
-	"core/store/postgres/postgrestest": {"core/store/postgres"},
+	"core/store/postgres/postgrestest": {"core", "core/store/postgres"},
 	"core/store/storetest":             {"core", "core/store", "sdk"},
 	"core/workflow":                    {"core", "core/document", "core/loop", "core/workflow/action", "core/workflow/state", "core/workflow/template", "sdk"},
 	"core/workflow/action":             {"core", "core/loop", "sdk"},
