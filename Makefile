@@ -142,7 +142,7 @@ stress: deps
 scale: deps
 	@.ci/postgres
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -v ./core/store/postgres/... | grep -vE '^=== '
-	REFLECTORY_TEST_DATABASE=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./core/run ./core/memory
+	REFLECTORY_TEST_DATABASE=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./core/run ./core/memory ./core/job ./core/inject
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 30m -tags "$(TAGS)" -run 'Shared' -v ./core/host | grep -vE '^=== '
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestHosts_' -v ./cmd/host/internal/cli | grep -vE '^=== '
 	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)'
