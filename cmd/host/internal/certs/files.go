@@ -42,8 +42,8 @@ type Options struct {
 	Report func(error)
 }
 
-// Files is the certificate in two files, which it follows. It is safe for concurrent use,
-// and needs no Close.
+// Files is a certificate and its key, read from two files. If the files change, they are read
+// again. It is safe for concurrent use, and needs no Close.
 type Files struct {
 	options Options
 	current atomic.Pointer[tls.Certificate]

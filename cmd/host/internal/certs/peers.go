@@ -16,8 +16,8 @@ const (
 )
 
 // Peers is how hosts on the same store prove to each other who they are: both sides show a
-// certificate of one authority, for one name that all of them have. So a certificate that
-// this authority issued for something else isn't accepted.
+// certificate from the same authority, for the same name. So a certificate that this authority
+// issued for something else isn't accepted.
 type Peers struct {
 	files *Files
 	pool  *x509.CertPool

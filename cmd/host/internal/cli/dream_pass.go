@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// passFlags are the flags of what is planned.
+// passFlags adds the flags that determine what a pass plans.
 func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f, o := c.Flags(), &in.Options
 	f.StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")

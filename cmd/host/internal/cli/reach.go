@@ -40,7 +40,8 @@ type reach struct {
 	exposure    *access.Exposure
 	// asked is the certificate from ACME; nil if there is none.
 	asked *acme.Certificate
-	// identities authenticates callers of an OpenID Connect issuer; nil if there is none.
+	// identities authenticates callers that have tokens of an OpenID Connect issuer; nil if there is
+	// none.
 	identities *identity.Verifier
 }
 
