@@ -39,7 +39,7 @@ func OpenPeers(folder string, report func(error)) (*Peers, error) {
 		err = errors.New("it has no certificate in PEM")
 	}
 	if err == nil && p.name == "" {
-		err = errors.New("the certificate " + peerCert + " is for no name")
+		err = errors.New("the certificate " + peerCert + " has no name")
 	}
 	if err == nil {
 		err = p.verify(files.current.Load())
