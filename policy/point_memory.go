@@ -48,7 +48,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"failure_count", "int", "uses that failed", func(x *in) program.Value { return program.Int(x.Failures) }, nil},
 			{"uses", "int", "the sum of the three", func(x *in) program.Value { return program.Int(x.Uses()) }, nil},
 			{"hit_rate", "double", "moving average of what its relevant turns earned, 0 to 1", func(x *in) program.Value { return program.Double(x.CorrectedHitRate()) }, nil},
-			{"hit_rate_ewma", "double", "the same average, in which the start value of 0 still counts", func(x *in) program.Value { return program.Double(x.HitRate) }, nil},
+			{"hit_rate_ewma", "double", "the same average without the correction for its start value of 0", func(x *in) program.Value { return program.Double(x.HitRate) }, nil},
 			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
 			{"q_value", "double", "how useful it is, as learned from the outcomes of earlier turns, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
 			{"ttl_score", "double", "its last score", func(x *in) program.Value { return program.Double(x.TTLScore) }, nil},

@@ -99,9 +99,9 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 		},
 		fields: []field[out]{
 			{"mode", "string", "how blocks share the budget", func(o *out, v any) { o.Mode = v.(string) }, []string{"single", "classified", "hybrid"}, false},
-			{"route", "string", "which kind of evidence leads (it is only recorded in the snapshot)", func(o *out, v any) { o.Route = v.(string) }, []string{"react", "graph"}, false},
+			{"route", "string", "the kind of evidence that matters most, a label that is only recorded in the snapshot", func(o *out, v any) { o.Route = v.(string) }, []string{"react", "graph"}, false},
 			{"max_blocks", "int", "the maximum number of blocks", func(o *out, v any) { o.MaxBlocks = v.(int64) }, nil, false},
-			{"max_chars", "int", "the maximum number of characters; with 0 only max_tokens limits them", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
+			{"max_chars", "int", "the maximum number of characters (with 0, only max_tokens limits the prompt)", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
 			{"max_tokens", "int", "the maximum number of tokens", func(o *out, v any) { o.MaxTokens = v.(int64) }, nil, true},
 			{"category_cap", "map(string, int)", "characters at most by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
 			{"ordering", "string", "how blocks are sorted", func(o *out, v any) { o.Ordering = v.(string) },

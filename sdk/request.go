@@ -160,8 +160,8 @@ func History(state json.RawMessage) ([]HistoryEntry, error) {
 type HistoryEntry struct {
 	Iteration int             `json:"iteration"`
 	Output    json.RawMessage `json:"output"`
-	// Raw is the output as it was made, if the verdict replaced it, or what the
-	// generator received if it couldn't turn it into an output.
+	// Raw is the original output, if the verdict replaced it; or the reply that the
+	// generator received, if it couldn't make an output from that.
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Score    float64         `json:"score"`
 	Valid    bool            `json:"valid"`

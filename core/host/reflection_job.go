@@ -67,7 +67,7 @@ func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Ju
 	return generator, judge, err
 }
 
-// reflectionCall is a plugin as reflections of a namespace call it.
+// reflectionCall is a plugin, with the scope in which a namespace's reflections call it.
 type reflectionCall struct {
 	plugins *Plugins
 	target  core.Target
@@ -115,8 +115,8 @@ func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 }
 
 // reflectionEnded updates the namespace's state in the transaction of a reflection's end:
-// after a failure, observations queue no reflection for a while. It adds the counts of the
-// result to about.
+// after a failure, observations queue no reflection for a while. It adds the result's
+// counts to the map about.
 func reflectionEnded(tx core.Tx, j *job.Job, about map[string]any) error {
 	if j.Status == job.StatusFailed {
 		return reflection.Failed(tx, j.Namespace, *j.CompletedAt)

@@ -11,7 +11,7 @@ type Diff struct {
 	From string `json:"from"`
 	// To is the id of the second.
 	To string `json:"to"`
-	// Same is whether both prompts are the same, in the same order.
+	// Same is whether both prompts have the same payloads, in the same order.
 	Same bool `json:"same"`
 	// Added are the blocks that only the second has.
 	Added []BlockChange `json:"added"`
@@ -50,10 +50,9 @@ type PrefixDiff struct {
 	Reused bool `json:"reused"`
 	// SharedChars counts the characters of the blocks that both begin with.
 	SharedChars int `json:"shared_chars"`
-	// BrokenBy is the first block of the prefix that differs, and How it does: added,
-	// removed, payload or order; "" if the prefix is the same.
+	// BrokenBy is the first block of the prefix that differs; "" if the prefix is the same.
 	BrokenBy string `json:"broken_by,omitempty"`
-	// How is how that block differs.
+	// How is the way in which that block differs: added, removed, payload or order.
 	How string `json:"how,omitempty"`
 }
 

@@ -51,7 +51,7 @@ func (c *checking) stream(user string) (there int, err error) {
 	err = journal.Read(c.r, Stream(user), func(e journal.Entry) error {
 		id, told := tell(open, &e)
 		if told == nil {
-			c.problem([]byte(streamPrefix+id), false, "an event of the job follows from none before it")
+			c.problem([]byte(streamPrefix+id), false, "an event of the job doesn't follow from the earlier events")
 			return c.ctx.Err()
 		}
 		if !told.status.Terminal() {
@@ -132,7 +132,7 @@ func (c *checking) told(user string, told *tale, must bool) (there bool, err err
 		return false, err
 	case rec == nil:
 		if must {
-			c.problem(key, false, "the job is gone, and no event says that it ended")
+			c.problem(key, false, "the job is gone, and no event records its end")
 		}
 		return false, nil
 	}

@@ -88,7 +88,7 @@ type TenantMove struct {
 //   - sdk.Conflict: "tenant_busy" if the tenant has runs or jobs that haven't ended, "tenant_shared"
 //     if it has records that other tenants have part in, "tenant_taken" if the database already has
 //     records of these ids, "tenant_copy_wrong" if the copy isn't equal or a check finds problems,
-//     and "tenant_move_changed" if another process goes on with the move;
+//     and "tenant_move_changed" if another process has continued the move;
 //   - sdk.NotFound, "tenant_database_missing", if a database isn't in Databases.
 func (m *TenantMover) To(ctx context.Context, database string) (*TenantMove, error) {
 	m.moved = TenantMove{Tenant: m.Tenant}
@@ -165,8 +165,8 @@ func (m *TenantMover) follow(ctx context.Context, rec, next tenantRecord) error 
 }
 
 func (m *TenantMover) changed() error {
-	return sdk.Errorf(sdk.Conflict, "tenant_move_changed", "another process goes on with the move of tenant %s", m.Tenant).
-		WithHint("wait for it, or say it again").WithDetail("tenant", m.Tenant)
+	return sdk.Errorf(sdk.Conflict, "tenant_move_changed", "another process has continued the move of tenant %s", m.Tenant).
+		WithHint("wait for it, or repeat the command").WithDetail("tenant", m.Tenant)
 }
 
 // advance brings the tenant's record in a database up to that of the main one.

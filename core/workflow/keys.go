@@ -277,7 +277,7 @@ func loopKeys() []Key {
 		},
 		{Name: "evaluator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultEvaluatorRetries), Doc: "How many times a call that failed for a temporary reason is tried again."},
 		{Name: "generator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultGeneratorRetries), Doc: "The same for the generator."},
-		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many earlier attempts plugins are shown, the newest ones; fewer if these exceed 2 MiB."},
+		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many of the newest earlier attempts are shown to plugins; fewer if these exceed 2 MiB."},
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 )
 
 // session serves one stream. Its goroutines alternate: one reads a call and runs it,
-// while the next one continues to read. So a call stays on one goroutine, unless all of
-// Parallel are busy. Then the call is queued, and the reader continues to read, because a
-// cancellation may arrive.
+// while the next one continues to read. So a call stays on one goroutine, unless Parallel
+// calls are already running. Then the call is queued, and the reader continues to read, because
+// a cancellation may arrive.
 type session struct {
 	server *Server
 	stream grpc.ServerStream

@@ -36,8 +36,8 @@ func userNotes(r core.Reader, id string) (map[string]string, error) {
 	return notes, nil
 }
 
-// TakeUsers notes the sessions that used a memory as users of another, into which it is
-// merged. It returns them, and what was noted before, for [GiveBackUsers].
+// When victim is merged into keeper, TakeUsers records the sessions that used victim as users of
+// keeper. It returns them, and what was recorded before, for [GiveBackUsers].
 func TakeUsers(t *record.Tx, keeper, victim *core.Memory) (taken map[string]bool, before map[string]string, err error) {
 	own, err := userNotes(t, keeper.ID)
 	if err != nil {
@@ -62,9 +62,9 @@ func TakeUsers(t *record.Tx, keeper, victim *core.Memory) (taken map[string]bool
 	return taken, before, nil
 }
 
-// GiveBackUsers takes back what [TakeUsers] noted. users are the sessions that used the
-// memory without the merge, and whether one of their uses was named; nil if nothing was
-// noted since.
+// GiveBackUsers takes back what [TakeUsers] recorded. users are the sessions that would count as
+// users of the memory if it hadn't been merged, and whether one of their uses was named; nil if
+// nothing was recorded since the merge.
 func GiveBackUsers(t *record.Tx, keeper *core.Memory, before map[string]string, users map[string]bool) error {
 	for session, note := range before {
 		if users == nil {
@@ -84,7 +84,8 @@ func GiveBackUsers(t *record.Tx, keeper *core.Memory, before map[string]string, 
 	return nil
 }
 
-// Without are a memory's signals and users as they would be without a merge, by its journal.
+// Without returns a memory's signals and users as they would be without a merge, computed from the
+// memory's journal.
 func Without(t *record.Tx, m *core.Memory, run string, step int64) (core.Signals, map[string]bool, error) {
 	history, err := record.ReadWholeHistory(t, m.Namespace, m.ID)
 	if err != nil {

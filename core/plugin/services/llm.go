@@ -18,7 +18,7 @@ func (h *Host) complete(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLM
 	if err != nil {
 		return nil, err
 	}
-	// The key of the calling step would be the key of its own output.
+	// The request has no idempotency key: the calling step's key stands for that step's own output.
 	request := &sdk.GenerateRequest{Call: sdk.Call{RunID: r.RunID, Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
 	response, err := core.PluginGenerator(r.Plugins, target).Generate(ctx, request)
 	if err != nil {

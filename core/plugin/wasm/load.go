@@ -69,7 +69,7 @@ func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) 
 	case <-l.done:
 		return l.module, l.err
 	case <-ctx.Done():
-		return nil, plugin.StartEnded(ctx, &p, "its module is still being compiled, which goes on: try again later; adding a plugin compiles it in advance")
+		return nil, plugin.StartEnded(ctx, &p, "its module is still being compiled, and that continues: try again later; adding a plugin compiles it in advance")
 	}
 }
 

@@ -8,18 +8,19 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Tenants take turns in groups, so that a thousand updates of one that wait don't hold up
-// another's: see [core.Tenant]. What changes a namespace appends to its stream, so the key of a
-// stream's head names it. What changes none, such as a run that continues, is its caller's.
+// Tenants take turns in a group of commits, so that a thousand waiting updates of one tenant don't
+// delay another tenant's: see [core.Tenant]. A transaction that changes a namespace appends to the
+// namespace's stream, so the key of the stream's head names the namespace. A transaction that
+// changes no namespace, such as an update of a run, counts as its caller's.
 
 const (
 	// namespaceHead begins the keys of the heads of namespaces' streams.
 	namespaceHead = "event-head/namespace/"
-	// callerTenant begins the names of tenants that are callers. No namespace begins so.
+	// callerTenant begins the names of tenants that are callers. No namespace begins with it.
 	callerTenant = "/"
 )
 
-// tenantOf is the tenant of what a transaction writes, the first in order where there are
+// tenantOf is the tenant of what a transaction writes; the first in order if there are
 // several. ctx has the caller.
 func tenantOf(ctx context.Context, writes map[string]write) string {
 	least, found := "", false
@@ -38,10 +39,11 @@ func tenantOf(ctx context.Context, writes map[string]write) string {
 	return least
 }
 
-// line is who waits: of each tenant in the order in which they came. The zero value is empty.
+// line has the waiting members of each tenant, in the order in which they came. The zero value is
+// empty.
 type line struct {
 	of map[string][]*member
-	// order has the tenants of whom somebody waits, the one whose turn it is first.
+	// order lists the tenants that have waiting members; the tenant whose turn it is comes first.
 	order []string
 }
 
@@ -56,7 +58,7 @@ func (l *line) add(m *member) {
 	l.of[tenant] = append(l.of[tenant], m)
 }
 
-// first is whose turn it is; nil if nobody waits.
+// first returns the member whose turn it is; nil if none waits.
 func (l *line) first() *member {
 	if len(l.order) == 0 {
 		return nil
@@ -64,7 +66,7 @@ func (l *line) first() *member {
 	return l.of[l.order[0]][0]
 }
 
-// pop takes the first out. The next turn is another tenant's, if one waits.
+// pop removes the first member. The next turn is another tenant's, if one waits.
 func (l *line) pop() {
 	tenant := l.order[0]
 	l.order = l.order[1:]
@@ -75,7 +77,7 @@ func (l *line) pop() {
 	l.order = append(l.order, tenant)
 }
 
-// remove takes a member out, and reports whether it was there.
+// remove removes a member, and reports whether it was there.
 func (l *line) remove(m *member) bool {
 	for tenant, list := range l.of {
 		at := slices.Index(list, m)

@@ -78,7 +78,7 @@ var filters = map[string]filter{
 	"length":     {doc: "how many items, keys or characters it has", apply: length},
 	"list":       {doc: "a list of its items", apply: toList},
 	"lower":      {doc: "in small letters", apply: onText(strings.ToLower)},
-	"map":        {doc: "each item's key `attribute`, or each item after another filter", params: []string{"attribute", "default"}, rest: true, apply: mapped},
+	"map":        {doc: "for each item, the value of its key `attribute`, or the result of another filter", params: []string{"attribute", "default"}, rest: true, apply: mapped},
 	"max":        {doc: "the largest item", apply: extreme(1)},
 	"min":        {doc: "the smallest item", apply: extreme(-1)},
 	"reject":     {doc: "the items that a test doesn't hold for", rest: true, apply: selected(false, false)},

@@ -42,8 +42,8 @@ type Options struct {
 	Report func(error)
 }
 
-// Files is the certificate in two files, which it follows. It is safe for concurrent use,
-// and needs no Close.
+// Files is a certificate and its key, read from two files. If the files change, they are read
+// again. It is safe for concurrent use, and needs no Close.
 type Files struct {
 	options Options
 	current atomic.Pointer[tls.Certificate]
@@ -67,7 +67,7 @@ func Open(o Options) (*Files, error) {
 	certificate, seen, field, err := f.read()
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "tls_invalid", "%s can't be used: %w", field, err).
-			WithHint("give a certificate in PEM, its issuers' behind it, and the key that belongs to it").WithDetail("field", field)
+			WithHint("give a certificate in PEM, followed by its issuers' certificates, and the key that belongs to it").WithDetail("field", field)
 	}
 	f.looked, f.seen = o.Clock.Now(), seen
 	f.current.Store(certificate)
@@ -140,7 +140,7 @@ func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, fi
 		return nil, seen, "tls_cert", err
 	}
 	if f.options.Clock.Now().After(pair.Leaf.NotAfter) {
-		return nil, seen, "tls_cert", fmt.Errorf("it has expired on %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		return nil, seen, "tls_cert", fmt.Errorf("it expired on %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return &pair, seen, "", nil
 }

@@ -16,8 +16,8 @@ const (
 )
 
 // Peers is how hosts on the same store prove to each other who they are: both sides show a
-// certificate of one authority, for one name that all of them have. So a certificate that
-// this authority issued for something else isn't accepted.
+// certificate from the same authority, for the same name. So a certificate that this authority
+// issued for something else isn't accepted.
 type Peers struct {
 	files *Files
 	pool  *x509.CertPool
@@ -39,7 +39,7 @@ func OpenPeers(folder string, report func(error)) (*Peers, error) {
 		err = errors.New("it has no certificate in PEM")
 	}
 	if err == nil && p.name == "" {
-		err = errors.New("the certificate " + peerCert + " is for no name")
+		err = errors.New("the certificate " + peerCert + " has no name")
 	}
 	if err == nil {
 		err = p.verify(files.current.Load())

@@ -48,7 +48,7 @@ the calendar. What isn't surely a date stays: code, quoted text, names, habits
 		},
 	}
 	c.Flags().StringVar(&in.At, "at", "", "the `time` that the text is seen from, with its zone (default: now)")
-	c.Flags().BoolVar(&in.KeepPhrase, "keep-phrase", false, "keep each phrase, and write its date behind it")
+	c.Flags().BoolVar(&in.KeepPhrase, "keep-phrase", false, "keep each phrase, and add its date after it")
 	c.Flags().BoolVar(&in.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
 	return c
 }

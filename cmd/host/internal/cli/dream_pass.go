@@ -17,17 +17,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// passFlags are the flags of what is planned.
+// passFlags adds the flags that determine what a pass plans.
 func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f, o := c.Flags(), &in.Options
 	f.StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")
-	f.BoolVar(&in.Full, "full", false, "compare all with all, not only what is new with everything")
-	f.StringVar(&in.Judge, "judge", "", "an evaluator's `plugin` that may overrule soft differences of near texts, such as reflectory/llm-eval")
+	f.BoolVar(&in.Full, "full", false, "compare every memory with every other, not only the new ones")
+	f.StringVar(&in.Judge, "judge", "", "an evaluator `plugin` that may decide that two similar texts say the same although the guard found a minor difference, such as reflectory/llm-eval")
 	f.BoolVar(&o.SkipDates, "skip-dates", false, "leave relative dates as they are")
 	f.BoolVar(&o.SkipMerges, "skip-merges", false, "merge nothing")
 	f.BoolVar(&o.SkipConflicts, "skip-conflicts", false, "decide no contradictions")
-	f.BoolVar(&o.SkipArchival, "skip-archival", false, "archive nothing that is stale, and no notifications")
-	f.BoolVar(&o.KeepPhrase, "keep-phrase", false, "keep each relative date, and write its date behind it")
+	f.BoolVar(&o.SkipArchival, "skip-archival", false, "don't archive stale memories and old notifications")
+	f.BoolVar(&o.KeepPhrase, "keep-phrase", false, "keep each relative date, and add the date after it")
 	f.BoolVar(&o.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
 	f.StringVar((*string)(&o.Strategy), "strategy", "", "which of two contradictory memories of low importance is kept: "+strings.Join(texts(dream.Strategies()), ", "))
 	f.Float64Var(&o.StaleAfterHours, "stale-after", 0, "the age in `hours` from which on a memory may be stale (default 168)")
@@ -40,9 +40,9 @@ func dreamPlanCommand(a *App) *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use: "plan NAMESPACE", Short: "Plan a pass, and show what it would change",
-		Long: `Plan a pass over a namespace: dates made absolute, what says the same merged, what is
-stale archived. No memory is changed. The plan is stored, to be applied by its id, or
-with --to written to a file, for reflectory dream run --plan FILE.`,
+		Long: `Plan a pass over a namespace: make dates absolute, merge memories that say the same,
+archive stale ones. No memory is changed. The plan is stored, to be applied by its id,
+or with --to written to a file, for reflectory dream run --plan FILE.`,
 		Example: "  reflectory dream plan team/mail\n  reflectory dream plan team/mail --full --to plan.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -78,11 +78,12 @@ func dreamRunCommand(a *App) *cobra.Command {
 	var subtree bool
 	c := &cobra.Command{
 		Use: "run [NAMESPACE]", Short: "Make a pass: plan it, and apply the plan",
-		Long: `Make a pass over a namespace. It is skipped where the last one began within 24 hours,
-fewer than 5 records are new, or another program's report says that it organised them;
---mode always skips none, force also archives more than a tenth. A pass that was
-interrupted is finished first. With --plan it applies a plan that was made before: steps
-whose memories changed since are skipped. reflectory dream undo takes a pass back.`,
+		Long: `Make a pass over a namespace. It is skipped if the last one began less than 24 hours
+ago, if fewer than 5 records are new, or if another program's report says that it
+organised them. With --mode always, no pass is skipped; with force, a pass may also
+archive more than a tenth of the namespace. A pass that was interrupted is finished
+first. With --plan it applies a plan that was made before: steps whose memories changed
+since are skipped. reflectory dream undo takes a pass back.`,
 		Example: "  reflectory dream run team/mail\n  reflectory dream run --plan plan.json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -186,7 +187,7 @@ func (a *App) runDreamPlan(c *cobra.Command, file string) error {
 func dreamApplyCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "apply PLAN", Short: "Apply a plan, or go on with a run that was interrupted",
-		Long:    "Apply a plan: each step is done as it was shown, or skipped where its memories changed\nsince. PLAN is its id, or at least the first 8 characters.",
+		Long:    "Apply a plan: each step is done as it was shown, or skipped if its memories changed\nsince. PLAN is its id, or at least the first 8 characters.",
 		Example: "  reflectory dream apply 01939f2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -381,9 +382,9 @@ func dreamConflictsCommand(a *App) *cobra.Command {
 	in := &operation.DreamConflicts{}
 	c := &cobra.Command{
 		Use: "conflicts NAMESPACE", Short: "List memories that contradict each other",
-		Long: `List the pairs of memories of a namespace that say different things of one subject. A
-pass decides the pairs of low importance; the others are for people: link the right one
-to the wrong one by supersedes, say, and recall leaves the wrong one out.`,
+		Long: `List the pairs of memories of a namespace that contradict each other. A pass decides
+the pairs of low importance; the others are for people. For example, link the right one
+to the wrong one with the relation supersedes: recall then leaves out the wrong one.`,
 		Example: "  reflectory dream conflicts team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

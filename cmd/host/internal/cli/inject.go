@@ -31,9 +31,9 @@ func injectBuildCommand(a *App) *cobra.Command {
 		Use: "build", Short: "Build the snapshot of a turn, and print the prompt",
 		Long: `Build the snapshot of a turn, and print the prompt. --file has a JSON object
 {session, turn, query?, policy?, blocks?}, with blocks of {block_id, category,
-priority, payload, …}; flags go before its fields. With a query, what is known is
+priority, payload, …}; flags override its fields. With a query, what is known is
 collected from recall, knowledge and the session; without a turn it begins the next.
-What the policy leaves out is decided by the policy point injection.`,
+The policy point injection decides whatever policy doesn't set.`,
 		Example: "  reflectory inject build --namespace team/a --session thursday --query \"how is a release deployed?\"",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := a.injectRequest(file, in)
@@ -169,8 +169,8 @@ func injectDiffCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "diff ID", Short: "Compare a snapshot with the one before, and say what broke the prefix",
 		Long: `Compare a snapshot with another, by default the one before in its session: the
-blocks that came, went, changed or moved, and the first block that differs in the
-prefix that a model's provider caches.`,
+blocks that were added, removed, changed or moved, and the first block that differs
+in the prefix that a model's provider caches.`,
 		Example: "  reflectory inject diff 01939f3d", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]

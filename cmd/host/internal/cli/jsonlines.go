@@ -14,8 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxLineBytes bounds a line of JSON Lines: content and metadata of 64 KiB each, which
-// escapes make up to six times as long.
+// maxLineBytes bounds a line of JSON Lines: content and metadata of 64 KiB each; escaped, they are
+// up to six times as long.
 const maxLineBytes = 1 << 20
 
 // jsonLine is a line of JSON Lines.

@@ -13,9 +13,10 @@ func memoryCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "memory", Short: "Write, recall and govern memories", RunE: needsCommand,
 		Long: `Write, recall and govern memories. A memory belongs to a namespace, whose settings
-limit what may be reflected there (see: reflectory governance). Its use decides its life:
-recall returns it, feedback says how that went, and the gate decides whether it is purged or
-becomes knowledge. An ID is a memory's id, or at least its first 8 characters.`,
+limit what may be reflected there (see: reflectory governance). What happens to a memory
+depends on how it is used: recall returns it, feedback says how that went, and the gate
+decides whether it is purged or becomes knowledge. An ID is a memory's id, or at least
+its first 8 characters.`,
 	}
 	c.AddCommand(
 		memoryObserveCommand(a), memoryReflectCommand(a), memoryRecallCommand(a), memoryFeedbackCommand(a),

@@ -19,7 +19,7 @@ func openCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "open", Short: "Log a browser in at the server",
 		Long: `Print a link by which a browser logs in at the server as the local operator. The link
-is good once, within a minute; the login ends after 12 hours. On a terminal of a
+works once, and for one minute; the login ends after 12 hours. On a terminal of a
 desktop the browser is opened too.`,
 		Example: "  reflectory open",
 		Args:    cobra.NoArgs,

@@ -219,8 +219,9 @@ func pluginSignCommand(out *output) *cobra.Command {
 		Use: "sign --key FILE PATH", Short: "Sign the plugin in a folder",
 		Long: `Sign the plugin in a folder: write ` + install.SignatureFile + `, which covers every other file.
 The key is an ed25519 private key in PEM: openssl genpkey -algorithm ed25519 -out key.pem.
-Those who trust it put its public half, which openssl pkey -in key.pem -pubout prints
-between its lines, into their trust file: publishers: {acme: [MCowBQYDK2VwAyEA…]}.`,
+To trust the key, put its public half into the trust file: the text that
+openssl pkey -in key.pem -pubout prints between the BEGIN and END lines, as in
+publishers: {acme: [MCowBQYDK2VwAyEA…]}.`,
 		Example: "  reflectory plugin sign --key key.pem words",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -40,7 +40,8 @@ type reach struct {
 	exposure    *access.Exposure
 	// asked is the certificate from ACME; nil if there is none.
 	asked *acme.Certificate
-	// identities authenticates callers of an OpenID Connect issuer; nil if there is none.
+	// identities authenticates callers that have tokens of an OpenID Connect issuer; nil if there is
+	// none.
 	identities *identity.Verifier
 }
 
@@ -55,7 +56,7 @@ type certificate interface {
 func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f := c.Flags()
 	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
-	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` of the certificate that it shows, in PEM, with its issuers' behind it")
+	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` with the server's certificate in PEM, followed by its issuers' certificates")
 	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
 	f.StringVar(&r.ACMEName, "acme", "", "`name` to get a certificate for by ACME, which accepts the authority's terms; port 443 of the name must reach this server")
 	f.StringVar(&r.directory, "acme-directory", "", "`URL` of the ACME authority's directory (default: Let's Encrypt's)")
@@ -64,7 +65,7 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are taken too")
 	f.StringVar(&settings.oidcAudience, "oidc-audience", "", "`name` that such tokens are for (default: the server's URL)")
 	f.StringVar(&settings.oidcClient, "oidc-client", "", "`name` by which the issuer knows this server, for browsers that log in there; its secret, if any, is in REFLECTORY_OIDC_CLIENT_SECRET")
-	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to those of a claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that fits holds")
+	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to everyone whose token has a certain claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that matches applies")
 	r.peering.flags(c)
 	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
 }
@@ -134,7 +135,7 @@ func (a *App) reportCertificate(err error) {
 		a.notice(host.Notice{Level: "info", Message: "another certificate is in use"})
 		return
 	}
-	a.notice(host.Notice{Level: "warn", Message: "another certificate can't be used, and one before it stays in use: " + err.Error(), Hint: sdk.AsError(err).Hint})
+	a.notice(host.Notice{Level: "warn", Message: "the new certificate can't be used, and the earlier one stays in use: " + err.Error(), Hint: sdk.AsError(err).Hint})
 }
 
 // server describes how a server that listens on an address is reached.

@@ -20,14 +20,15 @@ func reflectCommand(a *App) *cobra.Command {
 	wait := false
 	c := &cobra.Command{
 		Use: "reflect", Short: "Have insights made of what was observed, in the background",
-		Long: `Have insights made of what was observed since the last time, in the background: a job
-asks questions of the memories, and what answers them is stored with its sources. It
-is queued where it is due, by reflection.importance, reflection.observations and
-reflection.hours of the namespace's governance, or with --force, 3 times an hour.
-A server works on it; else --wait or jobs work does. What makes insights is a model
-in settings.llm, or settings.reflection.generator or script: see config show.
-It exits with 0 also where nothing is due or a reflection runs already, and with 1
-where it comes too soon, the queue is full, or it fails while --wait waits.`,
+		Long: `Derive insights from what was observed since the last time, in the background: a job
+asks questions of the memories, and stores the answers with their sources. A job is
+queued if a reflection is due (see reflection.importance, reflection.observations and
+reflection.hours in the namespace's governance), or with --force, at most 3 times an
+hour. A server works on the job; without a server, --wait or jobs work does. A model
+in settings.llm derives the insights, or settings.reflection.generator or script: see
+config show. The exit code is 0 also if nothing is due or a reflection is already
+running. It is 1 if reflections are forced too often, the queue is full, or the
+reflection fails while --wait waits.`,
 		Example: `  reflectory reflect --user anna
   reflectory reflect --namespace team/mail --wait --focus "what customers ask for"`,
 		Args: cobra.NoArgs,
@@ -43,9 +44,9 @@ where it comes too soon, the queue is full, or it fails while --wait waits.`,
 	f.StringVar(&in.Namespace, "namespace", "", "what to reflect on (default: the user's, else the configured one; see config show)")
 	f.StringVar(&in.Focus, "focus", "", "what to reflect on there, as a `text` of up to 500 characters")
 	f.IntVar(&in.MaxInsights, "max-insights", 5, "how many insights and procedures are stored at most, 1 to 50")
-	f.BoolVar(&in.Force, "force", false, "also where it isn't due")
+	f.BoolVar(&in.Force, "force", false, "reflect even if no reflection is due")
 	f.BoolVar(&in.DryRun, "dry-run", false, "make insights, and store nothing")
-	f.BoolVar(&wait, "wait", false, "wait for its end, and work on it where no server does")
+	f.BoolVar(&wait, "wait", false, "wait until the reflection ends; if no server works on it, this command does")
 	return c
 }
 

@@ -97,7 +97,8 @@ func noUsers() string {
 	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err != nil {
 		return err.Error()
 	}
-	// To make and remove their folders, become them, and kill them.
+	// These capabilities are needed to make and remove folders of plugins' users, to switch to these
+	// users, and to kill their processes.
 	for name, bit := range map[string]int{
 		"CAP_CHOWN": unix.CAP_CHOWN, "CAP_DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE, "CAP_KILL": unix.CAP_KILL,
 		"CAP_SETGID": unix.CAP_SETGID, "CAP_SETUID": unix.CAP_SETUID,
@@ -168,7 +169,7 @@ func tryNamespace() bool {
 }
 
 // countsByNamespace is whether the kernel counts a user's tasks separately in each user
-// namespace, as since Linux 5.14.
+// namespace, as it does since Linux 5.14.
 func countsByNamespace() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {

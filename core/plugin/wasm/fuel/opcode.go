@@ -84,8 +84,8 @@ const (
 	shapeLane            // the same, and a byte
 )
 
-// shapeOf returns the shape of an instruction that wazero 1.12 runs and metering
-// takes, or shapeUnknown.
+// shapeOf returns the shape of an instruction, or shapeUnknown if wazero 1.12 can't run it or it
+// can't be metered.
 func shapeOf(op opcode) shape {
 	switch op >> 8 {
 	case 0:
