@@ -32,8 +32,10 @@ type bench struct {
 	run   *core.Run
 }
 
-func newBench(t *testing.T) *bench {
-	b := &bench{t: t, ctx: t.Context(), store: empty(t)}
+func newBench(t *testing.T) *bench { return newBenchOn(t, empty(t)) }
+
+func newBenchOn(t *testing.T, s core.Store) *bench {
+	b := &bench{t: t, ctx: t.Context(), store: s}
 	b.runs = corerun.NewRepository(b.store, &tick{time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)})
 	b.run = b.create(runID)
 	return b

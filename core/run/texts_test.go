@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 const (
@@ -158,7 +159,7 @@ func TestMemories_DamageIsFound(t *testing.T) {
 // TestMemories_OfEarlyStores brings a run of format 1 with a memory in a visit to
 // this format.
 func TestMemories_OfEarlyStores(t *testing.T) {
-	b := newBench(t)
+	b := newBenchOn(t, mem.Open())
 	b.must(b.runs.Recorder(b.run).RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "n", Result: json.RawMessage(`{"n":1}`)}))
 	b.must(b.store.Update(b.ctx, func(tx core.Tx) error {
 		key := []byte("visit/" + runID + "/\x00\x00\x00\x01")

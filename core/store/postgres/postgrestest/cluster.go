@@ -133,10 +133,11 @@ func find() (bin string, ok bool) {
 	return "", false
 }
 
-// config is for many small clusters: no port, and no more connections than tests need.
+// config is for many small clusters without a port. A test that goes through hundreds of
+// stores keeps their connections to its end.
 const config = `
 listen_addresses = ''
-max_connections = 100
+max_connections = 1000
 shared_buffers = 32MB
 logging_collector = off
 `
