@@ -46,7 +46,7 @@ func assemble(t testing.TB, policy inject.Policy, list []*inject.Block) *inject.
 
 // TestAssemble_Properties: what holds for every input.
 func TestAssemble_Properties(t *testing.T) {
-	for seed := range coretest.Heavy(uint64(500), 7_000) {
+	for seed := range coretest.Heavy(uint64(250), 7_000) {
 		r := rand.New(rand.NewPCG(seed, 23))
 		policy, list := randomPolicy(r), randomBlocks(t, r, r.IntN(30))
 		in := &inject.Input{Namespace: "team/a", SessionID: "s", TurnID: 10, Policy: policy, Blocks: list}

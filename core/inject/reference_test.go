@@ -490,7 +490,7 @@ func summary(s *inject.Snapshot, err error) (res refResult) {
 
 // TestAssemble_AgreesWithTheReference on random inputs, 20,000 of them in make stress.
 func TestAssemble_AgreesWithTheReference(t *testing.T) {
-	for seed := range coretest.Heavy(uint64(1500), 20_000) {
+	for seed := range coretest.Heavy(uint64(600), 20_000) {
 		agree(t, seed)
 	}
 }

@@ -468,10 +468,7 @@ func TestPrune_AFolderThatCannotBeWrittenSaysSo(t *testing.T) {
 
 // TestPrune_HoldsLittleInMemory: 20,000 decisions, or a million.
 func TestPrune_HoldsLittleInMemory(t *testing.T) {
-	count := 20_000
-	if os.Getenv("REFLECTORY_STRESS") == "1" {
-		count = 1_000_000
-	}
+	count := coretest.Heavy(10_000, 1_000_000)
 	s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
 	if err != nil {
 		t.Fatal(err)
