@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // imported puts an export into an empty store of governed memories.
 func imported(t *testing.T, text string) (*governed, error) {
 	t.Helper()
-	g := newGoverned(t, empty(t), nil)
+	g := newGoverned(t, mem.Open(), nil)
 	_, err := store.Import(t.Context(), g.store, strings.NewReader(text), g.parts(), nil)
 	return g, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -120,7 +121,7 @@ func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
 
 func TestWarmLoadsInTheBackground(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s := empty(t)
+	s := mem.Open()
 	newWorld(t, s, hashed).lessons(t)
 	w := newWorld(t, s, hashed)
 	w.Warm()

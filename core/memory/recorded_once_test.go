@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/postgres"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -98,8 +99,12 @@ func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 				g.recall(t, r)
 				m.meddle = func() { must(t, g.Put(t.Context(), g.get(t, "plain"))) } // which was read
 				wantReason(t, c.do(t, g), c.code, c.reason)
-				if m.asked != c.runs {
-					t.Errorf("the policy was asked %d times, want %d", m.asked, c.runs)
+				runs := c.runs
+				if _, far := s.(*postgres.Store); far && c.reason != "" {
+					runs++ // an error is validated there too
+				}
+				if m.asked != runs {
+					t.Errorf("the policy was asked %d times, want %d", m.asked, runs)
 				}
 				if n := g.decidedAt(t, c.point); n != 1 {
 					t.Errorf("%d decisions are recorded", n)
