@@ -81,13 +81,18 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 
 // take reads the memories that were found. If the recall belongs to a turn, take also
 // records it, with the time at which it began, and returns the turn's number.
+//
+// The links to the memories are read before the turn's transaction: a link that is made
+// between the two wasn't committed before the recall began, and the transaction would lock
+// and validate the range of each memory's links.
 func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, number int64, err error) {
-	if r.Session == "" {
-		err = m.records.View(ctx, func(reader core.Reader) error {
-			list, err = recalled(reader, found)
-			return err
-		})
-		return list, 0, err
+	var read []core.Recalled
+	err = m.records.View(ctx, func(reader core.Reader) error {
+		read, err = recalled(reader, found)
+		return err
+	})
+	if err != nil || r.Session == "" {
+		return read, 0, err
 	}
 	err = m.records.Update(ctx, func(t *record.Tx) (err error) {
 		if number = r.Turn; number == 0 {
@@ -95,7 +100,7 @@ func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []sear
 				return err
 			}
 		}
-		if list, err = recalled(t, found); err != nil {
+		if list, err = refreshed(t, read); err != nil {
 			return err
 		}
 		by := core.TurnRef{Session: r.Session, Turn: number}
@@ -103,7 +108,7 @@ func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []sear
 			return err
 		}
 		// Read again, now with the accesses that were counted.
-		list, err = recalled(t, found)
+		list, err = refreshed(t, list)
 		return err
 	})
 	return list, number, err
@@ -154,24 +159,44 @@ func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure str
 	return e[0].failure, nil
 }
 
-// recalled reads the memories that were found. It leaves out any that is gone by now, or
-// can't be recalled any more.
+// recalled reads the memories that were found, and the links to them. It leaves out any
+// memory that is gone by now, or can't be recalled any more.
 func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
-	list := make([]core.Recalled, 0, len(found))
 	if err := prefetch(r, found); err != nil {
 		return nil, err
 	}
+	list := make([]core.Recalled, 0, len(found))
 	for _, f := range found {
-		memory, err := record.Read(r, f.ID)
+		list = append(list, core.Recalled{Memory: &core.Memory{ID: f.ID}, Score: f.Score, Why: f.Why, SameAs: f.SameAs})
+	}
+	list, err := refreshed(r, list)
+	for i := range list {
+		if err == nil {
+			list[i].SupersededBy, err = relatedBy(r, list[i].ID, core.RelationSupersedes)
+		}
+		if err == nil {
+			list[i].ContradictedBy, err = relatedBy(r, list[i].ID, core.RelationContradicts)
+		}
+	}
+	return list, err
+}
+
+// refreshed returns results with their memories as they are now, and what follows from
+// these. It leaves out any memory that is gone, or can't be recalled any more.
+func refreshed(r core.Reader, results []core.Recalled) ([]core.Recalled, error) {
+	list := make([]core.Recalled, 0, len(results))
+	for _, result := range results {
+		memory, err := record.Read(r, result.ID)
 		if record.IsGone(err) || err == nil && !memory.State.Recallable() {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		result := core.Recalled{Memory: memory, Rank: len(list), Score: f.Score, Why: f.Why, SameAs: f.SameAs}
-		if err := annotate(r, &result); err != nil {
-			return nil, err
+		result.Memory, result.Rank, result.KnowledgeID, result.FailureRate = memory, len(list), memory.PromotedTo, nil
+		if uses := memory.Signals.Uses(); uses > 0 {
+			rate := float64(memory.Signals.Failures) / float64(uses)
+			result.FailureRate = &rate
 		}
 		list = append(list, result)
 	}
@@ -187,23 +212,6 @@ func prefetch(r core.Reader, found []search.Found) error {
 		}
 		return reads
 	})
-}
-
-// annotate adds what a reader should know about a recalled memory in addition to its
-// content.
-func annotate(r core.Reader, result *core.Recalled) (err error) {
-	if result.SupersededBy, err = relatedBy(r, result.ID, core.RelationSupersedes); err != nil {
-		return err
-	}
-	if result.ContradictedBy, err = relatedBy(r, result.ID, core.RelationContradicts); err != nil {
-		return err
-	}
-	if uses := result.Signals.Uses(); uses > 0 {
-		rate := float64(result.Signals.Failures) / float64(uses)
-		result.FailureRate = &rate
-	}
-	result.KnowledgeID = result.PromotedTo
-	return nil
 }
 
 // relatedBy returns the ids of the recallable memories that have a link of this relation

@@ -371,7 +371,7 @@ func ElsewhereError(tenant string) error {
 // MovingError refuses what concerns a tenant that is being moved to another database.
 func MovingError(tenant string) error {
 	return sdk.Errorf(sdk.Unavailable, TenantMoving, "tenant %s is being moved to another database", tenant).
-		WithHint("wait until the move is done; if it was stopped, say it again").WithDetail("tenant", tenant)
+		WithHint("wait until the move has ended; if its command was stopped, repeat it").WithDetail("tenant", tenant)
 }
 
 // HereStore is a store for some tenants: its Update is [UpdateHere].

@@ -35,6 +35,9 @@ func readDocs(r core.Reader, namespace string, ids []string, fn func(id string, 
 func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
 	l.docs, l.vectors = slices.Grow(l.docs[:0], docBatchSize)[:len(ids)], l.vectors[:0]
 	clear(l.docs)
+	if err := prefetch(r, ids); err != nil {
+		return err
+	}
 	err := readAll(r, record.MemoryPrefix, ids, func(i int, value []byte) {
 		if m, err := record.Decode(ids[i], value); err == nil && m.Namespace == namespace && m.State.Recallable() {
 			l.docs[i] = memoryDoc(m, nil)
@@ -83,6 +86,19 @@ const (
 	// changed are scattered, and this many lookups take as long as one useless scan.
 	fewIDs = 16
 )
+
+// prefetch reads what readAll looks up one by one.
+func prefetch(r core.Reader, ids []string) error {
+	return core.Prefetch(r, func() (reads core.Reads) {
+		if len(ids) > fewIDs {
+			return reads
+		}
+		for _, id := range ids {
+			reads.Keys = append(reads.Keys, []byte(record.MemoryPrefix+id), record.VectorKey(id))
+		}
+		return reads
+	})
+}
 
 // readAll calls fn with the record under prefix of each of ids, which are in order, if
 // there is one. Records written together are stored next to each other, where a scan
