@@ -31,6 +31,9 @@ func (SystemClock) Now() time.Time { return time.Now() }
 // one before, even within one millisecond, because of the 12-bit counter of RFC
 // 9562, method 1.
 type SystemIDs struct {
+	// Clock gives the time in an id. Default SystemClock.
+	Clock Clock
+
 	mu      sync.Mutex
 	milli   uint64
 	counter uint16
@@ -38,8 +41,12 @@ type SystemIDs struct {
 
 // NewID implements [IDs].
 func (s *SystemIDs) NewID() string {
+	now := time.Now
+	if s.Clock != nil {
+		now = s.Clock.Now
+	}
 	s.mu.Lock()
-	if now := uint64(time.Now().UnixMilli()); now > s.milli {
+	if now := uint64(now().UnixMilli()); now > s.milli {
 		s.milli, s.counter = now, 0
 	} else if s.counter++; s.counter > 0xfff {
 		s.milli, s.counter = s.milli+1, 0

@@ -35,12 +35,13 @@ func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.
 }
 
 // stepFailed is the error of an evaluator, a corrector or a generator that failed. It
-// never counts as a refusal by this host, even if an endpoint denied a key.
+// never counts as a refusal by this host, even if an endpoint denied a key: then the step's
+// settings are wrong, and another try can't help.
 func stepFailed(err error) error {
 	if sdk.CodeOf(err) != sdk.Denied {
 		return err
 	}
 	failure := *sdk.AsError(err)
-	failure.Code = sdk.Unavailable
+	failure.Code = sdk.Invalid
 	return &failure
 }

@@ -277,7 +277,7 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 }
 
 // Working reports whether a pool works on the queue: a pool of this process or, on a store
-// that several processes have open, any pool whose last beat isn't old.
+// that several processes have open, any pool whose host is alive.
 func (r *Repository) Working(ctx context.Context) (working bool, err error) {
 	r.mu.Lock()
 	working = len(r.held) > 0
@@ -287,12 +287,16 @@ func (r *Repository) Working(ctx context.Context) (working bool, err error) {
 	}
 	now := r.clock.Now()
 	err = r.view(ctx, func(reader core.Reader) error {
-		return core.ScanPrefix(reader, []byte(holderPrefix), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(reader, []byte(holderPrefix), func(key, _ []byte) (_ bool, err error) {
 			var h holder
 			if _, err := get(reader, bytes.Clone(key), &h); err != nil {
 				return false, err
 			}
-			working = now.Sub(h.At).Abs() < defaultLost
+			if lives := r.options.Lives; lives == nil {
+				working = now.Sub(h.At).Abs() < defaultLost
+			} else if working, err = lives(reader, string(key[len(holderPrefix):])); err != nil {
+				return false, err
+			}
 			return !working, nil
 		})
 	})

@@ -26,7 +26,7 @@ import (
 )
 
 // sharedWorld is several servers on one database, each with a data folder of its own, and the
-// same plugins.
+// same plugins. The clocks of two that were started one after the other are an hour apart.
 type sharedWorld struct {
 	*killWorld
 	hosts []*sharedHost
@@ -67,7 +67,8 @@ func newSharedWorldOn(t *testing.T, url, program string, hosts int) *sharedWorld
 func (w *sharedWorld) add() *sharedHost {
 	w.t.Helper()
 	h := &sharedHost{killWorld: &killWorld{t: w.t, dir: w.dir, self: w.self, tally: w.tally}}
-	h.env = append(slices.Clone(w.env), fmt.Sprintf("REFLECTORY_DATA_DIR=%s/data-%d", w.dir, len(w.hosts)))
+	h.env = append(slices.Clone(w.env), fmt.Sprintf("REFLECTORY_DATA_DIR=%s/data-%d", w.dir, len(w.hosts)),
+		fmt.Sprintf("%s=%dh", clockAhead, 1-len(w.hosts)))
 	known := map[string]bool{}
 	for _, other := range w.hosts {
 		known[other.id] = true

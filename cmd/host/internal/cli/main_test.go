@@ -44,17 +44,37 @@ const quickGone = 2 * time.Second
 var programs string
 
 func TestMain(m *testing.M) {
-	commands := map[string]func(){"reflectory": func() { os.Exit(Main()) }, "memory-writer": writeMemories}
+	commands := map[string]func(){"reflectory": func() { os.Exit(mainWith(withClock(host.Config{}))) }, "memory-writer": writeMemories}
 	for name, plugin := range plugins {
 		commands[path.Base(name)] = func() { process.Main(plugin()) }
 	}
-	commands["quick-host"] = func() { os.Exit(mainWith(host.Config{GoneAfter: quickGone})) }
+	commands["quick-host"] = func() { os.Exit(mainWith(withClock(host.Config{GoneAfter: quickGone}))) }
 	commands["prying"] = func() { process.Main(prying()) }
 	for name, serve := range hostiles {
 		commands[name] = serve
 	}
 	testscript.Main(tests{m, commands}, commands)
 }
+
+// clockAhead is the environment variable that says by how much a program's clock is ahead, as
+// a duration.
+const clockAhead = "REFLECTORY_TEST_CLOCK_AHEAD"
+
+// withClock gives a program the clock that its environment names.
+func withClock(c host.Config) host.Config {
+	ahead, err := time.ParseDuration(os.Getenv(clockAhead))
+	if err != nil {
+		return c // the variable isn't set
+	}
+	c.Clock = clockOf(ahead)
+	c.IDs = &core.SystemIDs{Clock: c.Clock}
+	return c
+}
+
+// clockOf is the machine's clock, so far ahead.
+type clockOf time.Duration
+
+func (c clockOf) Now() time.Time { return time.Now().Add(time.Duration(c)) }
 
 // tests makes programs before the tests run, and removes it after them.
 type tests struct {
