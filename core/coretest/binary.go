@@ -18,13 +18,9 @@ import (
 // that is built into dir from the package in the working directory, which is the
 // directory of the test.
 func PlainBinary(dir string) (string, error) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "", errors.New("the test binary has no build information")
-	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
+	settings, err := buildSettings()
+	if err != nil {
+		return "", err
 	}
 	if settings["-race"] != "true" {
 		return os.Executable()
@@ -36,4 +32,17 @@ func PlainBinary(dir string) (string, error) {
 		return "", fmt.Errorf("build the test binary without the race detector: %w: %s", err, out)
 	}
 	return path, nil
+}
+
+// buildSettings are the flags with which the test binary was built.
+func buildSettings() (map[string]string, error) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil, errors.New("the test binary has no build information")
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	return settings, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // ended is a world in which the gate retained, purged and promoted a memory.
@@ -37,6 +38,9 @@ func TestCheckIsCleanAfterTheGate(t *testing.T) {
 
 // TestCheckFindsWhatALifeMisses removes each key of a memory's life in turn.
 func TestCheckFindsWhatALifeMisses(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	w := ended(t, openPebble(t))
 	whole := dump(t, w.store)
 	looked := map[string]bool{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/text"
@@ -35,6 +36,9 @@ type planted struct{ id, question, content string }
 // the store becomes smaller by what the plans said. REFLECTORY_STRESS=1 uses 2,000 memories in
 // 60 days.
 func TestDream_AnAgentsLife(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	memories, days := 200, 10
 	if os.Getenv("REFLECTORY_STRESS") != "" {
 		memories, days = 2000, 60

@@ -407,6 +407,9 @@ func (w *world) kept(t *testing.T) map[string]any {
 // TestDream_ASecondPassChangesNothing, and doesn't repeat what was undone; an undo restores
 // each field.
 func TestDream_ASecondPassChangesNothing(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	stores := coretest.Heavy(8, 200)
 	changed := 0
 	for seed := range uint64(stores) {
@@ -470,6 +473,9 @@ func (m *mortal) Update(ctx context.Context, fn func(core.Tx) error) error {
 }
 
 func TestDream_ACrashLeavesWholeStepsAndTheNextRunFinishes(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	whole := littered(t, empty(t), 3)
 	want := whole.dream(t, dream.Options{})
 	for crash := range 200 {

@@ -166,6 +166,9 @@ func TestTheDefaultsHoldWithoutAGovernor(t *testing.T) {
 // TestACheckOnAFailingStoreFails: what can't be read isn't reported as a disagreement,
 // whether the disk fails or a file of it is damaged.
 func TestACheckOnAFailingStoreFails(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for _, code := range []sdk.Code{sdk.Unavailable, sdk.Internal} {
 		t.Run(string(code), func(t *testing.T) {
 			f := &fallible{Store: empty(t), at: -1, code: code}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -21,6 +22,9 @@ import (
 // the gate on mem, on pebble and on a model that has the formulas of the
 // specification once more, and compares the answers and then the contents.
 func TestModelOfLives(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	p := newModelPlan()
 	real := func(o *memory.Options) {
 		o.Retention, o.Reflection, o.Gate, o.DeferGate = defaults(), defaults(), gate.New(defaults()), true

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -17,6 +18,9 @@ import (
 // TestModel runs the same random operations on mem, on pebble and on a model of
 // a few maps, and compares the answers and then the contents.
 func TestModel(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	p := newModelPlan()
 	r := rand.New(rand.NewPCG(5, 2026))
 	model := &model{settings: governor{}, memories: map[string]*modelMemory{}, gone: map[string]bool{}, pending: map[string]core.ReflectRequest{}}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -133,6 +134,9 @@ func TestNumbers_OfLivesInTheModel(t *testing.T) {
 // TestNumbers_UnderNoise has 70 lives, or 400 in a stress run, of 500 turns, used in each,
 // with sessions of 3 to 12 turns.
 func TestNumbers_UnderNoise(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	lives := times(70, 400)
 	count := func(p float64) map[core.MemoryState]int {
 		n := map[core.MemoryState]int{}
@@ -159,6 +163,9 @@ func TestNumbers_UnderNoise(t *testing.T) {
 }
 
 func TestNumbers_OfCrossingsInTheModel(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	graphs := []dagOf{noGraph, onlyPath}
 	for _, how := range []string{"S-", "-S", "S--", "--S", "S-S--", "--SS-", "SF", "FS", "SFF", "FFS", "SFSFF", "SSFFF", "FFFSS"} {
 		for _, dag := range graphs {
@@ -226,6 +233,9 @@ func patterns(letters string, n int) []string {
 // TestNumbers_OfRealLives lives the table through recall, feedback, evidence and the
 // gate, and compares each turn with the model.
 func TestNumbers_OfRealLives(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for _, c := range promised {
 		t.Run(c.name, func(t *testing.T) {
 			got := newRealLife(t, c.dag).live(t, c.by, pattern(c.how), sessionOf)

@@ -18,7 +18,7 @@ import (
 // database is what tests also run on in make scale.
 var database postgrestest.Shared
 
-func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(database.Main(coretest.WithPlain(m))) }
 
 // empty returns an empty store: on PostgreSQL in make scale, and otherwise in memory.
 func empty(t testing.TB) core.Store {

@@ -105,6 +105,9 @@ func TestReplies_AreNotKeptOfWhatWasPurgedMeanwhile(t *testing.T) {
 }
 
 func TestReplies_TheOldestGoFirst(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	s := empty(t)
 	var clock coretest.Clock
 	r := &run.Replies{Store: s, Clock: &clock}

@@ -23,6 +23,9 @@ import (
 // that fails returns an error that says that the disk is full, and leaves no empty tables.
 // What was acknowledged is there as soon as there is room.
 func TestOpen_OnADiskThatFillsUp(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	killed, acknowledged := killedStore(t)
 	for _, lasting := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {

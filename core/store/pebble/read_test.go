@@ -25,6 +25,9 @@ func filled(t *testing.T) (mem memDisk, acknowledged int64) {
 // while a store is opened, read and written, until all reads succeed. No read may
 // show less than what was acknowledged: it shows all or fails.
 func TestEveryReadError(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for _, lasting := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
 			opened, failed := 0, 0

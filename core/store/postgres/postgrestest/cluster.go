@@ -65,7 +65,7 @@ type Shared struct {
 }
 
 // Main runs the tests of a package, and ends the shared cluster.
-func (s *Shared) Main(m *testing.M) int {
+func (s *Shared) Main(m interface{ Run() int }) int {
 	defer func() {
 		if s.cluster != nil {
 			s.cluster.Close()
