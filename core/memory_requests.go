@@ -71,7 +71,7 @@ type RecallRequest struct {
 	Turn    int64  `json:"turn,omitempty"`
 	Query   string `json:"query"`
 	RecallFilter
-	// Limit is k2, how many are returned: 0 is the default of 5.
+	// Limit is how many are returned at most; 0 is the default of 5.
 	Limit int `json:"limit,omitempty"`
 }
 

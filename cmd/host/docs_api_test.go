@@ -53,10 +53,11 @@ type apiDocument struct {
 	}
 }
 
-// apiSchema has the bounds of a field.
+// apiSchema has the bounds of a field, and its values if they are a few.
 type apiSchema struct {
 	Minimum, Maximum   *float64
 	MinItems, MaxItems *int
+	Enum               []string
 }
 
 func apiPage(t *testing.T) any {
@@ -71,14 +72,9 @@ func apiPage(t *testing.T) any {
 	texts := readFieldTexts(t)
 	s, results := newShapes(newSources(t), texts), newShapes(newSources(t), texts)
 	groups := map[string]*apiGroup{}
-	var local []apiRoute
 	for _, o := range operation.Table() {
 		rt := routeOf(t, s, &document, o)
 		rt.Result = strings.ReplaceAll(results.typeOf(o.Out()), "(#", "(json.md#")
-		if _, offered := document.Paths[o.Path][strings.ToLower(o.Method)]; !offered {
-			local = append(local, rt)
-			continue
-		}
 		noun := strings.Split(strings.TrimPrefix(o.Path, "/v1/"), "/")[0]
 		if groups[noun] == nil {
 			groups[noun] = &apiGroup{Noun: noun}
@@ -92,7 +88,7 @@ func apiPage(t *testing.T) any {
 	}
 	slices.SortFunc(list, func(a, b *apiGroup) int { return strings.Compare(a.Noun, b.Noun) })
 	return map[string]any{
-		"Groups": list, "Local": local, "Objects": s.sorted(), "Answers": httpapi.Answers(), "Limits": httpapi.DefaultLimits(),
+		"Groups": list, "Objects": s.sorted(), "Answers": httpapi.Answers(), "Limits": httpapi.DefaultLimits(),
 		"Headers": int64(httpapi.DefaultLimits().Headers), "MaxKey": httpapi.MaxKey, "MaxDepth": httpapi.MaxJSONDepth, "MaxNamespaces": httpapi.MaxStreamNamespaces,
 		"DefaultLimit": operation.DefaultLimit, "MaxLimit": operation.MaxLimit, "Listen": httpapi.DefaultListen,
 		"Deadline": operation.Deadline, "Scopes": scopeRows(),
@@ -127,6 +123,9 @@ func routeOf(t *testing.T, s *shapes, document *apiDocument, o operation.Operati
 			if p.Name == f.Name {
 				field.In, field.Needed, bounds = p.In, p.Required, p.Schema
 			}
+		}
+		if len(bounds.Enum) > 0 {
+			field.Type = oneOfWords(bounds.Enum)
 		}
 		field.Type += bounds.text()
 		rt.Fields = append(rt.Fields, field)

@@ -114,10 +114,18 @@ func (s *shapes) word(t reflect.Type) string {
 	if len(values) == 0 || slices.Contains(values, "") && len(values) == 1 {
 		return "string"
 	}
-	for i, v := range values {
-		values[i] = code(strings.Trim(v, "`"))
+	return oneOfWords(values)
+}
+
+// oneOfWords is a string that is one of some words; "" isn't shown.
+func oneOfWords(words []string) string {
+	var shown []string
+	for _, w := range words {
+		if w = strings.Trim(w, "`"); w != "" {
+			shown = append(shown, code(w))
+		}
 	}
-	return "one of " + strings.Join(slices.DeleteFunc(values, func(v string) bool { return v == "" }), ", ")
+	return "one of " + strings.Join(shown, ", ")
 }
 
 // shapeName is what an object is called: its Go type's name, and for a page also the type

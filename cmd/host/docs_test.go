@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,12 @@ func (f *fieldTexts) of(object, field, comment string) string {
 	return f.texts[field]
 }
 
+// goName is a name of the code, such as DateOptions or job.Types; productNames look like one.
+var (
+	goName       = regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*|\b[a-z]+\.[A-Z]\w+`)
+	productNames = []string{"PostgreSQL", "OpenAPI", "OpenAI", "OpenID", "JavaScript", "AssemblyScript"}
+)
+
 // TestDocs_EveryFieldIsDescribed: the pages describe each field, and fields.txt has only
 // what they need.
 func TestDocs_EveryFieldIsDescribed(t *testing.T) {
@@ -119,6 +126,11 @@ func TestDocs_EveryFieldIsDescribed(t *testing.T) {
 		for _, f := range described.Fields {
 			if f.Doc == "" {
 				t.Errorf("%s.%s has no description: comment the field, or add a line to testdata/docs/fields.txt", described.Name, f.Name)
+			}
+			for _, name := range goName.FindAllString(f.Doc, -1) {
+				if !slices.Contains(productNames, name) {
+					t.Errorf("%s.%s: the page has no %s, which is a name of the code: add a line to testdata/docs/fields.txt", described.Name, f.Name, name)
+				}
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestExamples_EmbedIsAModuleOfItsOwn(t *testing.T) {
 	if lines := bytes.Count(text, []byte("\n")); lines > maxEmbedLines {
 		t.Errorf("the program has %d lines (limit %d)", lines, maxEmbedLines)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "pebblegozstd", "./...")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -18,8 +18,8 @@ import (
 // replies to calls that contained the memory. All three prefixes may be lost at any time.
 // So exports leave them out, and a forged reply can't be added to an export.
 
-// Bounds of the cache: as many replies as a workflow of some thousand calls repeats, and
-// as many bytes as the cache of verdicts.
+// Bounds of the cache: enough replies for a workflow that repeats a few thousand calls, and
+// as many bytes as the cache of verdicts has.
 const (
 	maxReplies    = 4096
 	maxReplyBytes = 1 << 20 // of one reply; a larger one isn't kept

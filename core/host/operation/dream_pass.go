@@ -74,7 +74,9 @@ type DreamPass struct {
 	// memories of one agent.
 	Namespace string `json:"namespace,omitempty"`
 	Agent     string `json:"agent,omitempty"`
-	// Mode is coordinated, always or force: see [memory.DreamModes]; "" is coordinated.
+	// Mode is coordinated, which skips a pass that comes too soon or finds little that is new;
+	// always, which skips none; or force, which also removes the limit on how much is archived.
+	// "" is coordinated.
 	Mode memory.DreamMode `json:"mode,omitempty"`
 	// Full compares all memories with each other, not only the new memories with all others.
 	Full bool `json:"full,omitempty"`

@@ -16,7 +16,7 @@ func stores() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "store_check", Method: "POST", Path: "/v1/store/check", Scope: core.ScopeOperate, Idempotent: true, Long: true,
-			Doc: "Prove that records, indices, links and events agree; with repair, rebuild before what follows from other records.",
+			Doc: "Prove that records, indices, links and events agree; with repair, first rebuild what can be derived from other records.",
 		}, inAll[StoreCheck], storeCheck),
 		define(Operation{
 			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Sink: true,

@@ -33,7 +33,7 @@ func tokens() []Operation {
 		}, onHost[TokenList], tokenList),
 		define(Operation{
 			Name: "token_revoke", main: true, Method: "POST", Path: "/v1/tokens/{id}/revoke", Scope: core.ScopeOperate, Destructive: true, Idempotent: true,
-			Doc: "End a token and the logins that came from it: it holds no more from the next request.",
+			Doc: "End a token and the logins that came from it, from the next request on.",
 		}, ofToken, tokenRevoke),
 	}
 }

@@ -35,7 +35,7 @@ func startBuilt(t *testing.T, fill func(data string)) *builtServer {
 	t.Helper()
 	dir := t.TempDir()
 	s := &builtServer{serving: serving{t: t}, program: filepath.Join(dir, "reflectory"), data: filepath.Join(dir, "data")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.program, "../../../host")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "pebblegozstd", "-o", s.program, "../../../host")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
