@@ -1,11 +1,45 @@
 package coretest_test
 
 import (
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/reflectory/reflectory/core/coretest"
 )
+
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
+
+func TestPlain_HasNoRaceDetector(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
+	info, _ := debug.ReadBuildInfo()
+	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Error("it runs with the race detector")
+	}
+}
+
+// brokenEnv makes the test that is to fail elsewhere fail.
+const brokenEnv = "REFLECTORY_TEST_BROKEN"
+
+func TestPlain_FailsHereIfItFailsThere(t *testing.T) {
+	if os.Getenv(brokenEnv) != "" {
+		if !coretest.Plain(t) {
+			t.Error("broken")
+		}
+		return
+	}
+	broken := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	broken.Env = append(os.Environ(), brokenEnv+"=1")
+	if out, err := broken.CombinedOutput(); err == nil || !strings.Contains(string(out), "broken") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
 
 func TestClockStandsUntilMoved(t *testing.T) {
 	var clock coretest.Clock
