@@ -73,6 +73,9 @@ func apiPage(t *testing.T) any {
 	s, results := newShapes(newSources(t), texts), newShapes(newSources(t), texts)
 	groups := map[string]*apiGroup{}
 	for _, o := range operation.Table() {
+		if _, offered := document.Paths[o.Path][strings.ToLower(o.Method)]; !offered {
+			t.Errorf("%s isn't in the OpenAPI document", o.Name)
+		}
 		rt := routeOf(t, s, &document, o)
 		rt.Result = strings.ReplaceAll(results.typeOf(o.Out()), "(#", "(json.md#")
 		noun := strings.Split(strings.TrimPrefix(o.Path, "/v1/"), "/")[0]

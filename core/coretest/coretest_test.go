@@ -24,7 +24,7 @@ func TestPlain_HasNoRaceDetector(t *testing.T) {
 	}
 }
 
-// brokenEnv makes the test that is to fail elsewhere fail.
+// brokenEnv makes TestPlain_FailsHereIfItFailsThere fail in the program that it starts.
 const brokenEnv = "REFLECTORY_TEST_BROKEN"
 
 func TestPlain_FailsHereIfItFailsThere(t *testing.T) {
@@ -35,9 +35,13 @@ func TestPlain_FailsHereIfItFailsThere(t *testing.T) {
 		return
 	}
 	broken := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	broken.Env = append(os.Environ(), brokenEnv+"=1")
+	dir := t.TempDir()
+	broken.Env = append(os.Environ(), brokenEnv+"=1", "TMPDIR="+dir)
 	if out, err := broken.CombinedOutput(); err == nil || !strings.Contains(string(out), "broken") {
 		t.Errorf("%v: %s", err, out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left behind: %v", left, err)
 	}
 }
 

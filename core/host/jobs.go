@@ -21,7 +21,7 @@ const sweepEvery = 100
 func (h *Host) newJobs(sole bool) (*job.Repository, error) {
 	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: h.notify, Progressed: h.progress.tell}
 	if h.shared() {
-		o.Time, o.Lives = store.Time, h.lives
+		o.Time = store.Time
 	}
 	return job.New(h.Journal, h.config.IDs, o)
 }

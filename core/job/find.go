@@ -276,31 +276,61 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 	return waits, err
 }
 
+// workingLook is how long [Repository.Working] waits for a beat, and workingPoll how often it
+// looks meanwhile. A pool's beat rises every 2 s.
+const (
+	workingLook = 5 * time.Second
+	workingPoll = 200 * time.Millisecond
+)
+
 // Working reports whether a pool works on the queue: a pool of this process or, on a store
-// that several processes have open, any pool whose host is alive.
-func (r *Repository) Working(ctx context.Context) (working bool, err error) {
+// that several processes have open, a pool whose beat rises while Working looks. It returns
+// after 5 s if none does, and at once if no pool has a beat.
+func (r *Repository) Working(ctx context.Context) (bool, error) {
 	r.mu.Lock()
-	working = len(r.held) > 0
+	working := len(r.held) > 0
 	r.mu.Unlock()
 	if working || r.options.Exclusive {
 		return working, nil
 	}
-	now := r.clock.Now()
+	before, err := r.beats(ctx)
+	if err != nil || len(before) == 0 {
+		return false, err
+	}
+	timeUp, poll := time.After(workingLook), time.NewTicker(workingPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-timeUp:
+			return false, nil
+		case <-poll.C:
+		}
+		now, err := r.beats(ctx)
+		if err != nil {
+			return false, err
+		}
+		for name, beat := range now {
+			if beat != before[name] {
+				return true, nil
+			}
+		}
+	}
+}
+
+// beats are the beats of all pools that have one, by their holders' names.
+func (r *Repository) beats(ctx context.Context) (beats map[string]uint64, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
-		return core.ScanPrefix(reader, []byte(holderPrefix), func(key, _ []byte) (_ bool, err error) {
+		beats = map[string]uint64{}
+		return core.ScanPrefix(reader, []byte(holderPrefix), func(key, _ []byte) (bool, error) {
 			var h holder
-			if _, err := get(reader, bytes.Clone(key), &h); err != nil {
-				return false, err
-			}
-			if lives := r.options.Lives; lives == nil {
-				working = now.Sub(h.At).Abs() < defaultLost
-			} else if working, err = lives(reader, string(key[len(holderPrefix):])); err != nil {
-				return false, err
-			}
-			return !working, nil
+			_, err := get(reader, bytes.Clone(key), &h)
+			beats[string(key[len(holderPrefix):])] = h.Beat
+			return err == nil, err
 		})
 	})
-	return working, err
+	return beats, err
 }
 
 const (

@@ -57,9 +57,6 @@ type Options struct {
 	// Time is the time by which forced jobs are counted if hosts share the store, since their
 	// clocks may differ. If it returns the zero time, or is nil, the clock's time is used.
 	Time func(core.Reader) (time.Time, error)
-	// Lives reports whether the host that a pool is named after is alive, if hosts share the
-	// store. Nil is for a store of one machine, whose clock tells how old a beat is.
-	Lives func(r core.Reader, holder string) (bool, error)
 	// Random is the source of jitter: it returns numbers in [0,1). It must be safe for
 	// concurrent use. Default the system's randomness.
 	Random func() float64

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -361,6 +362,35 @@ func TestPool_StopDrains(t *testing.T) {
 			t.Errorf("somebody works: %v", err)
 		}
 		c.sound()
+	})
+}
+
+// TestWorking_SeesBeatsRiseAndNoClock: another process sees that a pool works while its beats
+// rise, though its clock is behind, and no longer once it was killed.
+func TestWorking_SeesBeatsRiseAndNoClock(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := mem.Open()
+		killable := &stuckStore{Store: s}
+		c := newCrew(t, killable, job.Options{})
+		var elsewhere coretest.Clock
+		other, err := job.New(&journal.Writer{Store: s, Clock: &elsewhere}, &core.SystemIDs{}, job.Options{})
+		must(t, err)
+		working := func(want bool) {
+			t.Helper()
+			if got, err := other.Working(t.Context()); got != want || err != nil {
+				t.Errorf("working: %v, %v", got, err)
+			}
+		}
+		working(false)
+		p := c.pool(job.PoolOptions{Handlers: handle(func(context.Context, *job.Running) (*job.Outcome, error) { return nil, nil })})
+		must(t, p.Start(t.Context()))
+		working(true)
+		killable.stop(true)
+		working(false)
+		killable.stop(false)
+		working(true)
+		must(t, p.Stop(t.Context()))
+		working(false)
 	})
 }
 

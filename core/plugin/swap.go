@@ -88,7 +88,7 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 	return fresh, nil
 }
 
-// maxCloseErrors is how many errors Close reports of pools that ended before it: many pools
+// maxCloseErrors is how many errors Close reports from pools that ended earlier: many pools
 // end in a program that runs for months.
 const maxCloseErrors = 20
 

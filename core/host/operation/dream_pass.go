@@ -74,7 +74,8 @@ type DreamPass struct {
 	// memories of one agent.
 	Namespace string `json:"namespace,omitempty"`
 	Agent     string `json:"agent,omitempty"`
-	// Mode is coordinated, which skips a pass that comes too soon or finds little that is new;
+	// Mode is coordinated, which skips a pass that comes too soon, finds little that is new, or
+	// follows another program's housekeeping;
 	// always, which skips none; or force, which also removes the limit on how much is archived.
 	// "" is coordinated.
 	Mode memory.DreamMode `json:"mode,omitempty"`

@@ -62,19 +62,23 @@ const clockAhead = "REFLECTORY_TEST_CLOCK_AHEAD"
 
 // withClock gives a program the clock that its environment names.
 func withClock(c host.Config) host.Config {
-	ahead, err := time.ParseDuration(os.Getenv(clockAhead))
-	if err != nil {
-		return c // the variable isn't set
+	text := os.Getenv(clockAhead)
+	if text == "" {
+		return c
 	}
-	c.Clock = clockOf(ahead)
+	ahead, err := time.ParseDuration(text)
+	if err != nil {
+		panic(err)
+	}
+	c.Clock = shiftedClock(ahead)
 	c.IDs = &core.SystemIDs{Clock: c.Clock}
 	return c
 }
 
-// clockOf is the machine's clock, so far ahead.
-type clockOf time.Duration
+// shiftedClock is the machine's clock, ahead by this duration.
+type shiftedClock time.Duration
 
-func (c clockOf) Now() time.Time { return time.Now().Add(time.Duration(c)) }
+func (c shiftedClock) Now() time.Time { return time.Now().Add(time.Duration(c)) }
 
 // tests makes programs before the tests run, and removes it after them.
 type tests struct {

@@ -143,7 +143,7 @@ func TestServer_AFailedJobIsTheError(t *testing.T) {
 		}
 	}
 	jobs := decoded[operation.JobPage](w, 0, "jobs", "list")
-	if len(jobs.Items) != 2 || jobs.Items[0].Failure != nil {
+	if len(jobs.Items) != 2 || jobs.Items[0].Failure != nil || jobs.Items[0].Attempts != 1 {
 		t.Fatalf("%+v", jobs.Items)
 	}
 	shown, _ := w.ok("jobs", "show", jobs.Items[0].ID)

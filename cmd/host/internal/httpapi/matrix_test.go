@@ -134,9 +134,6 @@ func (d *door) knock(t *testing.T, o *operation.Operation, who string) (outcome 
 // Whoever lacks a right is refused before the world is changed, so that a door stays as it
 // is until somebody was let in.
 func TestAccess_Matrix(t *testing.T) {
-	if coretest.Plain(t) {
-		return
-	}
 	table := operation.Table()
 	lines, from := make([]string, len(table)), newIssuer(t)
 	t.Run("operations", func(t *testing.T) {
