@@ -45,9 +45,6 @@ var surfaces = map[string]surface{
 	"http":       {ask: askHTTP, caller: core.Operator(core.OperatorSubject), differs: differsOverHTTP},
 }
 
-// worksOn is why a job isn't as a Go program without workers leaves it.
-const worksOn = "a server works on the job at once"
-
 // seesItself is why a server's hosts aren't a Go program's.
 const seesItself = "a server is a host itself, and sees which others live"
 
@@ -78,12 +75,7 @@ func unsaidKey(name string, c operationtest.Case) string {
 var unsaid = map[string]string{
 	"served host_drain":                           seesItself,
 	"served host_list":                            seesItself,
-	"served job_cancel":                           worksOn,
-	"served job_get":                              worksOn,
-	"served job_list":                             worksOn,
-	"served job_result":                           worksOn,
-	"served reflection_cancel":                    worksOn,
-	"served reflection_status":                    worksOn,
+	"served job_list":                             "a server works on jobs, and a Go program says that nobody does",
 	"served login_new":                            "the link is to the server itself",
 	"served status":                               "it says how the server itself is reached",
 	"served status/in a folder":                   "a server has the store, and is named as its holder",

@@ -84,7 +84,7 @@ func TestJobs_FullQueues(t *testing.T) {
 func TestEvents_FollowAJob(t *testing.T) {
 	s := newSite(t)
 	server, l := s.start()
-	id, other := s.Job(operationtest.Here), s.Job("team/other")
+	id, other := s.ReadyJob(operationtest.Here), s.ReadyJob("team/other")
 	r := s.open(l, "operator", "/v1/jobs/"+id+"/events")
 	r.want("0", "")
 	r.want("1", "agent.job.queued")

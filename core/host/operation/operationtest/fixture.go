@@ -230,23 +230,38 @@ func (w *World) Plan() string {
 	return d.ID
 }
 
-// Job is the id of a job of nobody's that waits in a namespace.
+// Job is the id of a job of nobody's that waits in a namespace, even where a server works.
 func (w *World) Job(namespace string) string {
 	w.T.Helper()
-	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Reembed})
+	return w.reembed(namespace, w.later())
+}
+
+// ReadyJob is the id of a job of nobody's in a namespace that a worker may take at once.
+func (w *World) ReadyJob(namespace string) string {
+	w.T.Helper()
+	return w.reembed(namespace, time.Time{})
+}
+
+func (w *World) reembed(namespace string, notBefore time.Time) string {
+	w.T.Helper()
+	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Reembed, NotBefore: notBefore})
 	w.Must(err)
 	return made.ID
 }
 
-// ReflectionJob is the id of a reflection that waits in a namespace.
+// ReflectionJob is the id of a reflection that waits in a namespace, even where a server works.
 func (w *World) ReflectionJob(namespace string) string {
 	w.T.Helper()
 	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{
 		UserID: job.SystemUser, Namespace: namespace, Type: job.Reflection, Payload: core.MustJSON(reflection.Request{Namespace: namespace}),
+		NotBefore: w.later(),
 	})
 	w.Must(err)
 	return made.ID
 }
+
+// later is after the end of any test.
+func (w *World) later() time.Time { return w.Config.Clock.Now().Add(24 * time.Hour) }
 
 // OtherHost is the id of another server on the same store.
 func (w *World) OtherHost() string {
