@@ -73,6 +73,9 @@ type lives struct {
 	current  map[string]int64 // turn of each session
 	bias     map[string]float64
 	came     map[string]int
+	// subject is a word of all that is stored and asked for now. With modelOps operations
+	// comes another, or what was promoted would be recalled ever after, and little else.
+	subject string
 }
 
 // offer is what a turn's recalls returned.
@@ -103,6 +106,7 @@ type lifeAnswer struct {
 }
 
 func (l *lives) draw(i int) lifeOp {
+	l.subject = fmt.Sprint("subject", i/modelOps)
 	switch n := l.r.IntN(100); {
 	case n < 3:
 		return l.observe(i)

@@ -14,7 +14,7 @@ import (
 func (l *lives) observe(i int) lifeOp {
 	q := core.ObserveRequest{
 		ID: fmt.Sprint("m", i), Namespace: l.namespace(), Title: fmt.Sprint("title ", i),
-		Content: oneOf(l.r, "retry the upload", "rotate the logs", "renew the certificate") + " " + oneOf(l.r, "at night", "by hand", "with care"),
+		Content: oneOf(l.r, "retry the upload", "rotate the logs", "renew the certificate") + " " + oneOf(l.r, "at night", "by hand", "with care") + " " + l.subject,
 	}
 	return lifeOp{"observe", func(t *testing.T, g *governed) lifeAnswer {
 		m, err := g.Observe(t.Context(), &q)
@@ -32,7 +32,7 @@ func (l *lives) reflect(i int) lifeOp {
 	if source == nil {
 		return l.observe(i)
 	}
-	q := core.ReflectRequest{SourceIDs: []string{source.id}, Title: fmt.Sprint("title ", i), Content: "retry by hand"}
+	q := core.ReflectRequest{SourceIDs: []string{source.id}, Title: fmt.Sprint("title ", i), Content: "retry by hand " + l.subject}
 	return lifeOp{"reflect", func(t *testing.T, g *governed) lifeAnswer {
 		made, err := g.Reflect(t.Context(), &q)
 		if err != nil {
@@ -64,7 +64,7 @@ func unless(holds bool, format string, args ...any) string {
 func (l *lives) recall() lifeOp {
 	q := core.RecallRequest{
 		Session: fmt.Sprint("s", l.r.IntN(3)), Limit: 1 + l.r.IntN(3),
-		Query: oneOf(l.r, "upload", "logs at night", "certificate", "by hand"),
+		Query: oneOf(l.r, "upload", "logs at night", "certificate", "by hand") + " " + l.subject,
 	}
 	if len(l.order) > 0 && l.r.IntN(10) == 0 { // the same turn once more
 		again := l.order[l.r.IntN(len(l.order))]
