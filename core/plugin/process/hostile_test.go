@@ -49,7 +49,7 @@ const ordinaryUser = 54321
 // and it has no user of its own.
 func TestAHostilePluginOfAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		return // TestAHostilePlugin was that
+		t.Skip("this user is one: TestAHostilePlugin was that")
 	}
 	asOrdinaryUser(t, nil)
 }
@@ -136,7 +136,7 @@ func hostileAttributes(t *testing.T) {
 	granted, beneath, stateOfGranted := ofHost(t)
 	i := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Granted.FS = []string{granted} })
 	if s := holds(i); !s.Seccomp || s.Landlock == 0 {
-		return // the status says so
+		t.Skip("no seccomp or no Landlock, as the status says")
 	}
 	before, beforeGranted := state(), stateOfGranted()
 	for _, path := range []string{dir, file, granted, beneath} {
@@ -199,11 +199,14 @@ func hostileLeft(t *testing.T) {
 	wantEmpty(t, dir)
 }
 
+// noTasks is what a skipped test says.
+const noTasks = "nothing counts processes and threads here, as the status says"
+
 func hostileThreads(t *testing.T) {
 	// A thread of C has a stack of 8 MiB.
 	i := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes = 4 << 30 })
 	if holds(i).Tasks == "" {
-		return // the status says so
+		t.Skip(noTasks)
 	}
 	if got := try(t, i, "threads", "30"); got != "got: 30" {
 		t.Errorf("what it may: %s", got)
@@ -219,7 +222,7 @@ func tasksOf(processes int) int { return sandbox.TasksPerProcess * processes }
 func hostileTasks(t *testing.T) {
 	i := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.Processes = 8 })
 	if holds(i).Tasks == "" {
-		return
+		t.Skip(noTasks)
 	}
 	res, err := evaluate(t, i, do("attack children", strconv.Itoa(2000)))
 	n := 0
@@ -285,7 +288,7 @@ const uncountedBytes = 110 << 20
 
 func hostileBuffers(t *testing.T) {
 	if !sandbox.Probe().Seccomp {
-		return
+		t.Skip("no seccomp, as the status says")
 	}
 	for attack, most := range map[string]int{"buffers": uncountedBytes, "pipes": 16 << 20} {
 		i := startHostile(t, shortTempDir(t), nil)
@@ -306,7 +309,7 @@ func hostileGrowsDown(t *testing.T) {
 // Where a control group counts memory, its limit holds for all of it together.
 func hostileSum(t *testing.T) {
 	if sandbox.MinMemory > 1<<30 {
-		return // with the race detector there is no limit
+		t.Skip("with the race detector there is no limit")
 	}
 	const limit = 160 << 20
 	one := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes = limit })
@@ -333,7 +336,7 @@ func hostileSum(t *testing.T) {
 // systemd does.
 func TestAHostilePluginInGroupsOfAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 || sandbox.Probe().Cgroup != "v1" {
-		return // there are none to give
+		t.Skip("there are no control groups of version 1 to give to another user")
 	}
 	asOrdinaryUser(t, func(home string) []string { return delegate(t, filepath.Base(home)) })
 }

@@ -208,7 +208,7 @@ func TestAGrantedPathIsAllThatIsSeen(t *testing.T) {
 func TestGrantsThatCannotBeGivenAreExplained(t *testing.T) {
 	status := sandbox.Probe()
 	if status.Landlock == 0 && !status.User {
-		return // nothing is taken away, so nothing needs to be given
+		t.Skip("without Landlock and a user of its own nothing is taken away, so nothing needs to be given")
 	}
 	dir := shortTempDir(t)
 	closed := filepath.Join(openDir(t), "closed")
