@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // workers do a server's background work in each database of its tenants: working on jobs,
@@ -28,6 +29,16 @@ func newWorkers(h *host.Host) (*workers, error) {
 		w.pools = append(w.pools, pool)
 	}
 	return w, nil
+}
+
+// newCommandWorkers is [newWorkers] for a command that has the store until it ends. If servers share
+// the store, they do the work, and there are no workers here.
+func newCommandWorkers(h *host.Host) (*workers, error) {
+	pool, err := h.CommandPool(operation.Handlers(h))
+	if sdk.ReasonOf(err) == host.JobsOfServers {
+		return &workers{}, nil
+	}
+	return &workers{hosts: []*host.Host{h}, pools: []*job.Pool{pool}}, err
 }
 
 // join makes the server one of the hosts of each database.

@@ -15,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
-	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -88,7 +87,7 @@ type keeper struct {
 
 	mu     sync.Mutex
 	server *httpapi.Server // nil if another program has the store
-	pool   *job.Pool       // works on the jobs of the store, if this program has it
+	work   *workers        // on the jobs of the store, if this program has it
 	remote *client.Remote
 }
 
@@ -153,7 +152,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	}
 	a.serving = &host.Server{} // on the socket only
 	var server *httpapi.Server
-	var pool *job.Pool
+	work := &workers{}
 	defer func() {
 		if err == nil {
 			return
@@ -161,7 +160,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 		if server != nil {
 			err = errors.Join(err, server.Stop())
 		}
-		err = errors.Join(err, stopPool(pool))
+		err = errors.Join(err, work.stop())
 		a.serving = nil
 		err = errors.Join(err, a.closeHost())
 	}()
@@ -169,23 +168,11 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := api.Ready(ctx); err != nil {
+	if work, err = newCommandWorkers(h); err != nil {
 		return err
 	}
-	if pool, err = h.CommandPool(operation.Handlers(h)); sdk.ReasonOf(err) == host.JobsOfServers {
-		pool, err = nil, nil
-	}
-	if err != nil {
+	if err := work.begin(context.WithoutCancel(ctx), api); err != nil {
 		return err
-	}
-	if pool != nil {
-		ctx := context.WithoutCancel(ctx)
-		if err := h.Join(ctx, host.JoinOptions{Pool: pool, TakeOver: operation.TakeOver(h)}); err != nil {
-			return err
-		}
-		if err := pool.Start(ctx); err != nil {
-			return err
-		}
 	}
 	server = httpapi.NewServer(context.Background(), api)
 	socket, err := httpapi.ListenSocket(a.config.DataDir.Value)
@@ -193,7 +180,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 		return err
 	}
 	server.ServeSocket(socket)
-	k.server, k.pool = server, pool
+	k.server, k.work = server, work
 	return nil
 }
 
@@ -203,7 +190,7 @@ func (k *keeper) close() error {
 	defer k.mu.Unlock()
 	var err error
 	if k.server != nil {
-		err = core.JoinErrors(k.server.Stop(), stopPool(k.pool)) // in this order: a request may queue a job
+		err = core.JoinErrors(k.server.Stop(), k.work.stop()) // in this order: a request may queue a job
 	}
 	if k.remote != nil {
 		err = core.JoinErrors(err, k.remote.Close())
