@@ -12,7 +12,7 @@ import (
 
 // rewriteVersion is raised whenever the same module would be rewritten or described
 // differently.
-const rewriteVersion = "2"
+const rewriteVersion = "3"
 
 // prepareModule validates a module and rewrites it into the one that is run. The scan comes
 // before everything else that reads it. The original is validated before it is rewritten:
@@ -47,9 +47,13 @@ func validate(ctx context.Context, module []byte, extism bool) (Info, error) {
 	return detect(compiled, extism)
 }
 
-// rewrite exports a module's state and meters the module, if that is possible, and records
-// in info what was done.
+// rewrite bounds a module's tables, exports its state and meters it, the latter two if that is
+// possible, and records in info what was done.
 func (info *Info) rewrite(code []byte) ([]byte, error) {
+	code, err := fuel.BoundTables(code)
+	if err != nil {
+		return nil, err
+	}
 	exposed, state, err := fuel.Expose(code)
 	switch {
 	case err == nil:

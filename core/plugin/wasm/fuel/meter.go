@@ -27,8 +27,7 @@ const (
 	eighthsPerByte    = 1
 	eighthsPerPage    = 65536 * eighthsPerByte
 	eighthsPerElement = 8 * eighthsPerByte // an entry takes 8 bytes
-	// wazero has no limit for tables other than the module's own. At this price the default
-	// fuel (1e9) buys 125 MB of entries.
+	// New entries stay for as long as the instance; [BoundTables] limits how many there are.
 	eighthsPerNewElement = 64 * eighthsPerElement
 )
 

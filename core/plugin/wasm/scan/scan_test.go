@@ -121,10 +121,14 @@ func oneBody(open string, times, locals int) []byte {
 	return header(10, append(append([]byte{1}, uleb(len(body))...), body...))
 }
 
-func TestScan_RefusesToWaitForThreads(t *testing.T) {
-	wait := header(10, []byte("\x01\x0b\x00\x41\x00\x41\x00\x42\x00\xfe\x01\x02\x00"))
-	if _, err := scan.Scan(wait); sdk.ReasonOf(err) != "instruction_unsupported" || sdk.AsError(err).Hint == "" {
-		t.Error(err)
+func TestScan_RefusesWhatCannotBeBounded(t *testing.T) {
+	for name, module := range map[string][]byte{
+		"waiting for threads": header(10, []byte("\x01\x0b\x00\x41\x00\x41\x00\x42\x00\xfe\x01\x02\x00")),
+		"catching exceptions": header(10, []byte("\x01\x06\x00\x1f\x40\x00\x0b\x0b")),
+	} {
+		if _, err := scan.Scan(module); sdk.ReasonOf(err) != "instruction_unsupported" || sdk.AsError(err).Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -150,7 +154,7 @@ func eachSpecModule(t testing.TB, do func(name string, module []byte)) {
 	}
 }
 
-// The scan accepts what the engine accepts, except modules that wait.
+// The scan accepts what the engine accepts, except modules that wait or catch.
 func TestScan_TakesWhatTheEngineTakes(t *testing.T) {
 	ctx := context.Background()
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
