@@ -55,6 +55,13 @@ func refusals() []refusal {
 		{"changes times of files, likewise; programs that copy or unpack files would give up", 0, []uint32{
 			unix.SYS_UTIMENSAT,
 		}},
+		{"reads attributes of files, which Landlock doesn't judge: where a file was downloaded from is one of them", unix.EOPNOTSUPP, []uint32{
+			unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_FGETXATTR, unix.SYS_GETXATTRAT,
+			unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR, unix.SYS_FLISTXATTR, unix.SYS_LISTXATTRAT,
+		}},
+		{"takes room on the disk beyond the end of a file, which no limit and no file's size shows; libraries write zeros instead", unix.EOPNOTSUPP, []uint32{
+			unix.SYS_FALLOCATE,
+		}},
 		{"watches files that it may not read", unix.EPERM, []uint32{
 			unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_RM_WATCH,
 		}},
@@ -194,7 +201,8 @@ func conditions(r rules) []condition {
 	if !r.counted { // the data limit counts private memory only
 		list = append(list,
 			condition{unix.SYS_MEMFD_CREATE, []bpf.Instruction{deny(unix.ENOSYS)}},
-			condition{unix.SYS_MEMFD_SECRET, []bpf.Instruction{deny(unix.ENOSYS)}})
+			condition{unix.SYS_MEMFD_SECRET, []bpf.Instruction{deny(unix.ENOSYS)}},
+			condition{unix.SYS_MAP_SHADOW_STACK, []bpf.Instruction{deny(unix.EOPNOTSUPP)}})
 	}
 	if !r.cuts { // it takes a path, so Landlock's right to write wouldn't be checked
 		list = append(list, condition{unix.SYS_TRUNCATE, []bpf.Instruction{deny(unix.EPERM)}})
