@@ -119,8 +119,8 @@ func checkPath(text string) error {
 	if text == FSSystem {
 		return nil
 	}
-	if !strings.HasPrefix(text, "/") || path.Clean(text) != text || len(text) > 4096 || strings.ContainsAny(text, ",\x00\n\r") {
-		return refused(hint, "%q is no clean absolute path without commas", core.Cut(text))
+	if !strings.HasPrefix(text, "/") || path.Clean(text) != text || len(text) > 4096 || strings.Contains(text, ",") || strings.ContainsFunc(text, steers) {
+		return refused(hint, "%q is no clean absolute path without commas and control characters", core.Cut(text))
 	}
 	if text == "/" {
 		return refused(hint, "the whole file system can't be asked for")

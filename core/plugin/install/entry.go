@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
@@ -177,5 +178,11 @@ func (p *Package) command(folder string, files map[string]string) (program strin
 // relative, with / between folders, and safe on every platform.
 func isFileName(name string) bool {
 	return len(name) <= maxFileName && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name)) &&
-		name != "." && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == ':' })
+		name != "." && !strings.ContainsFunc(name, func(r rune) bool { return steers(r) || r == '\\' || r == ':' })
+}
+
+// steers reports whether a character ends a line, controls a terminal or changes the direction
+// of text. The names of a stranger's package are shown to the operator who decides about it.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }

@@ -195,6 +195,8 @@ func TestWhatCanNotBeAdded(t *testing.T) {
 			change: func(t *testing.T, w *world) { symlink(t, outside, filepath.Join(w.source, "data")) }},
 		"a program that is a link": {files: map[string]string{"plugin.yaml": judgeYAML}, code: sdk.Denied, reason: "package_file_refused", want: `"judge"`,
 			change: func(t *testing.T, w *world) { symlink(t, outside, filepath.Join(w.source, "judge")) }},
+		"a name that controls a terminal":    {files: map[string]string{"plugin.yaml": judgeYAML, "judge": "x", "a\u009b2K": ""}, code: sdk.Denied, reason: "package_file_refused", want: `"a\u009b2K"`},
+		"a name that turns the text":         {files: map[string]string{"plugin.yaml": judgeYAML, "judge": "x", "a\u202eb": ""}, code: sdk.Denied, reason: "package_file_refused", want: `"a\u202eb"`},
 		"a name that not every platform has": {files: map[string]string{"plugin.yaml": judgeYAML, "judge": "x", "a\nb": ""}, code: sdk.Denied, reason: "package_file_refused", want: `"a\nb"`},
 		"in place, elsewhere": {files: map[string]string{"plugin.yaml": judgeYAML, "judge": "x"}, code: sdk.Invalid, reason: "not_below_lock", want: "leave out --in-place",
 			change: func(_ *testing.T, w *world) { w.options.InPlace = true }},

@@ -127,6 +127,8 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"a zone":                 {"capabilities: {network: ['[fe80::1%eth0]:443']}", "names no host"},
 		"a relative folder":      {"capabilities: {fs: [etc]}", "no clean absolute path"},
 		"a folder that climbs":   {"capabilities: {fs: [/etc/../root]}", "no clean absolute path"},
+		"a folder that hides":    {`capabilities: {fs: ["/opt\e[2K"]}`, "control characters"},
+		"a folder that turns":    {`capabilities: {fs: ["/opt/\u202e"]}`, "control characters"},
 		"the whole file system":  {"capabilities: {fs: [/]}", "can't be asked for"},
 		"a variable's value":     {"capabilities: {env: [A=1]}", "no name of an environment variable"},
 		"an unknown service":     {"capabilities: {host: [root]}", `no host service "root" (there are log, llm.complete, memory.recall, cache)`},
