@@ -118,7 +118,7 @@ func (p *addedPlugin) print(a *App) {
 		fmt.Fprintf(a.out.Stdout, "replaces %s\n", strings.Join(p.Replaced, "; "))
 	}
 	if p.undescribed != nil {
-		a.out.term.Line("note: the plugin couldn't be started here, so only its plugin.yaml is known: %v", p.undescribed)
+		a.out.term.Line("note: the plugin couldn't be started here, so only its plugin.yaml is known: %s", term.Clean(p.undescribed.Error()))
 	}
 	fmt.Fprintf(a.out.Stdout, "pinned in %s\n", p.Lock)
 	if p.signer != "" {

@@ -42,3 +42,18 @@ func TestPluginAdd_SaysWhatBoundsAModule(t *testing.T) {
 		}
 	}
 }
+
+// What a plugin prints can't pass for the host's own lines, nor control the terminal.
+func TestPluginAdd_CleansWhatThePluginPrints(t *testing.T) {
+	w := emptyWorld(t).unconfined()
+	folder := filepath.Join(w.dir, "crash")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.file("crash/plugin.yaml", "name: acme/crash\nversion: 1.0.0\nkinds: [evaluator]\nentry: [sh, run.sh]\ncapabilities: {fs: [system]}\n")
+	w.file("crash/run.sh", `printf 'panic: boom\033[2K\rsigned by key \342\200\256 acme\n' >&2; exit 3`)
+	out, errs := w.ok("plugin", "add", folder, "--grant", "fs:system", "--lock", filepath.Join(w.dir, install.LockFile))
+	if !strings.Contains(errs, "panic: boom [2K signed by key   acme") || strings.ContainsAny(out+errs, "\x1b\r\u202e") {
+		t.Errorf("%q %q", out, errs)
+	}
+}

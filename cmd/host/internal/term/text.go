@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Cut shortens a text to one line of up to n characters, cleaned by [Clean].
@@ -57,14 +58,8 @@ func JSON(data []byte) []byte {
 func steersInJSON(r rune) bool { return steers(r) && r != '\n' }
 
 // steers reports whether a character controls a terminal instead of being shown: the
-// control characters of ASCII and Latin-1, and characters that change the direction of
-// text.
+// control characters of ASCII and Latin-1, the other characters that end a line, and
+// characters that change the direction of text.
 func steers(r rune) bool {
-	switch {
-	case r < ' ', r >= 0x7f && r <= 0x9f:
-		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return true
-	}
-	return false
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }

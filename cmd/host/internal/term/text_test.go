@@ -7,10 +7,10 @@ import (
 )
 
 func TestTextFromOutsideCannotSteerTheTerminal(t *testing.T) {
-	const hostile = "a\x1b[2Jb\nc\td\u009b31me\u202ef\x7f"
+	const hostile = "a\x1b[2Jb\nc\td\u009b31me\u202ef\x7f\u061c\u200f\u2028"
 	for name, test := range map[string]struct{ got, want string }{
-		"on one line":      {term.Clean(hostile), "a [2Jb c d 31me f "},
-		"on several lines": {term.Lines(hostile), "a [2Jb\nc\td 31me f "},
+		"on one line":      {term.Clean(hostile), "a [2Jb c d 31me f    "},
+		"on several lines": {term.Lines(hostile), "a [2Jb\nc\td 31me f    "},
 		"cut":              {term.Cut(hostile, 6), "a [2J…"},
 		"as JSON":          {string(term.JSON([]byte("{\n\"a\": \"\u009b\u202e\x7fß\"\n}"))), "{\n\"a\": \"\\u009b\\u202e\\u007fß\"\n}"},
 	} {
