@@ -3,6 +3,7 @@ package abi_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,27 @@ func TestMessagesKeepTheirForm(t *testing.T) {
 		b, err := json.Marshal(message)
 		if err != nil || string(b) != want {
 			t.Errorf("%s, want %s: %v", b, want, err)
+		}
+	}
+}
+
+// A few bytes of JSON for each would become a hundred times as many.
+func TestAVerdictOfTooManyPartsIsNotDecoded(t *testing.T) {
+	const many = 60_000
+	findings := strings.Repeat(`,{"message":"m, [n] \"o\""}`, many)[1:]
+	for name, tt := range map[string]struct {
+		verdict string
+		refused bool
+	}{
+		"many findings":              {`{"valid":false,"errors":[` + findings + `]}`, false},
+		"too many findings":          {`{"valid":false,"errors":[` + findings + `,` + findings + `]}`, true},
+		"too many children":          {`{"valid":true,"children":{"a":{"valid":true}` + strings.Repeat(`,"a":{"valid":true}`, 2*many) + `}}`, true},
+		"too many findings together": {`{"valid":true,"children":{"a":{"valid":true,"errors":[` + findings + `]},"b":{"valid":true,"errors":[` + findings + `]}}}`, true},
+	} {
+		var e abi.Evaluated
+		err := json.Unmarshal([]byte(`{"verdict":`+tt.verdict+`}`), &e)
+		if (err != nil) != tt.refused || e.Instead != "" || tt.refused && len(e.Verdict.Errors)+len(e.Verdict.Children) > 0 {
+			t.Errorf("%s: %v %.100s", name, err, e.Instead)
 		}
 	}
 }

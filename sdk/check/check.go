@@ -17,7 +17,8 @@ const (
 	// MaxDepth is how deep JSON may nest: far deeper than real outputs, and safe for
 	// every recursive reader.
 	MaxDepth = 256
-	// MaxFindings is how many findings a verdict may have.
+	// MaxFindings is how many findings and children a verdict may have, its children's
+	// included.
 	MaxFindings = 10_000
 	// MaxChildren is how deep the verdicts of composites may nest: far deeper than
 	// anyone writes by hand.
@@ -43,8 +44,8 @@ func EvaluateResponse(r *sdk.EvaluateResponse) error {
 
 // verdict checks one verdict and its children, and counts their findings.
 func verdict(v *sdk.Verdict, depth int, findings *int) error {
-	if *findings += len(v.Errors); *findings > MaxFindings {
-		return ResponseInvalid("the verdict has more than %d findings", MaxFindings)
+	if *findings += len(v.Errors) + len(v.Children); *findings > MaxFindings {
+		return ResponseInvalid("the verdict has more than %d findings and children", MaxFindings)
 	}
 	for n, f := range v.Errors {
 		if f.Message == "" {
