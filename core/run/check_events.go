@@ -79,6 +79,9 @@ func (c *checking) events(record *runRecord) error {
 	if says != is || !t.last.At.Equal(record.UpdatedAt) {
 		c.problem(runKey(record.ID), false, "the run doesn't match its events")
 	}
+	if !record.withinBounds() {
+		c.problem(runKey(record.ID), false, "a number of the run is out of its bounds")
+	}
 	if err := c.parts(record); err != nil {
 		return err
 	}
@@ -102,6 +105,14 @@ func (c *checking) events(record *runRecord) error {
 		c.problem(runKey(record.ID), false, fmt.Sprintf("its events name %d judged attempts, but it has others", len(t.verdicts)))
 	}
 	return c.visits(record, t)
+}
+
+// withinBounds reports whether the numbers that no event has can be those of a run.
+func (r *runRecord) withinBounds() bool {
+	used := func(u *core.RunUsage) bool {
+		return u.TokensIn >= 0 && u.TokensOut >= 0 && u.CostUSD >= 0 && u.WallMillis >= 0
+	}
+	return r.Score >= 0 && r.Score <= 1 && r.Iterations >= 0 && r.Recalled >= 0 && r.Used >= 0 && used(&r.Usage) && used(&r.Open)
 }
 
 // parts checks that a run that has ended has its result, and that its records have no
