@@ -42,7 +42,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 		n := newCounts()
 		c.shards, c.counts[s] = append(c.shards, s), &n
 	}
-	for _, check := range []func() error{c.jobs, c.strays, c.queues, c.spots, c.sums, c.leftovers, c.streams} {
+	for _, check := range []func() error{c.jobs, c.strays, c.queues, c.spots, c.sums, c.leftovers, c.fields, c.streams} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -100,6 +100,9 @@ func (c *checking) jobs() error {
 		if rec == nil {
 			c.problem(key, false, "its key isn't a job's")
 			return nil
+		}
+		if !rec.withinBounds() {
+			c.problem(key, false, "a number of the job is out of its bounds")
 		}
 		s, err := shardOf(c.r, &rec.Job)
 		if err != nil {
