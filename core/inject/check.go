@@ -166,8 +166,15 @@ func (c *checking) payload(key []byte) error {
 // memory checks a payload with a memory's text.
 func (c *checking) memory(key []byte) error {
 	memory, digest := memoryOf(key)
-	_, _, err := readPayload(c.r, memory, digest)
-	return c.tell(key, err)
+	payload, _, err := readPayload(c.r, memory, digest)
+	if err != nil {
+		return c.tell(key, err)
+	}
+	value, _, err := c.r.Get(key)
+	if err == nil && !bytes.Equal(value, core.MustJSON(payload)) {
+		c.problem(key, false, "it has more than a payload has")
+	}
+	return err
 }
 
 // tell reports an error about a wrong key, and returns any other error.
