@@ -41,26 +41,38 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	if err != nil {
 		return err
 	}
-	return core.ScanPrefix(r, []byte(statePrefix), func(key, _ []byte) (bool, error) {
+	return core.ScanPrefix(r, []byte(statePrefix), func(key, value []byte) (bool, error) {
 		key = bytes.Clone(key)
-		namespace := string(key[len(statePrefix):])
-		s, err := ReadState(r, namespace)
-		if sdk.ReasonOf(err) == "record_corrupt" {
-			problem(key, false, sdk.AsError(err).Message)
-			return true, nil
+		wrong, err := wrongState(r, string(key[len(statePrefix):]), value)
+		if wrong != "" {
+			problem(key, false, wrong)
 		}
-		if err != nil {
-			return false, err
-		}
-		c, err := readCount(r, namespace)
-		if err == nil && (s.Taken.Observations > c.Observations || s.Taken.Importance > c.Importance || s.Seen > c.Observations) {
-			problem(key, false, "it has taken more than was observed")
-		}
-		if sdk.ReasonOf(err) == "record_corrupt" {
-			err = nil // reported above
-		}
-		return err == nil, err
+		return true, err
 	})
+}
+
+// wrongState describes what is wrong with the state of a namespace's reflections; "" if
+// nothing is. Events have only what was observed, so the rest must be within its bounds.
+func wrongState(r core.Reader, namespace string, value []byte) (string, error) {
+	var s State
+	if err := core.DecodeStrict(value, &s); err != nil {
+		return "it isn't as the program writes it: " + err.Error(), nil
+	}
+	head, err := journal.ReadHead(r, journal.NamespaceStream(namespace))
+	if err != nil && !journal.IsBroken(err) {
+		return "", err
+	}
+	if s.From > head.Seq+1 || s.Seen < 0 || s.Failures < 0 || s.Taken.Observations < 0 || s.Taken.Importance < 0 || s.JobID != "" && !core.ValidID(s.JobID) {
+		return "a value is out of its bounds", nil
+	}
+	c, err := readCount(r, namespace)
+	if sdk.ReasonOf(err) == "record_corrupt" {
+		return "", nil // reported with the count
+	}
+	if err == nil && (s.Taken.Observations > c.Observations || s.Taken.Importance > c.Importance || s.Seen > c.Observations) {
+		return "it has taken more than was observed", nil
+	}
+	return "", err
 }
 
 // counted is the count of observations according to a namespace's events.

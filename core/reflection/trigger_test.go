@@ -3,6 +3,7 @@ package reflection_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -198,6 +199,27 @@ func (b *bench) uncounted(namespace, content string, importance float64) {
 	defer plain.Close()
 	if _, err := plain.Observe(b.Context(), &core.ObserveRequest{Namespace: namespace, Content: content, Importance: &importance}); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// TestState_OutOfItsBoundsShows forges the state of a namespace's reflections.
+func TestState_OutOfItsBoundsShows(t *testing.T) {
+	b := newBench(t)
+	b.observe("a", "x", .5)
+	for state, wrong := range map[string]bool{
+		`{}`: false, `{"from":1,"failures":2}`: false,
+		`{"from":1000}`: true, `{"failures":-1}`: true, `{"seen":-1}`: true, `{"taken":{"importance":-1,"observations":0}}`: true,
+		`{"seen":2}`: true, `{"job_id":"a b"}`: true, `{"x":1}`: true,
+	} {
+		err := b.store.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("reflection-state/a"), []byte(state)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := b.problems()
+		named := slices.ContainsFunc(found, func(p core.Problem) bool { return p.Key == "reflection-state/a" })
+		if named != wrong {
+			t.Errorf("%s: %+v", state, found)
+		}
 	}
 }
 
