@@ -163,6 +163,17 @@ func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	return t.evidence.AddDAG(ctx, dag)
 }
 
+// AddTools implements [workflow.Teacher].
+func (t teacher) AddTools(ctx context.Context, outcomes []core.ToolOutcome) error {
+	var errs []error
+	for i := range outcomes { // one by one, so that one that is gone doesn't refuse the others
+		if _, err := t.evidence.RecordTools(ctx, outcomes[i:i+1]); err != nil && sdk.CodeOf(err) != sdk.NotFound {
+			errs = append(errs, err)
+		}
+	}
+	return core.JoinErrors(errs...)
+}
+
 // prepare has the plugins check their configs before anything runs. The problems of all
 // nodes are reported at once. A plugin that doesn't start isn't the workflow's mistake.
 // The run begins, and ends with that error when it reaches the node.

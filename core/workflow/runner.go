@@ -27,6 +27,9 @@ type Teacher interface {
 	// AddDAG records a workflow's graph. The memories of earlier runs keep their nodes in
 	// it.
 	AddDAG(ctx context.Context, dag *core.WorkflowDAG) error
+	// AddTools records outcomes of evaluators for memories that were used in turns which had
+	// their feedback. A memory that was purged since then is left out.
+	AddTools(ctx context.Context, outcomes []core.ToolOutcome) error
 }
 
 // Runner runs plans. It is safe for concurrent use if its parts are.

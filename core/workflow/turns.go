@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -26,8 +27,8 @@ type turn struct {
 	ids      []string
 	referred bool
 	named    []string
-	closed   bool // by memory.feedback
-	credited int  // how many memories that feedback was about and were used
+	closed   bool     // by memory.feedback
+	credited []string // the memories that this feedback was about and were used
 }
 
 // turns has what a run's visits show about its recalls.
@@ -100,7 +101,8 @@ func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 		Outcome core.Outcome `json:"outcome"`
 		Used    []string     `json:"used"`
 		Items   []struct {
-			Used bool `json:"used"`
+			ID   string `json:"id"`
+			Used bool   `json:"used"`
 		} `json:"items"`
 		ID       string `json:"id"` // the memory of an observation or reflection
 		Memories []struct {
@@ -134,10 +136,10 @@ func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 				at.name(r.Used)
 				continue
 			}
-			at.closed, at.credited = true, 0
+			at.closed, at.credited = true, nil
 			for _, item := range r.Items {
 				if item.Used {
-					at.credited++
+					at.credited = append(at.credited, item.ID)
 				}
 			}
 		}
@@ -201,25 +203,27 @@ func (t *turns) open() core.TurnRef {
 	return core.TurnRef{}
 }
 
-// teach gives feedback on the run's turns. A run that can be resumed gives none yet.
+// teach gives feedback on the run's turns, and records the run's evidence. A run that can be
+// resumed does neither yet.
 func (w *walk) teach(ctx context.Context) {
-	if w.Teacher == nil || w.run.Status.Resumable() {
+	if w.Teacher == nil || w.run.Status.Resumable() || len(w.turns.list) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	requests := w.turns.feedbacks(w.run)
-	if len(requests) == 0 {
-		return
+	check := func(err error) {
+		if err != nil {
+			w.emit(core.FeedbackFailed{Err: err})
+		}
 	}
 	if dag := w.plan.dag(w.turns.list); dag != nil { // first: the gate may ask for it at once
-		if err := w.Teacher.AddDAG(ctx, dag); err != nil {
-			w.emit(core.FeedbackFailed{Err: err})
-		}
+		check(w.Teacher.AddDAG(ctx, dag))
 	}
-	for _, r := range requests {
-		if _, err := w.Teacher.Feedback(ctx, r); err != nil {
-			w.emit(core.FeedbackFailed{Err: err})
-		}
+	if outcomes := w.turns.ofClosed(w.run.ID); len(outcomes) > 0 {
+		check(w.Teacher.AddTools(ctx, outcomes))
+	}
+	for _, r := range w.turns.feedbacks(w.run) {
+		_, err := w.Teacher.Feedback(ctx, r)
+		check(err)
 	}
 }
 
@@ -230,39 +234,84 @@ func (w *walk) tally() {
 	if w.run.Status.Resumable() {
 		return
 	}
-	for _, at := range w.turns.list {
-		w.run.Recalled += int64(len(at.ids))
-		if at.closed {
-			w.run.Used += int64(at.credited)
+	for _, recalls := range w.turns.byTurn() {
+		w.run.Recalled += int64(len(distinct(recalls, func(at *turn) []string { return at.ids })))
+		if at := recalls[0]; at.closed {
+			w.run.Used += int64(len(at.credited))
 			continue
 		}
-		named, assumed := at.used()
+		named, assumed := used(recalls)
 		w.run.Used += int64(len(named) + len(assumed))
 	}
 }
 
-// used returns the memories of the turn that were named as used, or else the memory that
-// is assumed to be used.
-func (t *turn) used() (named, assumed []string) {
-	if len(t.named) == 0 && t.referred && len(t.ids) > 0 {
-		return nil, t.ids[:1]
+// byTurn are the recalls of each turn, in the run's order. A turn has several if nodes name it.
+func (t *turns) byTurn() (all [][]*turn) {
+	for _, at := range t.list {
+		i := slices.IndexFunc(all, func(recalls []*turn) bool { return recalls[0].TurnRef == at.TurnRef })
+		if i < 0 {
+			i, all = len(all), append(all, nil)
+		}
+		all[i] = append(all[i], at)
 	}
-	return t.named, nil
+	return all
+}
+
+// distinct are the memories that recalls give, each once.
+func distinct(recalls []*turn, of func(*turn) []string) (list []string) {
+	for _, at := range recalls {
+		for _, id := range of(at) {
+			if !slices.Contains(list, id) {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+// used returns the memories of a turn's recalls that were named as used, or else the memories
+// that are assumed to be used.
+func used(recalls []*turn) (named, assumed []string) {
+	if named = distinct(recalls, func(at *turn) []string { return at.named }); len(named) > 0 {
+		return named, nil
+	}
+	return nil, distinct(recalls, func(at *turn) []string {
+		if !at.referred {
+			return nil
+		}
+		return at.ids[:min(len(at.ids), 1)]
+	})
 }
 
 // feedbacks are the feedback requests for the turns without feedback, in the run's order.
 func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 	var all []*core.FeedbackRequest
-	for _, at := range t.list {
+	for _, recalls := range t.byTurn() {
+		at := recalls[0]
 		if at.closed {
 			continue
 		}
 		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(), Source: "tool"}
-		r.Used, r.Assumed = at.used()
+		r.Used, r.Assumed = used(recalls)
 		if len(r.Used)+len(r.Assumed) > 0 {
 			r.ToolOutcomes = t.tools(at, run.ID)
 		}
 		all = append(all, r)
+	}
+	return all
+}
+
+// ofClosed are the outcomes of the evaluators for the memories that were used in turns which
+// memory.feedback closed.
+func (t *turns) ofClosed(ref string) (all []core.ToolOutcome) {
+	for _, recalls := range t.byTurn() {
+		at := recalls[0]
+		for _, id := range at.credited {
+			for _, o := range t.tools(at, ref) {
+				o.MemoryID, o.Session, o.Turn = id, at.Session, at.Turn
+				all = append(all, o)
+			}
+		}
 	}
 	return all
 }
@@ -286,12 +335,17 @@ func (t *turns) outcome() core.Outcome {
 	return core.OutcomeFailure
 }
 
-// tools are the loops that came after a recall, as outcomes of their evaluators.
-func (t *turns) tools(at *turn, ref string) []core.ToolOutcome {
+// tools are the loops that came after a recall, as outcomes of their evaluators. Their references
+// differ, since an outcome of the same tool with the same reference is recorded only once.
+func (t *turns) tools(at *turn, run string) []core.ToolOutcome {
 	var all []core.ToolOutcome
-	for _, l := range t.loops {
+	for i, l := range t.loops {
 		if l.visit < at.visit {
 			continue
+		}
+		ref := run
+		if i > 0 {
+			ref = fmt.Sprintf("%s.%d", run, i+1)
 		}
 		passed := l.outcome.Status == core.StatusPassed
 		all = append(all, core.ToolOutcome{

@@ -20,7 +20,13 @@ import (
 type class struct {
 	feedbacks []*core.FeedbackRequest
 	dags      []*core.WorkflowDAG
+	tools     []core.ToolOutcome
 	err       error
+}
+
+func (c *class) AddTools(_ context.Context, outcomes []core.ToolOutcome) error {
+	c.tools = append(c.tools, outcomes...)
+	return c.err
 }
 
 func (c *class) Feedback(_ context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
@@ -41,6 +47,7 @@ type pupils struct {
 	fail   error            // of the node named last
 	used   []string         // named by plugins
 	closes bool             // what feedback does
+	turn   int64            // of all recalls; 0 for one each
 	asked  []*action.Request
 }
 
@@ -54,12 +61,15 @@ func (p *pupils) Act(_ context.Context, req *action.Request) (any, error) {
 	switch s := req.Action.(type) {
 	case *action.MemorySpec:
 		if s.Verb == action.VerbFeedback && p.closes {
-			return &core.FeedbackResult{Session: req.Turn.Session, Turn: req.Turn.Turn, Outcome: core.OutcomeFailure, Items: []core.FeedbackItem{{Used: true}, {Used: true}}}, nil
+			return &core.FeedbackResult{Session: req.Turn.Session, Turn: req.Turn.Turn, Outcome: core.OutcomeFailure, Items: []core.FeedbackItem{{ID: "tips-1", Used: true}, {ID: "tips-2", Used: true}, {ID: "tips-3"}}}, nil
 		}
 		if s.Verb == action.VerbFeedback {
 			return &action.UsesNamed{Session: req.Turn.Session, Turn: req.Turn.Turn, Used: []string{"tips-2", "stranger"}}, nil
 		}
-		result := &core.RecallResult{Session: req.Session, Turn: int64(req.Visit)}
+		result := &core.RecallResult{Session: req.Session, Turn: p.turn}
+		if p.turn == 0 {
+			result.Turn = int64(req.Visit)
+		}
 		for n := range 2 {
 			result.Memories = append(result.Memories, core.Recalled{Memory: &core.Memory{ID: fmt.Sprintf("%s-%d", req.Node, n+1)}})
 		}
@@ -125,7 +135,7 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, true)}}},
 		"two loops, of which the last counts": {
 			&pupils{loop: passed, later: loopOf(core.StatusExhausted, 3, 0.4)}, tips + loopNode + strings.Replace(loopNode, "work", "again", 1),
-			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: append(tool(true, false), tool(false, false)...)}}},
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: []core.ToolOutcome{tool(true, false)[0], {Tool: "reflectory/lua-eval", Ref: "run.2"}}}}},
 		"exhausted": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4)}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
 		"exhausted, nearly right": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.5)}, tips + loopNode,
@@ -133,6 +143,8 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 		"raised, nearly right": {&pupils{loop: loopOf(core.StatusRaised, 3, 0.9)}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
 		"without a loop": {&pupils{}, tips + fmt.Sprintf(callNode, `return state["tips"].memories`),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}}}},
+		"a script that reads it by another name": {&pupils{}, tips + fmt.Sprintf(callNode, "local s = state return s.tips"),
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}}}},
 		"nothing read it": {&pupils{}, tips + fmt.Sprintf(callNode, "return state.tipsy"),
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success"}}},
@@ -149,6 +161,9 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 			{Turn: 1, Outcome: "success"},
 			{Turn: 2, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)},
 		}},
+		"two recalls of one turn, both read": {
+			&pupils{loop: passed, turn: 4}, fmt.Sprintf(recallNode, "more") + tips + strings.Replace(loopNode, "state.tips", "{state.tips, state.more}", 1),
+			[]core.FeedbackRequest{{Turn: 4, Outcome: "success", Assumed: []string{"more-1", "tips-1"}, ToolOutcomes: tool(true, false)}}},
 		"an error":         {&pupils{fail: errors.New("down")}, tips + fmt.Sprintf(callNode, "x"), nil},
 		"a cancelled loop": {&pupils{loop: loopOf(core.StatusCancelled, 0, 0)}, tips + loopNode, nil},
 		"no recall":        {&pupils{loop: passed}, loopNode, nil},
@@ -166,14 +181,27 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if len(class.dags) != min(1, len(c.want)) {
+			closed := strings.HasPrefix(name, "memory.feedback closed")
+			if taught := closed || len(c.want) > 0; len(class.dags) > 1 || taught != (len(class.dags) == 1) {
 				t.Errorf("%d graphs", len(class.dags))
+			}
+			var tools []core.ToolOutcome // of the turn that memory.feedback closed
+			if closed {
+				for _, id := range []string{"tips-1", "tips-2"} {
+					tools = append(tools, core.ToolOutcome{MemoryID: id, Session: "run", Turn: int64(len(c.want) + 1), Tool: "reflectory/lua-eval", OK: true, Ref: "run"})
+				}
+			}
+			if diff := cmp.Diff(tools, class.tools); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			recalled, used := int64(2*len(c.want)), int64(0)
 			for _, r := range c.want {
 				used += int64(len(r.Used) + len(r.Assumed))
 			}
-			if strings.HasPrefix(name, "memory.feedback closed") { // which used both
+			if c.pupils.turn > 0 { // of two recalls
+				recalled += 2
+			}
+			if closed { // which used both
 				recalled, used = recalled+2, used+2
 			}
 			if run.Recalled != recalled || run.Used != used {

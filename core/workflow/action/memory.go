@@ -60,10 +60,11 @@ func (a *Actions) remember(ctx context.Context, req *Request, s *MemorySpec) (an
 // feedback ends a turn, by default the run's newest. Without an outcome it only names the
 // memories that were used, and the run's end decides the outcome.
 func (a *Actions) feedback(ctx context.Context, req *Request, r *core.FeedbackRequest) (any, error) {
-	if r.Session == "" && r.Turn == 0 {
-		r.Session, r.Turn = req.Turn.Session, req.Turn.Turn
+	r.Session = cmp.Or(r.Session, req.Turn.Session)
+	if r.Turn == 0 && r.Session == req.Turn.Session {
+		r.Turn = req.Turn.Turn
 	}
-	if r.Session == "" {
+	if r.Session == "" || r.Turn == 0 {
 		return nil, sdk.Errorf(sdk.Invalid, "turn_missing", "memory.feedback: the run has no turn that waits for a feedback").
 			WithHint("recall before it, or name the session and turn of another recall")
 	}

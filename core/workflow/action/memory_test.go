@@ -87,8 +87,16 @@ func TestFeedbackEndsTheRunsTurnOrNamesWhatWasUsed(t *testing.T) {
 	if _, err := remember(m, action.VerbFeedback, `{"outcome":"success","session":"s","turn":9}`); err != nil || m.fed[1].Session != "s" || m.fed[1].Turn != 9 {
 		t.Errorf("%v after %+v", err, m.fed)
 	}
+	for _, half := range []string{`"turn":3`, `"session":"run"`} {
+		if _, err := remember(m, action.VerbFeedback, `{"outcome":"success",`+half+`}`); err != nil || m.fed[len(m.fed)-1].Session != "run" || m.fed[len(m.fed)-1].Turn != 3 {
+			t.Errorf("with only %s: %v after %+v", half, err, m.fed)
+		}
+	}
+	if _, err := remember(m, action.VerbFeedback, `{"outcome":"success","session":"other"}`); sdk.ReasonOf(err) != "turn_missing" {
+		t.Errorf("of another session, without a turn: %v", err)
+	}
 	got, err = remember(m, action.VerbFeedback, `{"used":["a"]}`)
-	if want := (action.UsesNamed{Session: "run", Turn: 3, Used: []string{"a"}}); err != nil || len(m.fed) != 2 || !cmp.Equal(*got.(*action.UsesNamed), want) {
+	if want := (action.UsesNamed{Session: "run", Turn: 3, Used: []string{"a"}}); err != nil || len(m.fed) != 4 || !cmp.Equal(*got.(*action.UsesNamed), want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	a := &action.Actions{Memories: m}
