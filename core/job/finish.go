@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/reflectory/reflectory/core/journal"
@@ -27,7 +28,8 @@ type Outcome struct {
 	// stored one changes nothing.
 	Progress float64
 	// Effects is what the job writes as it ends, in the same transaction. It may run several
-	// times, like any transaction's function. It runs only if the job completes.
+	// times, like any transaction's function. It runs only if the job completes. With the error
+	// [ErrAgain] the job doesn't end, but goes back to its queue.
 	Effects func(*journal.Tx) error
 }
 
@@ -66,6 +68,10 @@ func (r *Repository) Cancelled(ctx context.Context, l Lease, o *Outcome) error {
 	end.Effects = nil
 	return op("cancel", l.JobID, r.end(ctx, l, StatusCancelled, &end))
 }
+
+// ErrAgain means that there is new work for a job that was about to end. It runs again at once,
+// which doesn't count as another attempt.
+var ErrAgain = errors.New("there is more to do")
 
 // EffectsError is an error in a job's effects, as opposed to an error in ending the job.
 type EffectsError struct{ Err error }
@@ -285,11 +291,15 @@ func (r *Repository) again(ctx context.Context, what string, l Lease, o *Outcome
 // Release puts back a job whose pool stops. The start doesn't count as an attempt, and the
 // job may run again at once. A job that was asked to stop is cancelled.
 func (r *Repository) Release(ctx context.Context, l Lease) error {
+	return r.release(ctx, l, Drained)
+}
+
+func (r *Repository) release(ctx context.Context, l Lease, reason string) error {
 	return op("release", l.JobID, r.leased(ctx, l, func(c *change, _ *journal.Tx, rec *record) error {
 		if rec.CancelRequested {
 			return c.end(rec, StatusCancelled, &Outcome{})
 		}
-		return c.giveBack(rec, Drained, 0)
+		return c.giveBack(rec, reason, 0)
 	}))
 }
 

@@ -184,6 +184,8 @@ func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure er
 		err := j.jobs.Complete(ctx, j.lease, o)
 		var effects *EffectsError
 		switch {
+		case errors.As(err, &effects) && errors.Is(effects.Err, ErrAgain):
+			return j.jobs.release(ctx, j.lease, MoreToDo)
 		case errors.As(err, &effects):
 			failure = effects.Err // as if the handler had failed
 		case sdk.CodeOf(err) == sdk.Invalid, sdk.CodeOf(err) == sdk.Exhausted:

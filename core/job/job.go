@@ -161,6 +161,8 @@ const (
 	ProcessEnded = "process_ended"
 	// Drained is the reason of a job that went back to its queue because its pool stopped.
 	Drained = "drained"
+	// MoreToDo is the reason of a job that went back to its queue because of [ErrAgain].
+	MoreToDo = "more_to_do"
 	// CancelledByRequest is the reason of a cancelled job if the request gave none.
 	CancelledByRequest = "cancel_requested"
 	// Done is the reason of a completed job if its handler gave none.

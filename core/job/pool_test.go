@@ -227,6 +227,14 @@ func TestPool_ErrorsDecideHowAJobEnds(t *testing.T) {
 		"failed effect": {func(context.Context, *job.Running) (*job.Outcome, error) {
 			return &job.Outcome{Effects: func(*journal.Tx) error { return fails(sdk.Invalid, "bad_effect") }}, nil
 		}, "failed bad_effect", 1, 0},
+		"more to do": {func(_ context.Context, j *job.Running) (*job.Outcome, error) {
+			return &job.Outcome{Effects: func(*journal.Tx) error {
+				if j.Lease().Epoch < 5 { // more often than attempts are counted
+					return job.ErrAgain
+				}
+				return nil
+			}}, nil
+		}, "completed done", 5, 0},
 		"snoozes": {func(_ context.Context, j *job.Running) (*job.Outcome, error) {
 			if j.Snoozes < 2 {
 				return nil, &job.SnoozeError{Wait: time.Minute, Err: fails(sdk.Exhausted, "rate_limited")}

@@ -2,8 +2,10 @@ package memory
 
 import (
 	"context"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -85,15 +87,32 @@ func (m *Memories) GateWaiting(ctx context.Context, namespace string) (*SweepRes
 	return &s.Result, sdk.Wrap("gate of namespace "+namespace, err)
 }
 
-// gateWaiting lets the gate decide on the memories that wait for it.
+// gateWaiting lets the gate decide on the memories that wait for it. To clean the store's files
+// after a purge takes a while, so it then looks again for memories that began to wait meanwhile.
 func (m *Memories) gateWaiting(ctx context.Context, s *turn.Sweep) error {
-	var gone residue
-	err := s.Waiting(ctx, func(ids []string) error { return m.gateSwept(ctx, s, ids, &gone) })
-	s.Result.Purged = gone.given
-	if finished := gone.finish(ctx, m.options.Store); err == nil {
-		err = finished
+	for {
+		var gone residue
+		s.Result.Pending = nil
+		err := s.Waiting(ctx, func(ids []string) error { return m.gateSwept(ctx, s, ids, &gone) })
+		s.Result.Purged = append(s.Result.Purged, gone.given...)
+		if finished := gone.finish(ctx, m.options.Store); err == nil {
+			err = finished
+		}
+		if err != nil || len(gone.given) == 0 {
+			return err
+		}
 	}
-	return err
+}
+
+// GateDue reports, within the caller's transaction, whether memories of a namespace wait for the
+// gate, besides the ones that a sweep left waiting.
+func (m *Memories) GateDue(r core.Reader, namespace string, left []string) (due bool, err error) {
+	start := record.IndexStart(record.StatePrefix, namespace, string(core.StateRevalidatePending))
+	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+		due = !slices.Contains(left, record.PlaceID(key[len(start):]))
+		return !due, nil
+	})
+	return due, err
 }
 
 // gateSwept lets the gate decide on memories that wait for it.

@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -23,7 +24,11 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 		job.Workflow: do, job.Reembed: do, job.Compact: do,
 		job.Revalidate: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
 			result, err := h.Revalidate(ctx, j.Namespace)
-			return outcome(nil, result, err)
+			out, err := outcome(nil, result, err)
+			if err == nil {
+				out.Effects = noneWaits(h, j.Namespace, result.Pending)
+			}
+			return out, err
 		}),
 		job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
 			if len(j.Payload) > 0 { // a caller asked for it
@@ -33,6 +38,18 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 			return outcome(nil, report, err)
 		}),
 		job.Reflection: h.Reflections(),
+	}
+}
+
+// noneWaits checks, as a job of the gate ends, that no memory began to wait meanwhile: its feedback
+// found this job still active, so it queued no other one. left are the memories that keep waiting.
+func noneWaits(h *host.Host, namespace string, left []string) func(*journal.Tx) error {
+	return func(tx *journal.Tx) error {
+		due, err := h.Memories.GateDue(tx, namespace, left)
+		if err == nil && due {
+			err = job.ErrAgain
+		}
+		return err
 	}
 }
 

@@ -327,6 +327,40 @@ func TestJob_OfTheGate(t *testing.T) {
 	}
 }
 
+// TestJob_OfTheGateMissesNothing: if a memory begins to wait after the gate's job has looked for
+// the last time, its feedback finds the job still active. The job then runs again.
+func TestJob_OfTheGateMissesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.Config.DeferGate, w.Config.GateJobs = false, true
+	w.Reopen()
+	waiting := []string{w.Waiting()}
+	handlers := operation.Handlers(w.Host)
+	gate := handlers[job.Revalidate]
+	handlers[job.Revalidate] = job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+		out, err := gate.Run(ctx, j)
+		if len(waiting) == 1 {
+			waiting = append(waiting, w.Waiting())
+		}
+		return out, err
+	})
+	p, err := w.Host.NewPool(handlers)
+	w.Must(err)
+	_, err = p.RunUntilIdle(t.Context())
+	w.Must(err)
+	for i, id := range waiting {
+		m, err := w.Host.Memories.Get(t.Context(), id)
+		w.Must(err)
+		if m.State == core.StateRevalidatePending {
+			t.Errorf("the gate didn't decide on memory %d of %d", i+1, len(waiting))
+		}
+	}
+	page := try[operation.JobPage](w, "job_list", &operation.JobList{Type: job.Revalidate})
+	if len(page.Items) != 1 {
+		t.Fatalf("%+v", page.Items)
+	}
+	wantJob(w, page.Items[0].ID, job.StatusCompleted, job.Done)
+}
+
 // TestJob_SweepsEveryHundredTurns of a namespace.
 func TestJob_SweepsEveryHundredTurns(t *testing.T) {
 	w := newWorld(t)
