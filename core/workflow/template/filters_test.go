@@ -1,6 +1,7 @@
 package template_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -227,11 +228,38 @@ func TestMultiplyingFiltersEnd(t *testing.T) {
 		"macros' texts":      "{% macro f() %}{{ state.s }}{{ state.s }}{{ state.s }}{{ state.s }}{% endmacro %}{{ f() }}{{ f() }}",
 		"joins":              "{{ range(2000) | join(state.s) }}",
 		"paths":              "{% for a in range(2000) %}{% set y = state.l | map(attribute='" + strings.Repeat("a.", 5000) + "', default=1) %}{% endfor %}",
+		"many names":         setting(4000),
+		"names in rounds":    setting(100) + "{% for a in range(100000) %}{% set y = a %}{% endfor %}",
+		"names in if":        setting(100) + "{% for a in range(100000) if not a %}{% endfor %}",
 		"pairs":              "{% for a in range(200000) %}{% set y = {'a': 1, 'b': 2}.items() | list | reverse %}{% endfor %}",
 	} {
 		_, err := compile(t, source).Text(vars)
 		if sdk.ReasonOf(err) != "template_too_large" && sdk.ReasonOf(err) != "template_failed" {
 			t.Errorf("%s: got %.200v", name, err)
+		}
+	}
+}
+
+// setting is a template that binds n names.
+func setting(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "{%% set x%d = 1 %%}", i)
+	}
+	return out.String()
+}
+
+func TestALoopOverTooMuchTakesNoMemory(t *testing.T) {
+	vars := map[string]any{"state": make([]any, 3_000_000)}
+	for _, source := range []string{"{% for a in state %}{% endfor %}", "{% for a in state if a %}{% endfor %}"} {
+		c := compile(t, source)
+		allocations := testing.AllocsPerRun(1, func() {
+			if _, err := c.Text(vars); sdk.ReasonOf(err) != "template_too_large" {
+				t.Errorf("%s: got %v", source, err)
+			}
+		})
+		if allocations > 100 {
+			t.Errorf("%s: %.0f allocations", source, allocations)
 		}
 	}
 }

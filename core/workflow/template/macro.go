@@ -133,9 +133,11 @@ func (r *render) expand(macro *macroTag, n *nodes.Call) (any, error) {
 		r.spent = max(r.spent, inner.spent)
 		names[name] = v
 	}
-	inner.bind(names)
-	inner.spent = r.spent + len(inner.vars)
-	err := inner.nodes(macro.body)
+	inner.spent = r.spent
+	err := inner.bind(names)
+	if err == nil {
+		err = inner.nodes(macro.body)
+	}
 	if r.spent = inner.spent; err != nil {
 		return nil, err
 	}

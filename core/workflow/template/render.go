@@ -1,7 +1,7 @@
 package template
 
 import (
-	"slices"
+	"maps"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
@@ -150,10 +150,10 @@ func (r *render) tag(n nodes.Node) error {
 		return r.write(n.text)
 	case *setTag:
 		value, err := r.value(n.value)
-		if err == nil {
-			r.bind(map[string]any{n.name: value})
+		if err != nil {
+			return err
 		}
-		return err
+		return r.bind(map[string]any{n.name: value})
 	case *ifTag:
 		for i, condition := range n.conditions {
 			yes, err := r.truth(condition)
@@ -174,16 +174,16 @@ func (r *render) tag(n nodes.Node) error {
 }
 
 // bind adds names to a copy of those in scope, so that the outer names are unchanged for
-// their holder.
-func (r *render) bind(names map[string]any) {
+// their holder. The copy counts as work: a template may have thousands of names.
+func (r *render) bind(names map[string]any) error {
+	if err := r.spend(1 + len(r.vars)); err != nil {
+		return err
+	}
 	vars := make(map[string]any, len(r.vars)+len(names))
-	for k, v := range r.vars {
-		vars[k] = v
-	}
-	for k, v := range names {
-		vars[k] = v
-	}
+	maps.Copy(vars, r.vars)
+	maps.Copy(vars, names)
 	r.vars = vars
+	return nil
 }
 
 func (r *render) loop(n *forTag) error {
@@ -200,14 +200,14 @@ func (r *render) loop(n *forTag) error {
 	if len(rounds) == 0 {
 		return r.nodes(n.empty)
 	}
-	for i, names := range rounds {
+	for i, next := range rounds {
+		names := n.binds(next)
 		names["loop"] = map[string]any{
 			"index": int64(i + 1), "index0": int64(i), "length": int64(len(rounds)),
 			"first": i == 0, "last": i == len(rounds)-1,
 		}
 		r.vars = outer
-		r.bind(names)
-		if err := r.spend(1 + len(outer)); err != nil {
+		if err := r.bind(names); err != nil {
 			return err
 		}
 		if err := r.nodes(n.body); err != nil {
@@ -217,56 +217,75 @@ func (r *render) loop(n *forTag) error {
 	return nil
 }
 
-// rounds are the names that a for tag binds, one set per round.
-func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
-	var all []map[string]any
+// element is what a for tag binds in one round. Its names are added only when the round
+// begins: a list may have millions of elements.
+type element struct{ key, value any }
+
+func (t *forTag) binds(next element) map[string]any {
+	names := map[string]any{t.key: next.key}
+	if t.value != "" {
+		names[t.value] = next.value
+	}
+	return names
+}
+
+// rounds are the rounds of a for tag, in order.
+func (r *render) rounds(n *forTag, over any) ([]element, error) {
+	var all []element
 	switch over := over.(type) {
 	case []any:
-		for _, e := range over {
+		if err := r.spend(len(over)); err != nil {
+			return nil, err
+		}
+		all = make([]element, len(over))
+		for i, e := range over {
+			if all[i] = (element{key: e}); n.value == "" {
+				continue
+			}
 			pair, isPair := e.([]any)
 			switch {
-			case n.value == "":
-				all = append(all, map[string]any{n.key: e})
 			case isGroup(e):
 				group := e.(map[string]any)
-				all = append(all, map[string]any{n.key: group["grouper"], n.value: group["list"]})
+				all[i] = element{group["grouper"], group["list"]}
 			case isPair && len(pair) == 2:
-				all = append(all, map[string]any{n.key: pair[0], n.value: pair[1]})
+				all[i] = element{pair[0], pair[1]}
 			default:
 				return nil, failed("a for tag with two names walks an object or a list of pairs")
 			}
 		}
 	case map[string]any:
+		if err := r.spend(len(over)); err != nil {
+			return nil, err
+		}
 		for _, k := range sortedKeys(over) {
-			names := map[string]any{n.key: k}
-			if n.value != "" {
-				names[n.value] = over[k]
-			}
-			all = append(all, names)
+			all = append(all, element{k, over[k]})
 		}
 	default:
 		return nil, failed("a for tag can't walk %s, only a list or an object", typeName(over))
 	}
-	if err := r.spend(len(all)); err != nil || n.condition == nil {
-		return all, err
+	if n.condition == nil {
+		return all, nil
 	}
-	return r.those(n.condition, all)
+	return r.those(n, all)
 }
 
-// those returns the rounds in which a condition holds.
-func (r *render) those(condition nodes.Node, all []map[string]any) ([]map[string]any, error) {
+// those returns the rounds in which the tag's condition holds.
+func (r *render) those(n *forTag, all []element) ([]element, error) {
 	outer := r.vars
 	defer func() { r.vars = outer }()
-	var failure error
-	kept := slices.DeleteFunc(all, func(names map[string]any) bool {
-		if failure != nil {
-			return true
-		}
+	var kept []element
+	for _, next := range all {
 		r.vars = outer
-		r.bind(names)
-		var yes bool
-		yes, failure = r.truth(condition)
-		return !yes
-	})
-	return kept, failure
+		if err := r.bind(n.binds(next)); err != nil {
+			return nil, err
+		}
+		yes, err := r.truth(n.condition)
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			kept = append(kept, next)
+		}
+	}
+	return kept, nil
 }
