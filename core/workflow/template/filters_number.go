@@ -11,8 +11,8 @@ import (
 func absolute(_ *render, in any, _ []any) (any, error) {
 	switch v := in.(type) {
 	case int64:
-		if v < 0 && v != math.MinInt64 {
-			return -v, nil
+		if v < 0 {
+			return negated(v)
 		}
 		return v, nil
 	case uint64:

@@ -53,7 +53,7 @@ func TestFilters(t *testing.T) {
 		"{{ state.o.keys() }}{{ state.o.values() }}{{ 'aa'.replace('a', 'b') }}":                                                               `["a","b"][1,2]bb`,
 		"{{ 3 is divisibleby(3) }}{{ 3 is eq 3 }}{{ 3 is ne 3 }}{{ 2 is lt 3 }}{{ 2 is ge 3 }}{{ true is true }}{{ 1 is false }}":              "truetruefalsetruefalsetruefalse",
 		"{{ [1, 2] | select('in', [2, 3]) }}{{ ['a', 1] | select('string') }}":                                                                 `[2]["a"]`,
-		"{{ -3 | abs }}{{ 3 | abs }}{{ -1.5 | abs }}{{ state.u | abs }}":                                                                       "331.518446744073709551615",
+		"{{ -3 | abs }}{{ 3 | abs }}{{ -1.5 | abs }}{{ +state.u | abs }}":                                                                      "331.518446744073709551615",
 		"{{ '1.5' | float }}{{ 2 | float }}{{ true | int }}{{ false | int }}{{ state.u | int }}":                                               "1.521018446744073709551615",
 		"{{ 3 | round }}{{ 2.5 | round }}{{ [1, 2, 1] | unique }}{{ [1, 2] | first }}{{ [1, 2] | last }}":                                      "32[1,2]12",
 		"{{ state.o | length }}{{ 'é' | length }}{{ state.o | keys }}{{ state.o | values }}{{ [2, 1] | min }}":                                 `21["a","b"][1,2]1`,
@@ -121,6 +121,9 @@ func TestFiltersRefuseWhatDoesNotFit(t *testing.T) {
 		"{{ state.list['a':] }}":                      "must be an integer",
 		"{{ state.list[1.5] }}":                       "an index must be text or an integer",
 		"{{ -'a' }}":                                  "a sign needs a number",
+		"{{ -state.u }}":                              "out of range",
+		"{{ -(-9223372036854775807 - 1) }}":           "out of range",
+		"{{ (-9223372036854775807 - 1) | abs }}":      "out of range",
 		"{{ {1: 2} }}":                                "an object's key must be text",
 		"{{ 1 % 0 }}":                                 "division by zero",
 		"{{ 1.5 // 0 }}":                              "division by zero",
@@ -206,7 +209,16 @@ func TestMultiplyingFiltersEnd(t *testing.T) {
 		deep = []any{deep, int64(1), int64(2), int64(3)}
 	}
 	vars := map[string]any{"state": map[string]any{"l": long, "s": strings.Repeat("x\n", 1<<19), "deep": deep}}
+	names := func(n int) string { // each bound by a tag of its own
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "{%%set a%x=1%%}", i)
+		}
+		return b.String()
+	}
 	for name, source := range map[string]string{
+		"many names":         names(5_000),
+		"names in a walk":    names(2_000) + "{% for a in range(40000) if a < 0 %}{% endfor %}",
 		"a long range":       "{{ range(1000000000) }}",
 		"ranges of ranges":   "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}",
 		"a range of steps":   "{{ range(0, -9000000000000000000, -1) }}",

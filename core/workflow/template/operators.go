@@ -15,11 +15,11 @@ func (r *render) unary(n *nodes.UnaryExpression) (any, error) {
 		return nil, err
 	}
 	switch v := v.(type) {
-	case int64:
-		if !n.Negative || v == math.MinInt64 {
+	case int64, uint64:
+		if !n.Negative {
 			return v, nil
 		}
-		return -v, nil
+		return negated(v)
 	case float64:
 		if !n.Negative {
 			return v, nil
@@ -27,6 +27,14 @@ func (r *render) unary(n *nodes.UnaryExpression) (any, error) {
 		return -v, nil
 	}
 	return nil, failed("a sign needs a number, not %s", typeName(v))
+}
+
+// negated is an integer with the other sign.
+func negated(v any) (any, error) {
+	if i, ok := v.(int64); ok && i != math.MinInt64 {
+		return -i, nil
+	}
+	return nil, failed("the result is out of range: -(%v) is more than an integer holds", v)
 }
 
 func (r *render) binary(n *nodes.BinaryExpression) (any, error) {
