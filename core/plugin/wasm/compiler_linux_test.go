@@ -1,4 +1,4 @@
-//go:build linux && !race
+//go:build linux
 
 package wasm_test
 
@@ -17,9 +17,12 @@ import (
 )
 
 // The race detector maps memory of its own, so that a compiler with it isn't
-// limited, and a host has more.
+// limited, and a host has more. These tests run without it.
 
 func TestCompile_NamesTheMemoryThatIsPassed(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	d := newDriver(t, wasm.Options{Compile: wasm.CompileLimits{MemoryBytes: 256 << 20}, CacheDir: t.TempDir()})
 	_, err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: bomb(t, "500,000 functions")})
 	if sdk.ReasonOf(err) != "compile_limit" || sdk.AsError(err).Details["limit"] != "memory" || !strings.Contains(err.Error(), "more than 256 MiB of memory") {
@@ -33,6 +36,9 @@ const maxGrowth = 64 << 20
 // Whatever a module is, it doesn't stall the host nor make it grow. The ones that
 // take the compiler its full time are left to REFLECTORY_STRESS.
 func TestCompile_TheHostDoesNotGrow(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	d := newDriver(t, wasm.Options{})
 	for _, b := range coretest.CompileBombs() {
 		if !b.Refused && os.Getenv("REFLECTORY_STRESS") == "" {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/sdk"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	shared.dir, shared.modules = dir, map[string]string{}
-	code := m.Run()
+	code := coretest.WithPlain(m).Run()
 	os.RemoveAll(dir)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
