@@ -1,8 +1,10 @@
 package logs_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,5 +26,59 @@ func TestALinesAttributesDoNotPassForTheHosts(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWriter_LinesAreBounded writes lines as they come, in pieces, without an end, and far
+// longer than a line may be.
+func TestWriter_LinesAreBounded(t *testing.T) {
+	long := strings.Repeat("x", plugin.MaxLogLine)
+	for name, c := range map[string]struct {
+		written []string
+		want    []string
+	}{
+		"pieces":               {[]string{"a", "b\nc", "\n"}, []string{"ab", "c"}},
+		"no end":               {[]string{"a\nb"}, []string{"a", "b"}},
+		"ends of other system": {[]string{"a\r\n", "b\r\n"}, []string{"a", "b"}},
+		"nothing in a line":    {[]string{"\n\na\n"}, []string{"a"}},
+		"as long as it may be": {[]string{long, "\nb\n"}, []string{long, "b"}},
+		"longer":               {[]string{long, "y", long, "\nb\n"}, []string{long + "…", "b"}},
+		"longer, without end":  {[]string{long + "y", long}, []string{long + "…"}},
+		"twice":                {[]string{long + "y\n" + long + "z\n"}, []string{long + "…", long + "…"}},
+	} {
+		var got []string
+		l := logs.New(logs.Options{Now: func() time.Time { return time.Time{} }, Sink: func(l plugin.LogLine) { got = append(got, l.Message) }})
+		w := logs.NewWriter(l)
+		for _, text := range c.written {
+			if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		w.Flush()
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %.500s", name, diff)
+		}
+	}
+}
+
+// TestLog_EndIsBounded: what an error shows of a plugin's output is its end, and where a crash
+// began even if much follows.
+func TestLog_EndIsBounded(t *testing.T) {
+	l := logs.New(logs.Options{Now: func() time.Time { return time.Time{} }, Sink: func(plugin.LogLine) {}})
+	if tail, headline := l.End(); tail != "" || headline != "" {
+		t.Errorf("of nothing: %q, %q", tail, headline)
+	}
+	l.Line([]byte("first"))
+	l.Line([]byte("  last \n"))
+	if tail, headline := l.End(); tail != "first\n  last \n" || headline != "last" {
+		t.Errorf("%q, %q", tail, headline)
+	}
+	l.Line([]byte("panic: " + strings.Repeat("é", 10_000)))
+	for range 1000 {
+		l.Line([]byte(strings.Repeat("goroutine ", 50)))
+	}
+	tail, headline := l.End()
+	if len(tail) > 4<<10 || strings.Count(tail, "\n") >= 20 || !strings.HasPrefix(headline, "panic: é") || len(headline) > 600 || !utf8.ValidString(headline) {
+		t.Errorf("%d bytes, %q", len(tail), headline)
 	}
 }
