@@ -95,10 +95,11 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 	}
 	folder := source
 	if !o.InPlace {
-		staged, err := stage(ctx, source, o.Place.Dir)
+		staged, release, err := stage(ctx, source, o.Place.Dir)
 		if err != nil {
 			return nil, err
 		}
+		defer release()
 		defer func() { _ = os.RemoveAll(staged) }()
 		folder = staged
 	}
@@ -155,33 +156,47 @@ func (o AddOptions) relative(source string) (path, from string, err error) {
 	return "", "", nil
 }
 
-// stage copies a package to a new folder next to the folders of other copies.
-func stage(ctx context.Context, source, dir string) (staged string, err error) {
+// stagedPrefix begins the names of staged copies.
+const stagedPrefix = ".adding-"
+
+// stage copies a package to a new folder next to the folders of other copies, and holds it
+// until it is released. It removes those that killed programs left.
+func stage(ctx context.Context, source, dir string) (staged string, release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", copyFailed(source, err)
+		return "", nil, copyFailed(source, err)
 	}
-	if staged, err = os.MkdirTemp(dir, ".adding-"); err != nil {
-		return "", copyFailed(source, err)
+	sweep(dir, stagedPrefix)
+	if staged, err = os.MkdirTemp(dir, stagedPrefix); err != nil {
+		return "", nil, copyFailed(source, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(staged)
-		}
-	}()
+	if release, err = holdPrivate(staged); err != nil {
+		_ = os.RemoveAll(staged)
+		return "", nil, copyFailed(source, err)
+	}
+	if err := copyStaged(ctx, source, staged); err != nil {
+		_ = os.RemoveAll(staged)
+		release()
+		return "", nil, err
+	}
+	return staged, release, nil
+}
+
+// copyStaged copies a package into a new folder.
+func copyStaged(ctx context.Context, source, staged string) error {
 	f, err := openFolder(source)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer f.close()
 	to, err := os.OpenRoot(staged)
 	if err != nil {
-		return "", copyFailed(source, err)
+		return copyFailed(source, err)
 	}
 	defer func() { _ = to.Close() }()
 	if _, err := f.copy(ctx, to, installedModes()); err != nil {
-		return "", err
+		return err
 	}
-	return staged, os.Chmod(staged, installedModes().dir)
+	return os.Chmod(staged, installedModes().dir)
 }
 
 // examine hashes a package, and reads and checks what it hashed.

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -28,7 +29,7 @@ type privateFolder struct {
 
 // newPrivateFolder makes the folder and sweeps those that killed programs left.
 func newPrivateFolder(tempDir string) (*privateFolder, error) {
-	sweep(tempDir)
+	sweep(cmp.Or(tempDir, os.TempDir()), privatePrefix)
 	path, err := os.MkdirTemp(tempDir, privatePrefix)
 	if err != nil {
 		return nil, copyFailed("the plugins", err)
@@ -44,17 +45,18 @@ func newPrivateFolder(tempDir string) (*privateFolder, error) {
 	return &privateFolder{path, release}, nil
 }
 
-// sweep removes the private folders of this user that no program holds any more.
-// Nothing depends on it.
-func sweep(tempDir string) {
-	if tempDir == "" {
-		tempDir = os.TempDir()
-	}
-	found, err := filepath.Glob(filepath.Join(tempDir, privatePrefix+"*"))
+// sweep removes the folders of this user, with names that begin like this, that no program
+// holds any more. Nothing depends on it.
+func sweep(parent, prefix string) {
+	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return
 	}
-	for _, dir := range found {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
 		info, err := os.Lstat(dir)
 		if err == nil && info.IsDir() && ours(info) && info.ModTime().Before(time.Now().Add(-sweepAge)) && abandoned(dir) {
 			_ = os.RemoveAll(dir)

@@ -93,11 +93,15 @@ func Prune(place Place, dryRun bool) (*Pruned, error) {
 	if err != nil {
 		return nil, err
 	}
-	copies, err := filepath.Glob(filepath.Join(place.Dir, "[a-z]*", "[a-z]*", "[0-9]*-*"))
+	copies, err := fs.Glob(os.DirFS(place.Dir), "[a-z]*/[a-z]*/[0-9]*-*") // the folder's own path is no pattern
 	if err != nil {
 		return nil, locksUnusable(place.Dir, err)
 	}
-	for _, folder := range copies {
+	if !dryRun {
+		sweep(place.Dir, stagedPrefix)
+	}
+	for _, name := range copies {
+		folder := filepath.Join(place.Dir, filepath.FromSlash(name))
 		if pinned[folder] {
 			continue
 		}

@@ -3,8 +3,10 @@ package install_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,6 +68,44 @@ func TestPrune_KeepsWhatALockNames(t *testing.T) {
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
+	}
+}
+
+// The name of the plugin folder isn't a pattern.
+func TestPrune_TakesAnyFolder(t *testing.T) {
+	w := judge(t)
+	w.place.Dir = filepath.Join(w.dir, "plu[g]ins*")
+	w.options.Place = w.place
+	gone := w.add().Folder
+	w.version("1.4.0")
+	w.add()
+	if pruned, err := install.Prune(w.place, false); err != nil || !slices.Equal(pruned.Removed, []string{gone}) {
+		t.Errorf("%+v %v", pruned, err)
+	}
+}
+
+// What a killed program was adding is removed by the next one that adds or prunes.
+func TestPrune_RemovesWhatWasNeverAdded(t *testing.T) {
+	w := judge(t)
+	w.add()
+	for name, next := range map[string]func(){
+		"add": func() { w.add() },
+		"prune": func() {
+			if _, err := install.Prune(w.place, false); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		left := filepath.Join(w.place.Dir, ".adding-123")
+		write(t, left, map[string]string{"judge": "#!/bin/true\n"})
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(left, old, old); err != nil {
+			t.Fatal(err)
+		}
+		next()
+		if entries, err := filepath.Glob(filepath.Join(w.place.Dir, ".adding-*")); err != nil || len(entries) > 0 {
+			t.Errorf("%s leaves %v (%v)", name, entries, err)
+		}
 	}
 }
 
