@@ -55,11 +55,7 @@ func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 	if err := s.hold(ctx, o, overwrite); err != nil {
 		return nil, err
 	}
-	// Other staged folders were left by a process that was killed: it held the lock.
-	left, _ := filepath.Glob(s.target + stagedSuffix + "*") // fails only for a bad pattern
-	for _, dir := range append(left, s.target+readySuffix, s.target+replacedSuffix) {
-		_ = os.RemoveAll(dir) // what can't be removed is harmless
-	}
+	clearReplacements(vfs.Default, s.target)
 	var err error
 	if s.Dir, err = os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix); err != nil {
 		s.Discard()
@@ -84,7 +80,7 @@ func StageCopy(ctx context.Context, o Options) (*Staged, error) {
 }
 
 // Scratch makes an empty folder next to the store, which only its owner may use and which
-// is removed by Install and Discard, or when the next store is staged.
+// is removed by Install and Discard, or when the store is next opened.
 func (s *Staged) Scratch() (string, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix)
 	if err != nil {
@@ -152,7 +148,7 @@ func (s *Staged) Install() error {
 // idempotent.
 func (s *Staged) Discard() {
 	if s.Dir != "" {
-		_ = os.RemoveAll(s.Dir) // leftovers are harmless
+		_ = os.RemoveAll(s.Dir) // else the next open removes it
 	}
 	for _, dir := range s.scratch {
 		_ = os.RemoveAll(dir) // likewise
@@ -161,6 +157,20 @@ func (s *Staged) Discard() {
 		_ = os.Remove(filepath.Join(s.target, holderFile))
 		_ = s.lock.Close()
 		s.lock = nil
+	}
+}
+
+// clearReplacements removes what replacements of a store left that were killed. The
+// caller has the store's lock, which a replacement holds until the store is in its place.
+// Whatever is left holds whole stores, in which no purge would look for what it removes.
+func clearReplacements(fs vfs.FS, dir string) {
+	dir = strings.TrimRight(dir, "/")
+	parent, base := fs.PathDir(dir), fs.PathBase(dir)
+	names, _ := fs.List(parent) // what can't be listed can't be removed
+	for _, name := range names {
+		if strings.HasPrefix(name, base+stagedSuffix) || name == base+readySuffix || name == base+replacedSuffix {
+			_ = fs.RemoveAll(fs.PathJoin(parent, name)) // the next open tries again
+		}
 	}
 }
 
@@ -180,7 +190,7 @@ func finishReplace(fs vfs.FS, dir string) error {
 	if err := syncDir(fs, fs.PathDir(dir)); err != nil {
 		return err
 	}
-	_ = fs.RemoveAll(dir + replacedSuffix) // leftovers are harmless
+	_ = fs.RemoveAll(dir + replacedSuffix) // else the next open removes it
 	return nil
 }
 

@@ -66,6 +66,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	clearReplacements(fs, o.Dir)
 	return openLocked(ctx, o, fs, lock)
 }
 
