@@ -168,6 +168,16 @@ func TestProblemsAreShownOnceInOrderAndWithinBounds(t *testing.T) {
 	}
 }
 
+func TestNamesAreComparedForTheProblemsThatAreListed(t *testing.T) {
+	found := &document.Problems{}
+	for i := range 100 {
+		found.Add(document.Pos{Line: i + 1}, found.DidYouMean("frist", []string{"first"}), "no such word")
+	}
+	if list := found.List(); list[99].Hint != `did you mean "first"?` || found.DidYouMean("frist", []string{"first"}) != "" {
+		t.Errorf("got %+v", list[99])
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"a: 1", "- - - x", "? a\n: b", "a: |\n  b\n", "{a: [b, 'c', \"d\"]}", "a: &a *a", "\"a\\", "a: >-\n\n  b", "\ufeff", "---\n---"} {
 		f.Add(seed)

@@ -141,10 +141,25 @@ func (p *Problems) Known(n *Node, what string, names ...string) {
 	}
 }
 
-// DidYouMean is a hint that names the nearest of the known names, or lists them.
+// maxListed is how many names a hint lists: more than anybody reads.
+const maxListed = 40
+
+// DidYouMean is a hint that names the nearest of the known names, or lists them if they
+// are few.
 func DidYouMean(word string, known []string) string {
-	if len(known) == 0 {
+	all := ""
+	if len(known) > 0 && len(known) <= maxListed {
+		all = "there are " + strings.Join(known, ", ")
+	}
+	return sdk.DidYouMean(word, known, all)
+}
+
+// DidYouMean is [DidYouMean] for names that come from the file itself. There is no hint
+// once more problems are noted than an error lists: a file with thousands of names and
+// wrong words would have them all compared.
+func (p *Problems) DidYouMean(word string, known []string) string {
+	if p.Len() >= maxProblems {
 		return ""
 	}
-	return sdk.DidYouMean(word, known, "there are "+strings.Join(known, ", "))
+	return DidYouMean(word, known)
 }

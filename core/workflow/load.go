@@ -176,7 +176,7 @@ func (l *loader) examples(list *document.Node) (texts []string) {
 }
 
 func (l *loader) nodes(items []*document.Node, p *Plan) {
-	var names []string
+	names := []string{End}
 	for _, item := range items {
 		if name := item.Get("name"); name != nil && name.Kind == document.Text {
 			names = append(names, name.Text)
@@ -219,8 +219,8 @@ func (l *loader) gotos(n *document.Node, names []string) []Goto {
 		b := l.block(item, "goto", blockGoto)
 		b.Need("to")
 		g := Goto{When: l.expression(b, "when", core.PointWhen), To: b.Text("to")}
-		if to := b.Typed("to", document.Text); to != nil && g.To != End && !slices.Contains(names, g.To) {
-			l.Add(to.At, document.DidYouMean(g.To, append(slices.Clone(names), End)), "there is no node %q to go to", g.To)
+		if to := b.Typed("to", document.Text); to != nil && !slices.Contains(names, g.To) {
+			l.Add(to.At, l.DidYouMean(g.To, names), "there is no node %q to go to", core.Cut(g.To))
 		}
 		b.Done()
 		ways = append(ways, g)

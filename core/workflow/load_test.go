@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -402,6 +403,24 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, sdk.AsError(err).Details["problems"]); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestProblems_ManyWrongGotosAreNamedShort(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("nodes:\n")
+	for i := range 200 {
+		name := fmt.Sprintf("%s_%d", strings.Repeat("n", 50), i)
+		fmt.Fprintf(&text, "- {name: %s, action: lua.run, with: {code: x}, goto: [{to: %s_x}]}\n", name, name)
+	}
+	_, err := load(text.String())
+	problems, _ := sdk.AsError(err).Details["problems"].([]document.Problem)
+	if len(problems) != 100 || !strings.HasPrefix(problems[99].Hint, "did you mean") || len(err.Error()) > 64<<10 {
+		t.Errorf("%d problems in %d bytes: %.300v", len(problems), len(err.Error()), err)
+	}
+	_, err = load(strings.ReplaceAll(text.String(), "{to: "+strings.Repeat("n", 50), "{to: other"))
+	if len(err.Error()) > 64<<10 || !strings.Contains(err.Error(), "there is no node") {
+		t.Errorf("%d bytes: %.300v", len(err.Error()), err)
 	}
 }
 
