@@ -101,7 +101,7 @@ func TestView_OfAHostThatStopsInAnAnswer(t *testing.T) {
 // awaitSessions waits for as long as sessions of a kind exist, or don't.
 func awaitSessions(t *testing.T, cluster *postgrestest.Cluster, while, which string) {
 	t.Helper()
-	cluster.Exec(t, `set statement_timeout = '20s';
+	cluster.Exec(t, `set statement_timeout = '5min';
 		do $$ begin
 			while `+while+` (select from pg_stat_activity where `+which+`) loop
 				perform pg_sleep(0.05), pg_stat_clear_snapshot();

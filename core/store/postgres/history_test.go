@@ -152,7 +152,7 @@ func runHistory(t *testing.T, c *postgrestest.Cluster, operations int, change fu
 	clients.Wait()
 	close(stop)
 	killer.Wait()
-	return porcupine.CheckOperationsTimeout(historyModel, h.list, time.Minute)
+	return porcupine.CheckOperationsTimeout(historyModel, h.list, 10*time.Minute)
 }
 
 // killBackends ends a random backend every 60 ms.
