@@ -112,6 +112,8 @@ func TestTemplatesThatGonjaTakesRenderAlike(t *testing.T) {
 		"{% for b in state.list | batch(2) %}{{ b | join }};{% endfor %}", "{% for b in state.list | batch(2, 0) %}{{ b | join }};{% endfor %}",
 		"{{ state.list | sort | join }}{{ state.list | sort(reverse=true) | join }}", "{{ state.words | sort | reverse | join }}", "{{ 'hello world' | title }}", "{{ 'hello' | list | join('.') }}",
 		"{{ state.nope is defined }}{{ state.x is defined }}", "{{ 'x' if state.no else 'y' }}", "{{ state.nope | default('d') }}", "{{ 7 // 2 }}{{ 7 % 3 }}",
+		"{{ 2 <= 2 }}{{ 2 >= 2 }}{{ 2 < 2 }}{{ 2 > 2 }}{{ 2 == 2 }}{{ 2 != 2 }}{{ 3 <= 2 }}{{ 2 >= 3 }}", "{{ 1.5 > 1 }}{{ 1.5 < 2 }}{{ 1 == 1.0 }}{{ 2 in [1, 2] }}{{ 'a' in 'ba' }}",
+		"{{ state.x is number }}{{ state.s is number }}{{ state.s is string }}{{ state.o is mapping }}{{ state.list is sequence }}{{ 3 is divisibleby(3) }}{{ 4 is odd }}",
 	} {
 		want, err := byGonja(t, source)
 		if err != nil {
