@@ -44,6 +44,24 @@ type RecordedMatch struct {
 	// Result is its result: decided, failed, held, not_held, not_reached or unknown.
 	Result string         `json:"result"`
 	Lines  []RecordedLine `json:"lines"`
+	// Comparisons are the comparisons of numbers in its condition, as far as both are known. A match
+	// that wasn't reached has them too.
+	Comparisons []RecordedComparison `json:"comparisons,omitempty"`
+}
+
+// RecordedComparison is a comparison of two numbers in a condition.
+type RecordedComparison struct {
+	// Name is a recorded input, or a variable, and Value its value.
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	// Op is <, <=, >, >=, == or !=.
+	Op string `json:"op"`
+	// Limit is what the value is compared with, and LimitName the input or variable that has it;
+	// "" if it is a constant of the policy.
+	Limit     float64 `json:"limit"`
+	LimitName string  `json:"limit_name,omitempty"`
+	// Holds is whether the comparison holds.
+	Holds bool `json:"holds"`
 }
 
 // RecordedLine is a line of a match.
@@ -96,7 +114,9 @@ func (p *Policy) retrace(ctx context.Context, r *Record, blind bool) []RecordedM
 		if i+1 < len(all) {
 			next = all[i+1].Line
 		}
-		matches = append(matches, RecordedMatch{Path: all[i].Path, Result: result, Lines: p.linesOf(all[i], next, result, &seen)})
+		matches = append(matches, RecordedMatch{
+			Path: all[i].Path, Result: result, Lines: p.linesOf(all[i], next, result, &seen), Comparisons: seen.comparisons(p.program.Comparisons(all[i].Path)),
+		})
 	}
 	return matches
 }
@@ -180,6 +200,51 @@ func (s *sight) values(line string, paths []string) (values []program.TraceVaria
 		}
 	}
 	return values
+}
+
+// comparisons are comparisons with what they compared, without those whose numbers aren't known.
+func (s *sight) comparisons(all []program.Comparison) (list []RecordedComparison) {
+	for _, c := range all {
+		name, value, known := s.number(c.Name)
+		limitName, limit := "", c.Limit
+		if c.With != "" && known {
+			limitName, limit, known = s.number(c.With)
+		}
+		if known {
+			list = append(list, RecordedComparison{name, value, c.Op, limit, limitName, compares(value, c.Op, limit)})
+		}
+	}
+	return list
+}
+
+// number is the number that an input or a variable had, with its name as it is shown.
+func (s *sight) number(name string) (shown string, n float64, known bool) {
+	value, there := any(nil), false
+	if own, is := strings.CutPrefix(name, program.VariablePrefix); is {
+		name = own
+		value, there = s.variables[own]
+	} else {
+		value, there = valueAt(s.inputs, name)
+	}
+	n, is := asFloat(value)
+	return name, n, there && is
+}
+
+// compares reports whether a comparison holds.
+func compares(a float64, op string, b float64) bool {
+	switch op {
+	case "<":
+		return a < b
+	case "<=":
+		return a <= b
+	case ">":
+		return a > b
+	case ">=":
+		return a >= b
+	case "==":
+		return a == b
+	}
+	return a != b
 }
 
 // valueAt is the value at a path of selected fields.

@@ -64,6 +64,8 @@ type expression struct {
 	// reads are the paths into the inputs on which it depends, such as "output.name",
 	// sorted.
 	reads []string
+	// comparisons are the comparisons in a condition.
+	comparisons []Comparison
 }
 
 // always reports whether a condition is the literal true.
@@ -103,6 +105,9 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 		return x
 	}
 	x.reads = c.reads(s, checked)
+	if x.kind.IsExactType(cel.BoolType) {
+		x.comparisons = s.comparisons(checked)
+	}
 	var err error
 	if x.costs, err = c.env.costsOf(s.cel, checked); err != nil {
 		c.found.Add(text.Place(1, 1), "", "the cost can't be estimated: %v", err)
