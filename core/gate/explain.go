@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -80,6 +81,16 @@ func Explain(d *core.GateDecision) *Explanation {
 		e.Rule.Failure = d.Policy.Failure.Message
 	}
 	return e
+}
+
+// Recorded explains the decision that followed from a policy's outcome, from the inputs that
+// the policy's log recorded. The names of the references aren't among them.
+func Recorded(ctx context.Context, in *core.GateInput, out core.GateOutcome) *Explanation {
+	d := follow(in, safe(ctx, out))
+	d.MemoryID, d.Namespace, d.Numbers = in.Facts.MemoryID, in.Namespace, numbers(in)
+	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
+		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend
+	return Explain(d)
 }
 
 func lanes(d *core.GateDecision) []LaneExplanation {

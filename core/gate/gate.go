@@ -46,7 +46,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
 		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend
 	d.Omega.Notes = append(e.notes(), c.Notes...)
-	d.Numbers = numbers(c, in)
+	d.Numbers = numbers(in)
 	d.Numbers.Workflow = e.graph.workflow
 	return d, nil
 }
@@ -122,8 +122,14 @@ func erase(c *core.GateCase) *core.GateDecision {
 func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput) *core.GateDecision {
 	out := safe(ctx, g.policy.Gate(ctx, in))
 	out.Decision.Latency = 0 // a record doesn't depend on the machine's speed
+	d := follow(in, out)
+	d.MemoryID, d.Namespace = c.Memory.ID, c.Memory.Namespace
+	return d
+}
+
+// follow is the decision that follows from a policy's outcome by the engine's conditions.
+func follow(in *core.GateInput, out core.GateOutcome) *core.GateDecision {
 	d := &core.GateDecision{
-		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace,
 		Verdict: out.Verdict, Confidence: out.Confidence, Reason: out.Reason, Policy: out.Decision,
 		Conditions: Conditions(in, out),
 	}
@@ -178,7 +184,7 @@ func nextAction(verdict string) string {
 }
 
 // numbers are the numbers behind a decision.
-func numbers(c *core.GateCase, in *core.GateInput) core.GateNumbers {
+func numbers(in *core.GateInput) core.GateNumbers {
 	return core.GateNumbers{
 		React: in.React.Lane(), Good: in.React.Good, ToolFailures: in.React.ToolFailures, RecoverySuccess: in.React.RecoverySuccess,
 		Recurrence: in.React.Recurrence,
@@ -188,7 +194,7 @@ func numbers(c *core.GateCase, in *core.GateInput) core.GateNumbers {
 		Utility: utility(in), Frequency: frequency(in), EvidenceTTL: evidenceTTL(in), FailureRate: failureRate(in),
 		Uses: in.Uses(), Successes: in.Successes, Failures: in.Failures, Named: in.Named,
 		RelevantTurns: in.RelevantTurns, Sessions: in.Sessions,
-		MinimumConfidence: minimumConfidence(c.Governance),
+		MinimumConfidence: in.MinConfidence,
 	}
 }
 

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -21,23 +23,68 @@ func Engine(point core.Point, inputs, output map[string]any) (effect map[string]
 }
 
 func gateEngine(inputs, output map[string]any) (map[string]any, []string) {
-	verdict, _ := output["verdict"].(string)
+	out := gateOutcome(output)
 	if _, known := inputs["named_uses"]; !known { // an older record: its conditions aren't known
-		return map[string]any{"verdict": verdict}, nil
+		return map[string]any{"verdict": out.Verdict}, nil
 	}
-	n := func(name string) int64 { return int64(number(inputs[name])) }
-	in := &core.GateInput{
-		Successes: n("success_count"), Partials: n("partial_count"), Failures: n("failure_count"),
-		Named: n("named_uses"), NamedSessions: n("named_sessions"), NamedFailures: n("named_failures"),
-		MinConfidence: number(inputs["minimum_confidence"]), SettingsFail: inputs["settings_fail"] == true,
-		React: core.ReactEvidence{Refs: n("react_refs")}, Graph: core.GraphEvidence{Refs: n("graph_refs")},
-		Gated: inputs["gated"] == true, Facts: core.MemoryFacts{Revalidation: number(inputs["revalidation_score"])},
-	}
-	unmet := gate.Unmet(gate.Conditions(in, core.GateOutcome{Verdict: verdict, Confidence: number(output["confidence"])}))
+	in, _ := gateInput(inputs)
+	unmet := gate.Unmet(gate.Conditions(in, out))
 	if len(unmet) > 0 {
-		verdict = core.VerdictRetain
+		out.Verdict = core.VerdictRetain
 	}
-	return map[string]any{"verdict": verdict}, unmet
+	return map[string]any{"verdict": out.Verdict}, unmet
+}
+
+// ExplainGate explains what the gate decided by a recorded outcome of its policy, and why. It is
+// nil if the record lacks inputs: it is older, or a policy masks them.
+func ExplainGate(ctx context.Context, inputs, output map[string]any, failure *core.ErrorInfo) *gate.Explanation {
+	in, whole := gateInput(inputs)
+	if !whole {
+		return nil
+	}
+	out := gateOutcome(output)
+	out.Decision.Failure = failure
+	return gate.Recorded(ctx, in, out)
+}
+
+// gateInput is the recorded input of the gate's policy, and whether the record has all of it.
+func gateInput(inputs map[string]any) (in *core.GateInput, whole bool) {
+	in, whole = &core.GateInput{}, true
+	r, g := &in.React, &in.Graph
+	var upstream, codebase, trend float64
+	for name, to := range map[string]any{
+		"success_count": &in.Successes, "partial_count": &in.Partials, "failure_count": &in.Failures, "named_uses": &in.Named,
+		"named_sessions": &in.NamedSessions, "named_failures": &in.NamedFailures, "minimum_confidence": &in.MinConfidence,
+		"settings_fail": &in.SettingsFail, "relevant_turns": &in.RelevantTurns, "sessions": &in.Sessions, "age_turns": &in.AgeTurns,
+		"last_outcome_error": &in.LastOutcomeError, "q_value": &in.Q, "utility_score": &in.Utility, "gated": &in.Gated,
+		"revalidation_score": &in.Facts.Revalidation, "good": &r.Good, "tool_failures": &r.ToolFailures, "recovery_success": &r.RecoverySuccess,
+		"recurrence_score": &r.Recurrence, "react_refs": &r.Refs, "graph_known": &g.Known, "path_reachable": &g.PathReachable,
+		"dependency_relevance_score": &g.Dependency, "decomposition_impact_score": &g.Decomposition, "graph_refs": &g.Refs,
+		"upstream_status_score": &upstream, "codebase_verification_score": &codebase, "runtime_utility_trend_score": &trend,
+	} {
+		value, recorded := inputs[name]
+		whole = whole && recorded
+		switch to := to.(type) {
+		case *int64:
+			*to = int64(number(value))
+		case *float64:
+			*to = number(value)
+		case *bool:
+			*to = value == true
+		}
+	}
+	in.Namespace, _ = inputs["ns"].(string)
+	in.Facts.MemoryID, _ = inputs["memory_id"].(string)
+	in.Omega = core.OmegaFactors{UpstreamStatus: &upstream, CodebaseVerification: &codebase, RuntimeUtilityTrend: &trend}
+	return in, whole
+}
+
+// gateOutcome is the recorded outcome of the gate's policy.
+func gateOutcome(output map[string]any) (out core.GateOutcome) {
+	out.Verdict, _ = output["verdict"].(string)
+	out.Reason, _ = output["reason"].(string)
+	out.Confidence = number(output["confidence"])
+	return out
 }
 
 func retentionEngine(inputs, output map[string]any) (effect map[string]any, unmet []string) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -145,7 +146,7 @@ func decisionList(ctx context.Context, c *Call, in *DecisionList) (*Page[Decided
 	return pageOf(ctx, c, list, next, filter)
 }
 
-// DecisionGet names a recorded decision.
+// DecisionGet names a recorded decision, or one of the gate by the id that its events name.
 type DecisionGet struct {
 	ID string `json:"id"`
 }
@@ -157,6 +158,9 @@ type Decision struct {
 	// Matches are the matches of the policy's file around the match that decided, each line with the
 	// values that it saw; none if the file has changed since, or the caller may not see it.
 	Matches []policy.RecordedMatch `json:"matches,omitempty"`
+	// Gate explains a decision of the gate: its lanes, and the conditions that the gate added to its
+	// policy's. It is missing for other points, and if a policy masks what it needs.
+	Gate *gate.Explanation `json:"gate,omitempty"`
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -164,13 +168,14 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 	var own struct {
 		ID      string
 		Matches []policy.RecordedMatch
+		Gate    *gate.Explanation
 	}
 	values := json.NewDecoder(bytes.NewReader(data))
 	values.UseNumber() // whole numbers stay exact
 	if err := values.Decode(&own); err != nil {
 		return err
 	}
-	d.ID, d.Matches, d.Record = own.ID, own.Matches, &policy.Record{}
+	d.ID, d.Matches, d.Gate, d.Record = own.ID, own.Matches, own.Gate, &policy.Record{}
 	return json.Unmarshal(data, d.Record)
 }
 
@@ -179,7 +184,7 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 // doesn't exist.
 func ofDecision(ctx context.Context, c *Call, in *DecisionGet) (place, error) {
 	absent := decisions.NotFound(in.ID)
-	found, err := decisions.Find(ctx, c.Host.Store, in.ID)
+	found, err := c.decision(ctx, in.ID)
 	if !c.reaches("**") {
 		switch code := sdk.CodeOf(err); {
 		case err == nil && found.ID != in.ID, code == sdk.NotFound, code == sdk.Conflict:
@@ -189,12 +194,8 @@ func ofDecision(ctx context.Context, c *Call, in *DecisionGet) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	record, err := policy.DecodeRecord(found.Value)
-	if err != nil {
-		return place{}, err
-	}
 	in.ID = found.ID
-	namespace := record.Namespace
+	namespace := found.Namespace
 	if namespace == "" {
 		namespace = "**"
 	}
@@ -202,18 +203,13 @@ func ofDecision(ctx context.Context, c *Call, in *DecisionGet) (place, error) {
 }
 
 func decisionGet(ctx context.Context, c *Call, in *DecisionGet) (*Decision, error) {
-	found, err := decisions.Find(ctx, c.Host.Store, in.ID)
+	d, err := c.decision(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	record, err := policy.DecodeRecord(found.Value)
-	if err != nil {
-		return nil, err
-	}
-	d := &Decision{ID: found.ID, Record: record}
 	// Every caller may see the defaults. An operator's file has the rules of all namespaces to which
 	// it applies.
-	if by, matches := c.Host.Policies.Set().Retrace(ctx, record); by != nil && (by.BuiltIn() || c.reaches(by.Namespace())) {
+	if by, matches := c.Host.Policies.Set().Retrace(ctx, d.Record); by != nil && (by.BuiltIn() || c.reaches(by.Namespace())) {
 		d.Matches = matches
 	}
 	return d, nil
