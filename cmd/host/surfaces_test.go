@@ -377,7 +377,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"decision_get": on(func(_ *operationtest.World, in *operation.DecisionGet) args { return args{"decisions", "show", in.ID} }),
 	"decision_list": on(func(_ *operationtest.World, in *operation.DecisionList) args {
 		return args{"decisions", "list"}.flag("point", string(in.Point)).flag("namespace", in.Namespace).is("subtree", in.Subtree).
-			flag("outcome", in.Outcome).page(in.Paging)
+			flag("outcome", in.Outcome).is("newest", in.Newest).page(in.Paging)
 	}),
 	"dream_dates": on(func(_ *operationtest.World, in *operation.DreamDates) args {
 		return args{"dream", "dates", in.Text}.flag("at", in.At).is("keep-phrase", in.KeepPhrase).is("ranges", in.Ranges)

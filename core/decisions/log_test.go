@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -266,6 +267,56 @@ func TestReadBeginsAtATime(t *testing.T) {
 
 // TestDecision_HasTheSubjectThatLedToIt: a batch is of many. One that nobody can be loses
 // its decision, and no other.
+// TestListBack_IsListFromTheEnd, however the records lie in time: many at once, one after years,
+// ids without a time, and from an id or a time on.
+func TestListBack_IsListFromTheEnd(t *testing.T) {
+	s, now := mem.Open(), time.UnixMilli(1_800_000_000_000)
+	var ids []string
+	add := func(at time.Time, n int) {
+		for i := range n {
+			ids = append(ids, fmt.Sprintf("%08x-%04x-7000-8000-%012x", at.UnixMilli()>>16, at.UnixMilli()&0xffff, i))
+		}
+	}
+	add(time.UnixMilli(0), 3)
+	add(now.AddDate(-3, 0, 0), 1)
+	add(now.Add(-time.Minute), 1500)
+	for i := range 200 {
+		add(now.Add(time.Duration(i-200)*50*time.Millisecond), 1)
+	}
+	add(now.Add(time.Hour), 1) // by a clock that is ahead
+	err := s.Update(t.Context(), func(tx core.Tx) error {
+		for _, id := range ids {
+			if err := tx.Put([]byte("decision/"+id), []byte(id)); err != nil {
+				return err
+			}
+		}
+		return tx.Put([]byte("decision0"), nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(ids)
+	for _, c := range []struct {
+		before string
+		since  time.Time
+		want   []string
+	}{
+		{"", time.Time{}, ids}, {ids[1000], time.Time{}, ids[:1000]}, {ids[0], time.Time{}, nil}, {"", now.Add(-time.Hour), ids[4:]}, {ids[10], now.Add(-time.Hour), ids[4:10]},
+		{"decision-of-old", time.Time{}, ids},
+	} {
+		var got []string
+		for one, err := range decisions.ListBack(t.Context(), s, c.before, c.since, now) {
+			if err != nil || one.ID != string(one.Value) {
+				t.Fatalf("%+v %v", one, err)
+			}
+			got = append(got, one.ID)
+		}
+		if slices.Reverse(got); !slices.Equal(got, c.want) {
+			t.Errorf("before %q since %s: %d, want %d", c.before, c.since, len(got), len(c.want))
+		}
+	}
+}
+
 func TestDecision_HasTheSubjectThatLedToIt(t *testing.T) {
 	s := mem.Open()
 	log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})

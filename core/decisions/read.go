@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/hex"
 	"iter"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -76,6 +79,67 @@ func List(ctx context.Context, s core.Store, after string, since time.Time) iter
 			yield(Stored{}, err)
 		}
 	}
+}
+
+// Stores are read in the order of their keys, so the newest records are read in windows of time,
+// each before the last one. A window's length is adjusted so that it has some hundred records.
+const (
+	firstWindow, leastWindow = 10 * time.Second, time.Second
+	fewInWindow              = 100
+	manyInWindow             = 1000
+)
+
+// ListBack yields the records before an id ("" for the end), and from a time on, the newest
+// first, and at most one error, last. It begins to look at now.
+func ListBack(ctx context.Context, s core.Store, before string, since, now time.Time) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		to, at := core.PrefixEnd([]byte(prefix)), now
+		if before != "" {
+			to, at = recordKey(before), timeOf(before, now)
+		}
+		err := s.View(ctx, func(r core.Reader) error {
+			for window, last := firstWindow, false; !last; {
+				at = at.Add(-window)
+				if at.Before(since) || at.UnixMilli() <= 0 {
+					at, last = since, true
+				}
+				from := firstKey(at)
+				var found []Stored
+				err := r.Scan(from, to, func(key, value []byte) (bool, error) {
+					found = append(found, Stored{string(key[len(prefix):]), bytes.Clone(value)})
+					return true, ctx.Err()
+				})
+				if err != nil {
+					return err
+				}
+				for _, one := range slices.Backward(found) {
+					if !yield(one, nil) {
+						return nil
+					}
+				}
+				switch to = from; {
+				case len(found) < fewInWindow:
+					window *= 4
+				case len(found) > manyInWindow:
+					window = max(window/4, leastWindow)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			yield(Stored{}, err)
+		}
+	}
+}
+
+// timeOf is the time in an id, or another one for an id without a time.
+func timeOf(id string, other time.Time) time.Time {
+	digits := strings.ReplaceAll(id, "-", "")
+	milli, err := strconv.ParseInt(digits[:min(len(digits), 12)], 16, 64)
+	if err != nil {
+		return other
+	}
+	return time.UnixMilli(milli)
 }
 
 // MinPrefix is how many characters of a decision's id identify it.

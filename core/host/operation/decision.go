@@ -25,7 +25,7 @@ func decided() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "decision_list", listed: true, Method: "GET", Path: "/v1/decisions", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
-			Doc: "List recorded decisions of policies, the oldest first.",
+			Doc: "List recorded decisions of policies, the oldest first unless newest is set.",
 		}, ofDecisions, decisionList),
 		define(Operation{
 			Name: "decision_get", Method: "GET", Path: "/v1/decisions/{id}", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
@@ -47,6 +47,8 @@ type DecisionList struct {
 	// Outcome is a field of the outcome and its value, such as allow=false or
 	// verdict=promote; "" is any.
 	Outcome string `json:"outcome,omitempty"`
+	// Newest lists the newest first.
+	Newest bool `json:"newest,omitempty"`
 	Paging
 }
 
@@ -122,9 +124,13 @@ func decisionList(ctx context.Context, c *Call, in *DecisionList) (*Page[Decided
 	if err != nil {
 		return nil, err
 	}
+	all := decisions.List(ctx, c.Host.Store, after, in.Since)
+	if in.Newest {
+		all = decisions.ListBack(ctx, c.Host.Store, after, in.Since, c.Host.Now())
+	}
 	var list []Decided
 	next := ""
-	for stored, err := range decisions.List(ctx, c.Host.Store, after, in.Since) {
+	for stored, err := range all {
 		var record *policy.Record
 		if err == nil {
 			record, err = policy.DecodeRecord(stored.Value)

@@ -2,6 +2,7 @@ package operation_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +165,10 @@ func TestDecisions_AreOfWhereTheCallerReaches(t *testing.T) {
 	all := list(me, operation.DecisionList{})
 	if len(all) == 0 || w.Answer(list(me, operation.DecisionList{Paging: operation.Paging{Limit: 1}}), nil) != w.Answer(all, nil) {
 		t.Fatalf("%d decisions, and other ones page by page", len(all))
+	}
+	back := list(me, operation.DecisionList{Newest: true, Paging: operation.Paging{Limit: 2}})
+	if slices.Reverse(back); w.Answer(back, nil) != w.Answer(all, nil) {
+		t.Errorf("the newest first: %+v, want %+v from the end", back, all)
 	}
 	for _, d := range all {
 		if d.Namespace != here || d.Point == "" || d.File == "" {

@@ -28,7 +28,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 	in := &operation.DecisionList{}
 	var since string
 	c := &cobra.Command{
-		Use: "list", Short: "List recorded decisions, the oldest first",
+		Use: "list", Short: "List recorded decisions, the oldest first unless --newest is given",
 		Example: "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 2026-01-31T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if since != "" {
@@ -55,6 +55,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: all)")
 	c.Flags().BoolVar(&in.Subtree, "subtree", false, "look in the namespaces below as well")
 	c.Flags().StringVar(&since, "since", "", "leave out decisions before this `time`")
+	c.Flags().BoolVar(&in.Newest, "newest", false, "the newest first")
 	c.Flags().StringVar(&in.Outcome, "outcome", "", "a `field=value` of the outcome, such as allow=false")
 	pagingFlags(c, &in.Paging)
 	return c
