@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
@@ -16,6 +17,36 @@ type Counts struct {
 	// is absent.
 	States map[core.MemoryState]int64 `json:"states"`
 	Kinds  map[core.MemoryKind]int64  `json:"kinds"`
+	// Purged counts the memories that were purged, of which a tombstone is left, and
+	// PurgedMore is whether there may be more: at most 4,096 tombstones are read.
+	Purged     int64 `json:"purged"`
+	PurgedMore bool  `json:"purged_more,omitempty"`
+}
+
+// maxTombstones is how many tombstones a count reads: a few milliseconds' work.
+const maxTombstones = 4096
+
+// Purged counts the purged memories of the namespaces for which in is true. It reads up to 4,096
+// tombstones, which aren't sorted by namespace; more is whether there are others. Purges are rare,
+// and no other key of the store has to be kept in step with them for this number.
+func (m *Memories) Purged(ctx context.Context, in func(namespace string) bool) (n int64, more bool, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		read := 0
+		n, more = 0, false
+		return core.ScanPrefix(r, []byte(record.PurgedPrefix), func(_, value []byte) (bool, error) {
+			if read == maxTombstones {
+				more = true
+				return false, nil
+			}
+			read++
+			var gone record.Tombstone
+			if json.Unmarshal(value, &gone) == nil && in(gone.Namespace) {
+				n++
+			}
+			return true, ctx.Err()
+		})
+	})
+	return n, more, err
 }
 
 // Counts counts the memories of the namespaces for which in is true, in one view of the store. It

@@ -90,8 +90,11 @@ func statsGet(ctx context.Context, c *Call, in *StatsGet) (out *Stats, err error
 	}
 	out = &Stats{}
 	if in.wants(StatsMemory) {
-		out.Memory, err = c.Host.Memories.Counts(ctx, func(namespace string) bool { return in.countsIn(namespace) && c.reaches(namespace) })
-		if err != nil {
+		counts := func(namespace string) bool { return in.countsIn(namespace) && c.reaches(namespace) }
+		if out.Memory, err = c.Host.Memories.Counts(ctx, counts); err != nil {
+			return nil, err
+		}
+		if out.Memory.Purged, out.Memory.PurgedMore, err = c.Host.Memories.Purged(ctx, counts); err != nil {
 			return nil, err
 		}
 	}

@@ -48,6 +48,11 @@ func statsRows(s *operation.Stats) (rows [][]string) {
 		for _, state := range slices.Sorted(maps.Keys(m.States)) {
 			add("memory", "state "+string(state), m.States[state])
 		}
+		purged := fmt.Sprint(m.Purged)
+		if m.PurgedMore {
+			purged += " or more"
+		}
+		add("memory", "purged", purged)
 		for _, kind := range slices.Sorted(maps.Keys(m.Kinds)) {
 			add("memory", "kind "+string(kind), m.Kinds[kind])
 		}
