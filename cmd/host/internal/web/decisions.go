@@ -56,7 +56,7 @@ type decidedRow struct {
 
 func loadDecisions(v *visit) (*content, error) {
 	d := &decisionsData{Filter: operation.DecisionList{
-		Point: core.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"),
+		Point: core.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"), Newest: true,
 		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.Page[operation.Decided]](v, "decision_list", &d.Filter)
@@ -133,14 +133,20 @@ type decisionData struct {
 	Rest    string  `json:"-"`
 	Values  []value `json:"-"`
 	Used    []value `json:"-"`
+	Took    string  `json:"-"`
 	// Lines are the rule's lines with the values that they saw; none if the policy has
 	// changed since.
 	Lines  []ruleLine `json:"-"`
 	Record *longText  `json:"-"`
-	// Lanes are the gate's lanes, compared with the threshold.
-	Lanes *chart.Chart `json:"-"`
-	// Memory is the memory that the decision is about, if it is about one.
-	Memory string `json:"-"`
+	// Levels are the numbers from 0 to 1 that counted, with their limits; nil if there are none.
+	// Compared are all numbers with what they had to be.
+	Levels   *chart.Chart `json:"-"`
+	Compared []compared   `json:"-"`
+	// References are what the evidence is from.
+	References []string `json:"-"`
+	// Memory is the memory that the decision is about, if it is about one, and MemoryTitle its
+	// title, or the beginning of its id.
+	Memory, MemoryTitle string `json:"-"`
 }
 
 // value is an input of a decision.
@@ -162,12 +168,18 @@ func loadDecision(v *visit) (*content, error) {
 	}
 	d.Lines = v.ruleLines(found)
 	if id, is := found.Inputs["memory_id"].(string); is {
-		d.Memory = id
+		d.Memory, d.MemoryTitle = id, short(id)
+		if m, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: id}); err == nil { // it may be purged, or not for the caller
+			d.MemoryTitle = line(m.Title, 80)
+		}
+	}
+	if found.Latency > 0 { // the gate's own record has none, so that it can be compared
+		d.Took = found.Latency.String()
 	}
 	if whole, err := core.PrintJSON(found); err == nil {
 		d.Record = v.long(string(whole), "/decisions/"+url.PathEscape(found.ID)+"/record")
 	}
-	d.Lanes = lanes(found.Inputs)
+	d.Levels, d.Compared, d.References = levelsOf(found), comparedIn(found), referencesOf(found)
 	return &content{Title: fmt.Sprintf("%s: %s", found.Point, d.Outcome.Text), Crumbs: []crumb{{"Decisions", "/decisions"}}, Data: d}, nil
 }
 
@@ -192,21 +204,6 @@ func names(expression, name string) bool {
 		}
 		at = end
 	}
-}
-
-// lanes draws the shares of the gate's evidence; nil for another point's inputs.
-func lanes(inputs map[string]any) *chart.Chart {
-	var bars []chart.Bar
-	for _, name := range []string{"react", "graph", "omega", "utility"} {
-		if n, is := inputs[name].(float64); is {
-			bars = append(bars, chart.Bar{Name: name, Label: name + " " + score(n), Counts: []int64{int64(n*100 + 0.5)}})
-		}
-	}
-	if len(bars) < 3 {
-		return nil
-	}
-	c := chart.Bars("Evidence, in percent", []chart.Series{{Name: "percent", Class: chart.Accent}}, bars)
-	return &c
 }
 
 // policiesData are the policies in force, and a candidate's replay.

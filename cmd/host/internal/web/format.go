@@ -81,10 +81,17 @@ func cost(usd float64) string {
 	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
 }
 
-// score is a number from 0 to 1, to two places.
+// score is a number from 0 to 1, to two places. A score that was lowered may be below 0.
 func score(s float64) string {
-	text := strconv.FormatFloat(s, 'f', 2, 64)
-	return strings.TrimPrefix(text, "0")
+	if s < 0 {
+		return "−" + score(-s)
+	}
+	return strings.TrimPrefix(strconv.FormatFloat(s, 'f', 2, 64), "0")
+}
+
+// decimals is a number to three places, with a minus sign as people write it.
+func decimals(n float64) string {
+	return strings.Replace(strconv.FormatFloat(n, 'f', 3, 64), "-", "−", 1)
 }
 
 // scoreClass is the colour of a score. It is shown next to the number, never alone.

@@ -93,15 +93,13 @@ func offered(path string) bool {
 // each, and returns the addresses.
 func (s *site) walk(from ...string) []string {
 	s.T.Helper()
-	seen, next := map[string]bool{}, from
+	seen, next := map[string]bool{}, slices.Clone(from)
+	for _, target := range from {
+		seen[target] = true
+	}
 	for len(next) > 0 {
 		target := next[0]
 		next = next[1:]
-		first, _, _ := strings.Cut(strings.Trim(strings.Split(target, "?")[0], "/"), "/")
-		if seen[target] || first != "" && !offered("/"+first) {
-			continue
-		}
-		seen[target] = true
 		a := s.get(target)
 		if a.StatusCode != http.StatusOK {
 			s.T.Errorf("%s answers %d: %.300s", target, a.StatusCode, a.body)
@@ -113,7 +111,11 @@ func (s *site) walk(from ...string) []string {
 		root := s.tree(a, http.StatusOK)
 		s.wellMade(target, a, root)
 		for _, n := range all(root, "a") {
-			if href, _ := attr(n, "href"); strings.HasPrefix(href, "/") && len(seen)+len(next) < 60 {
+			href, _ := attr(n, "href")
+			href, _, _ = strings.Cut(href, "#")
+			first, _, _ := strings.Cut(strings.Trim(strings.Split(href, "?")[0], "/"), "/")
+			if strings.HasPrefix(href, "/") && !seen[href] && (first == "" || offered("/"+first)) && len(seen) < 60 {
+				seen[href] = true
 				next = append(next, href)
 			}
 		}
