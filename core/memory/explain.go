@@ -28,6 +28,8 @@ type Explanation struct {
 	// memory. The memory's ttl_score is the score of the last decision, and may differ
 	// because of a later turn or another policy.
 	Terms []ScoreTerm `json:"terms,omitempty"`
+	// Thresholds are its namespace's thresholds for the score; nil for a purged memory.
+	Thresholds *ScoreThresholds `json:"thresholds,omitempty"`
 	// LinksFrom start at the memory, LinksTo end at it, at most 1,000 of each.
 	LinksFrom []core.Link `json:"links_from,omitempty"`
 	LinksTo   []core.Link `json:"links_to,omitempty"`
@@ -45,6 +47,16 @@ type ScoreTerm struct {
 	Name   string  `json:"name"`
 	Weight float64 `json:"weight"`
 	Value  float64 `json:"value"`
+}
+
+// ScoreThresholds are a namespace's thresholds for the retention score.
+type ScoreThresholds struct {
+	// Active is the lowest score of an active memory.
+	Active float64 `json:"active_threshold"`
+	// Hysteresis is how much higher the score must be to become active again.
+	Hysteresis float64 `json:"hysteresis"`
+	// Revalidate is the score below which a cooling memory goes to the gate.
+	Revalidate float64 `json:"revalidate_threshold"`
 }
 
 // Explain explains why a memory is in its state, even if it was purged.
@@ -143,6 +155,7 @@ func (e *Explanation) explainUse(g *core.Governance) {
 		{"hit_rate", w.Hit, hits.CorrectedHitRate()}, {"utility", w.Utility, s.Utility},
 		{"miss_streak", -w.Miss, float64(s.MissStreak)}, {"idle_turns", -w.Stale, float64(hits.InactivityGap())},
 	}
+	e.Thresholds = &ScoreThresholds{Active: w.Active, Hysteresis: w.Hysteresis, Revalidate: w.Revalidate}
 	add("ttl_score %.4g (active from %.4g, revalidated below %.4g): hit rate %.4g, utility %.4g, miss streak %d, %d turns since the last hit",
 		s.TTLScore, g.Retention.Active, g.Retention.Revalidate, hits.CorrectedHitRate(), s.Utility, s.MissStreak, e.Turn-since)
 	add("q %.4g, recalled %d times", s.Q, m.AccessCount)

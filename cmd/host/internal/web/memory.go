@@ -1,16 +1,16 @@
 package web
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -67,7 +67,7 @@ type memoriesData struct {
 
 // flowing are the states of a memory's life with their colours and their places in the flow
 // chart: on top the states that a memory reaches by use, and below them the states into
-// which a dream pass puts it.
+// which a dream pass puts it, and what the gate purged.
 var flowing = []struct {
 	state    core.MemoryState
 	class    string
@@ -75,13 +75,14 @@ var flowing = []struct {
 }{
 	{core.StateOpen, chart.Info, 0, 0}, {core.StateActive, chart.OK, 1, 0}, {core.StateCooling, chart.Warn, 2, 0}, {core.StateRevalidatePending, chart.Warn, 3, 0},
 	{core.StatePromoted, chart.Violet, 4, 0}, {core.StateConsolidated, chart.Mute, 1, 1}, {core.StateArchived, chart.Mute, 2, 1},
+	{core.StatePurged, chart.Mute, 3, 1},
 }
 
 // drawnMoves are the moves that the flow chart draws. A line shows all moves from one group
 // of states to another; nil means from any state.
 var drawnMoves = func() []drawnMove {
 	const open, active, cooling, gate = core.StateOpen, core.StateActive, core.StateCooling, core.StateRevalidatePending
-	const promoted, consolidated, archived = core.StatePromoted, core.StateConsolidated, core.StateArchived
+	const promoted, consolidated, archived, purged = core.StatePromoted, core.StateConsolidated, core.StateArchived, core.StatePurged
 	type list = []core.MemoryState
 	return []drawnMove{
 		{chart.Move{Text: "used"}, open, active, list{open}, list{active}},
@@ -90,6 +91,7 @@ var drawnMoves = func() []drawnMove {
 		{chart.Move{Text: "low score"}, cooling, gate, list{cooling}, list{gate}},
 		{chart.Move{Text: "candidates"}, active, gate, list{open, active}, list{gate}},
 		{chart.Move{Text: "promoted"}, gate, promoted, list{gate}, list{promoted}},
+		{chart.Move{Text: "purged"}, gate, purged, nil, list{purged}},
 		{chart.Move{Text: "retained", Rare: true}, gate, active, list{gate}, list{active, cooling}},
 		{chart.Move{Text: "merged", Rare: true}, active, consolidated, nil, list{consolidated}},
 		{chart.Move{Text: "undone", Rare: true}, consolidated, active, list{consolidated}, list{open, active, cooling}},
@@ -108,10 +110,12 @@ type drawnMove struct {
 // moveKey is a move from one state to another.
 type moveKey struct{ from, to core.MemoryState }
 
-// movesOf are the moves of the flow chart, each with the number of memories that made it.
-func movesOf(moved map[moveKey]int64) (moves []chart.Move) {
+// movesOf are the moves of the flow chart, each with the number of memories that made it. limits
+// are the words for moves at a limit of the score, where they are known.
+func movesOf(moved map[moveKey]int64, limits map[string]string) (moves []chart.Move) {
 	for _, m := range drawnMoves {
 		line := m.Move
+		line.Text = cmp.Or(limits[line.Text], line.Text)
 		line.From, line.To = stateName(m.from), stateName(m.to)
 		for key, n := range moved {
 			if (m.froms == nil || slices.Contains(m.froms, key.from)) && slices.Contains(m.tos, key.to) {
@@ -148,23 +152,67 @@ func loadMemories(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	limits, err := d.limits(v)
+	if err != nil {
+		return nil, err
+	}
 	var states []chart.Place
 	var names []core.MemoryState
 	for _, s := range flowing {
-		n := int64(0)
+		box := chart.State{Name: stateName(s.state), Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", "")}
 		if d.Counts != nil {
-			n = d.Counts.States[s.state]
+			box.Count = d.Counts.States[s.state]
 		}
-		names = append(names, s.state)
-		states = append(states, chart.Place{Col: s.col, Row: s.row, State: chart.State{
-			Name: stateName(s.state), Count: n, Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", ""),
-		}})
+		switch {
+		case s.state == core.StatePurged:
+			d.purged(&box)
+		case d.Query != "" && (s.state == core.StateConsolidated || s.state == core.StateArchived): // which a search doesn't find
+		default:
+			names = append(names, s.state)
+		}
+		states = append(states, chart.Place{Col: s.col, Row: s.row, State: box})
 	}
-	d.States, d.Flow = choices(v, "state", "all", names), chart.Cycle("Memories by state", states, movesOf(moved))
+	d.States, d.Flow = choices(v, "state", "all", names), chart.Cycle("Memories by state", states, movesOf(moved, limits))
 	for i := range d.States {
 		d.States[i].Text = stateName(core.MemoryState(d.States[i].Text))
 	}
 	return &content{Title: "Memory", Data: d}, nil
+}
+
+// purged completes the box of the purged memories. Nothing of them can be listed: it leads to
+// their events or, for several namespaces, to the gate's decisions.
+func (d *memoriesData) purged(box *chart.State) {
+	box.URL = ""
+	if d.Counts == nil || d.Counts.Purged == 0 {
+		return
+	}
+	box.Count, box.More = d.Counts.Purged, d.Counts.PurgedMore
+	box.URL = "/decisions?" + url.Values{"point": {string(core.PointGate)}, "outcome": {"verdict=" + core.VerdictObsolete}}.Encode()
+	if d.Filter.Namespace != "" && !d.Filter.Subtree {
+		box.URL = "/audit/entries?" + url.Values{"stream": {journal.NamespaceStream(d.Filter.Namespace)}, "type": {"agent.memory.purged"}}.Encode()
+	}
+}
+
+// limits are words for the moves that a limit of the score decides, with the limits of the page's
+// namespace; none for a page of several namespaces.
+func (d *memoriesData) limits(v *visit) (map[string]string, error) {
+	if d.Filter.Namespace == "" || d.Filter.Subtree {
+		return nil, nil
+	}
+	e, err := optional[governance.Explanation](v, "governance_explain", &operation.GovernanceExplain{Namespace: d.Filter.Namespace})
+	if err != nil || e == nil || e.Failure != nil {
+		return nil, err
+	}
+	numbers := map[string]float64{}
+	for _, f := range e.Fields {
+		if f.Value != nil {
+			numbers[f.Field], _ = strconv.ParseFloat(f.Value.String(), 64) // a word isn't a limit
+		}
+	}
+	active, revalidate := numbers["retention.active_threshold"], numbers["retention.revalidate_threshold"]
+	return map[string]string{
+		"cooled": "below " + quantity(active), "used again": "back at " + quantity(active+numbers["retention.hysteresis"]), "low score": "below " + quantity(revalidate),
+	}, nil
 }
 
 // moves counts, for the page of one namespace, the memories that went from one state to
@@ -223,176 +271,4 @@ func stateName(s core.MemoryState) string {
 		return "at the gate"
 	}
 	return string(s)
-}
-
-// memoryData is one memory. For a purged memory there is only the explanation.
-type memoryData struct {
-	*memory.Explanation
-	Content *longText       `json:"content,omitempty"`
-	Lineage *memory.Lineage `json:"lineage,omitempty"`
-	// Life are the events that changed it, and Kept is their number.
-	Life []lifeStep `json:"life"`
-	// Retention are the weights and thresholds of its namespace.
-	Governance string      `json:"governance"`
-	Score      []scoreTerm `json:"-"`
-	Graph      chart.Chart `json:"-"`
-	// MayRestore and MayGate are what the caller may do with it.
-	MayRestore bool `json:"-"`
-	MayGate    bool `json:"-"`
-}
-
-// scoreTerm is a part of a score, and how much it adds.
-type scoreTerm struct {
-	memory.ScoreTerm
-	Adds string
-}
-
-// lifeStep is an event in a memory's life.
-type lifeStep struct {
-	journal.Entry
-	Text  string `json:"text"`
-	Class string `json:"-"`
-	// Decision is the decision that caused it, with its page.
-	Decision string `json:"decision,omitempty"`
-	// Dream is the page of the step of a pass that caused it; "" if none did.
-	Dream string `json:"dream,omitempty"`
-}
-
-func loadMemory(v *visit) (*content, error) {
-	e, err := call[memory.Explanation](v, "memory_explain", &operation.MemoryExplain{ID: v.PathValue("id")})
-	if err != nil {
-		return nil, err
-	}
-	d := &memoryData{Explanation: e, Governance: "/settings/governance?namespace=" + url.QueryEscape(e.Namespace), Life: lifeOf(e.History)}
-	title := "A purged memory"
-	if e.Memory != nil {
-		title = e.Memory.Title
-		d.Content = v.long(e.Memory.Content, memoryURL(e.ID)+"/content")
-		if d.Lineage, err = call[memory.Lineage](v, "memory_lineage", &operation.MemoryLineage{ID: e.ID}); err != nil {
-			return nil, err
-		}
-		d.Graph = lineageChart(d.Lineage)
-		d.MayRestore = v.caller.Has(core.ScopeMemoryWrite) && (e.State == core.StateArchived || e.State == core.StateConsolidated)
-		d.MayGate = v.caller.Has(core.ScopeMemoryErase) && e.State == core.StateRevalidatePending
-	}
-	for _, t := range e.Terms {
-		d.Score = append(d.Score, scoreTerm{t, signed(t.Weight * t.Value)})
-	}
-	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
-}
-
-// signed is a number with its sign; 0 has no sign.
-func signed(n float64) string {
-	text := strings.Replace(fmt.Sprintf("%+.3f", n), "-", "−", 1)
-	if strings.Trim(text, "+−0.") == "" {
-		return "0"
-	}
-	return text
-}
-
-// lifeOf are the events of a memory's life: recalls and feedback of single turns are left
-// out, as its signals count them.
-func lifeOf(history []journal.Entry) []lifeStep {
-	steps := []lifeStep{}
-	for i := range history {
-		entry := &history[i]
-		if entry.Type == "agent.memory.recalled" || entry.Type == "agent.memory.evolution.applied" {
-			continue
-		}
-		step := lifeStep{Entry: *entry, Text: strings.NewReplacer("agent.memory.", "", ".", " ", "_", " ").Replace(entry.Type)}
-		if moved, ok := journal.As[journal.MemoryTransitioned](entry); ok {
-			step.Text = fmt.Sprintf("%s → %s", moved.Before, moved.After)
-			step.Class = tags[string(moved.After)]
-			step.Decision = moved.DecisionID
-		}
-		step.dream(entry)
-		steps = append(steps, step)
-	}
-	if extra := len(steps) - maxLife; extra > 0 {
-		steps = slices.Delete(steps, 1, 1+extra) // the first event shows where the memory is from
-	}
-	return steps
-}
-
-// dream adds what a pass of housekeeping did, with the page that shows it.
-func (s *lifeStep) dream(e *journal.Entry) {
-	var by struct {
-		RunID  string `json:"run_id"`
-		Step   int    `json:"step"`
-		Undone bool   `json:"undone"`
-	}
-	var text string
-	switch e.Type {
-	case "agent.memory.rewritten":
-		text = "dates written out"
-	case "agent.memory.merged":
-		text = "another memory merged into it"
-	case "agent.memory.unlinked":
-		text = "link taken back"
-	case "agent.memory.lifecycle.transition":
-	default:
-		return
-	}
-	if json.Unmarshal(e.Data, &by) != nil || by.RunID == "" {
-		return
-	}
-	s.Dream = dreamStepURL(by.RunID, by.Step)
-	if text != "" {
-		s.Text = text
-	}
-	if by.Undone {
-		s.Text += ", taken back"
-	}
-}
-
-// maxLife is how many steps of a life are shown; the journal's page has all of them.
-const maxLife = 30
-
-// lineageClass is the colour of a memory in a lineage.
-func lineageClass(s core.MemoryState) string {
-	for _, f := range flowing {
-		if f.state == s {
-			return f.class
-		}
-	}
-	return chart.Mute
-}
-
-// lineageChart draws the sources of a memory, and what was derived from it.
-func lineageChart(l *memory.Lineage) chart.Chart {
-	var nodes []chart.Node
-	known := map[string]bool{}
-	for _, n := range l.Nodes {
-		known[n.ID] = true
-		nodes = append(nodes, chart.Node{ID: n.ID, Text: n.Title, Note: string(n.Kind) + " · " + string(n.State), Class: lineageClass(n.State), URL: memoryURL(n.ID), Me: n.ID == l.ID})
-	}
-	var edges []chart.Edge
-	for _, link := range l.Links {
-		if known[link.From] && known[link.To] {
-			edges = append(edges, chart.Edge{From: link.From, To: link.To, Name: link.Relation})
-		}
-	}
-	return chart.Lineage("Lineage", nodes, edges)
-}
-
-func askGate(v *visit) (*question, error) {
-	id := v.PathValue("id")
-	explained, err := call[gate.Explanation](v, "gate_explain", &operation.GateExplain{ID: id})
-	if err != nil {
-		return nil, err
-	}
-	return &question{
-		Title: "Have the gate decide?", Crumbs: []crumb{{"Memory", "/memory"}, {short(id), memoryURL(id)}},
-		Text:   fmt.Sprintf("By what is known now the gate would decide: %s, with a confidence of %.2f. A purge can’t be undone.", explained.Decision.Verdict, explained.Decision.Confidence),
-		Button: "Decide", Back: memoryURL(id),
-	}, nil
-}
-
-func runGate(v *visit) (string, error) {
-	id := v.PathValue("id")
-	queued, err := call[operation.JobQueued](v, "gate_run", &operation.GateRun{ID: id})
-	if err != nil {
-		return "", err
-	}
-	return "/jobs/" + url.PathEscape(queued.JobID), nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,18 +50,83 @@ func TestMemory_HostileTextIsText(t *testing.T) {
 	}
 }
 
-// TestMemory_ShowsWhyItIsThere: the terms of its score, its life, and JSON for a program.
+// TestMemory_ShowsWhyItIsThere: its score by turn over the namespace's thresholds, the terms of the
+// score in words, its life, and JSON for a program.
 func TestMemory_ShowsWhyItIsThere(t *testing.T) {
 	s := newSite(t)
+	_, err := s.Host.Governance.Set(s.Ctx, operationtest.Here, "retention.active_threshold=0.37")
+	s.Must(err)
 	id := s.Taught(core.OutcomeSuccess, 4)
-	text := textOf(s.tree(s.get("/memory/"+id), http.StatusOK))
-	for _, want := range []string{"utility", "hit_rate", "Lineage", "score of the last decision"} {
+	a := s.get("/memory/" + id)
+	root := s.tree(a, http.StatusOK)
+	s.wellMade("the memory", a, root)
+	text := textOf(root)
+	for _, want := range []string{
+		"Retention score by turn: ", " at turn 1, ", "active from .37; cooling from .15", "hits", "utility", "misses in a row", "turns idle", "Lineage", "score of the last decision",
+		"open → active", "by retention",
+	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
+			t.Errorf("the page lacks %q: %s", want, text)
 		}
 	}
-	if a := s.get("/memory/"+id, "Accept", "application/json"); !strings.Contains(a.body, `"terms"`) {
+	for _, raw := range []string{"hit_rate", "ttl_score", "00Z", "-0.0"} {
+		if strings.Contains(text, raw) {
+			t.Errorf("the page says %q", raw)
+		}
+	}
+	if a := s.get("/memory/"+id, "Accept", "application/json"); !strings.Contains(a.body, `"terms"`) || !strings.Contains(a.body, `"active_threshold": 0.37`) {
 		t.Errorf("%.400s", a.body)
+	}
+}
+
+// TestMemories_ShowsPurgedOnes, of which nothing is listed, and the limits at which memories move.
+func TestMemories_ShowsPurgedOnes(t *testing.T) {
+	s := newSite(t)
+	s.Memory()
+	_, err := s.Do(core.Operator("tester"), "gate_request", &operation.GateRequest{ID: s.Memory(), Erase: true, Reason: "it is wrong"})
+	s.Must(err)
+	a := s.get("/memory?namespace=" + url.QueryEscape(operationtest.Here))
+	root := s.tree(a, http.StatusOK)
+	s.wellMade("the memories", a, root)
+	text := textOf(root)
+	for _, want := range []string{"1 purged", "1 purged, from at the gate to purged", "below .35", "back at .50", "below .15"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q: %s", want, text)
+		}
+	}
+	at := ""
+	for _, n := range all(root, "a") {
+		if href, _ := attr(n, "href"); strings.Contains(href, "agent.memory.purged") {
+			at = href
+		}
+	}
+	if found := textOf(s.tree(s.get(at), http.StatusOK)); at == "" || !strings.Contains(found, "agent.memory.purged") {
+		t.Errorf("the box leads to %q: %.400s", at, found)
+	}
+	if text := textOf(s.tree(s.get("/memory?subtree=true&namespace="+strings.Split(operationtest.Here, "/")[0]), http.StatusOK)); !strings.Contains(text, "1 purged") || strings.Contains(text, "below .35") {
+		t.Errorf("several namespaces: %s", text)
+	}
+}
+
+// TestMemory_AsksWhatTheGateWouldDecideNow, not what it decided the last time.
+func TestMemory_AsksWhatTheGateWouldDecideNow(t *testing.T) {
+	s := newSite(t)
+	id := s.Taught(core.OutcomeSuccess, 8)
+	_, err := s.Do(core.Operator("tester"), "gate_run", &operation.GateRun{ID: id}) // which retains it: no graph has it
+	s.Must(err)
+	session := s.Session()
+	for range 12 {
+		f := s.Feedback(id, session)
+		f.ToolOutcomes = []core.ToolOutcome{{MemoryID: id, Session: f.Session, Turn: f.Turn, Tool: "calendar", OK: true, Ref: fmt.Sprint("again-", f.Turn)}}
+		_, err := s.Host.Memories.Feedback(s.Ctx, f)
+		s.Must(err)
+	}
+	graph := s.Graph(id)
+	_, err = s.Host.Evidence.RecordDAG(s.Ctx, &graph)
+	s.Must(err)
+	text := textOf(s.tree(s.get("/memory/"+id+"/gate"), http.StatusOK))
+	if !strings.Contains(text, "would decide: promote") {
+		t.Errorf("the question is %s", text)
 	}
 }
 

@@ -45,8 +45,8 @@ func Cycle(what string, states []Place, moves []Move) Chart {
 		s := &states[i]
 		places[s.Name] = s
 		cols, rows = max(cols, s.Col), max(rows, s.Row)
-		said = append(said, fmt.Sprintf("%d %s", s.Count, s.Name))
-		c.Rows = append(c.Rows, []string{s.Name, fmt.Sprint(s.Count), ""})
+		said = append(said, s.counted()+" "+s.Name)
+		c.Rows = append(c.Rows, []string{s.Name, s.counted(), ""})
 	}
 	c.Text = what + ": " + strings.Join(said, ", ")
 	said = nil
@@ -82,8 +82,8 @@ func (d *drawing) box(p *Place) {
 	if p.URL != "" {
 		d.add(`<a href="%s">`, p.URL)
 	}
-	d.add(`<rect class="node f-%ssoft" x="%s" y="%s" width="132" height="62" rx="12"/><text class="big" x="%s" y="%s">%d</text><text class="lab" x="%s" y="%s">%s</text>`,
-		p.Class, at(x), at(y), at(x+16), at(y+29), p.Count, at(x+16), at(y+48), cut(p.Name, 16))
+	d.add(`<rect class="node f-%ssoft" x="%s" y="%s" width="132" height="62" rx="12"/><text class="big" x="%s" y="%s">%s</text><text class="lab" x="%s" y="%s">%s</text>`,
+		p.Class, at(x), at(y), at(x+16), at(y+29), p.counted(), at(x+16), at(y+48), cut(p.Name, 16))
 	if p.URL != "" {
 		d.WriteString("</a>")
 	}

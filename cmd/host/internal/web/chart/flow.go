@@ -8,11 +8,20 @@ import (
 // State is a stage through which things move.
 type State struct {
 	Name string
-	// Count is how many are in it, and Class its colour.
+	// Count is how many are in it, More whether there may be others, and Class its colour.
 	Count int64
+	More  bool
 	Class string
 	// URL leads to them; "" is nowhere.
 	URL string
+}
+
+// counted is how many are in a state.
+func (s *State) counted() string {
+	if s.More {
+		return fmt.Sprintf("%d+", s.Count)
+	}
+	return fmt.Sprint(s.Count)
 }
 
 // Flow is states from left to right, with how many are in each.
@@ -21,8 +30,8 @@ func Flow(what string, states []State) Chart {
 	c := Chart{Head: []string{"", "now"}}
 	var said []string
 	for _, s := range states {
-		said = append(said, fmt.Sprintf("%d %s", s.Count, s.Name))
-		c.Rows = append(c.Rows, []string{s.Name, fmt.Sprint(s.Count)})
+		said = append(said, s.counted()+" "+s.Name)
+		c.Rows = append(c.Rows, []string{s.Name, s.counted()})
 	}
 	c.Text = what + ": " + strings.Join(said, ", ")
 	var d drawing
@@ -36,7 +45,7 @@ func Flow(what string, states []State) Chart {
 		if s.URL != "" {
 			d.add(`<a href="%s">`, s.URL)
 		}
-		d.add(`<rect class="node f-%ssoft" x="%s" y="12" width="94" height="60" rx="10"/><text class="big" x="%s" y="40">%d</text><text class="lab" x="%s" y="59">%s</text>`, s.Class, at(x), at(x+13), s.Count, at(x+13), cut(s.Name, 12))
+		d.add(`<rect class="node f-%ssoft" x="%s" y="12" width="94" height="60" rx="10"/><text class="big" x="%s" y="40">%s</text><text class="lab" x="%s" y="59">%s</text>`, s.Class, at(x), at(x+13), s.counted(), at(x+13), cut(s.Name, 12))
 		if s.URL != "" {
 			d.WriteString("</a>")
 		}

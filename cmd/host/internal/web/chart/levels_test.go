@@ -1,0 +1,83 @@
+package chart_test
+
+import (
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
+)
+
+// elements counts the elements of a picture by their classes, and fails for a picture that isn't
+// XML.
+func elements(t *testing.T, c chart.Chart) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for d := xml.NewDecoder(strings.NewReader(string(c.SVG))); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return counts
+		}
+		if err != nil {
+			t.Fatalf("%v: %s", err, c.SVG)
+		}
+		if e, is := token.(xml.StartElement); is {
+			for _, a := range e.Attr {
+				if a.Name.Local == "class" {
+					counts[a.Value]++
+				}
+			}
+		}
+	}
+}
+
+// TestLevels_HaveTheirLimits in the picture, the text and the table; numbers outside of 0 to 1 and
+// names with markup don't break it.
+func TestLevels_HaveTheirLimits(t *testing.T) {
+	c := chart.Levels("Evidence", []chart.Level{
+		{Name: "utility", Value: .876, Class: chart.Accent, Note: "the sum", Weight: "weight 1", Limits: []chart.Limit{{Op: "≥", Value: .78, Met: true}, {Op: "≤", Value: .32}}},
+		{Name: "<b>", Value: math.NaN(), Class: chart.Accent}, {Name: "much", Value: 7, Class: chart.Accent},
+	})
+	if want := "Evidence: utility .88 against ≥ .78 (holds), ≤ .32 (doesn’t hold); <b> .00; much 7.00"; c.Text != want {
+		t.Errorf("%q\nwant %q", c.Text, want)
+	}
+	if n := elements(t, c); n["thr"] != 2 || n["f-accent"] != 2 || n["f-mutesoft"] != 3 {
+		t.Errorf("%v in %s", n, c.SVG)
+	}
+	if len(c.Rows) != 3 || strings.Join(c.Rows[0], "|") != "utility|.88|weight 1|≥ .78 (holds), ≤ .32 (doesn’t hold)|the sum" {
+		t.Errorf("%q", c.Rows)
+	}
+	for _, want := range []string{">≥ .78<", ">≤ .32<"} {
+		if !strings.Contains(string(c.SVG), want) {
+			t.Errorf("the picture lacks %q", want)
+		}
+	}
+}
+
+// TestScore_IsOverItsBands, whatever its values and however many there are.
+func TestScore_IsOverItsBands(t *testing.T) {
+	bands := []chart.Band{{Name: "active", Class: chart.OK, From: .35}, {Name: "cooling", Class: chart.Warn, From: .15}}
+	for _, c := range []struct {
+		points []chart.Turned
+		text   string
+		marks  int
+	}{
+		{nil, "Score: no turn has counted yet; active from .35; cooling from .15", 0},
+		{[]chart.Turned{{7, .5}}, "Score: .50 at turn 7, .50 at turn 7; active from .35; cooling from .15", 1},
+		{[]chart.Turned{{1, -.25}, {9, math.Inf(1)}, {12, .74}}, "Score: −.25 at turn 1, .74 at turn 12; active from .35; cooling from .15", 3},
+		{make([]chart.Turned, 60), "Score: .00 at turn 0, .00 at turn 0; active from .35; cooling from .15", 1},
+	} {
+		got := chart.Score("Score", c.points, bands)
+		if got.Text != c.text || len(got.Rows) != len(c.points)+2 {
+			t.Errorf("%q, %d rows\nwant %q", got.Text, len(got.Rows), c.text)
+		}
+		if n := elements(t, got); n["f-accent"] != c.marks || n["f-oksoft"] != 1 || n["f-warnsoft"] != 1 || n["thr"] != 2 {
+			t.Errorf("%q: %v in %s", c.text, n, got.SVG)
+		}
+		if strings.Contains(string(got.SVG), "NaN") || strings.Contains(string(got.SVG), `height="-`) {
+			t.Errorf("%q: %s", c.text, got.SVG)
+		}
+	}
+}
