@@ -52,20 +52,24 @@ func Bars(what string, series []Series, bars []Bar) Chart {
 		d.add(`<line class="gridl" x1="0" x2="720" y1="%s" y2="%s"/><text x="720" y="%s" text-anchor="end">%s</text>`, at(y), at(y), at(y-4), number(n))
 	}
 	d.add(`<line class="base" x1="0" x2="720" y1="146" y2="146"/>`)
-	wide := min(width/float64(max(len(bars), 1)), 104) // few bars stay side by side on the left
+	wide := width / float64(max(len(bars), 1))
+	thick, anchor, label := min(wide*2/3, 56), "start", 0.0
+	if wide > 104 { // a label has room on both sides of its bar
+		anchor, label = "middle", thick/2
+	}
 	for i, b := range bars {
-		x, y := wide*float64(i)+wide/6, bottom
+		x, y := wide*float64(i)+(wide-thick)/2, bottom
 		d.add(`<g><title>%s: %s</title>`, b.Name, describe(series, b.Counts))
 		for j, n := range b.Counts {
 			tall := (bottom - top) * float64(n) / high
 			if n > 0 {
 				y -= tall
-				d.add(`<rect class="f-%s" x="%s" y="%s" width="%s" height="%s" rx="1.5"/>`, series[j].Class, at(x), at(y), at(min(wide*2/3, 56)), at(max(tall-1, 1.5)))
+				d.add(`<rect class="f-%s" x="%s" y="%s" width="%s" height="%s" rx="1.5"/>`, series[j].Class, at(x), at(y), at(thick), at(max(tall-1, 1.5)))
 			}
 		}
 		d.WriteString("</g>")
 		if b.Label != "" {
-			d.add(`<text x="%s" y="166">%s</text>`, at(x), b.Label)
+			d.add(`<text x="%s" y="166" text-anchor="%s">%s</text>`, at(x+label), anchor, b.Label)
 		}
 	}
 	c.SVG = d.end()
