@@ -103,7 +103,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 			{"max_blocks", "int", "the maximum number of blocks", func(o *out, v any) { o.MaxBlocks = v.(int64) }, nil, false},
 			{"max_chars", "int", "the maximum number of characters (with 0, only max_tokens limits the prompt)", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
 			{"max_tokens", "int", "the maximum number of tokens", func(o *out, v any) { o.MaxTokens = v.(int64) }, nil, true},
-			{"category_cap", "map(string, int)", "characters at most by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
+			{"category_cap", "map(string, int)", "the maximum number of characters by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
 			{"ordering", "string", "how blocks are sorted", func(o *out, v any) { o.Ordering = v.(string) },
 				[]string{"priority_then_category", "fixed_category_order", "stable_prefix"}, true},
 			{"dedupe", "string", "which blocks count as the same", func(o *out, v any) { o.Dedupe = v.(string) }, []string{"block_id", "source+category"}, true},
@@ -169,7 +169,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	type in = core.AdmissionInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each run's first call of it, and again once an instance of it has ended.", true),
+		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run. It is decided before each run's first call of the plugin, and again after an instance of it has ended.", true),
 		inputs: []input[in]{
 			{"ns", "string", "the namespace in which it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},
@@ -188,7 +188,7 @@ func admissionPoint() point[core.AdmissionInput, core.Permission] {
 func accessPoint() point[core.AccessInput, core.Permission] {
 	type in = core.AccessInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAccess, "operation", "Whether somebody may do something in a namespace.", false),
+		definition: denying(core.PointAccess, "operation", "Whether a caller may use an operation in a namespace.", false),
 		inputs: []input[in]{
 			{"subject", "string", "who was authorised: a token's subject, or operator on the command line", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
 			{"local", "bool", "whether the request comes from the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},

@@ -50,9 +50,9 @@ const (
 func Fields() []Field {
 	w, due := core.DefaultRetentionWeights(), core.DefaultReflectionThresholds()
 	return []Field{
-		numbers("max_reflection_depth", "deepest reflection; 0 forbids all", true, 0, maxDepth, number(core.DefaultMaxReflectionDepth),
+		numbers("max_reflection_depth", "maximum depth of a reflection; 0 forbids reflections", true, 0, maxDepth, number(core.DefaultMaxReflectionDepth),
 			func(r *Record) **float64 { return &r.MaxReflectionDepth }, func(g *core.Governance, v float64) { g.MaxReflectionDepth = int(v) }),
-		numbers("require_approval_above_depth", "deeper reflections wait for an approval", true, 0, maxDepth, nil,
+		numbers("require_approval_above_depth", "deeper reflections wait for approval", true, 0, maxDepth, nil,
 			func(r *Record) **float64 { return &r.RequireApprovalAbove }, func(g *core.Governance, v float64) { depth := int(v); g.RequireApprovalAbove = &depth }),
 		numbers("retention.w_hit", "weight of hit_rate", false, 0, maxWeight, &w.Hit,
 			func(r *Record) **float64 { return &r.Retention.Hit }, func(g *core.Governance, v float64) { g.Retention.Hit = v }),
@@ -62,19 +62,19 @@ func Fields() []Field {
 			func(r *Record) **float64 { return &r.Retention.Miss }, func(g *core.Governance, v float64) { g.Retention.Miss = v }),
 		numbers("retention.w_stale", "weight of each turn of inactivity", false, 0, maxWeight, &w.Stale,
 			func(r *Record) **float64 { return &r.Retention.Stale }, func(g *core.Governance, v float64) { g.Retention.Stale = v }),
-		numbers("retention.active_threshold", "least score of an active memory", false, -maxWeight, maxWeight, &w.Active,
+		numbers("retention.active_threshold", "the lowest score of an active memory", false, -maxWeight, maxWeight, &w.Active,
 			func(r *Record) **float64 { return &r.Retention.Active }, func(g *core.Governance, v float64) { g.Retention.Active = v }),
 		numbers("retention.revalidate_threshold", "the score below which the gate decides", false, -maxWeight, maxWeight, &w.Revalidate,
 			func(r *Record) **float64 { return &r.Retention.Revalidate }, func(g *core.Governance, v float64) { g.Retention.Revalidate = v }),
 		numbers("retention.hysteresis", "how much higher the score must be to become active again", false, 0, maxWeight, &w.Hysteresis,
 			func(r *Record) **float64 { return &r.Retention.Hysteresis }, func(g *core.Governance, v float64) { g.Retention.Hysteresis = v }),
-		numbers("gate.min_confidence", "least confidence of a purge or promotion", false, core.DefaultMinGateConfidence, 1, number(core.DefaultMinGateConfidence),
+		numbers("gate.min_confidence", "the lowest confidence for a purge or promotion", false, core.DefaultMinGateConfidence, 1, number(core.DefaultMinGateConfidence),
 			func(r *Record) **float64 { return &r.Gate.MinConfidence }, func(g *core.Governance, v float64) { g.MinGateConfidence = v }),
-		numbers("limits.max_memories", "memories at most; 0 is no limit", true, 0, maxCount, number(0),
+		numbers("limits.max_memories", "maximum number of memories; 0 is no limit", true, 0, maxCount, number(0),
 			func(r *Record) **float64 { return &r.Limits.Memories }, func(g *core.Governance, v float64) { g.Limits.MaxMemories = int64(v) }),
-		numbers("limits.max_bytes", "bytes of memories at most; 0 is no limit", true, 0, maxCount, number(0),
+		numbers("limits.max_bytes", "maximum bytes of memories; 0 is no limit", true, 0, maxCount, number(0),
 			func(r *Record) **float64 { return &r.Limits.Bytes }, func(g *core.Governance, v float64) { g.Limits.MaxBytes = int64(v) }),
-		numbers("limits.max_links_per_memory", "links of a memory at most; 0 is no limit", true, 0, maxCount, number(0),
+		numbers("limits.max_links_per_memory", "maximum links of a memory; 0 is no limit", true, 0, maxCount, number(0),
 			func(r *Record) **float64 { return &r.Limits.Links }, func(g *core.Governance, v float64) { g.Limits.MaxLinksPerMemory = int64(v) }),
 		numbers("reflection.importance", "importance observed until a reflection is due; 0 is never", false, 0, maxCount, &due.Importance,
 			func(r *Record) **float64 { return &r.Reflection.Importance }, func(g *core.Governance, v float64) { g.Reflection.Importance = v }),
@@ -83,7 +83,7 @@ func Fields() []Field {
 		numbers("reflection.hours", "hours until a reflection is due; 0 is never", false, 0, maxHours, &due.Hours,
 			func(r *Record) **float64 { return &r.Reflection.Hours }, func(g *core.Governance, v float64) { g.Reflection.Hours = v }),
 		languageField(),
-		numbers("max_staleness", "seconds that a recall may miss what other hosts commit; 0 misses nothing", false, 0, maxStaleness, number(0),
+		numbers("max_staleness", "seconds by which a recall may lag behind other hosts' commits; 0 is no lag", false, 0, maxStaleness, number(0),
 			func(r *Record) **float64 { return &r.MaxStaleness },
 			func(g *core.Governance, v float64) { g.MaxStaleness = time.Duration(v * float64(time.Second)) }),
 	}
@@ -91,7 +91,7 @@ func Fields() []Field {
 
 func languageField() Field {
 	return Field{
-		Name: "language", What: "the language of words, for stemming: " + strings.Join(core.Languages(), ", "),
+		Name: "language", What: "the language of the texts, for stemming: " + strings.Join(core.Languages(), ", "),
 		Default: &Scalar{text: core.DefaultLanguage}, Choices: core.Languages(),
 		of: func(r *Record) *Scalar {
 			if r.Language == nil {

@@ -114,7 +114,7 @@ func outerBlocks() []Block {
 			{Name: "examples", Type: TypeList, Doc: "Texts that say in other words what the workflow is for, up to 20. A discovery (`discover`) searches them."},
 			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "Settings that apply to all nodes."},
 			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No key may begin with `reflection_`.", Default: "empty"},
-			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("What is done, one node after the other: 1 to %d.", maxNodes)},
+			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("The nodes, which run one after the other: 1 to %d.", maxNodes)},
 		}},
 		{blockSettings, "Settings that apply to all nodes.", []Key{
 			{
@@ -203,15 +203,15 @@ func actionBlocks() []Block {
 			{Name: "corrective_action", Type: TypeText, Sees: state, Doc: "What was or should be done about it."},
 			{Name: "next_turn_hint", Type: TypeText, Sees: state, Doc: "What the prompt of the session's next turn should say."},
 			{Name: "summary", Type: TypeText, Sees: state, Doc: "What the prompts of later turns should say about this one."},
-			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so, from the best source to the worst.", Default: "`text`"},
+			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "The source of the outcome, from the best to the worst.", Default: "`text`"},
 			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose turn it was.", Default: "who runs the workflow"},
 		}},
-		{actionSnapshot, "Builds what a model is told in a turn, and stores it. `state.<name>.prompt` is the prompt.", []Key{
+		{actionSnapshot, "Builds the prompt context of a turn, and stores it. `state.<name>.prompt` is the prompt.", []Key{
 			{Name: "query", Type: TypeText, Sees: state, Doc: "What is recalled for the turn, in words.", Default: "nothing is recalled"},
 			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
 			{Name: "session", Type: TypeText, Sees: state, Doc: "The session of which this is a turn.", Default: "the run's"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "with a query the session's next one, else the run's newest"},
-			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides what is left out.", Default: "the policy point decides everything"},
+			{Name: "policy", Type: TypeMapping, Sees: state, Doc: "What the prompt may hold; the policy point `injection` decides whatever isn't set here.", Default: "the policy point decides everything"},
 			{Name: "blocks", Type: TypeList, Sees: state, Doc: "Blocks of your own: `{block_id, category, priority, payload}` and more, see `POST /v1/snapshots`."},
 			{Name: "complexity", Type: TypeNumber, Most: 1, Sees: state, Doc: "How complex the task is.", Default: "0.5"},
 			{Name: "risk", Type: TypeNumber, Most: 1, Sees: state, Doc: "How much harm a mistake would do.", Default: "0.5"},

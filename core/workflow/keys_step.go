@@ -39,16 +39,16 @@ func stepBlocks() []Block {
 			{Name: "system", Type: TypeText, Sees: state, Doc: "The system message."},
 			{Name: "response_schema", Type: TypeAny, Doc: "A JSON Schema that the endpoint makes the answer follow. The output is then the parsed value."},
 			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Uses the JSON value in the answer as the output."},
-			{Name: "cache", Type: TypeFlag, Default: "false", Doc: "Returns the stored answer, at no cost, if the same was asked before."},
+			{Name: "cache", Type: TypeFlag, Default: "false", Doc: "Returns the stored answer, at no cost, if the same request was made before."},
 		}, samplingKeys(state)...), timeout(defaultLLMTimeout.String()))},
-		{formLLM, "A language model as a judge. Without a prompt it has one of its own.", append(append([]Key{
+		{formLLM, "A language model as a judge. Without a prompt, a built-in one is used.", append(append([]Key{
 			{Name: "prompt", Type: TypeText, Sees: judged, Doc: "What to look for."},
 			{Name: "prompt_file", Type: TypeText, Doc: "The same from a file in the workflow's folder, whose text may hold templates."},
 			{Name: "context", Type: TypeAny, Sees: judged[1:], Doc: "What the judge needs to know; templates of the other keys read it as `context`."},
 			{Name: "examples", Type: TypeList, Sees: judged, Doc: "Judged examples, which are shown to the model."},
 			{Name: "system", Type: TypeText, Sees: judged, Doc: "The system message."},
 		}, samplingKeys(judged)...), timeout(defaultLLMTimeout.String()))},
-		{formLua, "A script of Lua 5.4 in a sandbox. It holds no templates: it reads the variables `state` and `iteration`; in an evaluator or corrector also `output`; in a corrector also `errors` and `feedback`.", []Key{
+		{formLua, "A Lua 5.4 script in a sandbox. It can't contain templates: it reads the variables `state` and `iteration`; in an evaluator or corrector also `output`; in a corrector also `errors` and `feedback`.", []Key{
 			{Name: "code", Type: TypeText, Doc: "The script."},
 			{Name: "run", Type: TypeText, Doc: "The same; a step with `run` needs no `type`."},
 			timeout(defaultTimeout.String()),
@@ -102,7 +102,7 @@ func samplingKeys(sees []string) []Key {
 	return []Key{
 		{Name: "model", Type: TypeText, Sees: sees, Default: "the model of `llm`", Doc: "The model's name."},
 		{Name: "temperature", Type: TypeNumber, Most: 2, Sees: sees, Doc: "How freely it picks its words."},
-		{Name: "top_p", Type: TypeNumber, Most: 1, Sees: sees, Doc: "From which share of the most likely words it picks (nucleus sampling)."},
+		{Name: "top_p", Type: TypeNumber, Most: 1, Sees: sees, Doc: "The share of the most likely words that it picks from (nucleus sampling)."},
 		{Name: "seed", Type: TypeInteger, Least: math.MinInt32, Most: math.MaxInt32, Sees: sees, Doc: "Makes answers repeatable, if the endpoint supports it."},
 		{Name: "max_tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Sees: sees, Doc: "How long an answer may be."},
 		{Name: "stop", Type: TypeAny, Sees: sees, Doc: "A text, or a list of texts, that ends the answer."},

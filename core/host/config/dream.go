@@ -18,7 +18,7 @@ func dreams() []Definition {
 	phase := func(name, doc string, field func(*Config) *Setting) Definition {
 		return Definition{
 			Name: "dream_" + name, Key: "settings.dream." + name, Variable: "REFLECTORY_DREAM_" + strings.ToUpper(name),
-			Default: "true", Words: booleans[:], Doc: doc + "; a request may switch it off too", field: field, kind: flag,
+			Default: "true", Words: booleans[:], Doc: doc + "; a request can also turn it off", field: field, kind: flag,
 		}
 	}
 	var strategies []string
@@ -27,18 +27,18 @@ func dreams() []Definition {
 	}
 	return []Definition{
 		phase("dates", "whether passes make relative dates absolute", func(c *Config) *Setting { return &c.DreamDates }),
-		phase("merges", "whether passes merge what says the same", func(c *Config) *Setting { return &c.DreamMerges }),
+		phase("merges", "whether passes merge memories that say the same", func(c *Config) *Setting { return &c.DreamMerges }),
 		phase("conflicts", "whether passes decide contradictions of low importance", func(c *Config) *Setting { return &c.DreamConflicts }),
-		phase("archival", "whether passes archive what is stale, and old notifications", func(c *Config) *Setting { return &c.DreamArchival }),
+		phase("archival", "whether passes archive stale memories and old notifications", func(c *Config) *Setting { return &c.DreamArchival }),
 		{
 			Name: "dream_keep_phrase", Key: "settings.dream.keep_phrase", Variable: "REFLECTORY_DREAM_KEEP_PHRASE",
 			Default: "false", Words: booleans[:], kind: flag,
-			Doc:   "whether a relative date stays, with its date behind it",
+			Doc:   "whether a relative date is kept, with the calendar date after it",
 			field: func(c *Config) *Setting { return &c.DreamKeepPhrase },
 		}, {
 			Name: "dream_ranges", Key: "settings.dream.ranges", Variable: "REFLECTORY_DREAM_RANGES",
 			Default: "false", Words: booleans[:], kind: flag,
-			Doc:   "whether last or next week, month and year become their first and last day",
+			Doc:   "whether last or next week, month or year is replaced by its first and last day",
 			field: func(c *Config) *Setting { return &c.DreamRanges },
 		}, {
 			Name: "dream_strategy", Key: "settings.dream.strategy", Variable: "REFLECTORY_DREAM_STRATEGY",
@@ -56,12 +56,12 @@ func dreams() []Definition {
 			schema: schema{"exclusiveMinimum": 0, "maximum": 1},
 		}, {
 			Name: "dream_decay", Key: "settings.dream.decay", Variable: "REFLECTORY_DREAM_DECAY",
-			Default: "exponential", Doc: "how importance fades with age: exponential or linear, also with a rate in an hour, such as exponential:0.004; step:T or power_law:a",
+			Default: "exponential", Doc: "how importance fades with age: exponential or linear, optionally with a rate per hour, such as exponential:0.004; step:T or power_law:a",
 			field: func(c *Config) *Setting { return &c.DreamDecay }, check: checkDecay,
 			schema: schema{"pattern": `^(exponential|linear|(exponential|linear|step|power_law):[^:]+)$`},
 		}, {
 			Name: "dream_judge", Key: "settings.dream.judge", Variable: "REFLECTORY_DREAM_JUDGE",
-			Doc:   "evaluator plugin that may say that two near texts are the same although a name or a word differs; none asks nobody",
+			Doc:   "evaluator plugin that may decide that two similar texts say the same although a name or a word differs; without one, such texts are not merged",
 			field: func(c *Config) *Setting { return &c.DreamJudge }, check: checkPlugin, schema: schema{"maxLength": maxPluginName},
 		},
 	}

@@ -74,7 +74,7 @@ func places() []Definition {
 		{
 			Name: "data_dir", Key: "data_dir", Variable: "REFLECTORY_DATA_DIR", Flag: "data-dir",
 			Default: "reflectory in the user's data home", computed: func(_ *Config, getenv func(string) string) string { return defaultDataDir(getenv) },
-			Doc:   "folder of all state",
+			Doc:   "folder of all data",
 			field: func(c *Config) *Setting { return &c.DataDir }, folder: true,
 		}, {
 			Name: "plugin_dir", Key: "plugin_dir", Variable: "REFLECTORY_PLUGIN_DIR", Flag: "plugin-dir",
@@ -89,12 +89,12 @@ func places() []Definition {
 		}, {
 			Name: "trust_file", Key: "trust_file", Variable: "REFLECTORY_TRUST_FILE",
 			Default: "trust.yaml in the data folder", computed: inDataDir("trust.yaml"),
-			Doc:   "file with the keys by which publishers sign plugins",
+			Doc:   "file with the public keys of publishers that sign plugins",
 			field: func(c *Config) *Setting { return &c.TrustFile }, folder: true,
 		}, {
 			Name: "policy_dir", Key: "policy_dir", Variable: "REFLECTORY_POLICY_DIR", Flag: "policy-dir",
 			Default: "policies in the data folder, if it is there", computed: inDataDir("policies"),
-			Doc:   "folder of the policies; one that is set must exist",
+			Doc:   "folder of the policies; if it is set, it must exist",
 			field: func(c *Config) *Setting { return &c.PolicyDir }, folder: true,
 		},
 	}
@@ -110,17 +110,17 @@ func plugins() []Definition {
 	return []Definition{
 		{
 			Name: "dev_plugins", Key: "plugins",
-			Doc:   "plugins that run unlocked while they are worked on, each a folder",
+			Doc:   "folders of plugins that you are working on, which run without being pinned in a lock",
 			field: func(c *Config) *Setting { return &c.DevPlugins }, kind: folders, folder: true,
 		}, {
 			Name: "llm_endpoints", Key: "settings.llm.endpoints", Variable: "REFLECTORY_LLM_ENDPOINTS",
-			Doc:   "where prompts and keys may go, as host:port, in addition to OpenAI and to Ollama on this machine; in the variable with commas between them",
+			Doc:   "where prompts and keys may go, as host:port, in addition to OpenAI and to Ollama on this machine; in the variable, separated by commas",
 			field: func(c *Config) *Setting { return &c.LLMEndpoints }, kind: texts, check: checkEndpoint,
 			schema: schema{"pattern": `^(\[[0-9a-f:.]+\]|[a-z0-9._:-]+):[1-9][0-9]{0,4}$`},
 		}, {
 			Name: "sandbox", Key: "sandbox", Variable: "REFLECTORY_SANDBOX", Flag: "sandbox",
 			Default: string(sandbox.Prefer), Words: sandboxModes(),
-			Doc:   "whether plugins must be sandboxed; prefer runs them with what the system has",
+			Doc:   "whether plugins must be sandboxed; prefer uses as much of the sandbox as the system supports",
 			field: func(c *Config) *Setting { return &c.Sandbox },
 		},
 	}
@@ -140,7 +140,7 @@ func models() []Definition {
 		{
 			Name: "embeddings_model", Key: "settings.embeddings.model", Variable: "REFLECTORY_EMBEDDINGS_MODEL",
 			Default: localModel(),
-			Doc:     "model that makes the vectors of memories; the default is made in this process and needs no endpoint",
+			Doc:     "model that makes the vectors of memories; the default model runs in this process and needs no endpoint",
 			field:   func(c *Config) *Setting { return &c.EmbeddingsModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "embeddings_url", Key: "settings.embeddings.base_url", Variable: "REFLECTORY_EMBEDDINGS_URL",
@@ -153,13 +153,13 @@ func models() []Definition {
 		}, {
 			Name: "embeddings_dims", Key: "settings.embeddings.dims", Variable: "REFLECTORY_EMBEDDINGS_DIMS",
 			Default: "0",
-			Doc:     "dimensions of the vectors, 0 to " + strconv.Itoa(vector.MaxDims) + "; 0 has the model's own",
+			Doc:     "dimensions of the vectors, 0 to " + strconv.Itoa(vector.MaxDims) + "; 0 means the model's own number",
 			field:   func(c *Config) *Setting { return &c.EmbeddingsDims }, kind: number, check: checkDims,
 			schema: schema{"multipleOf": 1, "minimum": 0, "maximum": vector.MaxDims},
 		}, {
 			Name: "summaries_model", Key: "settings.summaries.model", Variable: "REFLECTORY_SUMMARIES_MODEL",
 			Default: NoModel,
-			Doc:     "model that summarizes what is promoted, and the oldest turns of sessions; none asks no model",
+			Doc:     "model that summarizes what is promoted, and the oldest turns of sessions; none means that no model is asked",
 			field:   func(c *Config) *Setting { return &c.SummariesModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "summaries_url", Key: "settings.summaries.base_url", Variable: "REFLECTORY_SUMMARIES_URL",
@@ -179,7 +179,7 @@ func reflections() []Definition {
 		{
 			Name: "llm_model", Key: "settings.llm.model", Variable: "REFLECTORY_LLM_MODEL",
 			Default: NoModel,
-			Doc:     "model that reflects on what was observed, unless reflection_generator or reflection_script does; none asks no model",
+			Doc:     "model that reflects on what was observed, unless reflection_generator or reflection_script does; none means that no model is asked",
 			field:   func(c *Config) *Setting { return &c.LLMModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "llm_url", Key: "settings.llm.base_url", Variable: "REFLECTORY_LLM_URL",
@@ -191,7 +191,7 @@ func reflections() []Definition {
 			field: func(c *Config) *Setting { return &c.LLMKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
 		}, {
 			Name: "reflection_generator", Key: "settings.reflection.generator", Variable: "REFLECTORY_REFLECTION_GENERATOR",
-			Doc:   "generator plugin that reflects on what was observed in the place of a model",
+			Doc:   "generator plugin that reflects on what was observed instead of a model",
 			field: func(c *Config) *Setting { return &c.ReflectionGenerator }, check: checkPlugin, schema: schema{"maxLength": maxPluginName},
 		}, {
 			Name: "reflection_config", Key: "settings.reflection.config", Variable: "REFLECTORY_REFLECTION_CONFIG",
@@ -199,11 +199,11 @@ func reflections() []Definition {
 			field: func(c *Config) *Setting { return &c.ReflectionConfig }, check: checkObject,
 		}, {
 			Name: "reflection_script", Key: "settings.reflection.script", Variable: "REFLECTORY_REFLECTION_SCRIPT",
-			Doc:   "Lua file that reflects on what was observed in the place of a model",
+			Doc:   "Lua file that reflects on what was observed instead of a model",
 			field: func(c *Config) *Setting { return &c.ReflectionScript }, folder: true,
 		}, {
 			Name: "reflection_judge", Key: "settings.reflection.judge", Variable: "REFLECTORY_REFLECTION_JUDGE",
-			Doc:   "evaluator plugin that says whether an insight is known already; without one equal normal forms are",
+			Doc:   "evaluator plugin that says whether an insight is already known; without one, insights with the same normal form count as the same",
 			field: func(c *Config) *Setting { return &c.ReflectionJudge }, check: checkPlugin, schema: schema{"maxLength": maxPluginName},
 		}, {
 			Name: "reflection_max_tokens", Key: "settings.reflection.max_tokens", Variable: "REFLECTORY_REFLECTION_MAX_TOKENS",
@@ -237,17 +237,17 @@ func stored() []Definition {
 		{
 			Name: "recall_depth_boost", Key: "settings.recall.depth_boost", Variable: "REFLECTORY_RECALL_DEPTH_BOOST",
 			Default: strconv.FormatFloat(search.DefaultDepthBoost, 'g', -1, 64),
-			Doc:     "factor of reflections in recalls, above 0 and up to " + strconv.Itoa(maxDepthBoost) + "; 1 has them rank like other memories",
+			Doc:     "factor for the scores of reflections in recalls, above 0 and up to " + strconv.Itoa(maxDepthBoost) + "; with 1 they rank like other memories",
 			field:   func(c *Config) *Setting { return &c.RecallDepthBoost }, kind: number, check: checkBoost,
 			schema: schema{"exclusiveMinimum": 0, "maximum": maxDepthBoost},
 		}, {
 			Name: "store", Key: "store", Variable: "REFLECTORY_STORE", Flag: "store",
 			Default: "in the data folder", computed: func(*Config, func(string) string) string { return "" },
-			Doc:   "PostgreSQL database that is the store, in the place of the one in the data folder, as postgres://user@host/database; its password comes from PGPASSWORD or the file that PGPASSFILE names",
+			Doc:   "PostgreSQL database to use as the store instead of the data folder's, as postgres://user@host/database; its password comes from PGPASSWORD or the file that PGPASSFILE names",
 			field: func(c *Config) *Setting { return &c.Store }, check: checkStore, schema: schema{"pattern": `^postgres(ql)?://`},
 		}, {
 			Name: "stores", Key: "stores", Variable: "REFLECTORY_STORES", Flag: "stores",
-			Doc:   "YAML file that maps tenants to PostgreSQL databases, such as {team: \"postgres://host/team\"}; store, or * in it, is the database of all other tenants",
+			Doc:   "YAML file that maps tenants to PostgreSQL databases, such as {team: \"postgres://host/team\"}; all other tenants use store, or * in the file",
 			field: func(c *Config) *Setting { return &c.Stores }, folder: true,
 		}, {
 			Name: "store_wait", Key: "store_wait", Variable: "REFLECTORY_STORE_WAIT", Flag: "store-wait",
@@ -256,7 +256,7 @@ func stored() []Definition {
 		}, {
 			Name: "durability", Key: "durability", Variable: "REFLECTORY_DURABILITY", Flag: "durability",
 			Default: string(pebble.Full), Words: []string{string(pebble.Full), string(pebble.Relaxed)},
-			Doc:   "when a change counts as stored: full once it is on disk; relaxed sooner, so that a crash may lose the newest",
+			Doc:   "when a change counts as stored: full is once it is on disk, relaxed is earlier, so that a crash may lose the newest changes",
 			field: func(c *Config) *Setting { return &c.Durability },
 		}, {
 			Name: "keep_decisions", Key: "keep.decisions", Variable: "REFLECTORY_KEEP_DECISIONS",
@@ -264,7 +264,7 @@ func stored() []Definition {
 			field: func(c *Config) *Setting { return &c.KeepDecisions }, kind: span, check: checkKeep, schema: schema{"pattern": keepForm},
 		}, {
 			Name: "keep_runs", Key: "keep.runs", Variable: "REFLECTORY_KEEP_RUNS",
-			Default: "0", Doc: "how long runs that can't go on stay in the store, " + keepDoc,
+			Default: "0", Doc: "how long runs that can't be resumed stay in the store, " + keepDoc,
 			field: func(c *Config) *Setting { return &c.KeepRuns }, kind: span, check: checkKeep, schema: schema{"pattern": keepForm},
 		}, {
 			Name: "lock_wait", Key: "lock_wait", Variable: "REFLECTORY_LOCK_WAIT", Flag: "lock-wait",
@@ -279,11 +279,11 @@ func servers() []Definition {
 	return []Definition{
 		{
 			Name: "server", Key: "server", Variable: "REFLECTORY_SERVER", Flag: "server",
-			Doc:   "URL of the server that commands ask, with the token in REFLECTORY_TOKEN, instead of the store here: https, or http on this machine",
+			Doc:   "URL of the server that commands use, with the token in REFLECTORY_TOKEN, instead of the store here: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.Server }, check: checkServer, schema: schema{"pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$`},
 		}, {
 			Name: "server_ca", Key: "server_ca", Variable: "REFLECTORY_SERVER_CA",
-			Doc:   "file of the certificates, in PEM, that sign for that server; without it, those that this system trusts",
+			Doc:   "PEM file with the CA certificates for that server; without it, the system's CA certificates are used",
 			field: func(c *Config) *Setting { return &c.ServerCA }, folder: true,
 		},
 	}
@@ -294,31 +294,31 @@ func issuers() []Definition {
 	return []Definition{
 		{
 			Name: "oidc_issuer", Key: "oidc.issuer", Variable: "REFLECTORY_OIDC_ISSUER", Flag: "oidc-issuer",
-			Doc:   "URL of the OpenID Connect issuer whose tokens a server takes, besides its own: https, or http on this machine",
+			Doc:   "URL of the OpenID Connect issuer whose tokens a server accepts, in addition to its own: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.OIDCIssuer }, check: checkIssuer, schema: urlSchema(),
 		}, {
 			Name: "oidc_audience", Key: "oidc.audience", Variable: "REFLECTORY_OIDC_AUDIENCE", Flag: "oidc-audience",
 			Default: "the server's URL", computed: func(*Config, func(string) string) string { return "" },
-			Doc:   "audience that such a token is for; one for another is refused",
+			Doc:   "audience of such tokens; a token for another audience is refused",
 			field: func(c *Config) *Setting { return &c.OIDCAudience },
 		}, {
 			Name: "oidc_subject", Key: "oidc.subject", Variable: "REFLECTORY_OIDC_SUBJECT",
 			Default: access.DefaultSubjectClaim,
-			Doc:     "claim that names who asks; subjects begin with " + access.SubjectPrefix,
+			Doc:     "claim that names the caller; the caller's subject begins with " + access.SubjectPrefix,
 			field:   func(c *Config) *Setting { return &c.OIDCSubject },
 		}, {
 			Name: "oidc_grants", Key: "oidc.grants", Variable: "REFLECTORY_OIDC_GRANTS", Flag: "oidc-grant",
-			Doc:   `what those may do for whom a claim has a value, such as "groups=staff memory:read run in team/**"; the first that fits holds, and * is any value; in the variable with commas between them`,
+			Doc:   `what a caller may do whose claim has a certain value, such as "groups=staff memory:read run in team/**"; the first grant that matches applies, and * matches any value; in the variable, separated by commas`,
 			field: func(c *Config) *Setting { return &c.OIDCGrants }, kind: texts, check: checkGrant,
 			schema: schema{"pattern": `^\s*[^=\s]+=\S+(\s+[a-z:]+)+\s+in(\s+\S+)+\s*$`},
 		}, {
 			Name: "oidc_client", Key: "oidc.client", Variable: "REFLECTORY_OIDC_CLIENT", Flag: "oidc-client",
-			Doc:   "name by which the issuer knows a server, for browsers that log in there; the server's URL with /login/callback is where it sends them back",
+			Doc:   "client id of a server at the issuer, for browser logins; the redirect URI is the server's URL with /login/callback",
 			field: func(c *Config) *Setting { return &c.OIDCClient },
 		}, {
 			Name: "oidc_scopes", Key: "oidc.scopes", Variable: "REFLECTORY_OIDC_SCOPES",
 			Default: "profile,email",
-			Doc:     "what such a login asks the issuer for besides openid, so that its claims are there that grants are about; in the variable with commas between them",
+			Doc:     "scopes that a browser login asks for in addition to openid, so that the token has the claims that the grants need; in the variable, separated by commas",
 			field:   func(c *Config) *Setting { return &c.OIDCScopes }, kind: texts,
 		},
 	}
@@ -329,17 +329,17 @@ func runs() []Definition {
 	return []Definition{
 		{
 			Name: "namespace", Key: "namespace", Variable: "REFLECTORY_NAMESPACE", Flag: "namespace",
-			Default: DefaultNamespace, Doc: "where runs and memories are, such as team/project: policies depend on it",
+			Default: DefaultNamespace, Doc: "namespace of runs and memories, such as team/project; policies depend on it",
 			field: func(c *Config) *Setting { return &c.Namespace }, check: checkNamespace, schema: namespaceSchema(),
 		}, {
 			Name: "log_level", Key: "log_level", Variable: "REFLECTORY_LOG_LEVEL", Flag: "log-level",
 			Default: "warn", Words: LogLevels(),
-			Doc:   "least level of logs that is shown, of plugins and, at info, of the journal's events",
+			Doc:   "lowest level of logs shown: the logs of plugins and, at info, the journal's events",
 			field: func(c *Config) *Setting { return &c.LogLevel },
 		}, {
 			Name: "agent", Variable: "REFLECTORY_AGENT", Flag: "agent",
 			Default: "the user's name", computed: func(*Config, func(string) string) string { return userName() },
-			Doc:   "name of who acts, which events record",
+			Doc:   "name of the agent, which events record",
 			field: func(c *Config) *Setting { return &c.Agent }, check: checkAgent,
 		},
 	}

@@ -25,7 +25,7 @@ func audit() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "audit_head", Method: "GET", Path: "/v1/audit/head", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
-			Doc: "Give the head of the journal's root, which stands for every event so far.",
+			Doc: "Return the head of the journal's root stream, which covers every event so far.",
 		}, inAll[AuditHead], auditHead),
 		define(Operation{
 			Name: "audit_verify", Method: "POST", Path: "/v1/audit/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
@@ -33,7 +33,7 @@ func audit() []Operation {
 		}, inAll[AuditVerify], auditVerify),
 		define(Operation{
 			Name: "audit_verify_segment", Method: "POST", Path: "/v1/audit/segments/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Body: true,
-			Doc: "Prove a file that a pruning wrote, which is the body.",
+			Doc: "Verify a file that store_prune wrote, sent as the body.",
 		}, inAll[AuditVerifySegment], auditVerifySegment),
 		define(Operation{
 			Name: "audit_streams", Method: "GET", Path: "/v1/audit/streams", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,

@@ -24,7 +24,7 @@ func discoveries() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "discover", Method: "POST", Path: "/v1/discover", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Find the tool, plugin or workflow that fits an intent, and how sure that is.",
+			Doc: "Find the tool, plugin or workflow that fits an intent, and say how sure the match is.",
 		}, inNamespace(func(in *Discover) *string { return &in.Namespace }), discoverDo),
 	}
 }

@@ -16,11 +16,11 @@ func dreams() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "dream_dates", main: true, Method: "POST", Path: "/v1/dream/dates", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true, NoStore: true,
-			Doc: "Show a text with its relative dates replaced by dates of the calendar.",
+			Doc: "Show a text with its relative dates replaced by calendar dates.",
 		}, onHost[DreamDates], dreamDates),
 		define(Operation{
 			Name: "dream_compare", main: true, Method: "POST", Path: "/v1/dream/compare", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true, NoStore: true,
-			Doc: "Say whether memories of two texts would be merged, and what differs.",
+			Doc: "Say whether memories with two texts would be merged, and what differs.",
 		}, onHost[DreamCompare], dreamCompare),
 		define(Operation{
 			Name: "dream_calibrate", main: true, Method: "POST", Path: "/v1/dream/calibrate", Scope: core.ScopeOperate, Idempotent: true, Long: true,

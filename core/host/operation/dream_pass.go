@@ -22,7 +22,7 @@ func dreamPasses() []Operation {
 		}, inNamespace(func(in *DreamPass) *string { return &in.Namespace }), dreamRun),
 		define(Operation{
 			Name: "dream_plan", Method: "POST", Path: "/v1/dream/plans", Scope: core.ScopeMemoryWrite, Long: true, Job: job.Workflow,
-			Doc: "Plan a pass of housekeeping without changing a memory, or take in a plan that was made before.",
+			Doc: "Plan a pass of housekeeping without changing a memory, or store a plan that was made before.",
 		}, ofDreamPlan, dreamPlan),
 		define(Operation{
 			Name: "dream_list", Method: "GET", Path: "/v1/dream/plans", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
@@ -30,19 +30,19 @@ func dreamPasses() []Operation {
 		}, inNamespace(func(in *DreamList) *string { return &in.Namespace }), dreamList),
 		define(Operation{
 			Name: "dream_show", Method: "GET", Path: "/v1/dream/plans/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show a plan with what its steps would change, or did.",
+			Doc: "Show a plan, and what its steps would change or have changed.",
 		}, ofDream(func(in *DreamShow) *string { return &in.ID }), dreamShow),
 		define(Operation{
 			Name: "dream_apply", Method: "POST", Path: "/v1/dream/plans/{id}/apply", Scope: core.ScopeMemoryWrite, Idempotent: true, Long: true, Job: job.Workflow,
-			Doc: "Apply a plan, or go on with a run that was interrupted.",
+			Doc: "Apply a plan, or continue an interrupted run.",
 		}, ofDream(func(in *DreamApply) *string { return &in.ID }), dreamApply),
 		define(Operation{
 			Name: "dream_undo", Method: "POST", Path: "/v1/dream/plans/{id}/undo", Scope: core.ScopeMemoryWrite, Idempotent: true, Long: true,
-			Doc: "Take back the steps of a run, the last first, or one of them.",
+			Doc: "Undo the steps of a run, the last first, or one of them.",
 		}, ofDream(func(in *DreamUndo) *string { return &in.ID }), dreamUndo),
 		define(Operation{
 			Name: "dream_conflicts", Method: "GET", Path: "/v1/dream/conflicts", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "List the pairs of memories that say different things of one subject.",
+			Doc: "List the pairs of memories that contradict each other.",
 		}, inNamespace(func(in *DreamConflicts) *string { return &in.Namespace }), dreamConflicts),
 	}
 }

@@ -15,15 +15,15 @@ func evidence() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "evidence_tool", Method: "POST", Path: "/v1/evidence/tool", Scope: core.ScopeMemoryWrite, Idempotent: true,
-			Doc: "Record outcomes of tool calls that memories had to do with, up to 10,000.",
+			Doc: "Record up to 10,000 outcomes of tool calls that involved memories.",
 		}, ofOutcomes, evidenceTool),
 		define(Operation{
 			Name: "evidence_dag", Method: "POST", Path: "/v1/evidence/dag", Scope: core.ScopeMemoryWrite, Idempotent: true,
-			Doc: "Record a workflow's graph, and where memories are in it, in place of the one before.",
+			Doc: "Record a workflow's graph, and where memories are in it. It replaces the previous graph.",
 		}, everywhere[EvidenceDAG], evidenceDAG),
 		define(Operation{
 			Name: "evidence_omega", Method: "POST", Path: "/v1/evidence/omega", Scope: core.ScopeMemoryWrite,
-			Doc: "Record what else is known of a memory, in place of all that was recorded before.",
+			Doc: "Record further factors of a memory. They replace all factors that were recorded before.",
 		}, ofKnown, evidenceOmega),
 	}
 }

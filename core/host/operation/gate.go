@@ -18,7 +18,7 @@ func gated() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "gate_run", Method: "POST", Path: "/v1/gate/{id}/run", Scope: core.ScopeMemoryErase, Destructive: true, Long: true, Job: job.Workflow,
-			Doc: "Have the gate decide on a memory that waits for it, and do what follows.",
+			Doc: "Have the gate decide on a memory that waits for it, and carry out the decision.",
 		}, ofMemory(func(in *GateRun) *string { return &in.ID }), gateRun),
 		define(Operation{
 			Name: "gate_explain", Method: "GET", Path: "/v1/gate/{id}/explain", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,

@@ -12,11 +12,11 @@ func governances() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "governance_get", Method: "GET", Path: "/v1/governance/{namespace}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show what one level sets itself.",
+			Doc: "Show what one level itself sets.",
 		}, ofLevel(func(in *GovernanceGet) *string { return &in.Namespace }), governanceGet),
 		define(Operation{
 			Name: "governance_explain", Method: "GET", Path: "/v1/governance/{namespace}/explain", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show what holds in a namespace, and which level gave it.",
+			Doc: "Show the settings in force in a namespace, and the level that set each.",
 		}, ofLevel(func(in *GovernanceExplain) *string { return &in.Namespace }), governanceExplain),
 		define(Operation{
 			Name: "governance_set", Method: "PUT", Path: "/v1/governance/{namespace}", Scope: core.ScopeOperate, Idempotent: true,
@@ -24,7 +24,7 @@ func governances() []Operation {
 		}, fromLevel(func(in *GovernanceSet) *string { return &in.Namespace }), governanceSet),
 		define(Operation{
 			Name: "governance_unset", Method: "DELETE", Path: "/v1/governance/{namespace}", Scope: core.ScopeOperate, Idempotent: true,
-			Doc: "Leave fields of a level, or all, to the levels above.",
+			Doc: "Unset fields of a level, or all of them, so that the levels above decide.",
 		}, fromLevel(func(in *GovernanceUnset) *string { return &in.Namespace }), governanceUnset),
 	}
 }

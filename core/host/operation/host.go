@@ -14,11 +14,11 @@ func hosts() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "host_list", main: true, Method: "GET", Path: "/v1/hosts", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
-			Doc: "List the servers that work on the store, and what each has: leases, runs and jobs.",
+			Doc: "List the servers that work on the store, with their leases, runs and jobs.",
 		}, inAll[HostList], hostList),
 		define(Operation{
 			Name: "host_drain", main: true, Method: "POST", Path: "/v1/hosts/{id}/drain", Scope: core.ScopeOperate, Idempotent: true,
-			Doc: "Have a server take on nothing more, so that others go on with its jobs.",
+			Doc: "Keep a server from taking on new work, so that others continue its jobs.",
 		}, inAll[HostDrain], hostDrain),
 	}
 }

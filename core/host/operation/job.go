@@ -35,7 +35,7 @@ func jobs() []Operation {
 		}, ofJobs, jobList),
 		define(Operation{
 			Name: "job_get", Method: "GET", Path: "/v1/jobs/{id}", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
-			Doc: "Show a job with what it was asked to do and what came of it.",
+			Doc: "Show a job: what it was asked to do, and its result.",
 		}, ofJob(func(in *JobGet) (*string, string) { return &in.ID, in.UserID }), jobGet),
 		define(Operation{
 			Name: "job_enqueue", Method: "POST", Path: "/v1/jobs", Scope: core.ScopeOperate,
@@ -43,7 +43,7 @@ func jobs() []Operation {
 		}, inNamespace(func(in *JobEnqueue) *string { return &in.Namespace }), jobEnqueue),
 		define(Operation{
 			Name: "job_cancel", Method: "POST", Path: "/v1/jobs/{id}/cancel", Scope: core.ScopeRun, Or: jobScopes(), Idempotent: true,
-			Doc: "End a job that waits, or ask one that runs to stop.",
+			Doc: "Cancel a waiting job, or ask a running job to stop.",
 		}, ofJob(func(in *JobCancel) (*string, string) { return &in.ID, in.UserID }), jobCancel),
 	}
 }

@@ -21,7 +21,7 @@ func jobResults() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "job_result", Method: "GET", Path: "/v1/jobs/{id}/result", Scope: core.ScopeRun, Or: jobScopes(), ReadOnly: true, Idempotent: true,
-			Doc: "Say how far a job is, or what the operation that it did gave.",
+			Doc: "Show the progress of a job, or the result of its operation.",
 		}, ofJob(func(in *JobResultGet) (*string, string) { return &in.ID, in.UserID }), jobResult),
 	}
 }

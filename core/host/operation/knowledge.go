@@ -12,7 +12,7 @@ func knowledge() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "knowledge_get", Method: "GET", Path: "/v1/knowledge/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show an entry whole.",
+			Doc: "Show a whole entry of knowledge.",
 		}, ofKnowledge, knowledgeGet),
 		define(Operation{
 			Name: "knowledge_list", Method: "GET", Path: "/v1/knowledge", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
@@ -24,7 +24,7 @@ func knowledge() []Operation {
 		}, inTree(func(in *memory.KnowledgeQuery) (*string, bool) { return &in.Namespace, in.Subtree }), knowledgeRecall),
 		define(Operation{
 			Name: "knowledge_supersede", Method: "POST", Path: "/v1/knowledge/{id}/supersede", Scope: core.ScopeMemoryWrite, Idempotent: true,
-			Doc: "Have an entry take the place of another of its namespace, which stays.",
+			Doc: "Mark an entry of knowledge as superseded by another of its namespace. It stays.",
 		}, ofSuperseded, knowledgeSupersede),
 	}
 }

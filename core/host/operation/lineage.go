@@ -15,11 +15,11 @@ func histories() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "memory_lineage", Method: "GET", Path: "/v1/memories/{id}/lineage", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show what a memory comes from, and what came of it, up to 6 links away.",
+			Doc: "Show what a memory was derived from, and what was derived from it, up to 6 links away.",
 		}, ofMemory(func(in *MemoryLineage) *string { return &in.ID }), memoryLineage),
 		define(Operation{
 			Name: "memory_history", Method: "GET", Path: "/v1/memories/{id}/history", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "List the journal's entries about a memory, the oldest first, also of one that was purged.",
+			Doc: "List the journal's entries about a memory, the oldest first, even if it was purged.",
 		}, ofHistory, memoryHistory),
 	}
 }

@@ -17,7 +17,7 @@ func logins() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "login_new", main: true, Method: "POST", Path: "/v1/logins", Scope: core.ScopeOperate, Secret: true,
-			Doc: "Make a link by which a browser logs in as the local operator, once and within a minute.",
+			Doc: "Make a link that logs a browser in as the local operator, once, within a minute.",
 		}, inAll[LoginNew], loginNew),
 	}
 }

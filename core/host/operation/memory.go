@@ -36,7 +36,7 @@ func memories() []Operation {
 		}, ofTurn, memoryFeedback),
 		define(Operation{
 			Name: "memory_get", Method: "GET", Path: "/v1/memories/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show a memory whole, with its links.",
+			Doc: "Show a whole memory, with its links.",
 		}, ofMemory(func(in *MemoryGet) *string { return &in.ID }), memoryGet),
 		define(Operation{
 			Name: "memory_list", listed: true, Method: "GET", Path: "/v1/memories", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
@@ -52,7 +52,7 @@ func memories() []Operation {
 		}, ofLink, memoryLink),
 		define(Operation{
 			Name: "memory_explain", Method: "GET", Path: "/v1/memories/{id}/explain", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Say why a memory is in its state, also of one that was purged.",
+			Doc: "Say why a memory is in its state, even if it was purged.",
 		}, ofMemoryOrPurged, memoryExplain),
 		define(Operation{
 			Name: "memory_restore", Method: "POST", Path: "/v1/memories/{id}/restore", Scope: core.ScopeMemoryWrite, Idempotent: true,
@@ -60,11 +60,11 @@ func memories() []Operation {
 		}, ofMemory(func(in *MemoryRestore) *string { return &in.ID }), memoryRestore),
 		define(Operation{
 			Name: "memory_sweep", Method: "POST", Path: "/v1/sweep", Scope: core.ScopeMemoryErase, Destructive: true, Long: true, Job: job.Workflow,
-			Doc: "Have the retention policy look at every memory of a namespace.",
+			Doc: "Have the retention policy evaluate every memory of a namespace.",
 		}, inNamespace(func(in *MemorySweep) *string { return &in.Namespace }), memorySweep),
 		define(Operation{
 			Name: "memory_reembed", Method: "POST", Path: "/v1/reembed", Scope: core.ScopeOperate, Idempotent: true, Long: true, Job: job.Reembed,
-			Doc: "Make the vectors of a namespace again, with the model that is set.",
+			Doc: "Recompute the vectors of a namespace with the configured model.",
 		}, inNamespace(func(in *MemoryReembed) *string { return &in.Namespace }), memoryReembed),
 	}
 }

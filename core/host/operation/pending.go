@@ -13,15 +13,15 @@ func pending() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "memory_pending", listed: true, Method: "GET", Path: "/v1/pending", Scope: core.ScopeApprove, ReadOnly: true, Idempotent: true,
-			Doc: "List the reflections that wait for an approval.",
+			Doc: "List the reflections that wait for approval.",
 		}, ofWaiting, memoryPending),
 		define(Operation{
 			Name: "memory_approve", Method: "POST", Path: "/v1/pending/{id}/approve", Scope: core.ScopeApprove,
-			Doc: "Approve a reflection that waits: it is checked again, and written.",
+			Doc: "Approve a reflection that waits for approval: it is checked again, and written.",
 		}, ofPending(func(in *MemoryApprove) *string { return &in.ID }), memoryApprove),
 		define(Operation{
 			Name: "memory_reject", Method: "POST", Path: "/v1/pending/{id}/reject", Scope: core.ScopeApprove, Destructive: true,
-			Doc: "Give up a reflection that waits.",
+			Doc: "Reject a reflection that waits for approval.",
 		}, ofPending(func(in *MemoryReject) *string { return &in.ID }), memoryReject),
 	}
 }

@@ -22,15 +22,15 @@ func plugins() []Operation {
 		}, onHost[PluginList], pluginList),
 		define(Operation{
 			Name: "plugin_get", main: true, Method: "GET", Path: "/v1/plugins/{name}", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
-			Doc: "Show all that is known of a plugin without running it.",
+			Doc: "Show everything that is known about a plugin, without running it.",
 		}, onHost[PluginGet], pluginGet),
 		define(Operation{
 			Name: "plugin_logs", main: true, Method: "GET", Path: "/v1/plugins/{name}/logs", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
-			Doc: "Show the newest lines that a plugin has logged, in runs of every namespace, or those after a place.",
+			Doc: "Show the newest lines that a plugin has logged, in runs of every namespace, or the lines after a place.",
 		}, inAll[PluginLogs], pluginLogs),
 		define(Operation{
 			Name: "plugin_push", main: true, Method: "PUT", Path: "/v1/plugins", Scope: core.ScopePlugin, Idempotent: true,
-			Doc: "Tell all hosts that share the store which packages they should have: those of this host's lock.",
+			Doc: "Tell all hosts that share the store which packages they should have: the packages of this host's lock.",
 		}, everywhere[PluginPush], func(ctx context.Context, c *Call, _ *PluginPush) (*host.PluginsPushed, error) {
 			return c.Host.PushPlugins(ctx)
 		}),

@@ -19,7 +19,7 @@ func policies() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "policy_list", main: true, Method: "GET", Path: "/v1/policies", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
-			Doc: "List the policies that decide now.",
+			Doc: "List the policies that are in force.",
 		}, everywhere[PolicyList], policyList),
 		define(Operation{
 			Name: host.PushOperation, main: true, Method: "PUT", Path: "/v1/policies", Scope: core.ScopePolicy, Idempotent: true,
@@ -27,7 +27,7 @@ func policies() []Operation {
 		}, everywhere[PolicyPush], policyPush),
 		define(Operation{
 			Name: "policy_replay", Method: "POST", Path: "/v1/policies/replay", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
-			Doc: "Decide recorded decisions again under candidate policies, and show what would change.",
+			Doc: "Repeat recorded decisions with candidate policies, and show what would change.",
 		}, onHost[PolicyReplay], policyReplay),
 	}
 }

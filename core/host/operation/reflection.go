@@ -23,15 +23,15 @@ func reflections() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "reflection_enqueue", Method: "POST", Path: "/v1/reflect", Scope: core.ScopeMemoryWrite,
-			Doc: "Have insights made of what was observed, in the background.",
+			Doc: "Derive insights from observations, in the background.",
 		}, ofReflection, reflectionEnqueue),
 		define(Operation{
 			Name: "reflection_status", Method: "GET", Path: "/v1/reflect/{job_id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Say how far a reflection is, or what it came to.",
+			Doc: "Show the progress of a reflection, or its result.",
 		}, onHost[ReflectionStatus], reflectionStatus),
 		define(Operation{
 			Name: "reflection_cancel", Method: "POST", Path: "/v1/reflect/{job_id}/cancel", Scope: core.ScopeMemoryWrite, Idempotent: true,
-			Doc: "End a reflection that waits, or ask one that runs to stop.",
+			Doc: "Cancel a waiting reflection, or ask a running one to stop.",
 		}, onHost[ReflectionCancel], reflectionCancel),
 	}
 }

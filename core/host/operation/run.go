@@ -24,11 +24,11 @@ func runs() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "run_start", Method: "POST", Path: "/v1/runs", Scope: core.ScopeRun, Long: true, Job: job.Workflow,
-			Doc: "Run a workflow, which comes as text with the files that it names.",
+			Doc: "Run a workflow, sent as text together with the files that it names.",
 		}, inNamespace(func(in *RunStart) *string { return &in.Namespace }), runStart),
 		define(Operation{
 			Name: "run_resume", Method: "POST", Path: "/v1/runs/{id}/resume", Scope: core.ScopeRun, Long: true, Job: job.Workflow,
-			Doc: "Go on with a run that was killed, cancelled or failed.",
+			Doc: "Resume a run that was killed, cancelled or failed.",
 		}, ofRun(func(in *RunResume) *string { return &in.ID }), runResume),
 		define(Operation{
 			Name: "run_replay", Method: "POST", Path: "/v1/runs/{id}/replay", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,

@@ -35,7 +35,7 @@ func sessions() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "session_get", Method: "GET", Path: "/v1/sessions/{session}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Show how a session's turns have gone, the oldest first.",
+			Doc: "Show how a session's turns went, the oldest first.",
 		}, ofSession(func(in *SessionGet) string { return in.Session }), sessionGet),
 		define(Operation{
 			Name: "session_list", listed: true, Method: "GET", Path: "/v1/sessions", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,

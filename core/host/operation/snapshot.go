@@ -16,7 +16,7 @@ func snapshots() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "snapshot_build", Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite, Long: true, // it may ask a model
-			Doc: "Build what a model is told in a turn, from blocks and, with a query, from recall, knowledge and the session. A turn has one snapshot.",
+			Doc: "Build the prompt context of a turn from blocks and, with a query, from recall, knowledge and the session. A turn has one snapshot.",
 		}, ofSnapshotBuild, snapshotBuild),
 		define(Operation{
 			Name: "snapshot_list", Method: "GET", Path: "/v1/snapshots", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
@@ -28,11 +28,11 @@ func snapshots() []Operation {
 		}, ofSnapshot(func(in *SnapshotGet) *string { return &in.ID }), snapshotGet),
 		define(Operation{
 			Name: "snapshot_diff", Method: "GET", Path: "/v1/snapshots/{id}/diff", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Compare a snapshot with another, by default the one before in its session, and name the block that broke the cached prefix.",
+			Doc: "Compare a snapshot with another, by default the previous one of its session, and name the block that broke the cached prefix.",
 		}, ofSnapshotDiff, snapshotDiff),
 		define(Operation{
 			Name: "snapshot_replay", Method: "POST", Path: "/v1/snapshots/{id}/replay", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "Make a snapshot again from what it was made from, and say whether it comes out the same.",
+			Doc: "Rebuild a snapshot from what it was made from, and say whether the result is the same.",
 		}, ofSnapshot(func(in *SnapshotReplay) *string { return &in.ID }), snapshotReplay),
 	}
 }

@@ -12,7 +12,7 @@ func statuses() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "status", main: true, Method: "GET", Path: "/v1/status", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, NoStore: true,
-			Doc: "Show what this host is and what it can do, and what is wrong with a part.",
+			Doc: "Show what this host is, what it can do, and what is wrong with its parts.",
 		}, onHost[StatusGet], func(_ context.Context, c *Call, _ *StatusGet) (*host.Status, error) { return c.Host.Status(), nil }),
 	}
 }

@@ -20,19 +20,19 @@ func stores() []Operation {
 		}, inAll[StoreCheck], storeCheck),
 		define(Operation{
 			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Sink: true,
-			Doc: "Write all that the store holds as JSON Lines.",
+			Doc: "Write everything in the store as JSON Lines.",
 		}, inAll[StoreExport], storeExport),
 		define(Operation{
 			Name: "store_import", Method: "POST", Path: "/v1/store/import", Scope: core.ScopeOperate, Destructive: true, Long: true, Body: true,
-			Doc: "Put an export, which is the body, in the place of the store, or namespaces of it into the store.",
+			Doc: "Replace the store with an export, sent as the body, or add namespaces from it.",
 		}, inAll[StoreImport], storeImport),
 		define(Operation{
 			Name: "store_backup", Method: "POST", Path: "/v1/store/backup", Scope: core.ScopeOperate, Long: true, Job: job.Workflow,
-			Doc: "Copy the store, as it is now, to a new folder of the host's machine.",
+			Doc: "Copy the store, as it is now, to a new folder on the host's machine.",
 		}, inAll[StoreBackup], storeBackup),
 		define(Operation{
 			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true, Job: job.Workflow,
-			Doc: "Move decisions and finished runs that are older than the settings keep them to files.",
+			Doc: "Move decisions and finished runs to files if they are older than the settings keep them.",
 		}, inAll[StorePrune], storePrune),
 	}
 }

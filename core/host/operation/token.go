@@ -21,11 +21,11 @@ func tokens() []Operation {
 	return []Operation{
 		define(Operation{
 			Name: "token_new", main: true, Method: "POST", Path: "/v1/tokens", Scope: core.ScopeOperate, Secret: true,
-			Doc: "Make a token, which is shown this once, of scopes and namespaces that the caller has.",
+			Doc: "Make a token for scopes and namespaces that the caller has. It is shown only this once.",
 		}, ofNewToken, tokenNew),
 		define(Operation{
 			Name: "token_operator", main: true, Method: "POST", Path: "/v1/tokens/operator", Scope: core.ScopeOperate, Destructive: true, Secret: true,
-			Doc: "Replace the local operator's token, which is shown this once, and end the operator's logins.",
+			Doc: "Replace the local operator's token, and end the operator's logins. The new token is shown only this once.",
 		}, inAll[TokenOperator], tokenOperator),
 		define(Operation{
 			Name: "token_list", main: true, Method: "GET", Path: "/v1/tokens", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
@@ -33,7 +33,7 @@ func tokens() []Operation {
 		}, onHost[TokenList], tokenList),
 		define(Operation{
 			Name: "token_revoke", main: true, Method: "POST", Path: "/v1/tokens/{id}/revoke", Scope: core.ScopeOperate, Destructive: true, Idempotent: true,
-			Doc: "End a token and the logins that came from it, from the next request on.",
+			Doc: "Revoke a token, and end the logins made with it. Further requests with it are refused.",
 		}, ofToken, tokenRevoke),
 	}
 }

@@ -53,20 +53,20 @@ func PackageKeys() []Key {
 			schema: schema{"type": "array", "minItems": 1, "maxItems": 3, "uniqueItems": true, "items": words(sdk.KindEvaluator, sdk.KindGenerator, sdk.KindCorrector)},
 		},
 		{Name: "description", Doc: "one line", schema: scalar(schema{"maxLength": maxDescription})},
-		{Name: "examples", Doc: fmt.Sprintf("up to %d lines that say in other words what it is for, which a discovery looks at", maxExamples), schema: schema{"type": "array", "items": scalar(schema{"maxLength": maxExample}), "maxItems": maxExamples}},
+		{Name: "examples", Doc: fmt.Sprintf("up to %d lines that say in other words what it is for; discover searches them", maxExamples), schema: schema{"type": "array", "items": scalar(schema{"maxLength": maxExample}), "maxItems": maxExamples}},
 		{Name: "runtime", Default: string(plugin.RuntimeProcess), Doc: "what runs it", schema: words(plugin.RuntimeProcess, plugin.RuntimeWASM)},
 		{
-			Name: "entry", Required: true, Doc: "the program, a file of the folder; a list of it and its arguments; or a mapping of OS/arch to either",
+			Name: "entry", Required: true, Doc: "the program, a file in the folder; or a list of the program and its arguments; or a mapping from OS/arch to either",
 			schema: schema{"anyOf": append(entry["anyOf"].([]any), schema{
 				"type": "object", "minProperties": 1, "propertyNames": schema{"pattern": platformForm().String()}, "additionalProperties": entry,
 			})},
 		},
 		{Name: "capabilities", Doc: "what it needs beyond computing", schema: objectOf(CapabilityKeys())},
-		{Name: "limits", Doc: "what bounds each instance", schema: objectOf(LimitKeys())},
+		{Name: "limits", Doc: "limits of each instance", schema: objectOf(LimitKeys())},
 		{Name: "tls", Default: "true", Runtime: plugin.RuntimeProcess, Doc: "false for a program that can't speak TLS", schema: flag},
-		{Name: "abi", Default: "detected", Runtime: plugin.RuntimeWASM, Doc: "extism for an Extism plug-in that imports nothing of Extism", schema: words("detected", "extism")},
-		{Name: "stateful", Default: "false", Runtime: plugin.RuntimeWASM, Doc: "whether its memory lasts from call to call", schema: flag},
-		{Name: "isolation", Default: "none", Runtime: plugin.RuntimeWASM, Doc: "call for pristine memory in each call", schema: words("none", "call")},
+		{Name: "abi", Default: "detected", Runtime: plugin.RuntimeWASM, Doc: "extism for an Extism plug-in that imports nothing from Extism", schema: words("detected", "extism")},
+		{Name: "stateful", Default: "false", Runtime: plugin.RuntimeWASM, Doc: "whether its memory is kept from call to call", schema: flag},
+		{Name: "isolation", Default: "none", Runtime: plugin.RuntimeWASM, Doc: "call for fresh memory in each call", schema: words("none", "call")},
 	}
 }
 
@@ -85,7 +85,7 @@ func LimitKeys() []Key {
 	count := func(most int64) schema { return scalar(schema{"minimum": 1, "maximum": most}) }
 	size := func() schema { return scalar(schema{"pattern": sizeForm().String()}) }
 	return []Key{
-		{Name: "memory", Default: "256MiB, of a module 64MiB", Doc: "how much memory an instance may take", schema: size()},
+		{Name: "memory", Default: "256MiB; for a module 64MiB", Doc: "how much memory an instance may take", schema: size()},
 		{Name: "fuel", Default: "1e9", Runtime: plugin.RuntimeWASM, Doc: "how much a call may compute", schema: count(maxFuel)},
 		{Name: "timeout", Default: "30s", Doc: "how long a call may take, 1ms to 24h; a step's own timeout overrides it", schema: schema{"type": "string"}},
 		{Name: "instances", Default: "2", Doc: fmt.Sprintf("how many run at once, 1 to %d", maxInstances), schema: count(maxInstances)},
