@@ -23,7 +23,7 @@ import (
 const taskKept = 24 * time.Hour
 
 // waits is the message for a job that hasn't begun.
-const waits = "it waits for its turn"
+const waits = "it waits in the queue"
 
 // statusMessage describes the progress of a job that hasn't ended.
 func statusMessage(r *operation.JobResult) string {

@@ -120,7 +120,7 @@ func TestTask_OfAClientThatKnowsThem(t *testing.T) {
 	}, "result", "content", "task", "requestState")
 	id := member[string](t, string(made), "taskId")
 	wantMembers(t, ofTask(t, s, me, methodTaskGet, id).Result, map[string]string{
-		"resultType": `"complete"`, "taskId": string(core.MustJSON(id)), "status": `"working"`, "statusMessage": `"it waits for its turn"`,
+		"resultType": `"complete"`, "taskId": string(core.MustJSON(id)), "status": `"working"`, "statusMessage": `"it waits in the queue"`,
 	}, "result", "error")
 	wantMembers(t, ofTask(t, s, me, methodTaskUpdate, id).Result, map[string]string{"resultType": `"complete"`}, "taskId", "status")
 
