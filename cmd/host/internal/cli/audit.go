@@ -19,10 +19,10 @@ const maxHeadBytes = 1 << 10
 
 func auditCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "audit", Short: "Prove that the journal is as it was written, and read it",
-		Long: `Prove that the journal is as it was written, and read it. Events are in streams,
-one for each run and each namespace, in which each entry holds the hash of the previous
-one. The stream root records the heads of all others.`,
+		Use: "audit", Short: "Verify and read the journal",
+		Long: `Verify that the journal is as it was written, and read it. Events are in streams, one
+for each run and each namespace, in which each entry holds the hash of the previous one.
+The stream root records the heads of all other streams.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(auditHeadCommand(a), auditVerifyCommand(a), auditShowCommand(a))
@@ -31,10 +31,10 @@ one. The stream root records the heads of all others.`,
 
 func auditHeadCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "head", Short: "Print the head of the root, to keep elsewhere",
-		Long: `Print the head of the root, which covers every event so far. If it is kept where
-nobody who can write to the data folder can change it, it proves later that nothing was changed
-or cut off.`,
+		Use: "head", Short: "Print the head of the stream root, to keep elsewhere",
+		Long: `Print the head of the stream root, which covers every event so far. Keep it where nobody
+with write access to the data folder can change it: audit verify --head later proves
+that nothing was changed or cut off.`,
 		Example: "  reflectory audit head > head.txt",
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.noteNewStore()
@@ -65,11 +65,11 @@ func auditVerifyCommand(a *App) *cobra.Command {
 	var segments []string
 	c := &cobra.Command{
 		Use: "verify", Short: "Find any entry that was edited, dropped or moved",
-		Long: `Check every stream from its first entry to its head, and that everything that the root recorded
-still exists. The first entry at fault is named. With a head that was kept elsewhere,
-it also finds entries that were cut off or rewritten together with the root. If the beginning
-of a stream was pruned, the rest must continue from its seal; --segment checks the files
-with the pruned part. Exit codes: 0 the journal is intact, 3 it isn't.`,
+		Long: `Check every stream from its first entry to its head, and that everything that the stream
+root recorded still exists. The first bad entry of a stream is named. With --head, the
+check also finds entries that were cut off or rewritten together with the root. If the
+beginning of a stream was pruned, the rest must continue from its seal; --segment checks
+the files with the pruned part. Exit codes: 0 the journal is intact, 3 it isn't.`,
 		Example: "  reflectory audit verify\n  reflectory audit verify --head @head.txt",
 	}
 	c.Flags().StringArrayVar(&segments, "segment", nil, "a `file` that store prune wrote (may be repeated)")
@@ -160,13 +160,14 @@ func auditShowCommand(a *App) *cobra.Command {
 	var types bool
 	c := &cobra.Command{
 		Use: "show [STREAM]", Short: "List the streams, or the entries of one",
-		Long: `List the streams with their heads, or the newest entries of one, the oldest first. Streams
-are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, never content.
---page-token continues with older entries, or with newer ones if --from is given.`,
+		Long: `List the streams with their heads, or the newest entries of one stream, the oldest
+first. Streams are named run/RUN or namespace/NAMESPACE, and a few otherwise. Entries
+hold digests, never content. --page-token continues with older entries, or with newer
+ones if --from is given.`,
 		Example: "  reflectory audit show\n  reflectory audit show root --limit 3\n  reflectory audit show --types",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	c.Flags().Uint64Var(&in.From, "from", 0, "the first entry's `number` (default: so that the last is shown)")
+	c.Flags().Uint64Var(&in.From, "from", 0, "start at the entry with this `number` (default: show the newest entries)")
 	pagingFlags(c, &in.Paging)
 	c.Flags().StringSliceVar(&in.Types, "type", nil, "only entries of this `type` (may be repeated)")
 	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")

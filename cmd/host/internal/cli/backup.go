@@ -27,9 +27,9 @@ func storeBackupCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
 		Long: `Copy the store, as it is now, to a new folder, which appears when it is complete. Files
-that never change are linked if the folder is on the same disk.
---all includes the policies, the lock, the trust file and the copied packages.
-What is left out is named.`,
+that never change are linked rather than copied if the folder is on the same disk. --all
+includes the policies, the lock, the trust file and the copied packages. The command
+names what it leaves out.`,
 		Example: "  reflectory store backup backups/monday --all",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -69,9 +69,10 @@ func storeRestoreCommand(a *App) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use: "restore DIR", Short: "Replace the store with a backup",
-		Long: `Replace the store with a backup, completely or not at all. The store must be
-empty, unless --replace is given. The same applies to the other parts of a backup with --all:
-policies, lock, trust file and packages are put where the settings say.`,
+		Long: `Replace the store with a backup, completely or not at all. The store must be empty,
+unless --replace is given. The same applies to the other parts of a backup made with
+--all: the policies, the lock, the trust file and the packages go where the settings
+say.`,
 		Example: "  reflectory store restore backups/monday --data-dir restored",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

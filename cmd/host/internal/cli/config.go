@@ -40,9 +40,9 @@ func configCommand(a *App) *cobra.Command {
 func configShowCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Print each setting, its value and where it comes from",
-		Long: `Print each setting, its value, where it comes from and the environment variable
-that sets it. A flag beats the environment, which beats the nearest
-reflectory.yaml upwards, which beats the default.`,
+		Long: `Print each setting, its value, where it comes from and the environment variable that
+sets it. A flag overrides the environment, which overrides the nearest reflectory.yaml
+in this folder or above, which overrides the default.`,
 		Example: "  reflectory config show",
 		RunE: func(*cobra.Command, []string) error {
 			if a.out.json {
@@ -60,8 +60,8 @@ reflectory.yaml upwards, which beats the default.`,
 func configSchemaCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of reflectory.yaml, for editors",
-		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and let the file
-begin with: # yaml-language-server: $schema=reflectory.schema.json`,
+		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and begin the file with:
+# yaml-language-server: $schema=reflectory.schema.json`,
 		Example: "  reflectory config schema > reflectory.schema.json",
 		// It is printed even if the settings are wrong: it helps to fix them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },

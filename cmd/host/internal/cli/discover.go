@@ -15,9 +15,9 @@ func discoverCommand(a *App) *cobra.Command {
 	in := &operation.Discover{}
 	c := &cobra.Command{
 		Use: "discover INTENT", Short: "Find the tool, plugin or workflow that fits an intent",
-		Long: `Find the tool, plugin or workflow that fits an intent, among those that you may use.
-If one fits surely, it is recommended; if several may be meant, a question says
-which; if nothing fits well, nothing is to be done.`,
+		Long: `Find the tool, plugin or workflow that fits an intent, among those that you may use. A
+clear match is recommended. If the match is less clear, the answer is a question to ask
+first. If nothing fits well, the answer is to do nothing.`,
 		Example: `  reflectory discover "check a document against a JSON Schema"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

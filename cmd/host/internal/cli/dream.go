@@ -13,10 +13,12 @@ import (
 
 func dreamCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "dream", Short: "Housekeeping of memories: plan it, run it, take it back", RunE: needsCommand,
-		Long: `Housekeeping of memories: relative dates are made absolute, what says the same is merged,
-what is stale is archived. A pass is planned first, can be looked at, and can be taken
-back. dates and compare try it on texts, and calibrate measures the embedding model.`,
+		Use: "dream", Short: "Plan, run and undo the housekeeping of memories", RunE: needsCommand,
+		Long: `Plan, run and undo the housekeeping of memories. A pass makes relative dates absolute,
+merges memories that say the same, decides contradictions, and archives stale memories.
+Every pass is planned first; its plan can be inspected, and its changes can be undone.
+dates and compare try parts of this on texts, and calibrate measures the embedding
+model.`,
 	}
 	c.AddCommand(
 		dreamPlanCommand(a), dreamRunCommand(a), dreamApplyCommand(a), dreamUndoCommand(a), dreamListCommand(a), dreamShowCommand(a),
@@ -29,10 +31,10 @@ func dreamDatesCommand(a *App) *cobra.Command {
 	in := &operation.DreamDates{}
 	c := &cobra.Command{
 		Use: "dates TEXT|-", Short: "Print a text with its relative dates made absolute",
-		Long: `Print a text with "yesterday", "in two weeks" and the like replaced by dates of
-the calendar. What isn't surely a date stays: code, quoted text, names, habits
-("every day"), and longer phrases that contain one ("over the last month"). With
-- the text is read from standard input.`,
+		Long: `Print a text with "yesterday", "in two weeks" and the like replaced by calendar dates.
+Anything that isn't certainly a date is kept: code, quoted text, names, habits ("every
+day"), and longer phrases that contain a date ("over the last month"). With -, the text
+is read from standard input.`,
 		Example: "  reflectory dream dates \"We met yesterday\"\n  reflectory dream dates --at 2026-04-15T12:00:00+02:00 \"It expires in two weeks\" --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
@@ -47,9 +49,9 @@ the calendar. What isn't surely a date stays: code, quoted text, names, habits
 			return err
 		},
 	}
-	c.Flags().StringVar(&in.At, "at", "", "the `time` that the text is seen from, with its zone (default: now)")
+	c.Flags().StringVar(&in.At, "at", "", "the `time` that relative dates count from, with its time zone (default: now)")
 	c.Flags().BoolVar(&in.KeepPhrase, "keep-phrase", false, "keep each phrase, and add its date after it")
-	c.Flags().BoolVar(&in.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
+	c.Flags().BoolVar(&in.Ranges, "ranges", false, "replace last or next week, month or year by its first and last day")
 	return c
 }
 

@@ -16,9 +16,9 @@ func dreamCompareCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "compare [A B]", Short: "Say whether two texts would be merged",
-		Long: `Say whether memories of two texts would be merged, and if not, what differs:
-their normal forms, a number, a negation, a tense, a name and so on. With --file
-the pairs are lines of JSON, {"a": "…", "b": "…"}; - is standard input.`,
+		Long: `Say whether memories with these two texts would be merged, and if not, what differs:
+their normal forms, a number, a negation, a tense, a name and so on. With --file, each
+line of the file is a pair in JSON, {"a": "…", "b": "…"}; - is standard input.`,
 		Example: "  reflectory dream compare \"It waits 30 s\" \"It waits thirty seconds\"\n  reflectory dream compare \"PR #260\" \"PR #480\" --json",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ the pairs are lines of JSON, {"a": "…", "b": "…"}; - is standard input.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&file, "file", "", "compare the pairs of a `file`, one a line as JSON")
+	c.Flags().StringVar(&file, "file", "", "compare the pairs in a `file`, one pair a line, as JSON")
 	return c
 }
 
@@ -87,11 +87,11 @@ func dreamCalibrateCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "calibrate", Short: "Measure the embedding model for merging by vectors",
-		Long: `Measure the embedding model on pairs of texts of which a person said whether they
-say the same, and store the cosine from which on two memories count as near.
-Without it memories are merged only where their normal forms are equal. With
---pairs the pairs are lines of JSON, {"a": "…", "b": "…", "same": true}; without
-it they are the program's own.`,
+		Long: `Measure the embedding model on pairs of texts that people labelled as saying the same or
+not, and store the lowest cosine similarity at which two memories count as near. Until
+then, memories are merged only if their normal forms are equal. With --pairs, each line
+of the file is a pair in JSON, {"a": "…", "b": "…", "same": true}; without it, the
+program's own pairs are used.`,
 		Example: "  reflectory dream calibrate\n  reflectory dream calibrate --pairs pairs.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -112,6 +112,6 @@ it they are the program's own.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&file, "pairs", "", "measure on the pairs of a `file`, one a line as JSON")
+	c.Flags().StringVar(&file, "pairs", "", "measure on the pairs in a `file`, one pair a line, as JSON")
 	return c
 }

@@ -20,17 +20,17 @@ import (
 // passFlags adds the flags that determine what a pass plans.
 func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f, o := c.Flags(), &in.Options
-	f.StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")
-	f.BoolVar(&in.Full, "full", false, "compare every memory with every other, not only the new ones")
+	f.StringVar(&in.Agent, "agent", "", "only memories of this `agent` (REFLECTORY_AGENT sets the agent that acts)")
+	f.BoolVar(&in.Full, "full", false, "compare all memories with each other, not just new ones with the rest")
 	f.StringVar(&in.Judge, "judge", "", "an evaluator `plugin` that may decide that two similar texts say the same although the guard found a minor difference, such as reflectory/llm-eval")
 	f.BoolVar(&o.SkipDates, "skip-dates", false, "leave relative dates as they are")
 	f.BoolVar(&o.SkipMerges, "skip-merges", false, "merge nothing")
-	f.BoolVar(&o.SkipConflicts, "skip-conflicts", false, "decide no contradictions")
+	f.BoolVar(&o.SkipConflicts, "skip-conflicts", false, "leave contradictions undecided")
 	f.BoolVar(&o.SkipArchival, "skip-archival", false, "don't archive stale memories and old notifications")
 	f.BoolVar(&o.KeepPhrase, "keep-phrase", false, "keep each relative date, and add the date after it")
-	f.BoolVar(&o.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
+	f.BoolVar(&o.Ranges, "ranges", false, "replace last or next week, month or year by its first and last day")
 	f.StringVar((*string)(&o.Strategy), "strategy", "", "which of two contradictory memories of low importance is kept: "+strings.Join(texts(dream.Strategies()), ", "))
-	f.Float64Var(&o.StaleAfterHours, "stale-after", 0, "the age in `hours` from which on a memory may be stale (default 168)")
+	f.Float64Var(&o.StaleAfterHours, "stale-after", 0, "the age in `hours` after which a memory may be stale (default 168)")
 	f.Float64Var(&o.StaleBelow, "stale-below", 0, "the effective `importance` below which it is stale (default 0.2)")
 	f.StringVar(&o.Decay, "decay", "", "how importance fades: exponential, linear, step:T or power_law:a")
 }
@@ -41,8 +41,9 @@ func dreamPlanCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan NAMESPACE", Short: "Plan a pass, and show what it would change",
 		Long: `Plan a pass over a namespace: make dates absolute, merge memories that say the same,
-archive stale ones. No memory is changed. The plan is stored, to be applied by its id,
-or with --to written to a file, for reflectory dream run --plan FILE.`,
+decide contradictions, archive stale memories. No memory is changed. The plan is stored,
+and reflectory dream apply applies it. With --to it is also written to a file, for
+reflectory dream run --plan FILE.`,
 		Example: "  reflectory dream plan team/mail\n  reflectory dream plan team/mail --full --to plan.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -78,12 +79,12 @@ func dreamRunCommand(a *App) *cobra.Command {
 	var subtree bool
 	c := &cobra.Command{
 		Use: "run [NAMESPACE]", Short: "Make a pass: plan it, and apply the plan",
-		Long: `Make a pass over a namespace. It is skipped if the last one began less than 24 hours
-ago, if fewer than 5 records are new, or if another program's report says that it
-organised them. With --mode always, no pass is skipped; with force, a pass may also
-archive more than a tenth of the namespace. A pass that was interrupted is finished
-first. With --plan it applies a plan that was made before: steps whose memories changed
-since are skipped. reflectory dream undo takes a pass back.`,
+		Long: `Make a pass over a namespace. The pass is skipped if the last one began less than 24
+hours ago, if fewer than 5 records are new, or if another program's report says that it
+has already organised the memories. With --mode always, no pass is skipped; with --mode
+force, the pass may also archive more than a tenth of the namespace. An interrupted pass
+is finished first. With --plan, the command applies an earlier plan: steps whose
+memories have changed since are skipped. reflectory dream undo undoes a pass.`,
 		Example: "  reflectory dream run team/mail\n  reflectory dream run --plan plan.json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -104,9 +105,9 @@ since are skipped. reflectory dream undo takes a pass back.`,
 		},
 	}
 	passFlags(c, in)
-	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "when the pass is skipped: "+strings.Join(texts(memory.DreamModes()), ", ")+" (default coordinated)")
+	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "whether the pass may be skipped: "+strings.Join(texts(memory.DreamModes()), ", ")+" (default coordinated)")
 	c.Flags().StringVar(&file, "plan", "", "apply the plan in a `file`")
-	c.Flags().BoolVar(&subtree, "subtree", false, "make a pass over each namespace below as well; --json then has the reports in items")
+	c.Flags().BoolVar(&subtree, "subtree", false, "make a pass over each namespace below as well; with --json, the reports are in items")
 	return c
 }
 
@@ -186,8 +187,8 @@ func (a *App) runDreamPlan(c *cobra.Command, file string) error {
 
 func dreamApplyCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "apply PLAN", Short: "Apply a plan, or go on with a run that was interrupted",
-		Long:    "Apply a plan: each step is done as it was shown, or skipped if its memories changed\nsince. PLAN is its id, or at least the first 8 characters.",
+		Use: "apply PLAN", Short: "Apply a plan, or continue an interrupted run",
+		Long:    "Apply a plan: each step is done as it was shown, or skipped if its memories have\nchanged since. PLAN is its id, or at least the first 8 characters.",
 		Example: "  reflectory dream apply 01939f2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -354,11 +355,11 @@ func (a *App) printDreamStep(s *dream.Step, titles map[string]string, text *memo
 func dreamUndoCommand(a *App) *cobra.Command {
 	in := &operation.DreamUndo{}
 	c := &cobra.Command{
-		Use: "undo RUN", Short: "Take back a run, or a step of it",
-		Long: `Take back the steps of a run, the last first, or with --step one of them: texts, tags,
-counts, importance, links and states are as before. A step whose memories changed since
-is refused. What is taken back isn't done again by the next pass. Runs can be undone for
-30 days.`,
+		Use: "undo RUN", Short: "Undo a run, or one step of it",
+		Long: `Undo the steps of a run, the last first, or with --step one of them: texts, tags,
+counts, importance, links and states are again as they were. A step whose memories have
+changed since is refused. The next pass doesn't repeat what was undone. Runs can be
+undone for 30 days.`,
 		Example: "  reflectory dream undo 01939f2c\n  reflectory dream undo 01939f2c --step 3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -374,7 +375,7 @@ is refused. What is taken back isn't done again by the next pass. Runs can be un
 			return nil
 		},
 	}
-	c.Flags().IntVar(&in.Step, "step", 0, "take back this `step` only")
+	c.Flags().IntVar(&in.Step, "step", 0, "undo only this `step`")
 	return c
 }
 
@@ -382,9 +383,9 @@ func dreamConflictsCommand(a *App) *cobra.Command {
 	in := &operation.DreamConflicts{}
 	c := &cobra.Command{
 		Use: "conflicts NAMESPACE", Short: "List memories that contradict each other",
-		Long: `List the pairs of memories of a namespace that contradict each other. A pass decides
-the pairs of low importance; the others are for people. For example, link the right one
-to the wrong one with the relation supersedes: recall then leaves out the wrong one.`,
+		Long: `List the pairs of memories of a namespace that contradict each other. A pass decides the
+pairs of low importance; people decide the others. For example, link the right memory to
+the wrong one with the relation supersedes: recall then leaves out the wrong one.`,
 		Example: "  reflectory dream conflicts team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -409,7 +410,7 @@ to the wrong one with the relation supersedes: recall then leaves out the wrong 
 			return nil
 		},
 	}
-	c.Flags().StringVar(&in.Agent, "agent", "", "only memories of this `agent` (who acts here is in REFLECTORY_AGENT)")
+	c.Flags().StringVar(&in.Agent, "agent", "", "only memories of this `agent` (REFLECTORY_AGENT sets the agent that acts)")
 	pagingFlags(c, &in.Paging)
 	return c
 }

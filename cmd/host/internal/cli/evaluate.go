@@ -18,9 +18,9 @@ func evaluateCommand(a *App) *cobra.Command {
 	var evaluator, stateFile string
 	c := &cobra.Command{
 		Use: "evaluate --evaluator FILE [OUTPUT]", Short: "Judge one output",
-		Long: `Judge one output with an evaluator. The evaluator's file holds the part of a workflow under
-evaluator:. OUTPUT is a file, or - for standard input: JSON if it
-can be parsed, else text. Without OUTPUT the state's reflection_output is judged, else its
+		Long: `Judge one output with an evaluator. --evaluator names a file with what a workflow has
+under evaluator:. OUTPUT is a file, or - for standard input: JSON if it can be parsed,
+else text. Without OUTPUT, the state's reflection_output is judged, else the state's
 output. Exit codes: 0 valid, 3 not valid.`,
 		Example: `  reflectory evaluate --evaluator examples/extract-contact/evaluator.yaml examples/extract-contact/contact.json`,
 		Args:    cobra.MaximumNArgs(1),
@@ -79,10 +79,10 @@ func correctCommand(a *App) *cobra.Command {
 	var corrector, errorsFile string
 	c := &cobra.Command{
 		Use: "correct --corrector FILE OUTPUT", Short: "Repair one output",
-		Long: `Repair one output with a corrector. The corrector's file holds the part of a workflow under
-corrector:. OUTPUT is a file, or - for standard input: JSON if it
-parses, else text. The errors are a JSON list of texts or of findings, or a
-verdict that holds one, as evaluate --json prints it.`,
+		Long: `Repair one output with a corrector. --corrector names a file with what a workflow has
+under corrector:. OUTPUT is a file, or - for standard input: JSON if it can be parsed,
+else text. The errors are a JSON list of texts or of findings, or a verdict with such a
+list, as evaluate --json prints it.`,
 		Example: `  reflectory evaluate --json --evaluator examples/extract-contact/evaluator.yaml draft.json > verdict.json
   reflectory correct --corrector examples/extract-contact/corrector.yaml --errors verdict.json draft.json`,
 		Args: cobra.ExactArgs(1),

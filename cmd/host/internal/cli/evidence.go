@@ -16,9 +16,9 @@ import (
 func evidenceCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "evidence", Short: "Record evidence of what memories are worth",
-		Long: `Record evidence of what memories are worth, which the gate uses: outcomes
-of tool calls, the graphs of workflows, and other factors of a memory. It holds
-names, numbers and references, never content.`,
+		Long: `Record evidence of what memories are worth, which the gate uses: outcomes of tool calls,
+the graphs of workflows, and other factors of a memory. Evidence holds names, numbers
+and references, never content.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(evidenceToolCommand(a), evidenceDAGCommand(a), evidenceOmegaCommand(a))
@@ -103,9 +103,9 @@ func evidenceOmegaCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "omega", Short: "Record further factors of a memory",
 		Long: `Record further factors of a memory, each from 0 to 1: the health of its upstream,
-whether the code confirms it, and whether its use is growing: a JSON object with
-{memory_id, upstream_status?, codebase_verification?, runtime_utility_trend?, note?}. It
-replaces all factors that were recorded before.`,
+whether the code confirms it, and whether its use is growing. The input is a JSON object
+with {memory_id, upstream_status?, codebase_verification?, runtime_utility_trend?,
+note?}. It replaces all factors that were recorded before.`,
 		Example: "  reflectory evidence omega --file known.json",
 		RunE:    func(c *cobra.Command, _ []string) error { return evidenceOmega(c.Context(), a, file) },
 	}

@@ -32,9 +32,9 @@ type factorFlags struct {
 }
 
 func (f *factorFlags) add(c *cobra.Command) {
-	c.Flags().Float64Var(&f.upstream, "upstream-status", 0, "`factor` from 0 to 1: the health of its upstream (absent: 0.5)")
-	c.Flags().Float64Var(&f.codebase, "codebase-verification", 0, "`factor` from 0 to 1: does the code confirm it (absent: 0.5)")
-	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: is its use growing (absent: its utility)")
+	c.Flags().Float64Var(&f.upstream, "upstream-status", 0, "`factor` from 0 to 1: the health of its upstream (default 0.5)")
+	c.Flags().Float64Var(&f.codebase, "codebase-verification", 0, "`factor` from 0 to 1: whether the code confirms it (default 0.5)")
+	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: whether its use is growing (default: its utility)")
 	c.Flags().StringArrayVar(&f.notes, "note", nil, "a line that is recorded with the decision; may be repeated")
 }
 
@@ -156,13 +156,14 @@ func gateRequestCommand(a *App) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use: "request MEMORY", Short: "Ask the gate to erase a memory",
-		Long: `Ask the gate to erase a memory, for example because of a person's right to be forgotten, or
-because it is wrong: the request is sufficient evidence, whatever state the memory is in.
-Knowledge that it became is purged too. The decision is recorded with the reason, and the memory is
-purged like any other: its content also disappears from recorded runs, where [purged] is
-shown instead. Text that a model wrote from it isn't found: the answer names the runs and the
-reflections that were given it. If files can't be cleaned at once, the exit code is 1,
-the error says why, and the next command that opens the store continues.`,
+		Long: `Ask the gate to erase a memory, for example because of a person's right to be forgotten,
+or because it is wrong. The request is sufficient evidence, whatever state the memory is
+in. Knowledge that was made from it is purged too. The decision is recorded with the
+reason, and the memory is purged like any other: its content also disappears from
+recorded runs, which then show [purged]. Text that a model wrote from the memory can't
+be found: the answer names the runs and the reflections that were given the memory. If
+files can't be cleaned at once, the exit code is 1, the error says why, and the next
+command that opens the store continues.`,
 		Example: "  reflectory gate request old-notes --erase --reason 'it names a person'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func governanceSetCommand(a *App) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
-		Long: "Set fields of a namespace, or of '*' for all. All problems are reported together, and then\nnothing is changed. The fields:\n\n" +
+		Long: "Set fields of a namespace, or of '*' for all. If there are problems, all\nof them are reported and nothing is changed. The fields:\n\n" +
 			fields.String() + "  locked                          fields, or groups such as retention, separated by commas, that no level below may set",
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
@@ -47,9 +47,9 @@ func governanceSetCommand(a *App) *cobra.Command {
 
 func governanceUnsetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "unset NAMESPACE [FIELD…]", Short: "Leave fields of a namespace, or all, to the levels above",
-		Long: `Leave fields of a namespace to the levels above. Without fields, everything that the
-level sets is dropped, even if it can't be read.`,
+		Use: "unset NAMESPACE [FIELD…]", Short: "Unset fields of a namespace, or all of them",
+		Long: `Unset fields of a namespace, so that the levels above decide. Without FIELD, everything
+that the level sets is dropped, even if it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -64,7 +64,7 @@ level sets is dropped, even if it can't be read.`,
 
 func governanceGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAMESPACE", Short: "Print what one level sets itself",
+		Use: "get NAMESPACE", Short: "Print what one level itself sets",
 		Example: "  reflectory governance get team/a",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

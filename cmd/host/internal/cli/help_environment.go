@@ -11,19 +11,19 @@ import (
 // surroundings are the variables that the program reads but that aren't settings.
 func surroundings() [][2]string {
 	return [][2]string{
-		{tokenVariable, "The token that is sent to the server of REFLECTORY_SERVER or --server. No flag takes one: every user of a machine sees the arguments of programs"},
-		{clientSecretVariable, "The secret by which the issuer of oidc.issuer knows a server, for browsers that log in there; a client without one needs none"},
+		{tokenVariable, "The token that is sent to the server in REFLECTORY_SERVER or --server. No flag takes a token, since every user of a machine can see the arguments of programs"},
+		{clientSecretVariable, "The client secret of a server at the issuer in oidc.issuer, for browser logins; unset if the client has none"},
 		{"XDG_DATA_HOME, HOME", "The user's data home: $XDG_DATA_HOME, else $HOME/.local/share"},
-		{"NO_COLOR", "Any value makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
+		{"NO_COLOR", "Any value turns off colours, and progress that rewrites its line"},
 		{"TERM", "The value dumb has the same effect"},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT", "Where traces are sent by OpenTelemetry's protocol over HTTP, such as http://127.0.0.1:4318; without it none are made. Its other variables, such as OTEL_EXPORTER_OTLP_HEADERS, hold too"},
-		{"TMPDIR", "Folder of temporary files, such as the copies of plugins that run"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "Where traces are sent by OpenTelemetry's protocol over HTTP, such as http://127.0.0.1:4318; without it, no traces are made. OpenTelemetry's other variables, such as OTEL_EXPORTER_OTLP_HEADERS, apply too"},
+		{"TMPDIR", "Folder for temporary files, such as the copies of plugins that run"},
 	}
 }
 
 // environmentTopic is the help on environment variables: a page, not a command.
 func environmentTopic() *cobra.Command {
-	c := &cobra.Command{Use: "environment", Short: "The environment variables, all of them"}
+	c := &cobra.Command{Use: "environment", Short: "All environment variables"}
 	c.SetHelpFunc(func(c *cobra.Command, args []string) { // no other command makes the page
 		c.Long = environmentHelp()
 		help(c, args)
@@ -44,7 +44,7 @@ func environmentHelp() string {
 		paragraph("    ", settingHelp(d))
 	}
 	page.WriteString("\n")
-	paragraph("", "Keys are in variables whose names the settings above, a workflow (settings.llm.api_key_env) or a plugin.yaml (capabilities: {env}) give. A plugin sees only those that it was granted.")
+	paragraph("", "API keys are in variables that the settings above, a workflow (settings.llm.api_key_env) or a plugin.yaml (capabilities: {env}) name. A plugin sees only the variables that it was granted.")
 	for _, v := range surroundings() {
 		page.WriteString("\n" + v[0] + "\n")
 		paragraph("    ", v[1]+".")

@@ -13,9 +13,9 @@ import (
 
 func hostsCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "hosts", Short: "List and drain the servers on a database",
+		Use: "hosts", Short: "List and drain the servers that share a database",
 		Long: `List the servers that share a database (--store), and drain one before it is stopped.
-On the store of a data folder there is one server at most.`,
+The store of a data folder has at most one server.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(hostsListCommand(a), hostsDrainCommand(a))
@@ -24,12 +24,11 @@ On the store of a data folder there is one server at most.`,
 
 func hostsListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the servers and what each has",
-		Long: `List the servers that work on the store: whether each lives, as the server that is asked
-sees it, the packages that it lacks (plugin push), the leases that it holds, and how many
-runs and jobs it works on. A server that is gone is listed while something of it is left
-that no other could go on with. A command that asks no server doesn't know which of them
-live.`,
+		Use: "list", Short: "List the servers, with their leases, runs and jobs",
+		Long: `List the servers that work on the store: the state of each, the packages that it lacks
+(see plugin push), the leases that it holds, and how many runs and jobs it works on. The
+state is live or gone, as seen by the server that answers; without a server, it is
+unknown. A server that is gone stays listed until others have taken over all its work.`,
 		Example: "  reflectory hosts list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -69,11 +68,11 @@ func hostRow(h *operation.HostItem) []string {
 
 func hostsDrainCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "drain HOST", Short: "Have a server take on nothing more",
-		Long: `Have a server take on nothing more: it gives up its leases, its jobs end within their
-grace or go back to the queue, where other servers take them, and /readyz says that it
-isn't ready. Its runs and requests go on until it is stopped, and so does it. It takes on
-work again with its next start.`,
+		Use: "drain HOST", Short: "Keep a server from taking on new work",
+		Long: `Keep a server from taking on new work: it gives up its leases, its jobs end within their
+grace period or go back to the queue for other servers, and /readyz reports that it
+isn't ready. The server stays up, and its runs and requests continue, until it is
+stopped. After its next start it takes on work again.`,
 		Example: "  reflectory hosts drain 0193a1f2-7c3e-7d52-9b1a-6f0c2d4e8a91",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -19,11 +19,12 @@ import (
 
 func initCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "init [DIR]", Short: "Begin a project that works offline",
-		Long: `Begin a project: write a workflow, settings, a plugin and whatever else the examples
-of the help name into a new folder DIR, or into the working one, and a few runs
-and memories into its data folder. Every example of every command's help works
-there. Existing files aren't overwritten.`,
+		Use: "init [DIR]", Short: "Create a project that works offline",
+		Long: `Create a project: write a workflow, settings, a plugin and all other files that the
+examples in the help use into a new folder DIR, or into the current folder, and a few
+runs and memories into its data folder. The examples in the help work there, except a
+few that need a server, a shared database, or an id or a file of your own. Existing
+files aren't overwritten.`,
 		Example: "  reflectory init hello",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

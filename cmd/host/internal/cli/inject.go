@@ -15,7 +15,7 @@ import (
 
 func injectCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "inject", Short: "Build what a model is told in a turn, and see why",
+		Use: "inject", Short: "Build the prompt context of a turn, and inspect it",
 		Long: `Build the prompt context of a turn from blocks, under one policy, and look at it
 later. A turn has one snapshot, which never changes: a second build returns it.`,
 		RunE: needsCommand,
@@ -29,11 +29,11 @@ func injectBuildCommand(a *App) *cobra.Command {
 	in := &inject.BuildRequest{}
 	c := &cobra.Command{
 		Use: "build", Short: "Build the snapshot of a turn, and print the prompt",
-		Long: `Build the snapshot of a turn, and print the prompt. --file has a JSON object
-{session, turn, query?, policy?, blocks?}, with blocks of {block_id, category,
-priority, payload, …}; flags override its fields. With a query, what is known is
-collected from recall, knowledge and the session; without a turn it begins the next.
-The policy point injection decides whatever policy doesn't set.`,
+		Long: `Build the snapshot of a turn, and print the prompt. --file has a JSON object {session,
+turn, query?, policy?, blocks?}, with blocks of {block_id, category, priority, payload,
+…}; flags override its fields. With a query, blocks are also collected from recall,
+knowledge and the session, and without a turn, the session's next turn begins. The
+policy point injection decides whatever the field policy doesn't set.`,
 		Example: "  reflectory inject build --namespace team/a --session thursday --query \"how is a release deployed?\"",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := a.injectRequest(file, in)
@@ -112,7 +112,7 @@ func injectListCommand(a *App) *cobra.Command {
 		},
 	}
 	namespaceFlag(c, &in.Namespace)
-	c.Flags().StringVar(&in.Session, "session", "", "only this session's, the first turn first")
+	c.Flags().StringVar(&in.Session, "session", "", "only snapshots of this session, in the order of its turns")
 	pagingFlags(c, &in.Paging)
 	return c
 }
@@ -167,17 +167,17 @@ func (a *App) showSnapshot(s *inject.Snapshot) error {
 func injectDiffCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotDiff{}
 	c := &cobra.Command{
-		Use: "diff ID", Short: "Compare a snapshot with the one before, and say what broke the prefix",
-		Long: `Compare a snapshot with another, by default the one before in its session: the
-blocks that were added, removed, changed or moved, and the first block that differs
-in the prefix that a model's provider caches.`,
+		Use: "diff ID", Short: "Compare a snapshot with the previous one, and say what broke the prefix",
+		Long: `Compare a snapshot with another, by default the previous one of its session: the blocks
+that were added, removed, changed or moved, and the first block that differs in the
+prefix that a model's provider caches.`,
 		Example: "  reflectory inject diff 01939f3d", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
 			return a.injectDiff(c.Context(), in)
 		},
 	}
-	c.Flags().StringVar(&in.With, "with", "", "the `id` of the snapshot to compare with (default: the one before in the session)")
+	c.Flags().StringVar(&in.With, "with", "", "the `id` of the snapshot to compare with (default: the previous one of the session)")
 	return c
 }
 
@@ -208,9 +208,9 @@ func (a *App) injectDiff(ctx context.Context, in *operation.SnapshotDiff) error 
 func injectReplayCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotReplay{}
 	return &cobra.Command{
-		Use: "replay ID", Short: "Make a snapshot again, and say whether it comes out the same",
-		Long: `Make a snapshot again from the blocks and the policy that it was made from. It
-comes out the same, also after a purge: digests stand for what was purged.`,
+		Use: "replay ID", Short: "Rebuild a snapshot, and say whether the result is the same",
+		Long: `Rebuild a snapshot from the blocks and the policy that it was made from. Even after a
+purge the result is the same, since digests stand in for what was purged.`,
 		Example: "  reflectory inject replay 01939f3c", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]

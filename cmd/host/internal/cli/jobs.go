@@ -26,7 +26,7 @@ func jobsListCommand(a *App) *cobra.Command {
 	in := &operation.JobList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first",
-		Long:    "List jobs, the newest first. What has ended is listed for at least a day.",
+		Long:    "List jobs, the newest first. Ended jobs are listed for at least a day.",
 		Example: "  reflectory jobs list --status queued",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -89,7 +89,7 @@ func percent(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) }
 
 func jobsShowCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "show JOB", Short: "Show a job: what it was asked to do, and what came of it",
+		Use: "show JOB", Short: "Show a job: what it was asked to do, and its result",
 		Long:    "Show a job. JOB is a job's id, or at least its first 8 characters.",
 		Example: "  reflectory jobs show 01939f2c",
 		Args:    cobra.ExactArgs(1),
@@ -145,9 +145,9 @@ func printJob(out *output, j *job.Job) error {
 
 func jobsCancelCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel JOB", Short: "End a job that waits, or ask one that runs to stop",
-		Long: `End a job that waits, or ask one that runs to stop, which it does soon. What it has
-done stays. One that has ended stays as it is.`,
+		Use: "cancel JOB", Short: "Cancel a waiting job, or ask a running job to stop",
+		Long: `Cancel a waiting job, or ask a running job to stop, which it does soon. What it has done
+stays. A job that has ended isn't changed.`,
 		Example: "  reflectory jobs cancel 01939f2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -40,16 +40,16 @@ func jobsWorkCommand(a *App) *cobra.Command {
 	var untilIdle bool
 	c := &cobra.Command{
 		Use: "work", Short: "Work on jobs in the foreground",
-		Long: `Work on jobs in the foreground until the program is stopped, which gives what runs
-10 seconds to end; then it goes back to the queue. With --until-idle it ends once
-nothing may run any more: what waits for a time, to be tried again, stays.
-A server works on jobs by itself, so there is nothing to do here where one runs. On a
-database that servers share (--store) only they do.`,
+		Long: `Work on jobs in the foreground until you stop the program. Running jobs then have 10
+seconds to end before they go back to the queue. With --until-idle, the program ends
+when no job is ready to run; jobs that wait for a later retry stay in the queue. A
+server works on jobs by itself, so the command is refused while one runs. On a database
+that servers share (--store), only servers work on jobs.`,
 		Example: "  reflectory jobs work --until-idle",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.workOnJobs(c.Context(), untilIdle) },
 	}
-	c.Flags().BoolVar(&untilIdle, "until-idle", false, "end once nothing may run any more")
+	c.Flags().BoolVar(&untilIdle, "until-idle", false, "end when no job is ready to run")
 	return c
 }
 

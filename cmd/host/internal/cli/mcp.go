@@ -22,17 +22,19 @@ func mcpCommand(a *App) *cobra.Command {
 	var profile string
 	c := &cobra.Command{
 		Use: "mcp", Short: "Serve an agent over MCP, on standard input and output",
-		Long: `Speak the Model Context Protocol on standard input and output, for an agent's
-program that starts this one. Calls go to the server that has the store of the
-data folder, if there is one. Without one this program opens the store, and is
-the server for other commands, a second mcp too, works on jobs, and goes on with
-runs that a server before it left, until it ends; then another takes the store.
+		Long: `Speak the Model Context Protocol on standard input and output, for an agent's program
+that starts this one. If a server has the store of the data folder open, calls go to
+that server. Otherwise this program opens the store and is the server until it ends: it
+serves other commands, a second mcp included, works on jobs, and continues the runs that
+an earlier server left. When it ends, another mcp takes over. On a database that servers
+share (--store), jobs and runs are left to the servers.
 
-Each tool that is listed takes a part of the agent's context: the profile agent
-has what an agent needs that remembers, loop adds workflows and the judging and
-correcting of outputs, and all adds links, evidence, the gate and approvals.
+Every listed tool takes room in the agent's context. The profile agent has the tools for
+remembering; loop adds discovery, workflows, and judging and correcting outputs; all
+adds prompt snapshots, links, housekeeping, the gate with its evidence, and approvals.
 
-Over HTTP the same tools are at /mcp of reflectory serve, or at /mcp?profile=all.`,
+Over HTTP the same tools are at /mcp of reflectory serve, and with another profile at,
+for example, /mcp?profile=all.`,
 		Example: "  reflectory mcp\n  reflectory mcp --profile loop --agent my-editor",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

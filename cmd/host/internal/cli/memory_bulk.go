@@ -156,18 +156,18 @@ func recallLine(ctx context.Context, a *App, line jsonLine, r core.RecallRequest
 
 func memoryReembedCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace again, with the configured model",
-		Long: `Make the vectors of a namespace again, with the configured model; config show names
-it. Vectors of different models are never compared: until a memory has a new vector, or if
-none could be made, it is found by its words alone. Memories with the model's vectors
-are skipped, so this may be stopped and repeated.
+		Use: "reembed NAMESPACE", Short: "Recompute the vectors of a namespace with the configured model",
+		Long: `Recompute the vectors of a namespace with the configured model, which config show names.
+Vectors of different models are never compared: until a memory has a vector of this
+model, or if none could be made, it is found by its words alone. Memories that already
+have one are skipped, so the command may be stopped and repeated.
 
-A model of an OpenAI-compatible endpoint, such as Ollama's, is configured in reflectory.yaml,
-or by REFLECTORY_EMBEDDINGS_MODEL, _URL, _KEY_ENV and _DIMS:
+A model of an OpenAI-compatible endpoint, such as Ollama's, is configured in
+reflectory.yaml, or by REFLECTORY_EMBEDDINGS_MODEL, _URL, _KEY_ENV and _DIMS:
   settings:
     embeddings: {model: nomic-embed-text, base_url: "http://127.0.0.1:11434/v1"}
 api_key_env names the environment variable with the key, if one is needed. Titles,
-contents and queries are sent there, over https or to this machine only.`,
+contents and queries are sent to the endpoint: over https, or http on this machine.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

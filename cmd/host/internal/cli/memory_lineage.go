@@ -14,9 +14,9 @@ import (
 func memoryLineageCommand(a *App) *cobra.Command {
 	in := &operation.MemoryLineage{}
 	c := &cobra.Command{
-		Use: "lineage ID", Short: "Show what a memory comes from, and what was made from it",
-		Long: `Show what a memory comes from, and what was made from it, nearest first. A distance above 0 leads
-to its sources, below 0 to what was made from it.`,
+		Use: "lineage ID", Short: "Show what a memory was derived from, and what was derived from it",
+		Long: `Show what a memory was derived from, and what was derived from it, nearest first. A
+positive distance leads to its sources, a negative one to what was derived from it.`,
 		Example: "  reflectory memory lineage deploy-notes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 func memoryPendingCommand(a *App) *cobra.Command {
 	in := &operation.MemoryPending{}
 	c := &cobra.Command{
-		Use: "pending", Short: "List the reflections that wait for an approval",
+		Use: "pending", Short: "List the reflections that wait for approval",
 		Example: "  reflectory memory pending --namespace team/mail",
 		RunE: func(c *cobra.Command, _ []string) error {
 			page, err := do[operation.Page[*memory.Pending]](c.Context(), a, "memory_pending", in)
@@ -73,6 +73,6 @@ func memoryRejectCommand(a *App) *cobra.Command {
 			return a.out.printResult(p, "%s is rejected", p.ID)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why; the journal keeps its digest")
+	c.Flags().StringVar(&reason, "reason", "", "the reason; the journal keeps only its digest")
 	return c
 }

@@ -141,14 +141,16 @@ func memoryRecallCommand(a *App) *cobra.Command {
 	var superseded bool
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the memories that match a text best",
-		Long: `Find the memories that match a text best, by meaning and by words, and by how well
-they did before: memories that failed rank lower, superseded memories are left out, and
-of identical contents only the most used is shown. With --session the recall begins
-the session's next turn, whose number it prints, or belongs to the given --turn: it counts
-as a use or a miss of each memory, and memory feedback says how the turn went. Without a
-session it only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
-"session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
-one value, {"results"}, which may also have an error after the results so far.`,
+		Long: `Find the memories that match a text best, by meaning, by words, and by how well they did
+before: memories that failed rank lower, superseded memories are left out, and of
+identical contents only the most used is shown. With --session, the recall begins the
+session's next turn and prints its number, or belongs to the turn in --turn. Then memory
+feedback says how the turn went, and the turn counts as a use or a miss of each memory.
+Without a session, recall only reads.
+With --queries, each line of a JSON Lines file is a recall, {"query", "namespace"?,
+"session"?, "turn"?, "limit"?, …}, and each result is a line of JSON. With --json, the
+output is one value, {"results"}; if a recall fails, it has the results so far and an
+error.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
   reflectory memory recall --session mail --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,

@@ -18,10 +18,10 @@ func memoryFeedbackCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "feedback", Short: "Say how a turn went, and which memories it used",
 		Long: `Report how a turn went (the turn that a recall with the same --session and --turn
-began), and which of its memories were used. A memory that was returned but not
-used counts as a miss. A turn has one feedback: a second one changes nothing and
-shows the first, unless its source is better: user is better than tool, and tool is
-better than text. Then the turn's credit is taken back and given again.`,
+began), and which of its memories were used. A memory that was returned but not used
+counts as a miss. A turn has one feedback: a second one changes nothing and shows the
+first, unless its source is better: user is better than tool, and tool is better than
+text. In that case, the turn's credit is withdrawn and assigned again.`,
 		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r.Outcome = core.Outcome(outcome)

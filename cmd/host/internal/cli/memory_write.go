@@ -17,18 +17,19 @@ func memoryObserveCommand(a *App) *cobra.Command {
 	var file, id, key string
 	c := &cobra.Command{
 		Use: "observe", Short: "Store a new memory",
-		Long: `Store a new memory. Without --title, the first 80 characters of the content are its title. A
-namespace that has reached its limits refuses it (exit 4); see reflectory governance explain.
-With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
-"kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?,
-"occurred_at"?, "id"?, "agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that
-have none. They are stored 1000 at a time; a line with an idempotency_key that was
-stored before changes nothing, so a file with keys can be given again after a crash.
+		Long: `Store a new memory. Without --title, the first 80 characters of the content are its
+title. A namespace that has reached its limits refuses it (exit 4); see reflectory
+governance explain. With --file, each line of a JSON Lines file is a memory:
+{"namespace", "content", "title"?, "kind"?, "tags"?, "priority"?, "importance"?,
+"confidence"?, "metadata"?, "occurred_at"?, "id"?, "agent_id"?, "idempotency_key"?};
+--namespace and --tag apply to lines without a namespace or tags. The memories are
+stored 1000 at a time. A line with an idempotency_key that was stored before changes
+nothing, so a file with keys can be stored again after a crash.
 
-The dream pass dates "yesterday" by occurred_at, else by the time when the memory is
-stored. Import old records with occurred_at, and those whose time isn't known with the
-tag undated, which keeps their phrases. A memory with the tag pinned is neither merged
-nor archived.`,
+Dream passes date "yesterday" by occurred_at, or else by the time when the memory was
+stored. Give old records an occurred_at; if their time isn't known, give them the tag
+undated, which keeps their phrases. A memory with the tag pinned is neither merged nor
+archived.`,
 		Example: `  reflectory memory observe --namespace team/mail --id names-1 --title "Names" --content "Signatures put the family name first."
   reflectory memory observe --namespace team/mail --file memories.jsonl`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -78,10 +79,10 @@ func memoryReflectCommand(a *App) *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "reflect", Short: "Store a memory that is derived from others",
-		Long: `Store a memory that is derived from others. Its depth is one more than the depth of its deepest
-source, and may not exceed the namespace's max_reflection_depth (exit 4); see
-reflectory governance explain. A reflection that needs an approval is stored as
-pending: reflectory memory pending.`,
+		Long: `Store a memory that is derived from others. Its depth is one more than the depth of its
+deepest source, and may not exceed the namespace's max_reflection_depth (exit 4); see
+reflectory governance explain. A reflection that needs approval is stored as pending;
+see reflectory memory pending.`,
 		Example: `  reflectory memory reflect --source deploy-notes --source build-notes --title "Pattern" --content "Both begin with a clean tree."`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			content, metadata, err := f.read(a)

@@ -17,10 +17,10 @@ import (
 
 func openCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "open", Short: "Log a browser in at the server",
-		Long: `Print a link by which a browser logs in at the server as the local operator. The link
-works once, and for one minute; the login ends after 12 hours. On a terminal of a
-desktop the browser is opened too.`,
+		Use: "open", Short: "Log a browser in to the server",
+		Long: `Print a link that logs a browser in to the server as the local operator. The link works
+once, within a minute; the login ends after 12 hours. On a desktop's terminal, the
+browser is opened too.`,
 		Example: "  reflectory open",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

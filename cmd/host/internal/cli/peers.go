@@ -23,8 +23,8 @@ type peering struct {
 
 // flags adds the flags.
 func (p *peering) flags(c *cobra.Command) {
-	c.Flags().StringVar(&p.address, "peer-listen", "", "`address` at which the other hosts of the store reach this one; each sends requests on to the host that a namespace belongs to")
-	c.Flags().StringVar(&p.folder, "peer-tls", "", "`folder` with tls.crt, tls.key and ca.crt, by which such hosts know each other")
+	c.Flags().StringVar(&p.address, "peer-listen", "", "`address` at which the other servers on the database reach this one; each forwards a request to the server that the namespace belongs to")
+	c.Flags().StringVar(&p.folder, "peer-tls", "", "`folder` with tls.crt, tls.key and ca.crt, by which these servers authenticate each other")
 }
 
 // check refuses flags that can't work, and reads the certificate.

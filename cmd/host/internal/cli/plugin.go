@@ -18,11 +18,11 @@ import (
 func pluginCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "plugin", Short: "Add, look at and check plugins",
-		Long: `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It only runs
-as it was pinned: reflectory.lock holds the SHA-256 of each of its files, and
-its grants. The lock is next to the nearest reflectory.yaml in this folder or above;
-without one, it is in the data folder. The shipped plugins have a lock of their own,
-next to the program; if both pin a name, the first one is used.`,
+		Long: `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It runs only as
+it was pinned: reflectory.lock holds the SHA-256 of each of its files, and its grants.
+The lock is next to the nearest reflectory.yaml in this folder or above; without one, it
+is in the data folder. The shipped plugins have a lock of their own, next to the
+program; if both pin the same plugin, your own lock is used.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
@@ -53,8 +53,8 @@ func pluginPushCommand(a *App) *cobra.Command {
 		Use: "push", Short: "Tell all hosts that share a database which packages they should have",
 		Long: `Tell all hosts that share a database (--store) which packages they should have: the
 packages that the lock here pins. A host that lacks one is shown by hosts list, and
-takes no runs that need it. Packages themselves aren't sent: add them on each host.
-Plugins that come with the program aren't named.`,
+takes no runs that need it. The packages themselves aren't sent: add them on each host.
+Plugins that come with the program aren't included.`,
 		Example: "  reflectory plugin push",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -29,14 +29,15 @@ func pluginAddCommand(a *App) *cobra.Command {
 	var f addFlags
 	c := &cobra.Command{
 		Use: "add PATH", Short: "Install the plugin in a folder and pin it",
-		Long: `Install the plugin in a folder and pin it in reflectory.lock: the SHA-256 of every
-file, for all platforms, and the capabilities that it is granted. The capabilities that it asks for
-are shown. On a terminal you are asked; elsewhere, --grant must name exactly these.
-A module is compiled first, and refused if that fails. Its files are copied
-to the plugin folder, unless --in-place leaves them where they are, for plugins that
-belong to the lock's own folder. The version that it replaces is named, and a downgrade too; that
-version's copy stays, since other locks may pin it, unless --purge deletes it
-(plugin prune deletes every copy that no lock names).`,
+		Long: `Install the plugin in a folder and pin it in reflectory.lock: the SHA-256 of every file,
+for all platforms, and the capabilities that it is granted. The capabilities that it
+asks for are shown. On a terminal you are asked to grant them; elsewhere, --grant must
+name exactly these. A WASM module is compiled first, and refused if that fails. The
+plugin's files are copied to the plugin folder, unless --in-place leaves them where they
+are, for plugins that belong to the lock's own folder. The command says which version
+the plugin replaces, and whether that is a downgrade. The old version's copy stays,
+since other locks may pin it, unless --purge deletes it (plugin prune deletes every copy
+that no lock names).`,
 		Example: `  reflectory plugin add words`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return addPlugin(c.Context(), a, args[0], f) },

@@ -22,9 +22,9 @@ func pluginLogsCommand(a *App) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{
 		Use: "logs NAME", Short: "Show what a plugin has logged",
-		Long: `Show what a plugin has logged in all runs, the newest line last. Lines are kept
-from level info on, or from --log-level if that is lower, in
-<data-dir>/logs/plugins, some 16 MiB for each plugin. The values of environment
+		Long: `Show what a plugin has logged in all runs, the newest line last. Lines of level info and
+above, or of --log-level and above if that is lower, are kept in
+<data-dir>/logs/plugins, about 16 MiB for each plugin. The values of environment
 variables that the plugin was granted are replaced by ***.`,
 		Example: `  reflectory plugin logs reflectory/schema-eval
   reflectory plugin logs reflectory/schema-eval --lines 500 --json`,
@@ -39,7 +39,7 @@ variables that the plugin was granted are replaced by ***.`,
 		},
 	}
 	c.Flags().IntVar(&in.Lines, "lines", 0, fmt.Sprintf("how many lines at most (default %d)", operation.DefaultLogLines))
-	c.Flags().StringVar(&in.After, "after", "", "the first lines after a `place`, which is next in an earlier answer with --json")
+	c.Flags().StringVar(&in.After, "after", "", "show the first lines after this `place`: next in an earlier answer with --json")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue with lines as they are written, until interrupted")
 	return c
 }

@@ -13,8 +13,8 @@ import (
 func pluginNewCommand(out *output) *cobra.Command {
 	var o scaffold.Options
 	c := &cobra.Command{
-		Use: "new NAME --lang LANGUAGE", Short: "Begin a plugin that works",
-		Long: `Begin a plugin: write a project with a working plugin, fixtures, and a README
+		Use: "new NAME --lang LANGUAGE", Short: "Create a plugin that works",
+		Long: `Create a plugin: write a project with a working plugin, fixtures, and a README
 that says how to build, test and add it. NAME is publisher/name; without a
 publisher it is local/name. The languages and their runtimes:
 

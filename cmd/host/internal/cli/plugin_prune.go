@@ -14,9 +14,9 @@ func pluginPruneCommand(a *App) *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Delete the copies of plugins that no lock names",
-		Long: `Delete the copies in the plugin folder that no lock in use names: neither this
-project's, nor any other project's that added a plugin to the folder and
-still has its lock. --dry-run only lists them.`,
+		Long: `Delete the copies in the plugin folder that no lock in use names: neither this project's
+lock, nor the lock of another project that added a plugin to the folder. --dry-run only
+lists the copies.`,
 		Example: "  reflectory plugin prune --dry-run",
 		RunE: func(*cobra.Command, []string) error {
 			place, err := host.ProjectPlace(a.config)

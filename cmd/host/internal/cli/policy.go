@@ -20,9 +20,9 @@ func policyCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "policy", Short: "Check, test and compare policies, and show how they decide",
 		Long: `Check, test and compare policies, and show how they decide. A policy folder holds
-<point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. Where no
-file decides, the built-in default does: policy describe POINT prints it. Hosts that
-share a database decide with the set that policy push put there, and with no folder.`,
+<point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. Where no file
+decides, the built-in default does: policy describe POINT prints it. Hosts that share a
+database use no folder, but the set that policy push put there.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(
@@ -111,8 +111,8 @@ func printChecked(out *output, checked policyChecked) error {
 func policyListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the policies that are in force",
-		Long: `List the policies that are in force, by file: those of the folder, or, where hosts
-share a database, those that were pushed to it. Where there is none, the built-in
+		Long: `List the policies that are in force, by file: the policies of the folder or, where hosts
+share a database, the policies that were pushed to it. Where there is none, the built-in
 defaults decide; see reflectory policy explain.`,
 		Example: "  reflectory policy list",
 		Args:    cobra.NoArgs,
@@ -137,9 +137,9 @@ func policyPushCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "push DIR", Short: "Put a policy folder in force for all hosts that share a database",
 		Long: `Check a policy folder, store it in the database that hosts share (--store), and put it
-in force for all of them at once: whatever is committed after the push was decided with
-it, or with a later one. A folder that is in force already changes nothing. A folder
-under which you couldn't push another is refused.`,
+in force for all of them at once: whatever is committed after the push was decided by
+it, or by a later one. Pushing the folder that is already in force changes nothing. A
+folder is refused if its policies wouldn't let you push another one.`,
 		Example: "  reflectory policy push examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return policyPush(c.Context(), a, args[0]) },
@@ -192,11 +192,11 @@ func printPolicies(out *output, list []operation.Policy) error {
 
 func policyTestCommand(out *output) *cobra.Command {
 	return &cobra.Command{
-		Use: "test DIR", Short: "Run the cases next to the policies of a folder",
-		Long: `Run the cases next to the policies of a folder. Each policy is tested alone; inputs
-that a case doesn't name are empty, and a case names only the outputs that it
-checks. Conditions that were only ever true, or only ever false, are listed. Exit codes: 0 every
-case passed, 3 a case failed.`,
+		Use: "test DIR", Short: "Run the test cases of a policy folder",
+		Long: `Run the test cases that are next to the policies of a folder. Each policy is tested
+alone; inputs that a case doesn't name are empty, and a case names only the outputs that
+it checks. Conditions that were only ever true, or only ever false, are listed. Exit
+codes: 0 every case passed, 3 a case failed.`,
 		Example: "  reflectory policy test examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return policyTest(c.Context(), out, args[0]) },

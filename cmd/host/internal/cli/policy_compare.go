@@ -20,8 +20,8 @@ import (
 func policyDiffCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "diff A B", Short: "Show where two policy folders differ",
-		Long: `Show where two policy folders differ, by point and namespace. Names of files,
-comments and descriptions make no difference. Exit codes: 0 none, 3 they differ.`,
+		Long: `Show where two policy folders differ, by point and namespace. Names of files, comments
+and descriptions make no difference. Exit codes: 0 no differences, 3 they differ.`,
 		Example: "  reflectory policy diff examples/policy-folder/policies examples/policy-folder/candidate",
 		Args:    cobra.ExactArgs(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return policyDiff(out, args[0], args[1]) },
@@ -73,13 +73,13 @@ func printDifference(out *output, d policy.Difference) {
 func policyReplayCommand(a *App) *cobra.Command {
 	var log, since string
 	c := &cobra.Command{
-		Use: "replay NEW", Short: "Decide recorded decisions again under a candidate, and show what would change",
-		Long: `Decide recorded decisions again with a candidate policy folder, and show what
-would change, before it is rolled out: by name, after the
-host's own conditions, and separately what the candidate wants and the conditions
-would refuse. The decisions come from the store, or with --log from a file that policy
-eval wrote. Decisions that were recorded without their inputs, because these are masked or too
-large, are counted and skipped.
+		Use: "replay NEW", Short: "Repeat recorded decisions with candidate policies, and show what would change",
+		Long: `Repeat recorded decisions with the policies of a candidate folder, to see what would
+change before you roll it out. Each change is listed by name, as it would be after the
+host's own conditions; what the candidate wants but these conditions would refuse is
+shown separately. The decisions come from the store, or with --log from a file that
+policy eval wrote. Decisions that were recorded without their inputs, because these are
+masked or too large, are counted and skipped.
 Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory policy replay examples/policy-folder/candidate --since 72h
   reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl --since 2026-11-02`,

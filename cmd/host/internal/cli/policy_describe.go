@@ -15,8 +15,8 @@ func policyDescribeCommand(out *output) *cobra.Command {
 	var schema bool
 	c := &cobra.Command{
 		Use: "describe [POINT]", Short: "Print the inputs and outputs of a point's policies, and its default",
-		Long: `Print the inputs and outputs of a point's policies, the functions that they have, what
-happens if one fails, and the default. Without a point, list the points.
+		Long: `Print the inputs and outputs of a point's policies, the functions that they can use,
+what happens if a policy fails, and the default. Without a point, list the points.
 --schema prints the JSON Schema of policy files, for editors.`,
 		Example: `  reflectory policy describe
   reflectory policy describe gate

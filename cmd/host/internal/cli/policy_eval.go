@@ -140,9 +140,9 @@ func policyEvalCommand(a *App) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
 		Use: "eval POINT", Short: "Decide once, for the inputs in a file",
-		Long: `Decide once, for the inputs in a file: a JSON object with the names that policy describe
-lists. Inputs that are absent are empty. --log appends the decision to a log
-that policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
+		Long: `Decide once, for the inputs in a file: a JSON object with the inputs that policy
+describe lists. Missing inputs are empty. --log appends the decision to a log that
+policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 		Example: `  reflectory policy eval gate --input examples/policy-folder/memory.json
   reflectory policy eval gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		Args: cobra.ExactArgs(1),

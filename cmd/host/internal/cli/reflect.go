@@ -19,14 +19,14 @@ func reflectCommand(a *App) *cobra.Command {
 	in := &operation.ReflectionEnqueue{}
 	wait := false
 	c := &cobra.Command{
-		Use: "reflect", Short: "Have insights made of what was observed, in the background",
+		Use: "reflect", Short: "Derive insights from observations, in the background",
 		Long: `Derive insights from what was observed since the last time, in the background: a job
 asks questions of the memories, and stores the answers with their sources. A job is
 queued if a reflection is due (see reflection.importance, reflection.observations and
 reflection.hours in the namespace's governance), or with --force, at most 3 times an
-hour. A server works on the job; without a server, --wait or jobs work does. A model
-in settings.llm derives the insights, or settings.reflection.generator or script: see
-config show. The exit code is 0 also if nothing is due or a reflection is already
+hour. A server works on the job; without a server, --wait or jobs work does. The model
+in settings.llm derives the insights, or the plugin or script in settings.reflection:
+see config show. The exit code is 0 even if nothing is due or a reflection is already
 running. It is 1 if reflections are forced too often, the queue is full, or the
 reflection fails while --wait waits.`,
 		Example: `  reflectory reflect --user anna
@@ -40,12 +40,12 @@ reflection fails while --wait waits.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&in.UserID, "user", "", "whose reflection it is: the namespace is then users/`USER`")
+	f.StringVar(&in.UserID, "user", "", "reflect for this user: the namespace is then users/`USER`")
 	f.StringVar(&in.Namespace, "namespace", "", "what to reflect on (default: the user's, else the configured one; see config show)")
-	f.StringVar(&in.Focus, "focus", "", "what to reflect on there, as a `text` of up to 500 characters")
+	f.StringVar(&in.Focus, "focus", "", "what to focus on, as a `text` of up to 500 characters")
 	f.IntVar(&in.MaxInsights, "max-insights", 5, "how many insights and procedures are stored at most, 1 to 50")
 	f.BoolVar(&in.Force, "force", false, "reflect even if no reflection is due")
-	f.BoolVar(&in.DryRun, "dry-run", false, "make insights, and store nothing")
+	f.BoolVar(&in.DryRun, "dry-run", false, "derive insights, but store nothing")
 	f.BoolVar(&wait, "wait", false, "wait until the reflection ends; if no server works on it, this command does")
 	return c
 }

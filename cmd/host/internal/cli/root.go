@@ -61,13 +61,13 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock next to reflectory.yaml, else in the data folder)")
 	f.StringVar(&a.flags.policyDir, "policy-dir", "", "folder of the policies (default: policies in the data folder, if it exists)")
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
-	f.StringVar(&a.flags.logLevel, "log-level", "", "lowest level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
+	f.StringVar(&a.flags.logLevel, "log-level", "", "lowest level of logs shown: the logs of plugins and, at info, the journal's events: trace, debug, info, warn, error, off (default warn)")
 	f.StringVar(&a.flags.store, "store", "", "PostgreSQL `database` that is the store, as postgres://user@host/database, with its password in PGPASSWORD (default: a store in the data folder)")
-	f.StringVar(&a.flags.stores, "stores", "", "YAML `file` that maps tenants to databases; --store, or * in it, is the database of all others")
+	f.StringVar(&a.flags.stores, "stores", "", "YAML `file` that maps tenants to databases; all other tenants use --store, or * in the file")
 	f.StringVar(&a.flags.storeWait, "store-wait", "", "`time` to wait for a database that can't be reached (default 30s)")
-	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full, once it is on disk, or relaxed, earlier: a crash may then lose the newest changes (default full)")
+	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full is once it is on disk, relaxed is earlier, so that a crash may lose the newest changes (default full)")
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of the agent, which events record (default: your user name)")
-	f.StringVar(&a.flags.server, "server", "", "`URL` of a server that is asked, with the token in REFLECTORY_TOKEN, instead of the store here")
+	f.StringVar(&a.flags.server, "server", "", "`URL` of a server to use, with the token in REFLECTORY_TOKEN, instead of the store here")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
 		initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),

@@ -21,13 +21,12 @@ func runCommand(a *App) *cobra.Command {
 	in := &operation.RunStart{}
 	c := &cobra.Command{
 		Use: "run WORKFLOW", Short: "Run a workflow",
-		Long: `Run a workflow. Its progress goes to standard error, its result to standard
-output. --state-file overrides the workflow's own state, then --input, which
-becomes state.input, then each --state.
+		Long: `Run a workflow. Its progress goes to standard error, its result to standard output. The
+workflow's own state is overridden by --state-file, then by --input, which becomes
+state.input, then by each --state.
 
-Exit codes: 0 passed, 3 exhausted (the best or last attempt is still printed),
-5 raised, 130 cancelled, 1 failed. A run that failed or was cancelled can be
-resumed.`,
+Exit codes: 0 passed, 3 exhausted (the best or last attempt is still printed), 5 raised,
+130 cancelled, 1 failed. A run that failed or was cancelled can be resumed.`,
 		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
 		Args: cobra.ExactArgs(1),
@@ -37,8 +36,8 @@ resumed.`,
 		},
 	}
 	namespaceFlag(c, &in.Namespace)
-	c.Flags().StringVar(&in.Session, "session", "", "`name` of the session that the run's recalls are turns of (default the run's id)")
-	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it can be parsed, else text")
+	c.Flags().StringVar(&in.Session, "session", "", "`name` of the session whose turns are the run's recalls (default: the run's id)")
+	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; key a.b is b in the object a; the value is JSON if it can be parsed, else text")
 	c.Flags().StringVar(&flags.file, "state-file", "", "override the state with a JSON object `file`")
 	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
 	traceContentFlag(a, c)

@@ -40,32 +40,33 @@ func serveCommand(a *App) *cobra.Command {
 	r := &reach{}
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the store to commands, and over HTTP",
-		Long: `Serve the store of the data folder until the program is stopped: to the other
-commands, which then need not wait for each other, over the socket host.sock in
-the folder, and over HTTP. Plugins and what is searched stay warm.
+		Long: `Serve the store of the data folder until the program is stopped: to other commands over
+the socket host.sock in the folder, so that they needn't wait for each other, and over
+HTTP. Plugins and search indexes stay in memory.
 
-HTTP needs a token: the operator's is in operator.token in the data folder, which
-the first start writes. GET /v1/openapi.json describes what there is; /healthz
-and /readyz need none. /metrics is for Prometheus, with a token that has the
-scope operate. Agents find the same as tools at /mcp, by the Model
-Context Protocol. A browser logs in by reflectory open.
+HTTP needs a token. The operator's token is in operator.token in the data folder, which
+the first start writes. GET /v1/openapi.json describes the API; /healthz and /readyz
+need no token. /metrics is for Prometheus, with a token that has the scope operate.
+Agents use the Model Context Protocol at /mcp. reflectory open logs a browser in.
 
-Other machines can connect where --listen says so, such as 0.0.0.0:7842. That takes
-encryption, by a certificate in files (--tls-cert, --tls-key), which are read again
-when they change, by one that is asked for (--acme), or by a proxy (--tls-by-proxy): what comes from its addresses may
-say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
-operator's (see reflectory token new), or an issuer of OpenID Connect whose tokens
-for this server are taken: --oidc-issuer, and --oidc-grant for what they are worth.
+With --listen, such as 0.0.0.0:7842, other machines can connect. This needs encryption:
+  --tls-cert, --tls-key  a certificate in files, which are read again when they change
+  --acme                 a certificate from an ACME authority, such as Let's Encrypt
+  --tls-by-proxy         a proxy. From its addresses, the server trusts the headers
+                         Forwarded and X-Forwarded-For, which name the client
+It also needs a token besides the operator's (see reflectory token new), or an OpenID
+Connect issuer whose tokens the server accepts: --oidc-issuer names it, and --oidc-grant
+says what its tokens allow.
 
-Servers that share a database (--store) send each other the requests that name a
-namespace, so that one of them has it warm, where --peer-listen and --peer-tls are
-given. Without them each does what it is asked for.
+With --peer-listen and --peer-tls, servers that share a database (--store) forward each
+request to the server that its namespace belongs to, which has that namespace in memory.
+Without them, each server handles the requests that it gets.
 
-A line for each request goes to standard error: who asked for what, and how it was
-answered, without content. With --json, where the server listens is one line on
-standard output. Stopped by SIGTERM or Ctrl-C, it takes nothing more, gives
-requests 25 seconds to end and jobs 10, and exits with 0. A job that hasn't ended
-by then goes back to the queue, and the next server goes on with it.`,
+Each request is a line on standard error: who asked for what, and the result, without
+content. With --json, a line on standard output says where the server listens. On
+SIGTERM or Ctrl-C the server accepts nothing more, gives requests 25 seconds and jobs 10
+seconds to end, and exits with 0. Jobs that haven't ended by then go back to the queue,
+and the next server continues them.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },

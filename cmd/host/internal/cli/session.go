@@ -14,8 +14,8 @@ func sessionCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "session", Short: "Look at sessions of recalls and feedback", RunE: needsCommand,
 		Long: `Look at sessions. A session is a series of turns, each a recall and its feedback. It
-belongs to the subject that first used it. Its windows don't see each other's turns, but its
-turns are numbered through.`,
+belongs to the subject that first used it. Its windows don't see each other's turns, but
+turn numbers continue from one window to the next.`,
 	}
 	c.AddCommand(sessionListCommand(a), sessionResetCommand(a), sessionResumeCommand(a), sessionShowCommand(a))
 	return c
@@ -86,7 +86,7 @@ func printWindow(a *App, s *memory.Session, err error) error {
 func sessionShowCommand(a *App) *cobra.Command {
 	in := &operation.SessionGet{}
 	c := &cobra.Command{
-		Use: "show SESSION", Short: "Show how a session's turns have gone, the oldest first",
+		Use: "show SESSION", Short: "Show how a session's turns went, the oldest first",
 		Example: "  reflectory session show monday",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -16,9 +16,9 @@ func statsCommand(a *App) *cobra.Command {
 	in := &operation.StatsGet{}
 	c := &cobra.Command{
 		Use: "stats", Short: "Count memories, reflections, plugins and the store",
-		Long: `Count what there is: memories by state and kind, reflections with what the next
-one waits for, plugins, and the bytes of the store. The triggers of reflections
-are a namespace's: the one of --user or --namespace, else the configured one.`,
+		Long: `Count what there is: memories by state and kind, reflections and when the next one is
+due, plugins, and the bytes of the store. When a reflection is due depends on the
+namespace: the one in --user or --namespace, else the configured one.`,
 		Example: "  reflectory stats\n  reflectory stats --scope reflection --user anna",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -18,7 +18,7 @@ func statusCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show what this host is and what it can do",
 		Long: `Show what this host is and what it can do: its version, where its data is,
-who has its store open, the installed plugins with what would confine them, the
+who has its store open, the installed plugins and how each would be sandboxed, the
 parts of the sandbox that this system has, and the cache of WASM modules. Nothing
 is started, opened for writing, or changed. An error in a part is reported there;
 the exit code is 0.

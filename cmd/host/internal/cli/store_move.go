@@ -76,15 +76,16 @@ func storeImportCommand(a *App) *cobra.Command {
 	var namespaces []string
 	c := &cobra.Command{
 		Use: "import FILE", Short: "Replace the store with an export, or add namespaces from it",
-		Long: `Replace the store with an export, completely or not at all. An inconsistent export
-is refused: broken chains of events, records that contradict each other, changes that
-no decision allowed. The store must be empty, unless --replace is given. FILE may be -
-for standard input.
+		Long: `Replace the store with an export, completely or not at all. An inconsistent export is
+refused: broken chains of events, records that contradict each other, changes that no
+decision allowed. The store must be empty, unless --replace is given. FILE may be - for
+standard input.
 --into adds namespaces of the export to a store that has others: their memories,
 knowledge, settings and evidence, with the chain of events that proves them, and the
-sessions that used them. Everything keeps its ids: an import of what the store already has, such as
-a namespace, is refused. Workflows' graphs, runs, decisions of policies and
-settings for all namespaces aren't imported. It needs room for a copy of the store.`,
+sessions that used them. Everything keeps its ids, so what the store already has, such
+as a namespace, can't be imported. Workflows' graphs, runs, decisions of policies and
+settings for all namespaces aren't imported. The import needs disk space for a copy of
+the store.`,
 		Example: "  reflectory store import everything.jsonl --data-dir imported\n" +
 			"  reflectory store import everything.jsonl --into --namespace 'team/**' --data-dir other",
 		Args: cobra.ExactArgs(1),

@@ -14,12 +14,11 @@ func storePruneCommand(a *App) *cobra.Command {
 	in := &operation.StorePrune{}
 	c := &cobra.Command{
 		Use: "prune", Short: "Move old decisions and finished runs to files",
-		Long: `Move decisions and runs that are older than reflectory.yaml says
-(keep: {decisions: 90d, runs: 30d}; 0, the default, means for ever) from the store
-to files. A run's age counts from its end; one that can be resumed stays. The
-files are JSON Lines and hold content, but no texts of memories; they may be
-moved elsewhere. The journal keeps a seal of each: audit verify proves what
-remains, and with --segment the file.`,
+		Long: `Move decisions and runs that are older than reflectory.yaml says (keep: {decisions: 90d,
+runs: 30d}; 0, the default, means for ever) from the store to files. A run's age counts
+from its end; one that can be resumed stays. The files are JSON Lines and hold content,
+but no texts of memories; they may be moved elsewhere. The journal keeps a seal of each
+file: audit verify checks what remains, and with --segment also the file.`,
 		Example: "  reflectory store prune --dry-run\n  reflectory store prune --out archive",
 		Args:    cobra.NoArgs,
 	}

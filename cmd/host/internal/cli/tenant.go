@@ -15,8 +15,8 @@ import (
 func tenantCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "tenant", Short: "List the tenants with databases of their own, and move one to another database",
-		Long: `List the tenants with databases of their own (--stores), and move one to another database.
-A tenant is the first segment of a namespace, and under users the first two.`,
+		Long: `List the tenants with databases of their own (--stores), and move one to another
+database. A tenant is the first segment of a namespace or, below users, the first two.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(tenantListCommand(a), tenantMoveCommand(a))
@@ -31,9 +31,9 @@ type tenantList struct {
 func tenantListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tenants that have, or had, databases of their own",
-		Long: `List the tenants that have databases of their own, or had one: which database has each,
-as far as --stores names it, how many moves of it were begun, and the state of one that isn't
-complete.`,
+		Long: `List the tenants that have, or had, a database of their own: the database of each, by
+its id if --stores doesn't name it, how often a move of the tenant was started, and the
+state of an unfinished move.`,
 		Example: "  reflectory tenant list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -69,14 +69,14 @@ func tenantMoveCommand(a *App) *cobra.Command {
 	other := ""
 	c := &cobra.Command{
 		Use: "move TENANT", Short: "Move a tenant to the database that --stores gives it",
-		Long: `Move a tenant to the database that --stores gives it: first write there where the tenant
-shall be, then move it, then start all servers with this file. The tenant must have no runs
-and jobs that haven't ended. While it is moved, its writes are refused (tenant_moving), and
-other tenants notice nothing. If the command is killed, repeat it; to give the move up,
-write the old database into the file again, and repeat it. Ended jobs, and decisions of policies,
-aren't moved.
---other names a database of the move that the file doesn't name: where the tenant was, if it
-was there alone, or where the move that is given up began to take it.`,
+		Long: `Move a tenant to the database that --stores gives it. First write the new database into
+that file, then move the tenant, then start all servers with the file. The tenant must
+have no unfinished runs or jobs. During the move, its writes are refused
+(tenant_moving); other tenants aren't affected. If the command is killed, repeat it. To
+give up the move, write the old database into the file again, and repeat the command.
+Ended jobs and decisions of policies aren't moved.
+--other names a database of the move that the file doesn't name: the old database, if
+only this tenant was in it, or the target of a move that you give up.`,
 		Example: "  reflectory tenant move team --stores stores.yaml\n" +
 			"  reflectory tenant move team --stores stores.yaml --other postgres://app@db2.example.org/team",
 		Args: cobra.ExactArgs(1),

@@ -24,9 +24,9 @@ import (
 func tokenCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "token", Short: "Make, list and revoke the tokens of clients",
-		Long: `Make, list and revoke the tokens of clients. A token allows a client of the server
-the operations of its scopes, in its namespaces. It is shown once: the store has
-only its SHA-256.`,
+		Long: `Make, list and revoke the tokens of clients. A token lets a client of the server use the
+operations of the token's scopes, in the token's namespaces. It is shown only once: the
+store keeps just its SHA-256.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(tokenNewCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
@@ -42,7 +42,8 @@ func tokenNewCommand(a *App) *cobra.Command {
 		Use: "new [SUBJECT]", Short: "Make a token, and print it once",
 		Long: `Make a token for a subject, the client that uses it, and print it once. The scopes are
 ` + strings.Join(scopeNames(), ", ") + `.
-A namespace is a/b for that one, a/** for a and everything below it, or '**' for all.
+A namespace pattern is a/b for just that one, a/** for a and everything below it, or '**'
+for all.
 With --operator, replace the local operator's own token, which is in the file
 ` + access.OperatorFileName + ` of the data folder and doesn't expire.`,
 		Example: "  reflectory token new ci --scope run --scope memory:read --namespace team/mail/** --expires-in 30d\n" +
@@ -72,10 +73,10 @@ With --operator, replace the local operator's own token, which is in the file
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&scopes, "scope", nil, "a `scope` that it has; may be repeated")
-	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of namespaces that it reaches; may be repeated")
-	f.StringVar(&in.Label, "label", "", "what it is for, for people")
-	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` for which it is valid, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
+	f.StringArrayVar(&scopes, "scope", nil, "a `scope` of the token; may be repeated")
+	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of the token's namespaces; may be repeated")
+	f.StringVar(&in.Label, "label", "", "a note on what it is for")
+	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` until it expires, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
 	f.BoolVar(&operator, "operator", false, "replace the local operator's token")
 	return c
 }
@@ -183,8 +184,8 @@ func tokenRow(t *operation.Token) []string {
 func tokenRevokeCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, and end the logins made with it",
-		Long: `Revoke a token, named by its id or the start of its id, and end the logins made with
-it. It is no longer valid from the next request on.`,
+		Long: `Revoke a token, named by its id or the start of its id, and end the logins made with it.
+Requests with it are refused from now on.`,
 		Example: "  reflectory token revoke 65f0a1b2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 )
 
 func workflowCommand(a *App) *cobra.Command {
-	c := &cobra.Command{Use: "workflow", Short: "Look at what a workflow file may say", RunE: needsCommand}
+	c := &cobra.Command{Use: "workflow", Short: "Show what a workflow file may contain", RunE: needsCommand}
 	c.AddCommand(workflowDescribeCommand(a.out))
 	return c
 }
@@ -24,7 +24,7 @@ func workflowDescribeCommand(out *output) *cobra.Command {
 		Use: "describe [BLOCK]", Short: "Print the keys of workflow files",
 		Long: `Print the keys that a block of a workflow file may have, with what each does and
 its default. Without a block, list the blocks. --schema prints the JSON Schema of
-workflow files, for editors. Save it, and have the file begin with:
+workflow files, for editors. Save it, and begin the file with:
 # yaml-language-server: $schema=workflow.schema.json`,
 		Example: `  reflectory workflow describe
   reflectory workflow describe reflection.loop
@@ -136,7 +136,7 @@ func pluginDescribeCommand(out *output) *cobra.Command {
 	c := &cobra.Command{
 		Use: "describe", Short: "Print the keys of plugin.yaml",
 		Long: `Print the keys of plugin.yaml, with what each is and its default. --schema prints
-the JSON Schema of the file, for editors. Save it, and have the file begin with:
+the JSON Schema of the file, for editors. Save it, and begin the file with:
 # yaml-language-server: $schema=plugin.schema.json`,
 		Example: `  reflectory plugin describe
   reflectory plugin describe --schema > plugin.schema.json`,
