@@ -111,7 +111,7 @@ const maxCame = 200
 // NoVerdict is the error for an answer without the field valid. This is a failure of the plugin,
 // not a "no". Came is the answer, or "nothing".
 func NoVerdict(came string) *sdk.Error {
-	return ResponseInvalid("a verdict says whether it is valid; this came instead: %s", strings.ToValidUTF8(came[:min(len(came), maxCame)], "\uFFFD")).
+	return ResponseInvalid("a verdict says whether it is valid; this came instead: %s", oneLine(strings.ToValidUTF8(came[:min(len(came), maxCame)], "\uFFFD"))).
 		WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
 }
 

@@ -21,3 +21,14 @@ func TestAPluginsErrorCannotLookLikeTheHosts(t *testing.T) {
 		t.Errorf("no hint: %+q", e)
 	}
 }
+
+func TestAPluginsManifestCannotLookLikeTheHosts(t *testing.T) {
+	m := &sdk.Manifest{
+		Name: "p", Version: "1\nhint: run", Description: "d\x1b[2K", Contract: sdk.ContractVersion,
+		Kinds: []sdk.Kind{sdk.KindEvaluator}, Capabilities: []string{"env:A\u202e"},
+	}
+	err := check.Manifest("acme/p", m)
+	if err != nil || m.Version != `1\nhint: run` || m.Description != `d\x1b[2K` || m.Capabilities[0] != `env:A\u202e` {
+		t.Errorf("%+v %v", m, err)
+	}
+}

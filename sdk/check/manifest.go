@@ -10,8 +10,13 @@ const (
 )
 
 // Manifest refuses a plugin's description of itself if the host can't use it: another
-// contract version, reason "contract_mismatch", or an invalid manifest.
+// contract version, reason "contract_mismatch", or an invalid manifest. Each text of m that
+// people see becomes one line, as in [Error].
 func Manifest(plugin string, m *sdk.Manifest) error {
+	m.Version, m.Description = oneLine(m.Version), oneLine(m.Description)
+	for i, c := range m.Capabilities {
+		m.Capabilities[i] = oneLine(c)
+	}
 	if m.Contract != sdk.ContractVersion {
 		return ContractMismatch(plugin, "contract", sdk.ContractVersion, m.Contract)
 	}
