@@ -16,7 +16,8 @@ import (
 type Evaluated struct {
 	sdk.EvaluateResponse
 	// Instead is what arrived if a verdict, or one of its children, doesn't have the field
-	// valid: its JSON, or "nothing". It is "" if all of them have it.
+	// valid: its JSON, or "nothing". It is "" if all of them have it; otherwise nothing else
+	// was decoded.
 	Instead string `json:"-"`
 }
 
@@ -31,13 +32,17 @@ func (e *Evaluated) UnmarshalJSON(b []byte) error {
 	var response struct {
 		Verdict json.RawMessage `json:"verdict"`
 	}
-	if err := json.Unmarshal(b, &response); err != nil {
-		return err
+	if json.Unmarshal(b, &response) != nil { // it is no object
+		e.Instead = string(b)
+		return nil
 	}
 	elements := 0
 	e.Instead = instead(response.Verdict, &elements)
-	if elements > maxElements {
+	switch {
+	case elements > maxElements:
 		return fmt.Errorf("the verdict has more than %d findings and children", maxElements)
+	case e.Instead != "":
+		return nil // it may be of another type, which only a Go programmer would understand
 	}
 	return json.Unmarshal(b, &e.EvaluateResponse)
 }
