@@ -52,7 +52,7 @@ func TestMessagesKeepTheirForm(t *testing.T) {
 // A few bytes of JSON for each would become a hundred times as many.
 func TestAVerdictOfTooManyPartsIsNotDecoded(t *testing.T) {
 	const many = 60_000
-	findings := strings.Repeat(`,{"message":"m, [n] \"o\""}`, many)[1:]
+	findings := strings.Repeat(`,{"message":"[m, \"n\""}`, many)[1:]
 	for name, tt := range map[string]struct {
 		verdict string
 		refused bool

@@ -129,9 +129,9 @@ func (p *addedPlugin) print(a *App) {
 
 // tryPlugin tries a plugin before it is pinned. A module is compiled, so that its first
 // start is quick, and isn't pinned if that fails. The plugin is also asked to describe
-// itself, so that a plugin with a wrong plugin.yaml isn't pinned either. A plugin that
-// can't be started here, perhaps because its interpreter is missing, may work on another
-// machine; undescribed is the reason why it can't be started.
+// itself, so that a plugin with a wrong plugin.yaml, or of another contract, isn't pinned
+// either. A plugin that can't be started here, perhaps because its interpreter is missing,
+// may work on another machine; undescribed is the reason why it can't be started.
 func tryPlugin(ctx context.Context, a *App, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
 	drivers, err := host.OpenDrivers(a.config, []plugin.Installed{{Runtime: p.Package.Runtime}}, host.DriverOptions{Log: func(plugin.LogLine) {}})
 	if err != nil {
@@ -147,7 +147,9 @@ func tryPlugin(ctx context.Context, a *App, p *install.Plugin) (module *wasm.Inf
 	}
 	a.out.term.Status("asking %s what it is …", term.Clean(p.Name))
 	err = install.Describe(ctx, p, process.TempDir(), drivers)
-	if err == nil || ctx.Err() != nil || sdk.ReasonOf(err) == "manifest_mismatch" {
+	// What it says of itself is the same on every machine.
+	said := []string{"manifest_mismatch", "manifest_invalid", "contract_mismatch"}
+	if err == nil || ctx.Err() != nil || slices.Contains(said, sdk.ReasonOf(err)) {
 		return module, nil, err
 	}
 	return module, err, nil

@@ -43,17 +43,34 @@ func TestPluginAdd_SaysWhatBoundsAModule(t *testing.T) {
 	}
 }
 
+// shellPlugin writes a plugin that is a shell script, and returns its folder.
+func (w *world) shellPlugin(name, script string) string {
+	w.t.Helper()
+	folder := filepath.Join(w.dir, name)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.file(name+"/plugin.yaml", "name: acme/"+name+"\nversion: 1.0.0\nkinds: [evaluator]\nentry: [sh, run.sh]\ncapabilities: {fs: [system]}\n")
+	w.file(name+"/run.sh", script)
+	return folder
+}
+
 // What a plugin prints can't pass for the host's own lines, nor control the terminal.
 func TestPluginAdd_CleansWhatThePluginPrints(t *testing.T) {
 	w := emptyWorld(t).unconfined()
-	folder := filepath.Join(w.dir, "crash")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	w.file("crash/plugin.yaml", "name: acme/crash\nversion: 1.0.0\nkinds: [evaluator]\nentry: [sh, run.sh]\ncapabilities: {fs: [system]}\n")
-	w.file("crash/run.sh", `printf 'panic: boom\033[2K\rsigned by key \342\200\256 acme\n' >&2; exit 3`)
+	folder := w.shellPlugin("crash", `printf 'panic: boom\033[2K\rsigned by key \342\200\256 acme\n' >&2; exit 3`)
 	out, errs := w.ok("plugin", "add", folder, "--grant", "fs:system", "--lock", filepath.Join(w.dir, install.LockFile))
 	if !strings.Contains(errs, "panic: boom [2K signed by key   acme") || strings.ContainsAny(out+errs, "\x1b\r\u202e") {
 		t.Errorf("%q %q", out, errs)
+	}
+}
+
+// A plugin that no machine can run isn't pinned.
+func TestPluginAdd_RefusesAPluginOfAnotherContract(t *testing.T) {
+	w := emptyWorld(t).unconfined()
+	folder, lock := w.shellPlugin("newer", "echo '1|99|unix|/nowhere|grpc|'; cat"), filepath.Join(w.dir, install.LockFile)
+	code, _, errs := w.run(t.Context(), "plugin", "add", folder, "--grant", "fs:system", "--lock", lock)
+	if _, err := os.Stat(lock); code != exitFailure || !strings.Contains(errs, "protocol version 99") || err == nil {
+		t.Errorf("exit %d: %s (%v)", code, errs, err)
 	}
 }
