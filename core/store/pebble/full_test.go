@@ -134,3 +134,41 @@ func sizeOf(t *testing.T, fs vfs.FS, name string) int64 {
 	}
 	return info.Size()
 }
+
+// TestClose_OnADiskThatFillsUp closes a store whose list of tables names a purged key, and
+// so is written again, on a disk where the i-th change finds no room. Close returns, and
+// releases the lock once.
+func TestClose_OnADiskThatFillsUp(t *testing.T) {
+	failed := 0
+	for at := int64(1); ; at++ {
+		mem := newMemDisk()
+		hook := &beforeWrite{do: func(n int64) error {
+			if n < at {
+				return nil
+			}
+			return syscall.ENOSPC
+		}}
+		s, err := open(t.Context(), Options{Dir: "db"}, hook.wrap(mem))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := appendEntry(t, s, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		s.relist = true
+		hook.armed.Store(true)
+		if err := s.Close(); err != nil {
+			failed++
+			if sdk.ReasonOf(err) != "store_io" {
+				t.Errorf("change %d: %v", at, err)
+			}
+		}
+		checkCrowd(t, openTest(t, Options{Dir: "db"}, mem), []int64{1})
+		if hook.writes.Load() < at {
+			break
+		}
+	}
+	if failed < 3 {
+		t.Errorf("only %d closes failed", failed)
+	}
+}

@@ -52,11 +52,12 @@ func readFile(fs vfs.FS, path string) ([]byte, error) {
 }
 
 // rewriteList writes the list of tables again, and removes the earlier ones. The store
-// must be closed, and its lock held.
+// must be closed, and its lock held; if the store can't be opened, the lock is released.
 func (s *Store) rewriteList() error {
 	o := s.options
 	again, err := openLocked(context.Background(), o, s.fs, s.lock)
 	if err != nil {
+		s.keepsLock = true // the open released it
 		return err
 	}
 	again.keepsLock = true
