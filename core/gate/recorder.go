@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -141,6 +142,16 @@ func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRe
 		return nil, err
 	}
 	return done, nil
+}
+
+// RunWorkflow is the name under which runs of a namespace record the graph of a workflow. No
+// other namespace has the same, because a namespace holds no space.
+func RunWorkflow(namespace, workflow string) string {
+	name := cmp.Or(namespace, core.DefaultNamespace) + " " + workflow
+	if len(name) > maxNameBytes {
+		name = core.Digest([]byte(name))
+	}
+	return name
 }
 
 // AddDAG records the graph of a workflow. Memories that its previous graph named keep

@@ -135,7 +135,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	if recalls(plan) {
 		h.Memories.Warm(namespace)
 	}
-	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{h.Runs.Recorder(run), h.Runs, ctx}, Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
+	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{h.Runs.Recorder(run), h.Runs, ctx}, Events: o.Events, Teacher: teacher{h.Memories, h.Evidence, namespace}}
 	ctx, end := h.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
 	h.discoveries.ended.Add(1)
@@ -155,12 +155,16 @@ func recalls(plan *workflow.Plan) bool {
 // teacher reports to the memories how runs went.
 type teacher struct {
 	*memory.Memories
-	evidence *gate.Recorder
+	evidence  *gate.Recorder
+	namespace string // of the run
 }
 
-// AddDAG implements [workflow.Teacher].
+// AddDAG implements [workflow.Teacher]. Each namespace has its own graph of a workflow: otherwise a
+// run could change the evidence on memories that its caller doesn't reach, by the workflow's name.
 func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
-	return t.evidence.AddDAG(ctx, dag)
+	own := *dag
+	own.Workflow = gate.RunWorkflow(t.namespace, dag.Workflow)
+	return t.evidence.AddDAG(ctx, &own)
 }
 
 // AddTools implements [workflow.Teacher].

@@ -3,6 +3,7 @@ package operation_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/memory"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -266,6 +268,34 @@ func TestRun_NodesMayWhatTheCallerMay(t *testing.T) {
 	w.Must(err)
 	if run := out.(*operation.RunEnded); run.Error.Code != "scope_denied" {
 		t.Errorf("resumed: %s", core.MustJSON(run))
+	}
+}
+
+// TestRun_LeavesTheGraphsOfOtherNamespaces: a run of a workflow with the same name and nodes doesn't
+// change the evidence on memories that its caller doesn't reach.
+func TestRun_LeavesTheGraphsOfOtherNamespaces(t *testing.T) {
+	w := newWorld(t)
+	for _, namespace := range []string{here, elsewhere} {
+		_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: "tip-" + strings.ReplaceAll(namespace, "/", "-"), Namespace: namespace, Content: "a tip"})
+		w.Must(err)
+	}
+	const recall = "name: same\nnodes:\n  - {name: %s, action: memory.recall, with: {query: tip}, goto: [{to: end}]}\n"
+	caller := core.Caller{Subject: "me", Scopes: []core.Scope{core.ScopeRun, core.ScopeMemoryRead, core.ScopeMemoryWrite}, Namespaces: []string{here}}
+	for _, run := range []struct {
+		caller    core.Caller
+		namespace string
+		workflow  string
+	}{
+		{core.Operator(""), elsewhere, fmt.Sprintf(recall, "tips")},
+		{caller, here, fmt.Sprintf(recall, "mine") + "  - {name: tips, action: memory.recall, with: {query: tip}}\n"}, // which nothing leads to
+	} {
+		_, err := w.Do(run.caller, "run_start", &operation.RunStart{Workflow: run.workflow, Namespace: run.namespace})
+		w.Must(err)
+	}
+	d, err := w.Host.Memories.Weigh(w.Ctx, "tip-"+strings.ReplaceAll(elsewhere, "/", "-"), memory.RevalidateRequest{})
+	w.Must(err)
+	if n := d.Numbers; !n.GraphKnown || !n.PathReachable || n.Workflow != elsewhere+" same" {
+		t.Errorf("its graph is known: %v, reachable: %v, of %q", n.GraphKnown, n.PathReachable, n.Workflow)
 	}
 }
 
