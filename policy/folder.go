@@ -115,6 +115,10 @@ func (c *contents) readPoint(folder fs.FS, dir string) error {
 			continue
 		}
 		if !isYAML(name) {
+			if isYAML(strings.ToLower(name)) {
+				c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "only files whose names end in .yaml or .yml in small letters are read").
+					WithHint("rename it"))
+			}
 			continue
 		}
 		if !entry.Type().IsRegular() {

@@ -88,9 +88,10 @@ func TestAFolderReportsAllItsProblems(t *testing.T) {
 			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy applies to "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
 		"an unknown point, and a wrong file": {[]string{"gates/a.yaml", "", "reflect/a.yaml", deny("**", "dept > 1", "x")},
 			"policy_invalid", []string{`gates: there is no policy point "gates" (did you mean "gate"?)`, `did you mean "depth"?`}},
-		"files that no point reads": {[]string{"x.yaml", deny("**", "true", "x"), "gate/sub/x.yaml", "", "notes.txt", "", ".git/x.yaml", "", "reflect/.x.yaml", ""},
+		"files that no point reads": {[]string{"x.yaml", deny("**", "true", "x"), "gate/sub/x.yaml", "", "notes.txt", "", ".git/x.yaml", "", "reflect/.x.yaml", "", "gate/STRICT.YAML", ""},
 			"policy_invalid", []string{"x.yaml: no point reads a file in the root of the policy folder (put it into the folder of its point: retention, gate,",
-				"gate/sub: a point's folder holds no folders: no file in this one would decide (put its files into gate itself;"}},
+				"gate/sub: a point's folder holds no folders: no file in this one would decide (put its files into gate itself;",
+				"gate/STRICT.YAML: only files whose names end in .yaml or .yml in small letters are read"}},
 		"numbers and words that no input makes right": {[]string{
 			"gate/a.yaml", `rule: {match: [{condition: 1 / 0 > 1 || uses % 0 == 1, output: '{"verdict": "retain", "confidence": uses > 1 ? 7.0 : -0.5}'}, {output: '{"verdict": uses > 1 ? "keep" : "retain", "confidence": 1.0}'}]}`,
 			"injection/a.yaml", `rule: {match: [{output: '{"mode": "single", "route": "react", "max_blocks": 0, "max_chars": 1, "ordering": "by_size"}'}]}`},
