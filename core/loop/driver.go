@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -222,8 +223,27 @@ func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
 		if err != nil {
 			return nil, err
 		}
+		resp.Verdict.Errors = withoutLoopTypes(resp.Verdict.Errors)
 		return resp, sdk.WithUsage(resp.Verdict.Check(), resp.Usage)
 	})
+}
+
+// withoutLoopTypes are an evaluator's findings without the types that only the loop
+// gives. An evaluator may repeat the findings of an earlier attempt, but an attempt that
+// was judged isn't one whose generator or corrector failed.
+func withoutLoopTypes(findings []sdk.Finding) []sdk.Finding {
+	types := []string{sdk.TypeGeneratorError, sdk.TypeCorrectorError}
+	own := func(f sdk.Finding) bool { return slices.Contains(types, f.Type) }
+	if !slices.ContainsFunc(findings, own) {
+		return findings
+	}
+	out := slices.Clone(findings)
+	for i := range out {
+		if own(out[i]) {
+			out[i].Type = ""
+		}
+	}
+	return out
 }
 
 // failure classifies an error during judging: the end of the loop's own context if that
