@@ -3,8 +3,10 @@
 package check
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -115,8 +117,9 @@ func NoVerdict(came string) *sdk.Error {
 		WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
 }
 
-// JSON is the reason why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep. The
-// text completes a sentence about b. It returns nil if b is such a value.
+// JSON is the reason why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep and
+// whose numbers a float64 holds. The text completes a sentence about b. It returns nil if b is such
+// a value.
 func JSON(b []byte) error {
 	switch {
 	case len(b) == 0:
@@ -128,7 +131,42 @@ func JSON(b []byte) error {
 	case !json.Valid(b):
 		return sdk.Errorf(sdk.Invalid, "json_invalid", "is not JSON")
 	}
+	if n := outOfRange(b); n != "" {
+		return sdk.Errorf(sdk.Invalid, "json_invalid", "has the number %s, which is out of range", n)
+	}
 	return nil
+}
+
+// maxPlain is the longest number, in bytes, that is in range if it has no exponent: the largest
+// float64 has 309 digits.
+const maxPlain = 300
+
+// outOfRange returns the beginning of a number in b, which is JSON, that no float64 holds; "" if
+// there is none. JSON allows such numbers, but nothing that is made of the state could be read
+// after one is in it: no template, condition or script.
+func outOfRange(b []byte) string {
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case c == '-' || c >= '0' && c <= '9':
+			number := b[i:]
+			if end := bytes.IndexAny(number, ",]} \t\r\n"); end >= 0 {
+				number = number[:end]
+			}
+			if len(number) > maxPlain || bytes.ContainsAny(number, "eE") {
+				if _, err := strconv.ParseFloat(string(number), 64); err != nil {
+					return string(number[:min(len(number), 20)])
+				}
+			}
+			i += len(number) - 1
+		}
+	}
+	return ""
 }
 
 // tooDeep counts brackets outside strings; later code checks that b is JSON.

@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -165,25 +166,47 @@ func (s *scanner) escape() *fault {
 	return nil
 }
 
+// maxPlain is the longest number, in bytes, that is in range if it has no exponent: the
+// largest float64 has 309 digits.
+const maxPlain = 300
+
+// number scans a number. One that no float64 holds is a fault: JSON allows it, but no
+// program reads it.
 func (s *scanner) number() *fault {
+	start := s.pos
+	exponent, err := s.figures()
+	if err != nil {
+		return err
+	}
+	number := s.text[start:s.pos]
+	if exponent || len(number) > maxPlain {
+		if _, err := strconv.ParseFloat(number, 64); err != nil {
+			return &fault{reason: reasonInvalid, pos: start, text: "the number " + number[:min(len(number), 20)] + " is out of range"}
+		}
+	}
+	return nil
+}
+
+// figures scans the characters of a number, and reports whether it has an exponent.
+func (s *scanner) figures() (exponent bool, err *fault) {
 	s.take('-')
 	if !s.take('0') {
 		if err := s.digits(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if s.take('.') {
 		if err := s.digits(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if s.take('e') || s.take('E') {
 		if !s.take('+') {
 			s.take('-')
 		}
-		return s.digits()
+		return true, s.digits()
 	}
-	return nil
+	return false, nil
 }
 
 func (s *scanner) digits() *fault {

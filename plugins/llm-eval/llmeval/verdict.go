@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -119,10 +118,7 @@ func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
 		return 0, nil
 	}
 	score, err := strconv.ParseFloat(string(raw), 64)
-	if math.IsInf(score, 0) {
-		return 0, errors.New(`"score" is beyond any number that a score may be`)
-	}
-	if raw[0] == '"' || math.IsNaN(score) || err != nil {
+	if raw[0] == '"' || err != nil {
 		return 0, fmt.Errorf(`"score" is %s, not a number`, jsonconfig.TypeName(raw))
 	}
 	return min(1, max(0, score)), nil
