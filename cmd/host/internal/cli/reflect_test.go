@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -20,15 +21,50 @@ func decoded[T any](w *world, wantCode int, args ...string) (v T) {
 	return v
 }
 
-const repeatsScript = "../../../../examples/extract-repeats/repeats.lua"
+const (
+	repeatsFolder = "../../../../examples/extract-repeats/"
+	repeatsScript = repeatsFolder + "repeats.lua"
+)
+
+// repeatsReadme are the command lines of the example's README that begin so.
+func repeatsReadme(t *testing.T, beginning string) (lines [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(repeatsFolder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "reflectory "+beginning) {
+			lines = append(lines, sampleArgs(strings.ReplaceAll(line, `"`, "'"))[1:])
+		}
+	}
+	if len(lines) == 0 {
+		t.Fatalf("the README has no %s", beginning)
+	}
+	return lines
+}
 
 // anna observes what the example's README has her observe.
 func (w *world) anna() {
 	w.t.Helper()
-	for _, content := range []string{
-		"The cache was stale. Clear the cache before a build.", "Build failed again: it was stale.\nClear the cache, before a build!", "The release is on Friday.",
-	} {
-		w.ok("memory", "observe", "--namespace", "users/anna", "--content", content)
+	for _, line := range repeatsReadme(w.t, "memory observe") {
+		w.ok(line...)
+	}
+}
+
+func TestReflect_TheExampleWorksAsItsReadmeSays(t *testing.T) {
+	w := newWorld(t)
+	w.env["REFLECTORY_REFLECTION_SCRIPT"] = repeatsScript
+	w.anna()
+	for _, line := range repeatsReadme(t, "reflect ") {
+		if _, said := w.ok(line...); !strings.Contains(said, "1 insight") {
+			t.Errorf("%q: %s", line, said)
+		}
+	}
+	for _, line := range repeatsReadme(t, "memory list") {
+		if listed, _ := w.ok(line...); !strings.Contains(listed, "Clear the cache") || strings.Contains(listed, "Friday") {
+			t.Errorf("%q: %s", line, listed)
+		}
 	}
 }
 
