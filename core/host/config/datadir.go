@@ -46,6 +46,11 @@ func CheckDataDir(dir string) error {
 			return dataDirError(dir, part+" is a file, not a folder", syscall.ENOTDIR)
 		}
 	}
+	// Whether this user may look into the folder itself shows only when something in it is
+	// looked at.
+	if _, err := os.Lstat(dir + string(os.PathSeparator) + "."); err != nil {
+		return dataDirError(dir, "this user may not look into "+dir, err)
+	}
 	return nil
 }
 
