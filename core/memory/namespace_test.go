@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -55,4 +56,29 @@ func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPurged_ReadsSoManyTombstones, and says that there are more.
+func TestPurged_ReadsSoManyTombstones(t *testing.T) {
+	const most = 4096
+	g := newGoverned(t, empty(t), nil)
+	count := func(more int, want int64, wantMore bool) {
+		t.Helper()
+		must(t, g.store.Update(t.Context(), func(tx core.Tx) error {
+			for i := range more {
+				namespace := []string{"a", "b"}[i%2]
+				if err := tx.Put(fmt.Appendf(nil, "memory-purged/%d-%05d", more, i), core.MustJSON(map[string]any{"namespace": namespace, "at": "2000-01-01T00:00:00Z"})); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		n, wasMore, err := g.Purged(t.Context(), func(namespace string) bool { return namespace == "a" })
+		if must(t, err); n != want || wasMore != wantMore {
+			t.Errorf("%d, more: %t; want %d, %t", n, wasMore, want, wantMore)
+		}
+	}
+	count(0, 0, false)
+	count(most, most/2, false)
+	count(1, most/2+1, true)
 }
