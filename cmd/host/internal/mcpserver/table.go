@@ -59,8 +59,8 @@ func reflectionTools() []row {
 	return []row{
 		{
 			name: "approve", profile: All, approves: true, operation: "memory_approve",
-			doc: "Approve a reflection that waits (pending_id from memory_reflect), if a person has told you to. It is checked again and " +
-				"written; the result is the same as from memory_reflect. Costs one write.",
+			doc: "Approve a reflection that waits (pending_id from memory_reflect), if a person told you to. It is checked again and written; " +
+				"the result is as from memory_reflect. Costs one write.",
 		},
 		{
 			name: "cancel_reflection", profile: Agent, operation: "reflection_cancel",
@@ -111,8 +111,8 @@ func turnTools() []row {
 	return []row{
 		{
 			name: "discover", profile: Loop, operation: "discover", list: "candidates",
-			doc: "Before you choose how to do something, say what you want to do (intent): finds the tool, plugin or workflow that fits. high: " +
-				"use recommended. medium: ask the question. low (execution_blocked): do nothing. Costs a search.",
+			doc: "Say what you want to do (intent) before you choose how: finds the tool, plugin or workflow that fits. high: use recommended. " +
+				"medium: ask the question. low (execution_blocked): do nothing. Costs a search.",
 		},
 		{
 			name: "feedback", profile: Agent, operation: "memory_feedback",
@@ -122,8 +122,8 @@ func turnTools() []row {
 		{
 			name: "inject", profile: All,
 			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}}, leaves: []string{"policy"},
-			doc: "The prompt context of a turn of a session. build: collect it, with a query also from memory; prompt is the text. show (id): " +
-				"its blocks, what was dropped, and why. diff (id): what changed since an earlier turn. Costs one write.",
+			doc: "The prompt context of a turn. build: collect it, with a query also from memory; prompt is the text. show (id): its blocks, " +
+				"what was dropped, and why. diff (id): what changed since an earlier turn. Costs one write.",
 		},
 		{
 			name: "retrieve", profile: Agent, operation: "memory_recall", list: "memories", repeats: []string{"turn"},
@@ -157,8 +157,8 @@ func memoryTools() []row {
 		},
 		{
 			name: "observe", profile: Agent, operation: "memory_observe",
-			doc: "Remember a fact, decision or result that will matter in a later session: one in each call, in a full sentence. The result is " +
-				"the memory, which retrieve finds at once. importance is 0 to 1. Costs one write.",
+			doc: "Remember a fact, decision or result that will matter in a later session: one per call, in a full sentence. The result is the " +
+				"memory, which retrieve finds at once. importance is 0 to 1. Costs one write.",
 		},
 	}
 }
@@ -169,16 +169,16 @@ func hostTools() []row {
 		{
 			name: "dream", profile: All,
 			actions: []action{{"plan", "dream_plan"}, {"run", "dream_run"}, {"undo", "dream_undo"}}, leaves: []string{"judge", "options", "plan"},
-			doc: "Housekeeping of a namespace. plan: show what would change. run: do it if it is due (mode always: now). Both return a job_id " +
-				"for loop_status. undo: undo a run (id) or one step. Costs a pass.",
+			doc: "Housekeeping of a namespace. plan: what would change. run: do it if due (mode always: now). Both return a job_id for " +
+				"loop_status. undo: undo a run (id) or one step. Costs a pass.",
 		},
 		{
 			name: "gate", profile: All,
 			actions: []action{
 				{"dag", "evidence_dag"}, {"explain", "gate_explain"}, {"omega", "evidence_omega"}, {"request", "gate_request"}, {"tool", "evidence_tool"},
 			},
-			doc: "The promotion gate. tool, dag, omega: record evidence about memories. explain: the numbers behind a decision on a memory " +
-				"(id). request: erase a memory (id, erase, reason), which can't be undone.",
+			doc: "The promotion gate. tool, dag, omega: record evidence on memories. explain: the numbers behind a decision on a memory (id). " +
+				"request: erase a memory (id, erase, reason), which can't be undone.",
 		},
 		{
 			name: "stats", profile: Agent, operation: "stats",
