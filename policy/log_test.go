@@ -137,6 +137,42 @@ func TestReplayReportsWhatWouldChange(t *testing.T) {
 	}
 }
 
+// TestReplay_ComparesEffects: the host's own conditions hold for what was decided as for what
+// would be, so that an output that had no effect then isn't a change now.
+func TestReplay_ComparesEffects(t *testing.T) {
+	set, err := policy.AllPoints().Load(folder("gate/a.yaml", `rule: {match: [{output: '{"verdict": "obsolete", "confidence": 1.0, "reason": "all"}'}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := func(_ core.Point, inputs, output map[string]any) (map[string]any, []string) {
+		if inputs["memory_id"] == "kept" && output["verdict"] != "retain" {
+			return map[string]any{"verdict": "retain"}, []string{"named_uses"}
+		}
+		return map[string]any{"verdict": output["verdict"]}, nil
+	}
+	for _, c := range []struct {
+		memory, was string
+		want        policy.Change
+		counts      [2]int // changed, refused
+	}{
+		{"kept", "promote", policy.Change{Before: map[string]any{"verdict": "retain"}, Unmet: []string{"named_uses"}}, [2]int{0, 1}},
+		{"kept", "retain", policy.Change{Before: map[string]any{"verdict": "retain"}, Unmet: []string{"named_uses"}}, [2]int{0, 1}},
+		{"free", "promote", policy.Change{Before: map[string]any{"verdict": "promote"}}, [2]int{1, 0}},
+	} {
+		record := gateRecord(time.Now(), map[string]any{"verdict": c.was, "confidence": 0.5, "reason": "then"})
+		record.Inputs["memory_id"] = c.memory
+		r, err := set.Replay(t.Context(), recordsOf(record, 1), policy.ReplayOptions{Engine: engine})
+		if err != nil || len(r.Changes) != 1 || [2]int{r.Changed, r.Refused} != c.counts {
+			t.Errorf("%s, %s: %+v, %v", c.memory, c.was, r, err)
+			continue
+		}
+		got := r.Changes[0]
+		if got.Subject != c.memory || !cmp.Equal(got.Before, c.want.Before) || !slices.Equal(got.Unmet, c.want.Unmet) || (got.Wanted != nil) != (c.want.Unmet != nil) {
+			t.Errorf("%s, %s: %+v", c.memory, c.was, got)
+		}
+	}
+}
+
 // 100,000 within 10 s is a figure of make bench.
 func TestReplayCountsAllAndListsTheFirst(t *testing.T) {
 	set, record := policy.AllPoints().Defaults(), gateRecord(time.Now(), map[string]any{"verdict": "retain"})
