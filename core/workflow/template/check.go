@@ -14,7 +14,8 @@ import (
 
 // check finds names, filters, tests, functions, methods and macros that a template uses
 // but that don't exist, and returns the macros. A name that a tag binds counts as defined
-// in the whole template; if it isn't bound yet, rendering reports it.
+// in the whole template; if it isn't bound yet, rendering reports it. It finds at most
+// maxProblems.
 func check(tree []nodes.Node, names []string) (map[string]*macroTag, []Problem) {
 	c := &checker{names: map[string]bool{}, macros: map[string]*macroTag{}}
 	for _, name := range names {
@@ -73,6 +74,9 @@ func (c *checker) define(macro *macroTag, names []string) {
 }
 
 func (c *checker) node(n nodes.Node) {
+	if len(c.problems) >= maxProblems {
+		return
+	}
 	switch n := n.(type) {
 	case *nodes.Name:
 		if name := n.Name.Val; !c.names[name] && name != "none" && name != "null" {

@@ -24,6 +24,9 @@ const (
 	// since both are parsed by recursion.
 	maxBrackets = 50
 	maxBlocks   = 50
+	// maxProblems bounds how many problems are looked for in one template, as many as an
+	// error lists: each wrong name is compared with all that exist.
+	maxProblems = 100
 	// maxValueDepth bounds the nesting of values that a template builds.
 	maxValueDepth = 256
 )
@@ -51,7 +54,7 @@ type Problem struct {
 }
 
 // Compile parses and checks a template. names are the variables that it may use. It
-// returns all problems that it finds, or none.
+// returns all problems that it finds, at most 100, or none.
 func Compile(source string, names []string) (*Template, []Problem) {
 	if len(source) > MaxSource {
 		return nil, []Problem{{Message: fmt.Sprintf("the template has %d bytes, more than %d", len(source), MaxSource)}}

@@ -184,6 +184,12 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
+func TestCompileReportsNoMoreThanAnErrorLists(t *testing.T) {
+	if _, problems := template.Compile(strings.Repeat("{{a}}", 50_000), []string{"state"}); len(problems) != 100 {
+		t.Errorf("got %d problems", len(problems))
+	}
+}
+
 func TestCompileReportsAllUnknownNames(t *testing.T) {
 	_, problems := template.Compile("{{ sttae.x }} {{ y | upcase }}", []string{"state"})
 	if len(problems) != 3 || problems[0].Hint != `did you mean "state"?` {
