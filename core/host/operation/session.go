@@ -43,7 +43,7 @@ func sessions() []Operation {
 		}, onHost[SessionList], sessionList),
 		define(Operation{
 			Name: "session_reset", Method: "POST", Path: "/v1/sessions/{session}/reset", Scope: core.ScopeMemoryWrite,
-			Doc: "Open a new window of a session, which sees nothing of its earlier turns. Memories stay, and turn numbers go on.",
+			Doc: "Open a new window of a session, which sees nothing of its earlier turns. Memories stay, and the numbers of turns continue.",
 		}, ofSession(func(in *SessionReset) string { return in.Session }), sessionReset),
 		define(Operation{
 			Name: "session_resume", Method: "POST", Path: "/v1/sessions/{session}/resume", Scope: core.ScopeMemoryWrite,

@@ -84,7 +84,7 @@ func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.Bu
 
 // snapshotLine describes the content of a snapshot in a line.
 func snapshotLine(s *inject.Snapshot) string {
-	return fmt.Sprintf("%d blocks, %d characters, %d dropped, %d cut", len(s.BlocksUsed), s.CharsInjected, len(s.DroppedBlocks), len(s.TruncatedBlocks))
+	return fmt.Sprintf("%s, %s, %d dropped, %d cut", plural(len(s.BlocksUsed), "block", "blocks"), plural(s.CharsInjected, "character", "characters"), len(s.DroppedBlocks), len(s.TruncatedBlocks))
 }
 
 func injectListCommand(a *App) *cobra.Command {

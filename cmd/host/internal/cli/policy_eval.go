@@ -27,9 +27,9 @@ func policyExplainCommand(a *App) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
 		Use: "explain POINT", Short: "Say which policies are in force in a namespace, and how they decide",
-		Long: `Say which policies are in force in a namespace, the most specific first: each may leave
-a case to the next. With --input, also how they decide: every condition that
-was evaluated, every variable, and the cost.`,
+		Long: `Show which policies are in force in a namespace, the most specific first. A policy that
+gives no output leaves the decision to the next one. With --input, also show how they
+decide: every condition that was evaluated, every variable, and the cost.`,
 		Example: `  reflectory policy explain gate --namespace finance/ledger --policies examples/policy-folder/policies
   reflectory policy explain gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		Args: cobra.ExactArgs(1),
