@@ -141,5 +141,9 @@ func unreadable(name string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err // which names the file again
 	}
-	return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err).WithHint("check its permissions")
+	hint := "check its permissions"
+	if errors.Is(err, syscall.ENOTDIR) {
+		hint = "a part of its path is a file, not a folder"
+	}
+	return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err).WithHint("%s", hint)
 }

@@ -143,8 +143,8 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	if m.ReflectionDepth > 0 {
 		add("a reflection of depth %d (limit %d, set by %s)", m.ReflectionDepth, g.MaxReflectionDepth, g.DecidedBy)
 	}
-	add("used in %d of the %d turns that recalled it: %d successes, %d partial, %d failures, in %d sessions",
-		s.Uses(), s.RelevantTurns, s.Successes, s.Partials, s.Failures, s.Sessions)
+	add("used in %d of %s that recalled it: %s, %d partial, %s, in %s", s.Uses(), number(s.RelevantTurns, "turn", "turns"),
+		number(s.Successes, "success", "successes"), s.Partials, number(s.Failures, "failure", "failures"), number(s.Sessions, "session", "sessions"))
 	since := m.CreatedTurn
 	if s.HitCount > 0 {
 		since = s.LastHitTurn
@@ -162,4 +162,12 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	if g.Failure != nil {
 		add("nothing in %s changes its state: the settings of %s can't be read", e.Namespace, g.DecidedBy)
 	}
+}
+
+// number is a number with its noun.
+func number[N ~int | ~int64 | ~uint64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

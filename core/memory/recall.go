@@ -126,7 +126,7 @@ func checkRecall(r *core.RecallRequest) error {
 	p.Word("agent_id", r.AgentID)
 	for _, state := range r.States {
 		if !state.Recallable() {
-			p.Add("states", "have %q: only open, active, cooling, revalidate_pending and promoted memories are recalled", bounds.Shorten(string(state)))
+			p.Add("states", "has %q, not one of open, active, cooling, revalidate_pending, promoted: others aren't recalled", bounds.Shorten(string(state)))
 		}
 	}
 	p.Kinds(r.Kinds)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/reflectory/reflectory/core"
@@ -70,7 +71,7 @@ type Package struct {
 func ReadPackage(folder string) (*Package, error) {
 	path := filepath.Join(folder, PackageFile)
 	text, err := core.ReadFile(path, maxYAMLBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, sdk.Errorf(sdk.NotFound, "package_not_found", "there is no %s: a plugin is a folder with one", path).
 			WithHint("name the plugin's folder; sdk/AUTHORING.md says what the file holds")
 	}

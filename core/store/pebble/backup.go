@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -119,7 +120,7 @@ func Restore(ctx context.Context, from string, o Options, overwrite bool) error 
 // its files change while they are copied. lock is held if the folder has a lock file.
 func checkBackup(from string) (lock *pebble.Lock, err error) {
 	desc, err := pebble.Peek(from, vfs.Default)
-	if err == nil && !desc.Exists || errors.Is(err, iofs.ErrNotExist) {
+	if err == nil && !desc.Exists || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, sdk.Errorf(sdk.NotFound, "backup_missing", "there is no store in %s", from).
 			WithHint("choose a folder that holds a backup")
 	}

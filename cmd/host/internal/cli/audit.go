@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // maxHeadBytes bounds a file that contains a head.
@@ -144,7 +145,8 @@ func printAudited(out *output, done auditDone) error {
 		if done.Segments > 0 {
 			pruned = fmt.Sprintf(", %d pruned behind %s", done.Pruned, plural(int(done.Segments), "seal", "seals"))
 		}
-		out.lines("  ", "%d streams, %d entries, %d recorded heads, root %s%s", done.Streams, done.Entries, done.Recorded, done.Root, pruned)
+		out.lines("  ", "%s, %s, %s, root %s%s", plural(int(done.Streams), "stream", "streams"), plural(int(done.Entries), "entry", "entries"),
+			plural(int(done.Recorded), "recorded head", "recorded heads"), done.Root, pruned)
 		for _, f := range done.Files {
 			out.lines("  ", "%s: %s, %s, as sealed", term.Clean(f.File), plural(f.Entries, "entry", "entries"), plural(f.Records, "record", "records"))
 		}
@@ -174,6 +176,13 @@ ones if --from is given.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if types {
 			return showTypes(a.out)
+		}
+		if len(args) == 0 {
+			for _, flag := range []string{"from", "type"} {
+				if c.Flags().Changed(flag) {
+					return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s needs STREAM, the stream whose entries are shown", flag)}
+				}
+			}
 		}
 		a.noteNewStore()
 		if len(args) == 0 {

@@ -164,15 +164,18 @@ func (a *App) namespacesUnder(c *cobra.Command, namespace string) (list []string
 	return list, nil
 }
 
+// maxPlanBytes bounds the file of a plan, which has the texts of all memories that it changes.
+const maxPlanBytes = 256 << 20
+
 // runDreamPlan applies the plan in a file.
 func (a *App) runDreamPlan(c *cobra.Command, file string) error {
-	text, err := os.ReadFile(file)
+	text, err := a.input.read(file, maxPlanBytes)
 	if err != nil {
-		return usageError{sdk.Errorf(sdk.Invalid, "plan_unreadable", "read the plan: %w", err)}
+		return err
 	}
 	in := &operation.DreamPlan{Plan: &dream.Plan{}}
 	if err := json.Unmarshal(text, in.Plan); err != nil {
-		return usageError{sdk.Errorf(sdk.Invalid, "plan_unreadable", "%s is no plan: %w", core.Cut(file), err).WithHint("plan again with --to")}
+		return sdk.Errorf(sdk.Invalid, "plan_unreadable", "%s is no plan: %w", core.Cut(file), err).WithHint("plan again with --to")
 	}
 	run, err := do[memory.DreamRun](c.Context(), a, "dream_plan", in)
 	if err != nil {
@@ -209,8 +212,9 @@ func (a *App) printDreamReport(namespace string, r *memory.DreamReport) error {
 		a.out.term.Line("%s was skipped: %s", term.Clean(namespace), strings.ReplaceAll(r.Skipped, "_", " "))
 		return nil
 	}
-	a.out.term.Line("run %s looked at %d memories: %d dated, %d merged, %d contradictions decided and %d open, %d archived, %d steps skipped",
-		r.RunID, r.TotalScanned, r.AbsolutizedDates, r.Consolidated, r.ConflictsResolved, r.ConflictsOpen, r.Archived, r.StepsSkipped)
+	a.out.term.Line("run %s looked at %s: %d dated, %d merged, %s decided and %d open, %d archived, %s skipped",
+		r.RunID, plural(int(r.TotalScanned), "memory", "memories"), r.AbsolutizedDates, r.Consolidated,
+		plural(int(r.ConflictsResolved), "contradiction", "contradictions"), r.ConflictsOpen, r.Archived, plural(int(r.StepsSkipped), "step", "steps"))
 	var refused []string
 	for class, n := range r.MergeRefusals {
 		refused = append(refused, fmt.Sprintf("%s %d", class, n))
@@ -296,7 +300,8 @@ func (a *App) printDream(d *operation.DreamShown, from int) error {
 			texts[t.Step] = t
 		}
 	}
-	if err := a.out.say("%s  %s  %d steps, %d pairs not merged, %d contradictions open", d.ID, d.Status, d.Steps, len(d.Plan.Refusals), len(d.Plan.Conflicts)); err != nil {
+	if err := a.out.say("%s  %s  %s, %s not merged, %s open", d.ID, d.Status, plural(d.Steps, "step", "steps"),
+		plural(len(d.Plan.Refusals), "pair", "pairs"), plural(len(d.Plan.Conflicts), "contradiction", "contradictions")); err != nil {
 		return err
 	}
 	for i := range d.Plan.Steps {
@@ -368,7 +373,7 @@ undone for 30 days.`,
 			if err != nil || a.out.json {
 				return a.jsonOr(u, err)
 			}
-			a.out.term.Line("%d steps were taken back, %d refused", len(u.Undone), len(u.Refused))
+			a.out.term.Line("took back %s, %d refused", plural(len(u.Undone), "step", "steps"), len(u.Refused))
 			for _, r := range u.Refused {
 				a.out.term.Line("step %d: %s %s", r.Step, r.Reason, r.MemoryID)
 			}

@@ -53,7 +53,7 @@ func evidenceTool(ctx context.Context, a *App, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.out.printResult(done, "recorded %d outcomes, %d were already recorded", done.Recorded, done.Duplicates)
+	return a.out.printResult(done, "recorded %s, %d already recorded", plural(done.Recorded, "outcome", "outcomes"), done.Duplicates)
 }
 
 // readEvidence reads a file of evidence.
@@ -130,8 +130,9 @@ func showDAG(out *output, done *gate.DAGRecorded) {
 	if done.Unchanged {
 		word = "unchanged"
 	}
-	fmt.Fprintf(out.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
-		word, term.Clean(done.Workflow), done.Nodes, done.Edges, done.Memories, done.Digest)
+	fmt.Fprintf(out.Stdout, "%s: the graph of workflow %s, with %s, %s, %s (%s)\n",
+		word, term.Clean(done.Workflow), plural(done.Nodes, "node", "nodes"), plural(done.Edges, "edge", "edges"),
+		plural(done.Memories, "memory", "memories"), done.Digest)
 	if len(done.Unknown) > 0 {
 		out.term.Line("warn: there is no memory %s: a graph must have full ids", strings.Join(done.Unknown, ", "))
 	}

@@ -39,12 +39,24 @@ func (f *factorFlags) add(c *cobra.Command) {
 }
 
 // factors are the factors in the flags; without its flag, a factor is absent.
-func (f *factorFlags) factors(c *cobra.Command) core.OmegaFactors {
-	return core.OmegaFactors{
-		UpstreamStatus:       given(c, "upstream-status", f.upstream),
-		CodebaseVerification: given(c, "codebase-verification", f.codebase),
-		RuntimeUtilityTrend:  given(c, "runtime-utility-trend", f.trend),
+func (f *factorFlags) factors(c *cobra.Command) (core.OmegaFactors, error) {
+	var problems []error
+	factor := func(flag string, value float64) *float64 {
+		if !(value >= 0 && value <= 1) { // also NaN
+			problems = append(problems, sdk.Errorf(sdk.Invalid, "usage", "--%s is %v, not a number from 0 to 1", flag, value).
+				WithHint("leave out a factor that isn't known"))
+		}
+		return given(c, flag, value)
 	}
+	factors := core.OmegaFactors{
+		UpstreamStatus:       factor("upstream-status", f.upstream),
+		CodebaseVerification: factor("codebase-verification", f.codebase),
+		RuntimeUtilityTrend:  factor("runtime-utility-trend", f.trend),
+	}
+	if len(problems) > 0 {
+		return factors, usageError{core.JoinErrors(problems...)}
+	}
+	return factors, nil
 }
 
 func gateRunCommand(a *App) *cobra.Command {
@@ -59,9 +71,11 @@ it only decides, and writes nothing.`,
   reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return gateRun(c.Context(), a, &operation.GateRun{
-				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, DryRun: dryRun,
-			})
+			omega, err := factors.factors(c)
+			if err != nil {
+				return err
+			}
+			return gateRun(c.Context(), a, &operation.GateRun{ID: args[0], OmegaFactors: omega, Notes: factors.notes, DryRun: dryRun})
 		},
 	}
 	factors.add(c)
@@ -95,16 +109,16 @@ func showGivenTo(out *output, given *core.GivenTo) {
 		return
 	}
 	for _, to := range []struct {
-		what string
-		ids  []string
-	}{{"runs", given.Runs}, {"reflections", given.Reflections}} {
+		one, many string
+		ids       []string
+	}{{"run", "runs", given.Runs}, {"reflection", "reflections", given.Reflections}} {
 		if len(to.ids) > 0 {
 			more := ""
 			if len(to.ids) > maxGiven {
 				more = ", …"
 			}
-			out.term.Line("%s was given to %d %s, whose own text may repeat it: %s%s", given.MemoryID,
-				len(to.ids), to.what, strings.Join(to.ids[:min(maxGiven, len(to.ids))], ", "), more)
+			out.term.Line("%s was given to %s, whose own text may repeat it: %s%s", given.MemoryID,
+				plural(len(to.ids), to.one, to.many), strings.Join(to.ids[:min(maxGiven, len(to.ids))], ", "), more)
 		}
 	}
 	if len(given.RetainedIn) > 0 {
@@ -124,9 +138,11 @@ behind the decision that it would make now. Nothing is written.`,
   reflectory gate explain deploy-notes --upstream-status 0.9`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return gateExplain(c.Context(), a, &operation.GateExplain{
-				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, Now: now,
-			})
+			omega, err := factors.factors(c)
+			if err != nil {
+				return err
+			}
+			return gateExplain(c.Context(), a, &operation.GateExplain{ID: args[0], OmegaFactors: omega, Notes: factors.notes, Now: now})
 		},
 	}
 	factors.add(c)

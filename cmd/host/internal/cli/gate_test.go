@@ -56,11 +56,11 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	seedMemory(t, "data", "old-steps", 3)
 
 	out, _ := w.line(exitPassed, failuresOf("old-steps"), "evidence tool --file -")
-	wantIn(t, out, "recorded 3 outcomes, 0 were already recorded")
+	wantIn(t, out, "recorded 3 outcomes, 0 already recorded")
 	out, _ = w.line(exitPassed, failuresOf("old-steps"), "evidence tool --file - --json")
 	wantIn(t, out, `"recorded": 0`, `"duplicates": 3`)
 	out, warned := w.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
-	wantIn(t, out, "recorded: the graph of workflow deploy, with 3 nodes, 1 edges, 1 memories (sha256:")
+	wantIn(t, out, "recorded: the graph of workflow deploy, with 3 nodes, 1 edge, 1 memory (sha256:")
 	wantIn(t, warned, "warn: no entry leads to the nodes of old-steps")
 	out, _ = w.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
 	wantIn(t, out, "unchanged: the graph of workflow deploy")
@@ -194,6 +194,8 @@ func TestBadEvidenceIsRefused(t *testing.T) {
 		w.line(exitUsage, "", line)
 	}
 	seedMemory(t, "data", "m", 3)
-	_, stderr = w.line(exitFailure, "", "gate run m --upstream-status 2")
-	wantIn(t, stderr, "upstream_status_score is 2: a factor is from 0 to 1")
+	for _, verb := range []string{"run", "explain"} {
+		_, stderr = w.line(exitUsage, "", "gate "+verb+" m --upstream-status 2")
+		wantIn(t, stderr, "--upstream-status is 2, not a number from 0 to 1")
+	}
 }

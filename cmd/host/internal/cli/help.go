@@ -77,7 +77,7 @@ func help(c *cobra.Command, _ []string) {
 		p.entry("reflectory COMMAND --help", "a command's page, with an example", 27)
 		p.entry("reflectory help flags", "the flags that every command takes", 27)
 	case !topic:
-		fmt.Fprint(p.w, "\nFor the flags that every command takes: reflectory help flags\n")
+		fmt.Fprintf(p.w, "\n%s\n", term.Wrap("For the flags that every command takes: reflectory help flags", p.width, "  "))
 	}
 }
 

@@ -179,7 +179,7 @@ contents and queries are sent to the endpoint: over https, or http on this machi
 			if a.out.json {
 				return a.out.printJSON(result)
 			}
-			a.out.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
+			a.out.term.Line("%d of %s got vectors of %s", result.Changed, plural(int(result.Looked), "memory", "memories"), term.Clean(result.Model))
 			return nil
 		},
 	}

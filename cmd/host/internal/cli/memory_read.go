@@ -38,8 +38,8 @@ func printMemory(out *output, m *core.Memory, links []core.Link) error {
 		{"memory", m.ID}, {"namespace", m.Namespace}, {"kind", string(m.Kind)}, {"state", string(m.State)},
 		{"depth", fmt.Sprint(m.ReflectionDepth)}, {"agent", m.AgentID}, {"tags", strings.Join(m.Tags, ", ")},
 		{"occurred", occurred(m)}, {"created", term.Time(m.CreatedAt)},
-		{"uses", fmt.Sprintf("%d of %d recalls: %d successes, %d partial, %d failures", m.Signals.Uses(), m.Signals.RelevantTurns,
-			m.Signals.Successes, m.Signals.Partials, m.Signals.Failures)},
+		{"uses", fmt.Sprintf("%d of %s: %s, %d partial, %s", m.Signals.Uses(), plural(int(m.Signals.RelevantTurns), "recall", "recalls"),
+			plural(int(m.Signals.Successes), "success", "successes"), m.Signals.Partials, plural(int(m.Signals.Failures), "failure", "failures"))},
 		{"ttl score", fmt.Sprintf("%.3f", m.Signals.TTLScore)}, {"title", m.Title},
 	}
 	for _, row := range rows {

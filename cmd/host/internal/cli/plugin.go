@@ -197,7 +197,7 @@ func printVerified(out *output, results []verifiedPlugin, all bool) error {
 	}
 	for _, v := range results {
 		if v.OK {
-			fmt.Fprintf(out.Stdout, "ok      %s %s (%d files)\n", v.Name, v.Version, v.Files)
+			fmt.Fprintf(out.Stdout, "ok      %s %s (%s)\n", v.Name, v.Version, plural(v.Files, "file", "files"))
 			continue
 		}
 		fmt.Fprintf(out.Stdout, "FAILED  %s %s: %s\n", v.Name, v.Version, term.Lines(v.Problem.Message))

@@ -111,7 +111,7 @@ func (p *addedPlugin) tried(module *wasm.Info, undescribed error) {
 
 // print shows it to people.
 func (p *addedPlugin) print(a *App) {
-	fmt.Fprintf(a.out.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n", p.Name, p.Version, p.files, orNothing(p.Granted), limitsLine(p.Limits))
+	fmt.Fprintf(a.out.Stdout, "added %s %s (%s), granted %s\nlimits %s\n", p.Name, p.Version, plural(p.files, "file", "files"), orNothing(p.Granted), limitsLine(p.Limits))
 	if p.module != nil {
 		fmt.Fprintf(a.out.Stdout, "metered %s\n", meteredText(p.module))
 	}

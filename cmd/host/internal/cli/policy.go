@@ -167,7 +167,7 @@ func policyPush(ctx context.Context, a *App, dir string) error {
 		fmt.Fprintf(a.out.Stdout, "these policies decide already: epoch %d, %s\n", pushed.Epoch, pushed.Digest)
 		return nil
 	}
-	fmt.Fprintf(a.out.Stdout, "%d policies decide from now on: epoch %d, %s\n", pushed.Files, pushed.Epoch, pushed.Digest)
+	fmt.Fprintf(a.out.Stdout, "%s in force from now on: epoch %d, %s\n", plural(pushed.Files, "policy is", "policies are"), pushed.Epoch, pushed.Digest)
 	return nil
 }
 
@@ -232,7 +232,7 @@ func printReport(out *output, r *policytest.Report) {
 	if !r.Passed() {
 		word = fmt.Sprintf("%d failed", len(r.Failures))
 	}
-	fmt.Fprintf(out.Stdout, "%s: %d cases, %s; %d of %d matches seen both ways\n", term.Clean(r.Policy), r.Cases, word, covered, of)
+	fmt.Fprintf(out.Stdout, "%s: %s, %s; %d of %s seen both ways\n", term.Clean(r.Policy), plural(r.Cases, "case", "cases"), word, covered, plural(of, "match", "matches"))
 	for _, f := range r.Failures {
 		fmt.Fprintf(out.Stdout, "  %s:%d: %s, %s: %s\n", term.Clean(r.Suite), f.Line, term.Clean(f.Section), term.Clean(f.Name), term.Clean(f.Message))
 	}

@@ -177,7 +177,7 @@ func printPolicyReplay(out *output, r *policy.Replay) {
 	if more := r.Changed - len(r.Changes); more > 0 {
 		fmt.Fprintf(out.Stdout, "and %d more\n", more)
 	}
-	fmt.Fprintf(out.Stdout, "%d of %d decisions would change", r.Changed, r.Decided)
+	fmt.Fprintf(out.Stdout, "%d of %s would change", r.Changed, plural(r.Decided, "decision", "decisions"))
 	if r.Failed > 0 {
 		fmt.Fprintf(out.Stdout, ", %d of them because the policy fails", r.Failed)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // A server has the store open for as long as it works, so a command can't open it. The
@@ -86,6 +87,9 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	tcp, err := httpapi.Listen(ctx, &r.Listen)
+	if sdk.ReasonOf(err) == "listen_taken" {
+		return sdk.AsError(err).WithHint("stop it, or take another port: --listen 127.0.0.1:0 takes a free one")
+	}
 	if err != nil {
 		return err
 	}

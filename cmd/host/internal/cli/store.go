@@ -51,13 +51,14 @@ func printStoreChecked(out *output, checked *operation.StoreChecked) error {
 			rebuildable++
 		}
 	}
+	found := out.term.Bad(plural(checked.Count, "problem", "problems"))
 	switch {
 	case checked.Valid:
 		out.term.Line("%s", out.term.Good("everything agrees"))
 	case rebuildable > 0:
-		out.term.Line("%s, %d of them can be repaired with: reflectory store check --repair", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+		out.term.Line("%s, of which %d can be repaired with: reflectory store check --repair", found, rebuildable)
 	default:
-		out.term.Line("%s", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
+		out.term.Line("%s", found)
 	}
 	return exitNotValidUnless(checked.Valid, nil)
 }

@@ -53,9 +53,10 @@ With --operator, replace the local operator's own token, which is in the file
 			if operator {
 				return a.replaceOperator(c, args)
 			}
-			if len(args) == 1 {
-				in.Subject = args[0]
+			if len(args) == 0 {
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs SUBJECT, the client that uses the token, or --operator", c.CommandPath())}
 			}
+			in.Subject = args[0]
 			for _, s := range scopes {
 				in.Scopes = append(in.Scopes, core.Scope(s))
 			}

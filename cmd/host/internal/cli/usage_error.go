@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,15 +62,20 @@ func missingFlags(c *cobra.Command) error {
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), dashed(name)).
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, dashed(f.Name)) })
+		name := dashed(unknown.GetSpecifiedName())
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), name).
 			WithHint("%s", sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags"))}
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		kind := map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number", "float64": "a number", "duration": "a time such as 30s"}
-		f := bad.GetFlag()
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be %q: it is %s", f.Name, core.Cut(bad.GetValue()), cmp.Or(kind[f.Value.Type()], "text"))}
+		kind := map[string]string{
+			"bool": "true or false", "int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "duration": "a time such as 30s",
+		}
+		f, value := bad.GetFlag(), core.Cut(bad.GetValue())
+		if errors.Is(err, strconv.ErrRange) {
+			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s is too large: %s", f.Name, value)}
+		}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s must be %s, not %q", f.Name, cmp.Or(kind[f.Value.Type()], "text"), value)}
 	}
 	return usageError{err}
 }
@@ -112,10 +118,10 @@ func unknownRoot(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	if args[0] == "help" && len(args) > 1 {
-		if _, _, err := root.Find(args[1:]); err != nil {
-			return unknownCommand(root, args[1])
-		}
-		return nil
+		return unknownRest(root, args[1:])
+	}
+	if args[0] == "completion" {
+		return unknownRest(root, args)
 	}
 	if _, _, err := root.Find(args); err == nil || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
@@ -124,6 +130,19 @@ func unknownRoot(root *cobra.Command, args []string) error {
 		return nil // the library reports this better
 	}
 	return unknownCommand(root, root.Flags().Arg(0))
+}
+
+// unknownRest is the error for the first word that isn't a command, of words that are all
+// commands; nil if each is. The command library doesn't check these words.
+func unknownRest(root *cobra.Command, words []string) error {
+	c, rest, err := root.Find(words)
+	switch {
+	case err != nil:
+		return unknownCommand(root, words[0])
+	case len(rest) > 0 && !strings.HasPrefix(rest[0], "-"):
+		return unknownCommand(c, rest[0])
+	}
+	return nil
 }
 
 // inFlags rewrites an error about a request's fields with the flags that set them, and
@@ -141,9 +160,9 @@ func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, a
 	var lines []string
 	for _, p := range problems {
 		field, _ := p.Details["field"].(string)
-		flag := flagOf(c, field)
+		field = strings.TrimPrefix(field, "options.") // of a pass
 		line, rest := p.Message, strings.TrimPrefix(p.Message, field)
-		if flag != nil && rest != p.Message && !strings.HasPrefix(rest, ".") {
+		if flag := flagOf(c, field); flag != nil && rest != p.Message && !strings.HasPrefix(rest, ".") {
 			line = "--" + flag.Name + rest
 		} else {
 			all = false
@@ -172,7 +191,7 @@ func flagOf(c *cobra.Command, field string) *pflag.Flag {
 			name = "state"
 		}
 	}
-	for _, candidate := range []string{name, strings.TrimSuffix(name, "s"), strings.TrimSuffix(name, "-ids"), strings.TrimSuffix(name, "-id")} {
+	for _, candidate := range []string{name, strings.TrimSuffix(name, "s"), strings.TrimSuffix(name, "-hours"), strings.TrimSuffix(name, "-ids"), strings.TrimSuffix(name, "-id")} {
 		if f := c.Flags().Lookup(candidate); f != nil {
 			return f
 		}

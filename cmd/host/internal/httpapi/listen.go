@@ -46,7 +46,7 @@ func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, sdk.Errorf(sdk.Conflict, "listen_taken", "another program listens on %s", start.Address).
-			WithHint("stop it, or choose another port with listen; port 0 takes one that is free").WithDetail("field", "listen")
+			WithHint("stop it, or choose another port; port 0 takes one that is free").WithDetail("field", "listen")
 	}
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Unavailable, "listen_failed", "listen on %s: %w", start.Address, err)
