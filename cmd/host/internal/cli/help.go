@@ -34,7 +34,7 @@ var groups = []struct {
 func flagsTopic() *cobra.Command {
 	return &cobra.Command{
 		Use: "flags", Short: "The flags that every command takes",
-		Long: "These flags can be given to every command, before or after its name. Most can also\nbe set in reflectory.yaml or by an environment variable: reflectory config show\nprints each setting with its value and its origin.",
+		Long: "These flags can be given to every command, before or after its name. Most can also\nbe set in reflectory.yaml or by an environment variable. To see each setting with its\nvalue and its origin: reflectory config show.",
 	}
 }
 
