@@ -23,11 +23,33 @@ func (s *Store) Compact(ctx context.Context, from, to []byte) error {
 	if _, err := s.awaitReaders(ctx, deadline.C); err != nil {
 		return err
 	}
-	if err := s.flush(); err != nil { // Pebble's Compact could wait for ever if the disk fails
+	if err := s.flush(); err != nil {
 		return err
 	}
-	if err := s.db.Compact(ctx, from, to, true); err != nil {
+	return s.merge(ctx, from, to, true)
+}
+
+// merge is Pebble's Compact, which would wait for ever once the disk fails: Pebble repeats
+// the flush or the merge that it waits for.
+func (s *Store) merge(ctx context.Context, from, to []byte, parallel bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-s.fuse.blown:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := s.db.Compact(ctx, from, to, parallel)
+	cancel()
+	<-ended
+	if failed := s.fuse.err(); failed != nil {
+		return failed
+	}
+	if err != nil {
 		return ioError("compact", err)
 	}
-	return s.fuse.err()
+	return nil
 }

@@ -211,8 +211,8 @@ func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (left [][]byte, 
 		if clean {
 			continue // the merge for an earlier key included it
 		}
-		if err := s.db.Compact(ctx, key, after(key), false); err != nil {
-			return nil, ioError("compact", err)
+		if err := s.merge(ctx, key, after(key), false); err != nil {
+			return nil, err
 		}
 		if clean, err = s.isClean(ctx, key); err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // secret is in a value and a key that are deleted, and nowhere else.
@@ -241,4 +242,29 @@ func checkTable(t *testing.T, fs vfs.FS, name, secret string) {
 			t.Errorf("%s holds %s", name, kv.K)
 		}
 	}
+}
+
+// TestScrub_EndsWhenTheDiskFails fails the disk once the tables are to be merged, while a
+// key is in the memtable: the flush that Pebble waits for never succeeds.
+func TestScrub_EndsWhenTheDiskFails(t *testing.T) {
+	key := []byte("a")
+	s, err := open(t.Context(), smallTables(), vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(t.Context(), func(tx core.Tx) error { return tx.Put(key, nil) })
+	if err == nil {
+		err = s.flush()
+	}
+	if err == nil {
+		err = s.Update(t.Context(), func(tx core.Tx) error { return tx.Delete(key) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fuse.blow(errors.New("the disk failed"))
+	if _, err := s.scrubTables(t.Context(), [][]byte{key}); sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("the scrub: %v", err)
+	}
+	_ = s.Close()
 }
