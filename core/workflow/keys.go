@@ -155,7 +155,7 @@ func actionBlocks() []Block {
 	return []Block{
 		{actionLoop, "Generates an output, evaluates it, and corrects it until it passes or a limit stops it.", loopKeys()},
 		{blockBudget, "What a loop may consume, over all resumes. The loop ends after the attempt that reaches a limit.", []Key{
-			{Name: "tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Doc: "Tokens of prompts and answers."},
+			{Name: "tokens", Type: TypeInteger, Least: 1, Most: maxExact, Doc: "Tokens of prompts and answers."},
 			{Name: "cost_usd", Type: TypeNumber, Most: math.MaxFloat64, Doc: "Dollars, more than 0. This needs a `price`."},
 		}},
 		{actionEvaluate, "Judges a value once.", []Key{
@@ -283,3 +283,7 @@ func loopKeys() []Key {
 
 // maxRetries bounds how often a failed call is tried again.
 const maxRetries = 10
+
+// maxExact is the largest whole number up to which a float64 holds each: a bound is
+// compared as one.
+const maxExact = 1 << 53

@@ -103,7 +103,7 @@ func samplingKeys(sees []string) []Key {
 		{Name: "model", Type: TypeText, Sees: sees, Default: "the model of `llm`", Doc: "The model's name."},
 		{Name: "temperature", Type: TypeNumber, Most: 2, Sees: sees, Doc: "How freely it picks its words."},
 		{Name: "top_p", Type: TypeNumber, Most: 1, Sees: sees, Doc: "The share of the most likely words that it picks from (nucleus sampling)."},
-		{Name: "seed", Type: TypeInteger, Least: math.MinInt32, Most: math.MaxInt32, Sees: sees, Doc: "Makes answers repeatable, if the endpoint supports it."},
+		{Name: "seed", Type: TypeInteger, Least: -maxExact, Most: maxExact, Sees: sees, Doc: "Makes answers repeatable, if the endpoint supports it."},
 		{Name: "max_tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Sees: sees, Doc: "How long an answer may be."},
 		{Name: "stop", Type: TypeAny, Sees: sees, Doc: "A text, or a list of texts, that ends the answer."},
 		{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the model is reached; keys that it leaves out are taken from `settings.llm`."},

@@ -52,7 +52,7 @@ func TestLimitsOutOfBoundsAreRefused(t *testing.T) {
 		"evaluator_retries: -1":               "evaluator_retries must be from 0 to 10, not -1",
 		"timeout: 0s":                         "timeout must be a duration above zero",
 		"timeout: -1s":                        "timeout must be a duration above zero",
-		"budget: {tokens: 0}":                 "tokens must be at least 1, not 0",
+		"budget: {tokens: 0}":                 "tokens must be from 1 to 9007199254740992, not 0",
 		"budget: {cost_usd: -1}":              "cost_usd must be",
 		"budget: {cost_usd: 0}":               "cost_usd must be above 0",
 		"budget: {seconds: 1}":                `budget has no key "seconds"`,
@@ -72,6 +72,16 @@ func TestLimitsOutOfBoundsAreRefused(t *testing.T) {
 		if _, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + aLoop(keys)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", keys, err, want)
 		}
+	}
+}
+
+func TestLargeNumbersAreTaken(t *testing.T) {
+	p, err := load("settings: {llm: {model: m}}\n" + aLoop("budget: {tokens: 5000000000}\ncorrector: {action: llm.call, prompt: p, seed: -3000000000}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Nodes[0].Action.(*action.LoopSpec).Limits.BudgetTokens; got != 5_000_000_000 {
+		t.Errorf("got a budget of %d tokens", got)
 	}
 }
 
