@@ -100,7 +100,11 @@ func didText(r *memory.DreamReport) string {
 	var said []string
 	for _, d := range did {
 		if n := d.count(r); n > 0 {
-			said = append(said, count(n)+" "+d.name)
+			name := d.name
+			if n == 1 {
+				name = strings.Replace(name, "s ", " ", 1) // the noun, if there is one, is before the verb
+			}
+			said = append(said, count(n)+" "+name)
 		}
 	}
 	if r.StepsSkipped > 0 {
@@ -183,8 +187,8 @@ func askUndoDream(v *visit) (*question, error) {
 		return nil, err
 	}
 	return &question{
-		Title: "Take back this whole pass?", Crumbs: []crumb{{"Dream plans", "/dream"}, {short(found.ID), dreamURL(found.ID)}}, Button: "Take back every step", Back: dreamURL(found.ID),
-		Text: "Each of its " + plural(applied(found.Done), "step") + " is taken back, the last first: texts, states, counts and links are as they were before. What changed since stays as it is. No later pass does again what is taken back.",
+		Title: "Undo this whole pass?", Crumbs: []crumb{{"Dream plans", "/dream"}, {short(found.ID), dreamURL(found.ID)}}, Button: "Undo every step", Back: dreamURL(found.ID),
+		Text: "Each of its " + plural(applied(found.Done), "step") + " is undone, the last first: texts, states, counts and links are as they were before. What changed since stays as it is. No later pass does again what is taken back.",
 	}, nil
 }
 
@@ -210,7 +214,7 @@ func undoDream(v *visit) (string, error) {
 		return dreamURL(in.ID) + "?" + url.Values{"undone": {strconv.Itoa(len(undone.Undone))}, "refused": {strconv.Itoa(len(undone.Refused))}}.Encode(), nil
 	case len(undone.Refused) > 0:
 		refused := undone.Refused[0]
-		return "", sdk.Errorf(sdk.Conflict, refused.Reason, "Step %d wasn’t taken back: %s", step, refusedText(refused.Reason))
+		return "", sdk.Errorf(sdk.Conflict, refused.Reason, "Step %d wasn’t undone: %s", step, refusedText(refused.Reason))
 	}
 	return dreamStepURL(in.ID, step), nil
 }

@@ -199,7 +199,7 @@ func stepTag(status string) tag {
 	case stepApplied:
 		return tag{Text: "applied", Class: "ok"}
 	case stepUndone:
-		return tag{Text: "taken back"}
+		return tag{Text: "undone"}
 	case "changed_since_plan":
 		return tag{Text: "changed since the plan", Class: "warn"}
 	}
@@ -212,11 +212,11 @@ func explainStep(s *dream.Step) (title, why string, facts []string) {
 	switch s.Kind {
 	case dream.StepDates:
 		n, _ := strconv.Atoi(e("phrases"))
-		return "Write out dates", "It has dates that depend on when they were said.", []string{plural(n, "phrase"), "seen from " + e("anchor")}
+		return "Write out dates", "It has relative dates.", []string{plural(n, "phrase"), "seen from " + e("anchor")}
 	case dream.StepReport:
 		return "Note a report", "It has a report of another program’s housekeeping.", []string{"consolidated " + e("consolidated"), "removed " + e("removed"), "reindexed " + e("reindexed")}
 	case dream.StepConflict:
-		return "Resolve a conflict", "Both are of low importance and say different things of one subject: " + strategyText(s.Reason) + ".", []string{"they differ in " + classText(e("class"))}
+		return "Resolve a conflict", "Both are of low importance and contradict each other: " + strategyText(s.Reason) + ".", []string{"they differ in " + classText(e("class"))}
 	case dream.StepMerge:
 		facts = []string{"found by " + cmp.Or(map[string]string{"form": "equal normal forms", "vectors": "near vectors"}[e("by")], e("by"))}
 		if cosine := e("cosine"); cosine != "" {
@@ -226,14 +226,14 @@ func explainStep(s *dream.Step) (title, why string, facts []string) {
 			return "Merge", "Both say the same: a judge overruled the soft difference.", append(facts, "judged "+classText(judged))
 		}
 		if s.Reason == string(dream.MergeConflicts) {
-			return "Merge a conflict", "Both are of low importance and contradict each other: the newer one takes the other in.", []string{"they differ in " + classText(e("class"))}
+			return "Merge a conflict", "Both are of low importance and contradict each other: the newer one absorbs the other.", []string{"they differ in " + classText(e("class"))}
 		}
 		return "Merge", "Both say the same, and the guard finds nothing that differs.", facts
 	case dream.StepArchive:
 		if s.Reason == "old_notification" {
 			return "Archive", "There are newer notifications: the newest 50 of a namespace stay.", []string{e("newer") + " newer ones"}
 		}
-		return "Archive", "Nobody read it, nothing names it, and its importance has faded.", []string{"effective importance " + e("effective_importance"), "age " + e("age_hours") + " h"}
+		return "Archive", "Nobody recalled it, nothing refers to it, and its importance has faded.", []string{"effective importance " + e("effective_importance"), "age " + e("age_hours") + " h"}
 	}
 	return strings.ReplaceAll(line(string(s.Kind), 40), "_", " "), strings.ReplaceAll(line(s.Reason, 80), "_", " "), nil
 }
@@ -378,7 +378,7 @@ func (d *dreamData) charts() {
 		}
 	}
 	if len(d.Plan.Steps) > 0 {
-		c := chart.Bars("Steps", []chart.Series{{Name: "applied", Class: chart.OK}, {Name: "taken back", Class: chart.Mute}, {Name: "skipped", Class: chart.Warn}, {Name: "planned", Class: chart.Info}}, bars)
+		c := chart.Bars("Steps", []chart.Series{{Name: "applied", Class: chart.OK}, {Name: "undone", Class: chart.Mute}, {Name: "skipped", Class: chart.Warn}, {Name: "planned", Class: chart.Info}}, bars)
 		d.Outcomes = &c
 	}
 	classes := map[string]int64{}
@@ -401,7 +401,7 @@ func (d *dreamData) charts() {
 // notices adds messages about what was just done, and about the job that applies the plan.
 func (d *dreamData) notices(v *visit) error {
 	if n, err := strconv.Atoi(v.query("undone")); err == nil {
-		text := plural(n, "step") + " taken back."
+		text := plural(n, "step") + " undone."
 		if refused := v.number("refused"); refused > 0 {
 			text += " " + plural(refused, "step") + " stayed, because memories changed or were purged since."
 		}

@@ -84,7 +84,7 @@ func TestDream_ByForms(t *testing.T) {
 	}
 	s.work()
 	text = textOf(s.tree(s.get(at), http.StatusOK))
-	for _, want := range []string{"completed", "What it changed", "Take back step 1", "Take back all"} {
+	for _, want := range []string{"completed", "What it changed", "Undo step 1", "Undo all"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the pass lacks %q", want)
 		}
@@ -99,7 +99,7 @@ func TestDream_ByForms(t *testing.T) {
 	s.wellMade("the question", ask, s.tree(ask, http.StatusOK))
 	undone := s.post(at+"/undo", url.Values{})
 	text = textOf(s.tree(s.get(undone.Header.Get("Location")), http.StatusOK))
-	if !strings.Contains(text, "taken back.") || strings.Contains(text, "Take back step") {
+	if !strings.Contains(text, "undone.") || strings.Contains(text, "Undo step") {
 		t.Errorf("all: %.1500s", text)
 	}
 }

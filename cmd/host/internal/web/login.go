@@ -29,7 +29,7 @@ func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 	default:
 		login, err := p.config.Authority.Redeem(r.Context(), link)
 		if err != nil {
-			p.refuse(w, r, err, "This link holds no more. A login link is good once, for a minute.")
+			p.refuse(w, r, err, "This link is no longer valid. A login link works once, within a minute.")
 			return
 		}
 		p.remember(w, login)
@@ -46,7 +46,7 @@ func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	login, err := p.config.Authority.OpenSession(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 	if err != nil {
-		p.refuse(w, r, err, "This token doesn’t hold here.")
+		p.refuse(w, r, err, "This token isn’t valid here.")
 		return
 	}
 	p.remember(w, login)
@@ -76,7 +76,7 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error, why st
 	}
 	if wait := visitOfRequest(r).Failed(); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		p.show(w, http.StatusTooManyRequests, "login.html", p.signIn(r, "There were too many wrong logins. Wait a minute."))
+		p.show(w, http.StatusTooManyRequests, "login.html", p.signIn(r, "There were too many failed logins. Wait a minute."))
 		return
 	}
 	p.show(w, http.StatusUnauthorized, "login.html", p.signIn(r, why))

@@ -211,7 +211,7 @@ func (s *lifeStep) dream(e *journal.Entry) {
 	case "agent.memory.merged":
 		text = "another memory merged into it"
 	case "agent.memory.unlinked":
-		text = "link taken back"
+		text = "link undone"
 	case "agent.memory.lifecycle.transition":
 	default:
 		return
@@ -224,7 +224,7 @@ func (s *lifeStep) dream(e *journal.Entry) {
 		s.Text = text
 	}
 	if by.Undone {
-		s.Text += ", taken back"
+		s.Text += ", undone"
 	}
 }
 
@@ -266,7 +266,7 @@ func askGate(v *visit) (*question, error) {
 	}
 	return &question{
 		Title: "Have the gate decide?", Crumbs: []crumb{{"Memory", "/memory"}, {short(id), memoryURL(id)}},
-		Text:   fmt.Sprintf("By what is known now the gate would decide: %s, with a confidence of %.2f. A purge can’t be undone.", explained.Decision.Verdict, explained.Decision.Confidence),
+		Text:   fmt.Sprintf("With what is known now, the gate would decide: %s, with a confidence of %.2f. A purge can’t be undone.", explained.Decision.Verdict, explained.Decision.Confidence),
 		Button: "Decide", Back: memoryURL(id),
 	}, nil
 }

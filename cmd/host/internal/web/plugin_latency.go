@@ -80,7 +80,7 @@ func (l *latencyView) heat() *chart.Chart {
 	if l.Failed > 0 {
 		rows = slices.Insert(rows, 0, failed)
 	}
-	c := chart.Heat("Calls by how long they took", rows, columns, 6, "now")
+	c := chart.Heat("Calls by duration", rows, columns, 6, "now")
 	return &c
 }
 

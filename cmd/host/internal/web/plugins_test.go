@@ -36,7 +36,7 @@ func TestPlugins_ShowWhatTheyMay(t *testing.T) {
 	s.walk("/plugins", "/plugins/acme/house-style")
 	for target, wants := range map[string][]string{
 		"/plugins":                  {"acme/house-style", "1.2.0", "evaluator", "ready", "locked", "host: cache", "network: example.org:443"},
-		"/plugins/acme/house-style": {hostile[0], "sha256:", "granted", "example.org:443", "Limits", "64.0 MiB", "2 files pinned", "run.sh", "It has logged nothing", "Nothing has called a plugin"},
+		"/plugins/acme/house-style": {hostile[0], "sha256:", "granted", "example.org:443", "Limits", "64.0 MiB", "2 files pinned", "run.sh", "It has logged nothing", "No plugin was called"},
 	} {
 		text := textOf(s.tree(s.get(target), http.StatusOK))
 		for _, want := range wants {

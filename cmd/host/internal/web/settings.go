@@ -109,7 +109,7 @@ type tokenData struct {
 func askRevoke(v *visit) (*question, error) {
 	return &question{
 		Title: "Revoke this token?", Crumbs: settingsCrumbs(),
-		Text:   fmt.Sprintf("The token %s, and the logins that came from it, hold no more from the next request. That can’t be undone.", line(v.PathValue("id"), 40)),
+		Text:   fmt.Sprintf("The token %s, and the logins that were made with it, stop working with the next request. This can’t be undone.", line(v.PathValue("id"), 40)),
 		Button: "Revoke", Back: "/settings",
 	}, nil
 }
