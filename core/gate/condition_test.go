@@ -213,9 +213,9 @@ func TestFactorsAndNotesAreChecked(t *testing.T) {
 	}{
 		{"the bounds of factors", func(c *core.GateCase) { c.Omega = core.OmegaFactors{UpstreamStatus: of(0), RuntimeUtilityTrend: of(1)} }, ""},
 		{"the most notes", func(c *core.GateCase) { c.Notes = slices.Repeat([]string{long[1:]}, gate.MaxNotes) }, ""},
-		{"a factor above", func(c *core.GateCase) { c.Omega.UpstreamStatus = of(1.01) }, "upstream_status_score is 1.01"},
-		{"a factor below", func(c *core.GateCase) { c.Omega.CodebaseVerification = of(-.01) }, "codebase_verification_score is -0.01"},
-		{"a factor that is no number", func(c *core.GateCase) { c.Omega.RuntimeUtilityTrend = of(math.NaN()) }, "runtime_utility_trend_score is NaN"},
+		{"a factor above", func(c *core.GateCase) { c.Omega.UpstreamStatus = of(1.01) }, "upstream_status is 1.01"},
+		{"a factor below", func(c *core.GateCase) { c.Omega.CodebaseVerification = of(-.01) }, "codebase_verification is -0.01"},
+		{"a factor that is no number", func(c *core.GateCase) { c.Omega.RuntimeUtilityTrend = of(math.NaN()) }, "runtime_utility_trend is NaN"},
 		{"too many notes", func(c *core.GateCase) { c.Notes = make([]string, gate.MaxNotes+1) }, "21 notes (limit 20)"},
 		{"a long note", func(c *core.GateCase) { c.Notes = []string{"", long} }, "note 2 has 513 bytes"},
 	}

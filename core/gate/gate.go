@@ -201,9 +201,7 @@ func numbers(in *core.GateInput) core.GateNumbers {
 // checkOmega refuses factors outside 0 to 1, and notes that are too many or too long.
 func checkOmega(c *core.GateCase) error {
 	var p problems
-	p.factor("upstream_status_score", c.Omega.UpstreamStatus)
-	p.factor("codebase_verification_score", c.Omega.CodebaseVerification)
-	p.factor("runtime_utility_trend_score", c.Omega.RuntimeUtilityTrend)
+	p.factors(c.Omega)
 	if p.atMost("notes", len(c.Notes), MaxNotes) {
 		for i, note := range c.Notes {
 			p.text(note, "note %d", i+1)

@@ -87,9 +87,7 @@ func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
 func checkKnown(known *core.OmegaEvidence) error {
 	var p problems
 	p.id(known.MemoryID, "memory_id")
-	p.factor("upstream_status", known.UpstreamStatus)
-	p.factor("codebase_verification", known.CodebaseVerification)
-	p.factor("runtime_utility_trend", known.RuntimeUtilityTrend)
+	p.factors(known.OmegaFactors)
 	p.text(known.Note, "note")
 	if (known.OmegaFactors == core.OmegaFactors{}) {
 		p.add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "no factor is given")

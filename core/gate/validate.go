@@ -44,11 +44,15 @@ type problems struct {
 }
 
 func (p *problems) add(hint, format string, args ...any) {
+	p.addError(sdk.Errorf(sdk.Invalid, "evidence_invalid", format, args...).WithHint("%s", hint))
+}
+
+func (p *problems) addError(err error) {
 	if len(p.listed) == maxProblems {
 		p.more++
 		return
 	}
-	p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", format, args...).WithHint("%s", hint))
+	p.listed = append(p.listed, err)
 }
 
 // err is all problems as one error; nil if there are none.
@@ -94,10 +98,20 @@ func (p *problems) atMost(what string, n, limit int) bool {
 	return n <= limit
 }
 
-// factor refuses a factor of omega outside 0 to 1.
-func (p *problems) factor(name string, factor *float64) {
-	if factor != nil && !(*factor >= 0 && *factor <= 1) { // also NaN
-		p.add("leave out a factor that isn't known", "%s is %v: a factor is from 0 to 1", name, *factor)
+// factors refuses factors of omega outside 0 to 1.
+func (p *problems) factors(f core.OmegaFactors) {
+	for _, factor := range []struct {
+		field string
+		value *float64
+	}{
+		{"upstream_status", f.UpstreamStatus},
+		{"codebase_verification", f.CodebaseVerification},
+		{"runtime_utility_trend", f.RuntimeUtilityTrend},
+	} {
+		if v := factor.value; v != nil && !(*v >= 0 && *v <= 1) { // also NaN
+			p.addError(sdk.Errorf(sdk.Invalid, "evidence_invalid", "%s is %v, not a number from 0 to 1", factor.field, *v).
+				WithHint("leave out a factor that isn't known").WithDetail("field", factor.field))
+		}
 	}
 }
 

@@ -39,24 +39,12 @@ func (f *factorFlags) add(c *cobra.Command) {
 }
 
 // factors are the factors in the flags; without its flag, a factor is absent.
-func (f *factorFlags) factors(c *cobra.Command) (core.OmegaFactors, error) {
-	var problems []error
-	factor := func(flag string, value float64) *float64 {
-		if !(value >= 0 && value <= 1) { // also NaN
-			problems = append(problems, sdk.Errorf(sdk.Invalid, "usage", "--%s is %v, not a number from 0 to 1", flag, value).
-				WithHint("leave out a factor that isn't known"))
-		}
-		return given(c, flag, value)
+func (f *factorFlags) factors(c *cobra.Command) core.OmegaFactors {
+	return core.OmegaFactors{
+		UpstreamStatus:       given(c, "upstream-status", f.upstream),
+		CodebaseVerification: given(c, "codebase-verification", f.codebase),
+		RuntimeUtilityTrend:  given(c, "runtime-utility-trend", f.trend),
 	}
-	factors := core.OmegaFactors{
-		UpstreamStatus:       factor("upstream-status", f.upstream),
-		CodebaseVerification: factor("codebase-verification", f.codebase),
-		RuntimeUtilityTrend:  factor("runtime-utility-trend", f.trend),
-	}
-	if len(problems) > 0 {
-		return factors, usageError{core.JoinErrors(problems...)}
-	}
-	return factors, nil
 }
 
 func gateRunCommand(a *App) *cobra.Command {
@@ -71,11 +59,9 @@ it only decides, and writes nothing.`,
   reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			omega, err := factors.factors(c)
-			if err != nil {
-				return err
-			}
-			return gateRun(c.Context(), a, &operation.GateRun{ID: args[0], OmegaFactors: omega, Notes: factors.notes, DryRun: dryRun})
+			return gateRun(c.Context(), a, &operation.GateRun{
+				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, DryRun: dryRun,
+			})
 		},
 	}
 	factors.add(c)
@@ -138,11 +124,9 @@ behind the decision that it would make now. Nothing is written.`,
   reflectory gate explain deploy-notes --upstream-status 0.9`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			omega, err := factors.factors(c)
-			if err != nil {
-				return err
-			}
-			return gateExplain(c.Context(), a, &operation.GateExplain{ID: args[0], OmegaFactors: omega, Notes: factors.notes, Now: now})
+			return gateExplain(c.Context(), a, &operation.GateExplain{
+				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, Now: now,
+			})
 		},
 	}
 	factors.add(c)

@@ -195,7 +195,7 @@ func TestBadEvidenceIsRefused(t *testing.T) {
 	}
 	seedMemory(t, "data", "m", 3)
 	for _, verb := range []string{"run", "explain"} {
-		_, stderr = w.line(exitUsage, "", "gate "+verb+" m --upstream-status 2")
-		wantIn(t, stderr, "--upstream-status is 2, not a number from 0 to 1")
+		_, stderr = w.line(exitUsage, "", "gate "+verb+" m --upstream-status 2 --codebase-verification NaN")
+		wantIn(t, stderr, "--upstream-status is 2, not a number from 0 to 1", "--codebase-verification is NaN")
 	}
 }

@@ -161,8 +161,9 @@ func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, a
 	for _, p := range problems {
 		field, _ := p.Details["field"].(string)
 		field = strings.TrimPrefix(field, "options.") // of a pass
-		line, rest := p.Message, strings.TrimPrefix(p.Message, field)
-		if flag := flagOf(c, field); flag != nil && rest != p.Message && !strings.HasPrefix(rest, ".") {
+		line := p.Message
+		_, rest, named := strings.Cut(": "+line, ": "+field) // after what was being done
+		if flag := flagOf(c, field); flag != nil && named && !strings.HasPrefix(rest, ".") {
 			line = "--" + flag.Name + rest
 		} else {
 			all = false
