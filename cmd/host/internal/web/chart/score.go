@@ -87,11 +87,11 @@ func (d *drawing) turned(points []Turned, left, right float64, y func(float64) f
 		}
 	}
 	last := line[len(line)-1]
-	beside := last.y - 9
+	labelY := last.y - 9
 	if slices.ContainsFunc(line, func(p point) bool { return p.x > last.x-36 && p.x < last.x && p.y < last.y-4 }) { // the line comes from above
-		beside = last.y + 17
+		labelY = last.y + 17
 	}
-	d.add(`<text class="strong" x="%s" y="%s" text-anchor="end">%s</text>`, at(last.x+4), at(beside), share(points[len(points)-1].Value))
+	d.add(`<text class="strong" x="%s" y="%s" text-anchor="end">%s</text>`, at(last.x+4), at(labelY), share(points[len(points)-1].Value))
 	d.add(`<text x="%s" y="144">turn %d</text>`, at(left), from)
 	if to != from {
 		d.add(`<text x="%s" y="144" text-anchor="end">turn %d</text>`, at(right), to)
