@@ -53,6 +53,36 @@ func TestOpen_OnADiskThatFillsUp(t *testing.T) {
 	}
 }
 
+// TestOpen_ATableBegunThenMayFailLater: while Pebble opens, none of its files seems to fail, since
+// the open asks the fuse at its end. A table that is written to its end after that must fail, or
+// Pebble would read what was never written. The log never seems to.
+func TestOpen_ATableBegunThenMayFailLater(t *testing.T) {
+	mem, f := vfs.NewMem(), newFuse(Full)
+	defer f.close()
+	fs := fuseFS{errorfs.Wrap(mem, &fullDisk{at: 3, lasting: true}), f, "db"} // after the two files
+	if err := mem.MkdirAll("db", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]vfs.File{}
+	for _, name := range []string{"000001.sst", "000002.log"} {
+		file, err := fs.Create("db/"+name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = file
+	}
+	f.serving.Store(true)
+	for name, file := range files {
+		_, written := file.Write([]byte("content"))
+		if table := name == "000001.sst"; table != (written != nil) || table != (file.Sync() != nil) {
+			t.Errorf("%s: a write on a full disk answers %v", name, written)
+		}
+	}
+	if f.err() == nil {
+		t.Error("the fuse doesn't know that the disk is full")
+	}
+}
+
 // checkRefused proves what a refused open says, and that it leaves no tables.
 func checkRefused(t *testing.T, fs vfs.FS, before []string, at int64, err error) {
 	t.Helper()

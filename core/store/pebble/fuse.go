@@ -199,7 +199,7 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
-		return stoicFile{fuseFile{f, s.fuse, manifestOf(name)}}, nil
+		return stoicFile{fuseFile{f, s.fuse, manifestOf(name)}, !stoic(name)}, nil
 	}
 	if err != nil {
 		if blown {
@@ -253,7 +253,7 @@ func (s fuseFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil || !s.own(name) {
 		return f, err
 	}
-	return stoicFile{fuseFile{f, s.fuse, ""}}, nil
+	return stoicFile{fuseFile: fuseFile{f, s.fuse, ""}}, nil
 }
 
 // Link implements vfs.FS.

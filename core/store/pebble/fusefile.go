@@ -54,38 +54,49 @@ func (f fuseFile) SyncTo(length int64) (full bool, err error) {
 // stoicFile is a log, a manifest or a folder, or any file while Pebble opens: files whose
 // failure Pebble can't handle. To Pebble it always succeeds; the fuse has the real
 // result.
-type stoicFile struct{ fuseFile }
+type stoicFile struct {
+	fuseFile
+	// opening is whether it is stoic only while Pebble opens. A table that was begun then may
+	// be written to its end later, when nobody asks the fuse before Pebble reads the table.
+	opening bool
+}
+
+// seen is what Pebble is told of a failure.
+func (f stoicFile) seen(err error) error {
+	if f.opening && f.fuse.serving.Load() {
+		return err
+	}
+	return nil
+}
 
 // Write implements vfs.File.
 func (f stoicFile) Write(p []byte) (int, error) {
-	_, _ = f.fuseFile.Write(p)
+	n, err := f.fuseFile.Write(p)
+	if err = f.seen(err); err != nil {
+		return n, err
+	}
 	return len(p), nil
 }
 
 // Sync implements vfs.File.
-func (f stoicFile) Sync() error {
-	_ = f.fuseFile.Sync()
-	return nil
-}
+func (f stoicFile) Sync() error { return f.seen(f.fuseFile.Sync()) }
 
 // SyncData implements vfs.File.
-func (f stoicFile) SyncData() error {
-	_ = f.fuseFile.SyncData()
-	return nil
-}
+func (f stoicFile) SyncData() error { return f.seen(f.fuseFile.SyncData()) }
 
 // SyncTo implements vfs.File.
 func (f stoicFile) SyncTo(length int64) (bool, error) {
-	full, _ := f.fuseFile.SyncTo(length)
-	return full, nil
+	full, err := f.fuseFile.SyncTo(length)
+	return full, f.seen(err)
 }
 
 // Close implements vfs.File.
 func (f stoicFile) Close() error {
-	if err := f.File.Close(); err != nil {
+	err := f.File.Close()
+	if err != nil {
 		f.fuse.blow(err)
 	}
-	return nil
+	return f.seen(err)
 }
 
 // Stat implements vfs.File. Pebble asks it for the size of a log that it reuses.
