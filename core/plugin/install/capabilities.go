@@ -120,7 +120,7 @@ func checkPath(text string) error {
 		return nil
 	}
 	if !strings.HasPrefix(text, "/") || path.Clean(text) != text || len(text) > 4096 || strings.Contains(text, ",") || strings.ContainsFunc(text, steers) {
-		return refused(hint, "%q is no clean absolute path without commas and control characters", core.Cut(text))
+		return refused(hint, "%q isn't a clean absolute path without commas or control characters", core.Cut(text))
 	}
 	if text == "/" {
 		return refused(hint, "the whole file system can't be asked for")
