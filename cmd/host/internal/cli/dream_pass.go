@@ -192,7 +192,7 @@ func dreamApplyCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "apply PLAN", Short: "Apply a plan, or continue an interrupted run",
 		Long:    "Apply a plan: each step is done as it was shown, or skipped if its memories have\nchanged since. PLAN is its id, or at least the first 8 characters.",
-		Example: "  reflectory dream apply 01939f2c",
+		Example: "  reflectory dream apply 01939f35",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			report, err := do[memory.DreamReport](c.Context(), a, "dream_apply", &operation.DreamApply{ID: args[0]})
@@ -263,7 +263,7 @@ func dreamShowCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show PLAN", Short: "Show a plan or run: what its steps change",
 		Long:    "Show a plan or run as a diff of the memories, 200 steps at a time. PLAN is its id, or at\nleast the first 8 characters.",
-		Example: "  reflectory dream show 01939f2c",
+		Example: "  reflectory dream show 01939f35",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
@@ -365,7 +365,7 @@ func dreamUndoCommand(a *App) *cobra.Command {
 counts, importance, links and states are again as they were. A step whose memories have
 changed since is refused. The next pass doesn't repeat what was undone. Runs can be
 undone for 30 days.`,
-		Example: "  reflectory dream undo 01939f2c\n  reflectory dream undo 01939f2c --step 3",
+		Example: "  reflectory dream undo 01939f32 --step 3\n  reflectory dream undo 01939f32",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]

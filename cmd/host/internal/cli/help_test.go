@@ -69,19 +69,11 @@ func runLine(t *testing.T, env map[string]string, line string) {
 	}
 }
 
-// refusals are the answers to examples that name what no new project has: an archived
-// memory, which only a pass of housekeeping makes, knowledge, which many turns make, a
-// token, whose id is random, and a job, and a server.
+// refusals are the answers to examples that need what no new project has: an embedding
+// model, a server, a token, whose id can't be chosen, and a shared database.
 var refusals = map[string]string{
 	"reflectory dream calibrate":                                  "is not calibrated",
 	"reflectory dream calibrate --pairs pairs.jsonl":              "no file pairs.jsonl",
-	"reflectory dream apply 01939f2c":                             "there is no dream plan",
-	"reflectory dream show 01939f2c":                              "there is no dream plan",
-	"reflectory dream undo 01939f2c":                              "there is no dream plan",
-	"reflectory dream undo 01939f2c --step 3":                     "there is no dream plan",
-	"reflectory memory restore 01939f2c":                          "there is no memory",
-	"reflectory knowledge get 01939f2c":                           "there is no knowledge",
-	"reflectory knowledge supersede 01939f2c 01939f3d":            "there is no knowledge",
 	"reflectory open":                                             "there is no server",
 	"reflectory token revoke 65f0a1b2":                            "there is no token",
 	"reflectory hosts drain 0193a1f2-7c3e-7d52-9b1a-6f0c2d4e8a91": "there is no host",
@@ -89,8 +81,6 @@ var refusals = map[string]string{
 	"reflectory tenant move team --stores stores.yaml --other postgres://app@db2.example.org/team": "no file stores.yaml",
 	"reflectory plugin push":                                 "where hosts share a database",
 	"reflectory policy push examples/policy-folder/policies": "where hosts share a database",
-	"reflectory jobs show 01939f2c":                          "there is no job",
-	"reflectory jobs cancel 01939f2c":                        "there is no job",
 }
 
 // splitWords splits a line at its spaces, except spaces in quotes.

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -21,10 +24,11 @@ func initCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "init [DIR]", Short: "Create a project that works offline",
 		Long: `Create a project: write a workflow, settings, a plugin and all other files that the
-examples in the help use into a new folder DIR, or into the current folder, and a few
-runs and memories into its data folder. The examples in the help work there, except a
-few that need a server, a shared database, or an id or a file of your own. Existing
-files aren't overwritten.`,
+examples in the help use into a new folder DIR, or into the current folder, and runs,
+memories, knowledge, a job and plans of dream passes into its data folder. The examples
+in the help work there, in the order of the help, except a few that need a server, a
+shared database, an embedding model, or the id of a token. Existing files aren't
+overwritten.`,
 		Example: "  reflectory init hello",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -34,7 +38,7 @@ files aren't overwritten.`,
 }
 
 func beginProject(ctx context.Context, a *App, dir string) error {
-	files, err := scaffold.Begin(dir)
+	files, err := scaffold.Begin(dir, sampleFiles()...)
 	if err != nil {
 		return err
 	}
@@ -42,6 +46,10 @@ func beginProject(ctx context.Context, a *App, dir string) error {
 	skipped := liveSamples(ctx, a, dir)
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if skipped == nil {
+		files = append(files, sampleFiles()...)
+		slices.Sort(files)
 	}
 	if a.out.json {
 		return a.out.printJSON(map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": skipped == nil})
@@ -59,40 +67,89 @@ func beginProject(ctx context.Context, a *App, dir string) error {
 	return nil
 }
 
-// sample is a command line whose results the help's examples name. The ids of the first
-// sample begin with 01939f2c, and each next sample's prefix is one higher, so that a
-// prefix names exactly one thing.
+// sample is a command line whose results the help's examples name. A word that begins
+// with ./ is a file of the project. The ids of the first sample begin with 01939f2c, and
+// each next sample's prefix is one higher, so that a prefix names exactly one thing.
 type sample struct {
 	line string
-	// cancelled is whether the run is cancelled after its first attempt, so that it can
-	// be resumed.
-	cancelled bool
-	// waits is whether memories that are due for the gate are left waiting for gate run.
-	waits bool
+	// stdin is what the command reads.
+	stdin string
+	// to is the file for what the command prints; "" is none.
+	to string
+	// exit is how the command may end, in addition to passing. With exitCancelled, the run
+	// is cancelled after its first attempt, so that it can be resumed.
+	exit int
 }
 
 // samples create the things that the help's examples name.
 func samples() []sample {
+	used := "memory feedback --outcome success --used release-1 --used release-2 --session "
 	return []sample{
-		{line: "run workflow.yaml"},
-		{line: "run workflow.yaml", cancelled: true},
-		{line: "memory observe --namespace team/a --id deploy-notes --title Deploying --content 'A release is deployed from a clean tree, after the tests.'"},
-		{line: "memory observe --namespace team/a --id build-notes --title Building --content 'A build begins with a clean tree.'"},
+		{line: "run ./workflow.yaml"},
+		{line: "run ./workflow.yaml", exit: exitCancelled},
+		{line: "memory observe --file -", stdin: sampleNotes},
+		{line: "dream run team/desk --mode always"},
 		{line: "memory recall --namespace team/a --session s1 --turn 1 'how is a release built and deployed?'"},
 		{line: "governance set team/review require_approval_above_depth=0"},
-		{line: "memory observe --namespace team/review --id review-1 --title Reviews --content 'Two people read each change.'"},
+		{line: "dream run team/standup --mode always"},
 		{line: "memory reflect --source review-1 --title 'Four eyes' --content 'What two people read has fewer mistakes.'"},
 		{line: "memory reflect --source review-1 --title 'No hurry' --content 'A review takes as long as it takes.'"},
-		{line: "memory observe --namespace team/a --id old-notes --title Handover --content 'Ask Ada for the keys.'"},
-		{line: "memory recall --namespace team/a --session monday --turn 1 'how is a release deployed?'"},
-		{line: "memory feedback --session monday --turn 1 --outcome success --used deploy-notes"},
-		{line: "memory recall --namespace team/a --session monday --turn 2 'what comes before a deployment?'"},
-		{line: "memory feedback --session monday --turn 2 --outcome success --used deploy-notes"},
-		{line: "memory recall --namespace team/a --session tuesday --turn 1 'deploy the release'"},
-		{line: "memory feedback --session tuesday --turn 1 --outcome success --used deploy-notes", waits: true},
+		{line: "dream plan team/mail --to ./plan.json"},
+		{line: "memory recall --namespace team/a --queries -", stdin: eachTurn(`{"query": "how is a release deployed?", "session": %q, "turn": %d, "limit": 3}`)},
+		{line: used + "monday --turn 1 --used deploy-notes"},
+		{line: used + "monday --turn 2 --used deploy-notes"},
+		{line: used + "monday --turn 3"},
+		{line: used + "monday --turn 4"},
+		{line: used + "tuesday --turn 1 --used deploy-notes"},
 		{line: "inject build --namespace team/a --session wednesday --turn 1 --query 'how is a release deployed?'"},
 		{line: "inject build --namespace team/a --session wednesday --turn 2 --query 'what does a build begin with?'"},
+		{line: used + "tuesday --turn 2"},
+		{line: used + "tuesday --turn 3"},
+		{line: used + "tuesday --turn 4"},
+		{line: "evidence tool --file -", stdin: eachTurn(`{"memory_id": "release-1", "session": %q, "turn": %d, "tool": "deploy", "ok": true}`) +
+			eachTurn(`{"memory_id": "release-2", "session": %q, "turn": %d, "tool": "deploy", "ok": true}`)},
+		{line: "evidence dag --file -", stdin: `{"workflow": "release", "entry": ["ship"], "exits": ["ship"], "edges": [], "memories": {"release-1": ["ship"], "release-2": ["ship"]}}`},
+		{line: "gate run release-1 --upstream-status 1 --codebase-verification 1 --runtime-utility-trend 1"},
+		{line: "gate run release-2 --upstream-status 1 --codebase-verification 1 --runtime-utility-trend 1"},
+		{line: "reflect --namespace team/a --force"},
+		{line: "evaluate --json --evaluator ./examples/extract-contact/evaluator.yaml ./draft.json", to: "verdict.json", exit: exitNotValid},
+		{line: "store export ./everything.jsonl"},
+		{line: "audit head", to: "head.txt"},
 	}
+}
+
+// sampleFiles are the files that samples write.
+func sampleFiles() []string {
+	return []string{"everything.jsonl", "head.txt", "plan.json", "verdict.json"}
+}
+
+// sampleNotes are the memories of the samples. Passes merge those that say the same, and
+// date those of a day.
+const sampleNotes = `
+{"namespace": "team/a", "id": "deploy-notes", "title": "Deploying", "content": "A release is deployed from a clean tree, after the tests."}
+{"namespace": "team/a", "id": "build-notes", "title": "Building", "content": "A build begins with a clean tree."}
+{"namespace": "team/a", "id": "old-notes", "title": "Handover", "content": "Ask Ada for the keys."}
+{"namespace": "team/a", "id": "release-1", "title": "Release day", "content": "A release is deployed on a Monday."}
+{"namespace": "team/a", "id": "release-2", "title": "Release days", "content": "A release is deployed on any day but Friday."}
+{"namespace": "team/review", "id": "review-1", "title": "Reviews", "content": "Two people read each change."}
+{"namespace": "team/desk", "id": "keys-1", "title": "Keys", "content": "the keys are with Ada"}
+{"namespace": "team/desk", "id": "keys-2", "title": "Keys", "content": "The keys are with Ada."}
+{"namespace": "team/standup", "id": "standup-1", "title": "Freeze", "content": "The branch was frozen yesterday."}
+{"namespace": "team/standup", "id": "standup-2", "title": "Demo", "content": "The demo is tomorrow."}
+{"namespace": "team/standup", "id": "standup-3", "title": "Report", "content": "Ada sent the report today."}
+{"namespace": "team/mail", "id": "mail-1", "title": "Answer", "content": "Ada wrote that she answers tomorrow."}
+`
+
+// eachTurn is a line for each of the eight turns with feedback: the gate promotes what was
+// useful in so many.
+func eachTurn(format string) string {
+	var lines strings.Builder
+	for _, session := range []string{"monday", "tuesday"} {
+		for turn := 1; turn <= 4; turn++ {
+			fmt.Fprintf(&lines, format+"\n", session, turn)
+		}
+	}
+	return lines.String()
 }
 
 // liveSamples runs the samples in a project.
@@ -110,9 +167,10 @@ func liveSamples(ctx context.Context, a *App, dir string) error {
 func liveSample(ctx context.Context, a *App, dir string, s sample, ids core.IDs) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var printed bytes.Buffer
 	var said strings.Builder
 	var stderr io.Writer = &said
-	if s.cancelled {
+	if s.exit == exitCancelled {
 		stderr = writerFunc(func(p []byte) (int, error) {
 			if strings.Contains(string(p), "1/3") {
 				cancel()
@@ -120,17 +178,22 @@ func liveSample(ctx context.Context, a *App, dir string, s sample, ids core.IDs)
 			return len(p), nil
 		})
 	}
-	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, folder: dir, Base: host.Config{IDs: ids, DeferGate: s.waits}}
+	// What is due for the gate waits, so that there is something for gate run to decide.
+	app := &App{Stdin: strings.NewReader(s.stdin), Stdout: &printed, Stderr: stderr, Getenv: a.Getenv, folder: dir, Base: host.Config{IDs: ids, DeferGate: true}}
 	args := sampleArgs(s.line)
-	if args[0] == "run" {
-		args[1] = filepath.Join(dir, args[1])
+	for i, arg := range args {
+		if file, ok := strings.CutPrefix(arg, "./"); ok {
+			args[i] = filepath.Join(dir, filepath.FromSlash(file))
+		}
 	}
-	code := app.Run(ctx, append(args, "--data-dir", filepath.Join(dir, "data")))
-	if code == exitPassed || s.cancelled && code == exitCancelled {
+	if code := app.Run(ctx, append(args, "--data-dir", filepath.Join(dir, "data"))); code != s.exit && code != exitPassed {
+		cause, _, _ := strings.Cut(strings.TrimPrefix(said.String(), "error: "), "\n")
+		return sdk.Errorf(sdk.Unavailable, "sample_failed", "%s: %s", s.line, cause)
+	}
+	if s.to == "" {
 		return nil
 	}
-	cause, _, _ := strings.Cut(strings.TrimPrefix(said.String(), "error: "), "\n")
-	return sdk.Errorf(sdk.Unavailable, "sample_failed", "%s: %s", s.line, cause)
+	return os.WriteFile(filepath.Join(dir, s.to), printed.Bytes(), 0o600)
 }
 
 // sampleArgs splits a line at its spaces, except spaces in quotes.

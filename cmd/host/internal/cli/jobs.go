@@ -91,7 +91,7 @@ func jobsShowCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show a job: what it was asked to do, and its result",
 		Long:    "Show a job. JOB is a job's id, or at least its first 8 characters.",
-		Example: "  reflectory jobs show 01939f2c",
+		Example: "  reflectory jobs show 01939f45",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			j, err := do[job.Job](c.Context(), a, "job_get", &operation.JobGet{ID: args[0]})
@@ -148,7 +148,7 @@ func jobsCancelCommand(a *App) *cobra.Command {
 		Use: "cancel JOB", Short: "Cancel a waiting job, or ask a running job to stop",
 		Long: `Cancel a waiting job, or ask a running job to stop, which it does soon. What it has done
 stays. A job that has ended isn't changed.`,
-		Example: "  reflectory jobs cancel 01939f2c",
+		Example: "  reflectory jobs cancel 01939f45",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			done, err := do[operation.JobCancelled](c.Context(), a, "job_cancel", &operation.JobCancel{ID: args[0]})

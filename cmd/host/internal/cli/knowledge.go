@@ -26,7 +26,7 @@ func knowledgeListCommand(a *App) *cobra.Command {
 	f := &operation.KnowledgeList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List knowledge, the newest first",
-		Example: "  reflectory knowledge list --namespace team/mail",
+		Example: "  reflectory knowledge list --namespace team/a",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.Namespace = a.orConfigured(c, f.Namespace)
 			page, err := do[operation.Page[*core.Knowledge]](c.Context(), a, "knowledge_list", f)
@@ -64,7 +64,7 @@ func printKnowledge(out *output, page *operation.Page[*core.Knowledge], namespac
 func knowledgeGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show a whole entry",
-		Example: "  reflectory knowledge get 01939f2c",
+		Example: "  reflectory knowledge get 01939f43",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := do[core.Knowledge](c.Context(), a, "knowledge_get", &operation.KnowledgeGet{ID: args[0]})
@@ -85,7 +85,7 @@ func knowledgeRecallCommand(a *App) *cobra.Command {
 	q := &memory.KnowledgeQuery{}
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the knowledge that matches a text best",
-		Example: `  reflectory knowledge recall --namespace team/mail "whose name comes first?"`,
+		Example: `  reflectory knowledge recall --namespace team/a "how is a release deployed?"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			q.Namespace, q.Query = a.orConfigured(c, q.Namespace), args[0]

@@ -12,7 +12,7 @@ func knowledgeSupersedeCommand(a *App) *cobra.Command {
 		Use: "supersede ID BY", Short: "Replace an entry with another",
 		Long: `Mark the entry ID as superseded by the entry BY of the same namespace. ID stays, but
 lists and recalls leave it out.`,
-		Example: "  reflectory knowledge supersede 01939f2c 01939f3d",
+		Example: "  reflectory knowledge supersede 01939f43 01939f44",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := do[core.Knowledge](c.Context(), a, "knowledge_supersede", &operation.KnowledgeSupersede{ID: args[0], By: args[1]})

@@ -78,7 +78,7 @@ func showFeedback(out *output, result *core.FeedbackResult) error {
 func memoryRestoreCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "restore ID", Short: "Make an archived or consolidated memory active again",
-		Example: "  reflectory memory restore 01939f2c",
+		Example: "  reflectory memory restore keys-1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			restored, err := do[core.Memory](c.Context(), a, "memory_restore", &operation.MemoryRestore{ID: args[0]})

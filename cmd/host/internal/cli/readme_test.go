@@ -18,7 +18,8 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 	w := newWorld(t)
 	delete(w.env, "REFLECTORY_DATA_DIR")
 	t.Chdir(w.dir)
-	w.ok("init", "hello")
+	listed, _ := w.ok("init", "hello")
+	wantIn(t, listed, sampleFiles()...)
 	workflow, err := os.ReadFile(filepath.Join("hello", "workflow.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -31,9 +32,31 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 		t.Errorf("it gave %s", stdout)
 	}
 
+	// What examples of the help read is there before the examples that write it are run.
+	for _, line := range []string{
+		"correct --corrector examples/extract-contact/corrector.yaml --errors verdict.json draft.json",
+		"dream run --plan plan.json",
+		"audit verify --head @head.txt",
+		"store import everything.jsonl --data-dir imported",
+	} {
+		w.line(exitPassed, "", line)
+	}
+
 	// Nothing is overwritten.
 	if code, _, stderr := w.run(t.Context(), "init"); code != exitFailure || !strings.Contains(stderr, "is there already") {
 		t.Errorf("init over a project: exit %d, %s", code, stderr)
+	}
+	if err := os.Mkdir("other", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range sampleFiles() {
+		w.file("hello/other/"+name, "mine")
+		if code, _, stderr := w.run(t.Context(), "init", "other"); code != exitFailure || !strings.Contains(stderr, name+" is there already") {
+			t.Errorf("init over %s: exit %d, %s", name, code, stderr)
+		}
+		if err := os.Remove(filepath.Join("other", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// The key is the user's alone.
 	if info, err := os.Stat("key.pem"); err != nil || info.Mode().Perm() != 0o600 {

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,9 +17,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A project is a folder in which every example of the help works unchanged: everything
-// that the examples name exists there. So a newcomer's first command, copied from the
-// help, works.
+// A project is a folder in which the examples of the help work unchanged: what they name
+// exists there, unless it needs more than a folder. So a newcomer's first command, copied
+// from the help, works.
 
 // projectFiles are the project's own files.
 //
@@ -31,9 +32,9 @@ var projectFiles embed.FS
 var wordsModule []byte
 
 // Begin writes a new project into a folder ("" is the working one), and returns the files
-// in it, sorted. If a file already exists, the error is sdk.Conflict, and nothing is
-// written.
-func Begin(dir string) ([]string, error) {
+// in it, sorted. If one of them, or of the files that the caller adds later, already
+// exists, the error is sdk.Conflict, and nothing is written.
+func Begin(dir string, later ...string) ([]string, error) {
 	content := map[string][]byte{}
 	if err := errors.Join(
 		addAll(content, projectFiles, "project", ""),
@@ -43,7 +44,7 @@ func Begin(dir string) ([]string, error) {
 	); err != nil {
 		return nil, sdk.Errorf(sdk.Internal, "template_invalid", "files of a new project: %w", err)
 	}
-	for name := range content {
+	for _, name := range slices.AppendSeq(later, maps.Keys(content)) {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
 			return nil, sdk.Errorf(sdk.Conflict, "file_there", "%s is there already", filepath.Join(dir, filepath.FromSlash(name))).
 				WithHint("begin the project in a new folder")
