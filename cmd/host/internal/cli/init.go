@@ -111,7 +111,7 @@ func samples() []sample {
 		{line: "evidence dag --file -", stdin: `{"workflow": "release", "entry": ["ship"], "exits": ["ship"], "edges": [], "memories": {"release-1": ["ship"], "release-2": ["ship"]}}`},
 		{line: "gate run release-1 --upstream-status 1 --codebase-verification 1 --runtime-utility-trend 1"},
 		{line: "gate run release-2 --upstream-status 1 --codebase-verification 1 --runtime-utility-trend 1"},
-		{line: "reflect --namespace team/a --force"},
+		{line: "reflect --namespace team/desk --force"},
 		{line: "evaluate --json --evaluator ./examples/extract-contact/evaluator.yaml ./draft.json", to: "verdict.json", exit: exitNotValid},
 		{line: "store export ./everything.jsonl"},
 		{line: "audit head", to: "head.txt"},
