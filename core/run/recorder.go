@@ -70,7 +70,7 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 			}
 			digest = core.Digest(visit.Result)
 		}
-		record.Memories = record.Memories || len(visit.Memories) > 0
+		record.Memories = record.Memories || visit.apart()
 		record.Visits, record.Last, record.Open = v.Number, lastAttempt{}, core.RunUsage{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: digest, Memories: visit.Memories,

@@ -86,7 +86,8 @@ func putTexts(tx core.Tx, run string, v *visitRecord, purged purgedMark) error {
 	if err != nil {
 		return err
 	}
-	v.Result = withoutPrompt(result, len(ids) > 0)
+	result, told := withoutSessions(result)
+	v.Result = withoutPrompt(result, told || len(ids) > 0)
 	for _, id := range ids {
 		held := journal.MemoryDigest{MemoryID: id}
 		gone, err := purged.is(tx, id)
@@ -149,7 +150,7 @@ func isText(name string) bool {
 // withTexts puts the texts of memories back into a visit's result. For purged texts,
 // [purgedText] stays.
 func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, error) {
-	if len(v.Memories) == 0 {
+	if !v.apart() {
 		return v.Result, nil
 	}
 	result, err := changeMemories(v.Result, func(id, block string, members []core.Member) error {
@@ -170,6 +171,9 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 		}
 		return nil
 	})
+	if err == nil {
+		result, err = withSessions(r, result)
+	}
 	if err != nil {
 		return nil, err
 	}
