@@ -34,8 +34,12 @@ type saved struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Run is the id of a result that is a run. Only the id is kept, because the run itself
 	// is stored, and a purge finds it there. The caller gets the run in its present state.
-	Run   string      `json:"run,omitempty"`
-	Error *savedError `json:"error,omitempty"`
+	Run string `json:"run,omitempty"`
+	// Snapshot is in the same way the id of a result that is a snapshot, and Duplicate is a part of
+	// that result.
+	Snapshot  string      `json:"snapshot,omitempty"`
+	Duplicate bool        `json:"duplicate,omitempty"`
+	Error     *savedError `json:"error,omitempty"`
 }
 
 // savedError is an error, reduced to what callers see of it.
@@ -134,9 +138,15 @@ func (o *Operation) keyName() string {
 func ending(in, out any, err error) idempotency.Ending {
 	e := idempotency.Ending{Memories: told(in, out), Again: passes(err)}
 	var s saved
-	if run, ok := out.(*RunEnded); ok {
-		s.Run = run.ID
-	} else if out != nil {
+	switch out := out.(type) {
+	case nil:
+	case *RunEnded:
+		s.Run = out.ID
+	case *inject.Built:
+		if out != nil && out.Snapshot != nil {
+			s.Snapshot, s.Duplicate = out.SnapshotID, out.Duplicate
+		}
+	default:
 		s.Result = core.MustJSON(out)
 	}
 	if err != nil {
@@ -175,6 +185,11 @@ func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempoten
 		var run *core.Run
 		if run, err = c.Host.Runs.Get(ctx, s.Run); err == nil {
 			out = &RunEnded{run}
+		}
+	case s.Snapshot != "":
+		var snapshot *inject.Snapshot
+		if snapshot, err = c.Host.Snapshots.Get(ctx, s.Snapshot); err == nil {
+			out = &inject.Built{Snapshot: snapshot, Prompt: snapshot.Prompt(), Duplicate: s.Duplicate}
 		}
 	case len(s.Result) > 0:
 		result := reflect.New(o.out)
