@@ -268,7 +268,7 @@ func (h *Host) build() (err error) {
 	}
 	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // an entry may have queued a job
 	h.plugins = sync.OnceValues(h.openPlugins)
-	h.Snapshots = &inject.Repository{Writer: h.Journal, IDs: h.config.IDs, Purged: memory.Purged}
+	h.Snapshots = &inject.Repository{Writer: h.Journal, IDs: h.config.IDs, Purged: memory.Purged, Sessions: sessionTexts{}}
 	if h.Memories, err = h.newMemories(); err != nil {
 		return err
 	}

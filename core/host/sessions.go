@@ -51,11 +51,12 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 		return nil, err
 	}
 	source := "session/" + c.Session
-	block := func(id string, category inject.Category, priority int, payload string) inject.Draft {
-		return inject.Draft{BlockID: id, Category: category, Priority: &priority, Payload: payload, Source: source + "/" + id, Format: inject.XML}
+	block := func(id string, category inject.Category, priority int, payload string, from, to int64) inject.Draft {
+		salt := inject.Turns{Window: c.Window, From: from, To: to}.Salt(c.Texts.Secret(from, to))
+		return inject.Draft{BlockID: id, Category: category, Priority: &priority, Payload: payload, Source: source + "/" + id, Format: inject.XML, Salt: salt}
 	}
 	if c.Hint != "" {
-		hint := block("hint", inject.Reflection, hintPriority, "<hint>"+text.Escape(c.Hint)+"</hint>")
+		hint := block("hint", inject.Reflection, hintPriority, "<hint>"+text.Escape(c.Hint)+"</hint>", c.HintFrom, c.HintFrom)
 		hint.TTLTurns, hint.CreatedTurn = new(int64(1)), &c.HintTurn
 		drafts = append(drafts, hint)
 	}
@@ -68,15 +69,34 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 		if summary != "" {
 			payload = summaryXML("earlier_turns", folded.Old, summary)
 		}
-		earlier := block("earlier_turns", inject.SessionInjection, earlierPriority, payload)
+		earlier := block("earlier_turns", inject.SessionInjection, earlierPriority, payload, folded.Old[0].Number, folded.Old[len(folded.Old)-1].Number)
 		earlier.Stable = true
 		drafts = append(drafts, earlier)
 	}
-	if len(folded.Recent) > 0 { // the newest first: what doesn't fit is cut from the end
+	if n := len(folded.Recent); n > 0 { // the newest first: what doesn't fit is cut from the end
+		from, to := folded.Recent[0].Number, folded.Recent[n-1].Number
 		slices.Reverse(folded.Recent)
-		drafts = append(drafts, block("recent_turns", inject.SessionInjection, recentPriority, turnsXML("recent_turns", folded.Recent)))
+		drafts = append(drafts, block("recent_turns", inject.SessionInjection, recentPriority, turnsXML("recent_turns", folded.Recent), from, to))
 	}
 	return drafts, nil
+}
+
+// sessionTexts are what the feedback on turns says.
+type sessionTexts struct{}
+
+// Secret implements [inject.SessionTexts].
+func (sessionTexts) Secret(r core.Reader, session string, t inject.Turns) (string, error) {
+	return memory.TurnsSecret(r, session, t.Window, t.From, t.To)
+}
+
+// Repeating implements [inject.SessionTexts].
+func (sessionTexts) Repeating(r core.Reader, memoryID string) ([]inject.SessionTurn, error) {
+	found, err := memory.TurnsRepeating(r, memoryID)
+	list := make([]inject.SessionTurn, len(found))
+	for i, at := range found {
+		list[i] = inject.SessionTurn(at)
+	}
+	return list, err
 }
 
 // State implements [inject.Sessions].

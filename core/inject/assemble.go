@@ -331,7 +331,10 @@ func (p *piece) used() Used {
 		MemoryID: p.draft.MemoryID, Anchor: p.anchor, Stable: p.stable, Format: p.draft.Format,
 		Chars: p.size.chars, PayloadDigest: p.digest, Payload: p.payload,
 	}
-	if p.size.chars != p.chars {
+	switch {
+	case p.size.chars != p.chars && p.kept != nil:
+		u.PayloadDigest = p.kept.PayloadDigest
+	case p.size.chars != p.chars:
 		u.PayloadDigest = digestOf(p.draft.Salt, p.payload)
 	}
 	return u
@@ -340,17 +343,17 @@ func (p *piece) used() Used {
 // prefix is the part that stays the same from turn to turn: the anchors and the stable blocks, up
 // to the first block that is neither an anchor nor stable, or that is recalled text or a hint.
 func (a *assembly) prefix(before string) Prefix {
-	var payloads []string
+	var digests []string
 	out := Prefix{}
 	for _, p := range a.blocks {
 		if !p.anchor && !p.stable || !p.prefixable() {
 			break
 		}
-		payloads = append(payloads, p.payload)
+		digests = append(digests, p.used().PayloadDigest)
 		out.Chars += p.size.chars
 	}
-	if len(payloads) > 0 {
-		out.Digest = core.Digest([]byte(strings.Join(payloads, "\n\n")))
+	if len(digests) > 0 { // without the salts that a purge removes, no text can be guessed from it
+		out.Digest = core.Digest([]byte(strings.Join(digests, "\n")))
 		out.Reused = out.Digest == before
 	}
 	return out

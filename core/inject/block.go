@@ -96,7 +96,8 @@ type Draft struct {
 	// Format is text, the default, or xml. Recalled text is always XML.
 	Format Format `json:"format,omitempty"`
 
-	// Salt is the memory's own salt, which keys the digest of its payload.
+	// Salt keys the digest of the payload: for a memory's text it is the memory's own salt, and
+	// for texts of a session it comes from [Turns.Salt].
 	Salt string `json:"-"`
 }
 
@@ -107,6 +108,8 @@ type Block struct {
 	digest  string
 	trusted bool
 	xml     *outline // nil for text
+	// kept is what a snapshot has of a block whose text was purged; nil for any other block.
+	kept *Used
 }
 
 // NewBlock makes a block. Everything that is wrong with it is reported together:

@@ -71,6 +71,14 @@ func (m measure) cut(p *piece, left size) bool {
 	if left.room() < minCut {
 		return false
 	}
+	if p.kept != nil { // its text is gone, but what was kept of it is recorded
+		kept := m.size(PurgedPayload, p.kept.Chars)
+		if p.kept.Chars < p.chars && kept.within(left) {
+			p.payload, p.size = PurgedPayload, kept
+			return true
+		}
+		return false
+	}
 	var payload string
 	if p.xml != nil {
 		payload = p.xml.longest(p.draft.Payload, func(payload string, chars int) bool { return m.size(payload, chars).within(left) })

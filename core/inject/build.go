@@ -23,6 +23,9 @@ const (
 	recallPriority    = 300
 )
 
+// maxTries is how often a prompt is made whose session's texts change while it is made.
+const maxTries = 10
+
 // half is the default of complexity and risk.
 const half = .5
 
@@ -124,6 +127,16 @@ func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built
 		}
 	}
 	t := &Turn{Namespace: r.Namespace, SessionID: r.Session, TurnID: r.Turn, Query: r.Query, Complexity: orHalf(r.Complexity), Risk: orHalf(r.Risk)}
+	for tries := 1; ; tries++ {
+		made, err := b.make(ctx, t, r, by, began)
+		if tries == maxTries || sdk.ReasonOf(err) != "session_changed" {
+			return made, err
+		}
+	}
+}
+
+// make makes the snapshot of a turn.
+func (b *Builder) make(ctx context.Context, t *Turn, r *BuildRequest, by Origin, began time.Time) (*Built, error) {
 	blocks, err := b.collect(ctx, t, r, by)
 	if err != nil {
 		return nil, sdk.Wrap("build the context of a turn", err)

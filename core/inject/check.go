@@ -36,7 +36,7 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 		prefix string
 		look   func(key []byte) error
 	}{
-		{snapshotPrefix, c.snapshot}, {payloadPrefix, c.payload}, {memoryPrefix, c.memory}, {turnPrefix, c.index}, {timePrefix, c.index},
+		{snapshotPrefix, c.snapshot}, {payloadPrefix, c.payload}, {memoryPrefix, c.owned}, {sessionPrefix, c.owned}, {turnPrefix, c.index}, {timePrefix, c.index},
 	} {
 		err := core.ScanPrefix(r, []byte(each.prefix), func(key, _ []byte) (bool, error) {
 			if err := ctx.Err(); err != nil {
@@ -110,11 +110,11 @@ func (c *checking) wrong(rec *record) (string, error) {
 		return "it can't be made from its candidates: " + sdk.AsError(err).Message, nil
 	case !made.Verified:
 		return "its digest isn't the digest of what it says", nil
-	case !made.Same:
+	case !made.Same && !made.unsure: // its event proves it all the same
 		return "it doesn't come out of its candidates", nil
 	}
 	if missing, err := c.missing(rec); err != nil || missing {
-		return "the payload of a memory is missing, which wasn't purged", err
+		return "a payload is missing, though no memory of it was purged", err
 	}
 	entry, found, err := journal.Get(c.r, journal.NamespaceStream(rec.Snapshot.Namespace), rec.Event)
 	if journal.IsBroken(err) {
@@ -129,23 +129,32 @@ func (c *checking) wrong(rec *record) (string, error) {
 	return "", nil
 }
 
-// missing reports whether a payload with the text of a memory is gone without a purge.
+// missing reports whether a payload with the text of a memory or a session is gone without a purge.
 func (c *checking) missing(rec *record) (missing bool, err error) {
-	if c.purged == nil {
-		return false, nil
-	}
 	err = rec.eachPayload(func(memory, digest string) error {
-		if memory == "" || missing {
+		if missing {
 			return nil
 		}
-		if _, found, err := c.r.Get(memoryKey(memory, digest)); err != nil || found {
+		if _, found, err := c.r.Get(placeOf(rec.Snapshot.SessionID, memory, digest)); err != nil || found {
 			return err
 		}
-		purged, err := c.purged(c.r, memory)
+		if memory == "" {
+			missing = true
+			return nil
+		}
+		purged, err := c.gone(memory)
 		missing = !purged
 		return err
 	})
 	return missing && err == nil, err
+}
+
+// gone reports whether a memory was purged.
+func (c *checking) gone(memory string) (bool, error) {
+	if c.purged == nil {
+		return true, nil
+	}
+	return c.purged(c.r, memory)
 }
 
 // proves reports whether an entry records that this snapshot was made.
@@ -159,16 +168,30 @@ func proves(entry *journal.Entry, rec *record) bool {
 
 // payload checks a payload without a memory's text.
 func (c *checking) payload(key []byte) error {
-	_, _, err := readPayload(c.r, "", string(key[len(payloadPrefix):]))
+	_, _, err := readPayload(c.r, "", "", string(key[len(payloadPrefix):]))
 	return c.tell(key, err)
 }
 
-// memory checks a payload with a memory's text.
-func (c *checking) memory(key []byte) error {
-	memory, digest := memoryOf(key)
-	payload, _, err := readPayload(c.r, memory, digest)
+// owned checks a payload with the text of a memory or a session. For a session's, it may say
+// instead which memory's purge removed it.
+func (c *checking) owned(key []byte) error {
+	var session, memory, digest string
+	if bytes.HasPrefix(key, []byte(memoryPrefix)) {
+		memory, digest = ownerOf(key, memoryPrefix)
+	} else if session, digest = ownerOf(key, sessionPrefix); !bytes.Equal(key, placeOf(session, "", digest)) {
+		c.problem(key, false, "it isn't the key of a payload")
+		return nil
+	}
+	payload, _, err := readPayload(c.r, session, memory, digest)
 	if err != nil {
 		return c.tell(key, err)
+	}
+	if payload.Purged != "" {
+		if gone, err := c.gone(payload.Purged); err != nil {
+			return err
+		} else if !gone {
+			c.problem(key, false, "its text is missing, though no memory of it was purged")
+		}
 	}
 	value, _, err := c.r.Get(key)
 	if err == nil && !bytes.Equal(value, core.MustJSON(payload)) {
@@ -263,10 +286,7 @@ func (Checker) Proven(ctx context.Context, r core.Reader, stream string) (list [
 		}
 		list = append(list, core.Proven{Key: snapshotKey(made.SnapshotID), Excludes: turnKey(rec.Snapshot.SessionID, rec.Snapshot.TurnID)})
 		return rec.eachPayload(func(memory, digest string) error {
-			key := payloadKey(digest)
-			if memory != "" {
-				key = memoryKey(memory, digest)
-			}
+			key := placeOf(rec.Snapshot.SessionID, memory, digest)
 			_, found, err := r.Get(key)
 			if found {
 				list = append(list, core.Proven{Key: key})

@@ -13,6 +13,7 @@ const (
 	snapshotPrefix = "snapshot/"
 	payloadPrefix  = "snapshot-payload/"
 	memoryPrefix   = "snapshot-memory/"
+	sessionPrefix  = "snapshot-session/"
 
 	// The following prefixes are for data that is derived from the snapshots.
 	turnPrefix = "snapshot-turn/"
@@ -24,6 +25,20 @@ func payloadKey(digest string) []byte { return []byte(payloadPrefix + digest) }
 
 // memoryKey is the key of a payload with a memory's text: a purge of the memory finds it.
 func memoryKey(memory, digest string) []byte { return []byte(memoryPrefix + memory + "/" + digest) }
+
+// sessionKey is the key of a payload with what the feedback on a session's turns says.
+func sessionKey(session, digest string) []byte { return []byte(sessionPrefix + session + "/" + digest) }
+
+// placeOf is the key of a payload: with a memory's text, with a session's, or with any other.
+func placeOf(session, memory, digest string) []byte {
+	switch {
+	case memory != "":
+		return memoryKey(memory, digest)
+	case strings.HasPrefix(digest, keyedPrefix):
+		return sessionKey(session, digest)
+	}
+	return payloadKey(digest)
+}
 
 // turnKey leads to a turn's snapshot.
 func turnKey(session string, turn int64) []byte {
@@ -50,8 +65,8 @@ func timeID(key []byte) string {
 	return string(key[at+9:])
 }
 
-// memoryOf is the memory in a key made by memoryKey.
-func memoryOf(key []byte) (memory, digest string) {
-	memory, digest, _ = strings.Cut(string(key[len(memoryPrefix):]), "/")
-	return memory, digest
+// ownerOf is the memory in a key made by memoryKey, and the session in one made by sessionKey.
+func ownerOf(key []byte, prefix string) (owner, digest string) {
+	owner, digest, _ = strings.Cut(string(key[len(prefix):]), "/")
+	return owner, digest
 }

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
@@ -54,11 +55,13 @@ func newRecord(s *Snapshot, in *Input) *record {
 	return r
 }
 
-// storedPayload is a payload with a memory's text, and the salt of its digest. Both are
-// removed together, so that nothing proves a text that is gone.
+// storedPayload is a payload with the text of a memory or a session, and the salt of its digest.
+// Both are removed together, so that nothing proves a text that is gone.
 type storedPayload struct {
 	Salt    string `json:"salt,omitempty"`
-	Payload string `json:"payload"`
+	Payload string `json:"payload,omitempty"`
+	// Purged is the memory whose purge removed the text of a session; "" if it is there.
+	Purged string `json:"purged,omitempty"`
 }
 
 func readRecord(r core.Reader, id string) (*record, error) {
@@ -77,20 +80,20 @@ func readRecord(r core.Reader, id string) (*record, error) {
 }
 
 // readPayload returns a payload, and whether it exists: a purge removes the payloads of
-// memories.
-func readPayload(r core.Reader, memory, digest string) (p storedPayload, found bool, err error) {
-	key := payloadKey(digest)
-	if memory != "" {
-		key = memoryKey(memory, digest)
-	}
+// memories and sessions.
+func readPayload(r core.Reader, session, memory, digest string) (p storedPayload, found bool, err error) {
+	key := placeOf(session, memory, digest)
 	value, found, err := r.Get(key)
 	if err != nil || !found {
 		return p, false, err
 	}
-	if memory == "" {
+	if bytes.HasPrefix(key, []byte(payloadPrefix)) {
 		p.Payload = string(value)
 	} else if json.Unmarshal(value, &p) != nil {
 		return p, false, corrupt(digest, "a payload can't be decoded")
+	}
+	if p.Purged != "" && memory == "" && p == (storedPayload{Purged: p.Purged}) {
+		return p, false, nil
 	}
 	if digestOf(p.Salt, p.Payload) != digest {
 		return p, false, corrupt(digest, "a payload isn't the one that its digest proves")
@@ -99,30 +102,30 @@ func readPayload(r core.Reader, memory, digest string) (p storedPayload, found b
 }
 
 // writePayload stores a payload, once. If its memory is gone, it stores nothing.
-func writePayload(tx core.Tx, memory, salt, digest, payload string, purged func(core.Reader, string) (bool, error)) error {
-	if memory == "" {
-		return tx.Put(payloadKey(digest), []byte(payload))
+func writePayload(tx core.Tx, session, memory, salt, digest, payload string, purged func(core.Reader, string) (bool, error)) error {
+	key := placeOf(session, memory, digest)
+	if bytes.HasPrefix(key, []byte(payloadPrefix)) {
+		return tx.Put(key, []byte(payload))
 	}
-	if purged != nil {
+	if purged != nil && memory != "" {
 		if gone, err := purged(tx, memory); err != nil || gone {
 			return err
 		}
 	}
-	return tx.Put(memoryKey(memory, digest), core.MustJSON(storedPayload{salt, payload}))
+	return tx.Put(key, core.MustJSON(storedPayload{Salt: salt, Payload: payload}))
 }
 
 // write stores a record with its payloads, its indices and its events. in has the blocks
 // of the record's candidates.
 func (r *record) write(tx *journal.Tx, in *Input, used []Used, purged func(core.Reader, string) (bool, error)) error {
-	salts := map[string]string{}
+	session := in.SessionID
 	for _, b := range in.Blocks {
-		salts[b.draft.MemoryID] = b.draft.Salt
-		if err := writePayload(tx, b.draft.MemoryID, b.draft.Salt, b.digest, b.draft.Payload, purged); err != nil {
+		if err := writePayload(tx, session, b.draft.MemoryID, b.draft.Salt, b.digest, b.draft.Payload, purged); err != nil {
 			return err
 		}
 	}
 	for _, u := range used { // a block that was cut has a different payload
-		if err := writePayload(tx, u.MemoryID, salts[u.MemoryID], u.PayloadDigest, u.Payload, purged); err != nil {
+		if err := writePayload(tx, session, u.MemoryID, in.saltOf(&u), u.PayloadDigest, u.Payload, purged); err != nil {
 			return err
 		}
 	}
@@ -139,6 +142,16 @@ func (r *record) write(tx *journal.Tx, in *Input, used []Used, purged func(core.
 		return err
 	}
 	return r.putIndices(tx)
+}
+
+// saltOf is the salt of the digest of a block in the prompt.
+func (in *Input) saltOf(u *Used) string {
+	for _, b := range in.Blocks {
+		if b.draft.BlockID == u.BlockID && b.draft.MemoryID == u.MemoryID && digestOf(b.draft.Salt, u.Payload) == u.PayloadDigest {
+			return b.draft.Salt
+		}
+	}
+	return ""
 }
 
 // indices are the keys by which the snapshot is found, with their values.

@@ -22,6 +22,10 @@ type Replay struct {
 	// Purged are the blocks whose memories were purged: their digests and lengths are used
 	// instead of their payloads.
 	Purged []string `json:"purged"`
+
+	// unsure is whether the result may differ because a text of a session was purged: where it was
+	// cut may have depended on it.
+	unsure bool
 }
 
 // Replay makes a snapshot again.
@@ -49,11 +53,12 @@ func (r *record) replay(reader core.Reader) (*Replay, error) {
 		File: applied.File, FileDigest: applied.FileDigest, Rule: applied.Rule, RoleMix: s.RoleMix, Before: r.Before,
 	}
 	for i := range r.Candidates {
-		b, purged, err := r.Candidates[i].block(reader)
+		b, purged, err := r.block(reader, &r.Candidates[i])
 		if err != nil {
 			return nil, err
 		}
 		if purged {
+			out.unsure = out.unsure || r.Candidates[i].MemoryID == ""
 			out.Purged = append(out.Purged, b.draft.BlockID)
 		}
 		in.Blocks = append(in.Blocks, b)
@@ -75,20 +80,26 @@ func digests(s *Snapshot) (list []string) {
 	return list
 }
 
-// block is the candidate as a block. A memory's text is never cut, so the assembly needs
-// only its length and its digest.
-func (c *candidate) block(r core.Reader) (b *Block, purged bool, err error) {
-	p, found, err := readPayload(r, c.MemoryID, c.Digest)
+// block is a candidate as a block. A memory's text is never cut, so the assembly needs
+// only its length and its digest. For a session's, it also needs what was kept of it.
+func (r *record) block(reader core.Reader, c *candidate) (b *Block, purged bool, err error) {
+	p, found, err := readPayload(reader, r.Snapshot.SessionID, c.MemoryID, c.Digest)
 	if err != nil {
 		return nil, false, err
 	}
 	d := c.Draft
-	if !found && c.MemoryID == "" {
+	if !found && c.MemoryID == "" && p.Purged == "" {
 		return nil, false, corrupt(c.Digest, "a payload is missing")
 	}
 	if !found {
 		d.Payload = PurgedPayload
-		return &Block{draft: d, chars: c.Chars, digest: c.Digest, trusted: c.Trusted, xml: &outline{}}, true, nil
+		b := &Block{draft: d, chars: c.Chars, digest: c.Digest, trusted: c.Trusted, xml: &outline{}}
+		for i := range r.Snapshot.BlocksUsed {
+			if u := &r.Snapshot.BlocksUsed[i]; u.BlockID == c.BlockID && c.MemoryID == "" {
+				b.kept = u
+			}
+		}
+		return b, true, nil
 	}
 	d.Payload, d.Salt = p.Payload, p.Salt
 	by := FromCaller

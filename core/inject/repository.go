@@ -19,6 +19,8 @@ type Repository struct {
 	IDs core.IDs
 	// Purged reports whether a memory was purged; nil means that no memory was purged.
 	Purged func(r core.Reader, memoryID string) (bool, error)
+	// Sessions knows the texts of sessions; nil means that no block has such a text.
+	Sessions SessionTexts
 }
 
 // NotFound is the error for a snapshot that doesn't exist.
@@ -37,6 +39,9 @@ func (p *Repository) add(ctx context.Context, s *Snapshot, in *Input) (stored *S
 		}
 		if stored, duplicate = before, before != nil; duplicate {
 			return nil
+		}
+		if err := p.fresh(tx, in); err != nil {
+			return err
 		}
 		s.CreatedAt = tx.Now().UTC().Round(0)
 		stored = s
@@ -160,8 +165,8 @@ func (p *Repository) List(ctx context.Context, f Filter) (*Listed, error) {
 	return list, err
 }
 
-// Forget implements [core.Forgetter]: it removes the payloads with the memory's text. It
-// returns no runs, since snapshots aren't runs.
+// Forget implements [core.Forgetter]: it removes the payloads with the memory's text, and those
+// with texts of sessions that may repeat it. It returns no runs, since snapshots aren't runs.
 func (p *Repository) Forget(tx core.Tx, memoryID string) ([]string, error) {
 	prefix := memoryKey(memoryID, "")
 	digests, err := core.Suffixes(tx, prefix, int(^uint(0)>>1))
@@ -170,7 +175,10 @@ func (p *Repository) Forget(tx core.Tx, memoryID string) ([]string, error) {
 			break
 		}
 	}
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return nil, p.forgetSessions(tx, memoryID)
 }
 
 var _ core.Forgetter = (*Repository)(nil)
@@ -195,7 +203,7 @@ func get(r core.Reader, id string) (*Snapshot, error) {
 	}
 	for i := range rec.Snapshot.BlocksUsed {
 		u := &rec.Snapshot.BlocksUsed[i]
-		p, found, err := readPayload(r, u.MemoryID, u.PayloadDigest)
+		p, found, err := readPayload(r, rec.Snapshot.SessionID, u.MemoryID, u.PayloadDigest)
 		if err != nil {
 			return nil, err
 		}

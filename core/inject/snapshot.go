@@ -114,7 +114,7 @@ type Used struct {
 	// Chars counts the code points of the payload, as it was cut.
 	Chars int `json:"chars"`
 	// PayloadDigest is the payload's digest; for a memory's text, it is keyed with the
-	// memory's salt.
+	// memory's salt, and for texts of a session with a salt of theirs.
 	PayloadDigest string `json:"payload_digest"`
 	// Payload is what the model got. It isn't stored here: see [PurgedPayload].
 	Payload string `json:"payload,omitempty"`
@@ -146,13 +146,14 @@ type Truncated struct {
 type Prefix struct {
 	// Chars counts the code points of its payloads; 0 if there is none.
 	Chars int `json:"chars"`
-	// Digest is the digest of its bytes; "" if there is none.
+	// Digest is over the digests of its payloads; "" if there is none.
 	Digest string `json:"digest,omitempty"`
 	// Reused is whether it is the same as in the session's previous snapshot.
 	Reused bool `json:"reused"`
 }
 
-// PurgedPayload is shown in place of a payload whose memory was purged.
+// PurgedPayload is shown in place of a payload whose memory was purged, and of a session's texts
+// that may repeat the memory.
 const PurgedPayload = "[purged]"
 
 // Prompt is the prompt: the payloads, with a blank line between each two.

@@ -215,6 +215,21 @@ type (
 	SummarizedWindow = turn.SummarizedWindow
 )
 
+// TurnPlace is a turn of a window of a session.
+type TurnPlace = turn.Place
+
+// TurnsRepeating are the turns whose feedback has texts that may repeat a memory, since the turns
+// were given it.
+func TurnsRepeating(r core.Reader, memoryID string) ([]TurnPlace, error) {
+	return turn.Repeating(r, memoryID)
+}
+
+// TurnsSecret is what [SessionContext]'s Texts has as the secret of these turns, at present.
+func TurnsSecret(r core.Reader, session string, window, from, to int64) (string, error) {
+	texts, err := turn.ReadTexts(r, session, window, from, to)
+	return texts.Secret(from, to), err
+}
+
 // DigestOfTurns is the digest of the summaries of turns, for [WindowSummary].
 func DigestOfTurns(turns []TurnSummary) string { return turn.DigestOf(turns) }
 

@@ -288,7 +288,7 @@ func (c *collecting) owners() map[string]owner {
 	} {
 		owners[prefix] = ofMemory
 	}
-	for _, prefix := range []string{"turn/", "session-window/", "session-window-summary/", "turn-reflection/"} {
+	for _, prefix := range []string{"turn/", "session-window/", "session-window-summary/", "turn-reflection/", "snapshot-session/"} {
 		owners[prefix] = ofSession
 	}
 	for _, prefix := range []string{"run-content/", "run-result/", "run-host/", "visit/", "attempt/"} {

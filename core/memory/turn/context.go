@@ -27,6 +27,10 @@ type Context struct {
 	// that next turn: the hint is only for that turn.
 	Hint     string
 	HintTurn int64
+	// HintFrom is the turn that gave the hint.
+	HintFrom int64
+	// Texts has the salts of the hint and of the turns' summaries.
+	Texts Texts
 	// Turns are the window's earlier turns that have a summary, the oldest first.
 	Turns []TurnSummary
 	// Summary is what a model wrote from the oldest of these turns; nil if no model was
@@ -83,7 +87,7 @@ func ReadContext(r core.Reader, caller core.Caller, session string, turn int64) 
 	if last.NextTurnHint == "" {
 		return c, nil
 	}
-	c.Hint = last.NextTurnHint
+	c.Hint, c.HintFrom = last.NextTurnHint, last.TurnID
 	c.HintTurn, err = following(r, session, last.TurnID, turn)
 	return c, err
 }
@@ -112,6 +116,7 @@ func (c *Context) read(r core.Reader) (last *Reflection, err error) {
 		if err != nil {
 			return false, err
 		}
+		c.Texts.add(stored)
 		if last = &stored.Reflection; last.Summary != "" {
 			c.Turns = append(c.Turns, TurnSummary{last.TurnID, last.Summary})
 		}
