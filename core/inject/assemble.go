@@ -343,18 +343,24 @@ func (p *piece) used() Used {
 // prefix is the part that stays the same from turn to turn: the anchors and the stable blocks, up
 // to the first block that is neither an anchor nor stable, or that is recalled text or a hint.
 func (a *assembly) prefix(before string) Prefix {
-	var digests []string
+	var payloads, digests []string
+	keyed := false
 	out := Prefix{}
 	for _, p := range a.blocks {
 		if !p.anchor && !p.stable || !p.prefixable() {
 			break
 		}
-		digests = append(digests, p.used().PayloadDigest)
+		digest := p.used().PayloadDigest
+		payloads, digests = append(payloads, p.payload), append(digests, digest)
+		keyed = keyed || strings.HasPrefix(digest, keyedPrefix)
 		out.Chars += p.size.chars
 	}
-	if len(digests) > 0 { // without the salts that a purge removes, no text can be guessed from it
+	switch {
+	case keyed: // without the salts that a purge removes, no text can be guessed from it
 		out.Digest = core.Digest([]byte(strings.Join(digests, "\n")))
-		out.Reused = out.Digest == before
+	case len(payloads) > 0:
+		out.Digest = core.Digest([]byte(strings.Join(payloads, "\n\n")))
 	}
+	out.Reused = out.Digest != "" && out.Digest == before
 	return out
 }

@@ -181,7 +181,7 @@ func TestAssemble_PrefixHoldsWhileItsBlocksDo(t *testing.T) {
 	rules := draft("rules", inject.Safety, 1, "Never delete.")
 	first := assemble(t, policy, blocks(t, stable, hint, rules, draft("task", inject.Workflow, 999, "Do it.")))
 	want := "Never delete.\n\nTools: ls, cat."
-	if first.Prefix.Chars != len(want)-2 || first.Prefix.Digest == "" || first.Prefix.Reused {
+	if first.Prefix.Chars != len(want)-2 || first.Prefix.Digest != core.Digest([]byte(want)) || first.Prefix.Reused {
 		t.Fatalf("the prefix is %+v", first.Prefix)
 	}
 	if !strings.HasPrefix(first.Prompt(), want) {

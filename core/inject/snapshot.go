@@ -146,7 +146,8 @@ type Truncated struct {
 type Prefix struct {
 	// Chars counts the code points of its payloads; 0 if there is none.
 	Chars int `json:"chars"`
-	// Digest is over the digests of its payloads; "" if there is none.
+	// Digest is the digest of its bytes or, if it has texts of the session, of the digests of its
+	// payloads, from which no purged text can be guessed. It is "" if there is no prefix.
 	Digest string `json:"digest,omitempty"`
 	// Reused is whether it is the same as in the session's previous snapshot.
 	Reused bool `json:"reused"`
