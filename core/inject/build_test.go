@@ -222,6 +222,17 @@ func TestPurge_BetweenShowAndReplay(t *testing.T) {
 	}
 }
 
+// TestPurge_OfTextsThatAVocabularyCounted: a check doesn't need the number of their tokens.
+func TestPurge_OfTextsThatAVocabularyCounted(t *testing.T) {
+	w := newWorld(t)
+	w.memories = []*core.Memory{remembered("m1", "The harbour closes at noon.")}
+	w.build(inject.BuildRequest{Session: "s", Turn: 1, Query: "when?", Policy: &inject.Policy{MaxTokens: 500, Tokenizer: "cl100k_base"}})
+	w.forget("m1")
+	if found := w.problems(); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestEvents_TellOfTheSnapshotInItsCommit holds the fields that every event has.
 func TestEvents_TellOfTheSnapshotInItsCommit(t *testing.T) {
 	w := newWorld(t)

@@ -23,8 +23,8 @@ type Replay struct {
 	// instead of their payloads.
 	Purged []string `json:"purged"`
 
-	// unsure is whether the result may differ because a text of a session was purged: where it was
-	// cut may have depended on it.
+	// unsure is whether the result may differ because a text was purged: how many tokens of a
+	// vocabulary it had isn't known, and where a session's was cut may have depended on it.
 	unsure bool
 }
 
@@ -58,7 +58,7 @@ func (r *record) replay(reader core.Reader) (*Replay, error) {
 			return nil, err
 		}
 		if purged {
-			out.unsure = out.unsure || r.Candidates[i].MemoryID == ""
+			out.unsure = out.unsure || r.Candidates[i].MemoryID == "" || measureOf(&applied.Policy).vocabulary != nil
 			out.Purged = append(out.Purged, b.draft.BlockID)
 		}
 		in.Blocks = append(in.Blocks, b)
