@@ -8,9 +8,9 @@ import (
 
 // No event has the content of a job, nor most of its numbers. So a check can only require
 // that the records have no fields which the program doesn't write, and that the numbers
-// can be those of a job.
+// are possible for a job.
 
-// withinBounds reports whether the numbers that no event has can be those of a job.
+// withinBounds reports whether the numbers that no event has are possible for a job.
 func (rec *record) withinBounds() bool {
 	return rec.Attempts >= 0 && rec.Snoozes >= 0 && rec.Crashes >= 0 && rec.Progress >= 0 && rec.Progress <= 1 &&
 		rec.Wait >= 0 && rec.Steps >= 0 && rec.Steps <= MaxSteps && rec.StepBytes >= 0 && rec.StepBytes <= MaxStepBytes

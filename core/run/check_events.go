@@ -107,7 +107,7 @@ func (c *checking) events(record *runRecord) error {
 	return c.visits(record, t)
 }
 
-// withinBounds reports whether the numbers that no event has can be those of a run.
+// withinBounds reports whether the numbers that no event has are possible for a run.
 func (r *runRecord) withinBounds() bool {
 	used := func(u *core.RunUsage) bool {
 		return u.TokensIn >= 0 && u.TokensOut >= 0 && u.CostUSD >= 0 && u.WallMillis >= 0

@@ -61,7 +61,7 @@ type stoicFile struct {
 	opening bool
 }
 
-// seen is what Pebble is told of a failure.
+// seen is the error that Pebble gets for a failure.
 func (f stoicFile) seen(err error) error {
 	if f.opening && f.fuse.serving.Load() {
 		return err
