@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	operationtest.ServeJudge()
-	os.Exit(m.Run())
+	os.Exit(coretest.WithPlain(m).Run())
 }
 
 // surface is a way to ask for operations.
@@ -116,6 +116,9 @@ var unsaid = map[string]string{
 // program and by every other surface: the answers are the same bytes. What becomes of each
 // case is in testdata/surfaces.golden.
 func TestSurfacesSayTheSame(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	cases := operationtest.Cases()
 	for _, o := range operation.Table() {
 		if !slices.ContainsFunc(cases, func(c operationtest.Case) bool { return c.Operation == o.Name && c.Name == "" }) {

@@ -60,7 +60,7 @@ func Plain(t *testing.T) bool {
 		t.Fatal(plain.err)
 	}
 	used := filepath.Join(plain.dir, strings.ReplaceAll(t.Name(), "/", "-")+".used")
-	args := append(ownFlags(), "-test.v", "-test.run=^"+t.Name()+"$", "-test.testlogfile="+used)
+	args := append(ownFlags(), "-test.v", "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.testlogfile="+used)
 	if deadline, ok := t.Deadline(); ok { // so that it ends first, and shows where it hangs
 		args = append(args, fmt.Sprint("-test.timeout=", max(time.Until(deadline)-10*time.Second, time.Second)))
 	}

@@ -55,6 +55,9 @@ func TestCompile_RefusesBombsBeforeTheEngine(t *testing.T) {
 
 // Each limit of a compilation is named when it is passed.
 func TestCompile_NamesTheLimitThatIsPassed(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for limit, tt := range map[string]struct {
 		bomb   string
 		limits wasm.CompileLimits

@@ -123,8 +123,8 @@ func sampleFiles() []string {
 	return []string{"everything.jsonl", "head.txt", "plan.json", "verdict.json"}
 }
 
-// sampleNotes are the memories of the samples. Passes merge those that say the same, and
-// date those of a day.
+// sampleNotes are the memories of the samples. Passes merge those that say the same, and put
+// a date where one says "yesterday" or "tomorrow".
 const sampleNotes = `
 {"namespace": "team/a", "id": "deploy-notes", "title": "Deploying", "content": "A release is deployed from a clean tree, after the tests."}
 {"namespace": "team/a", "id": "build-notes", "title": "Building", "content": "A build begins with a clean tree."}

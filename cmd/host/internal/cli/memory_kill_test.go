@@ -31,14 +31,25 @@ func (w *killWorld) manyMemories(count int) string {
 	return path
 }
 
-// killed runs a command line and kills it at a moment of the time that it takes.
-// It returns false if the command was faster.
-func (w *killWorld) killed(length time.Duration, args ...string) bool {
+// killed runs a command line and kills it at a moment of length, the time that it takes. It
+// returns false if the command was faster, and length is then the time of this one: a
+// machine can be quicker than it was.
+func (w *killWorld) killed(length *time.Duration, args ...string) bool {
 	w.t.Helper()
 	cmd, _ := w.start(args...)
-	<-time.After(rand.N(length))
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	began, ended := time.Now(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	select {
+	case <-time.After(rand.N(*length)):
+		_ = cmd.Process.Kill()
+		<-ended
+	case <-ended:
+		*length = min(*length, time.Since(began))
+	}
+	waitEmpty(w.t, cmd.Process.Pid)
 	return cmd.ProcessState.ExitCode() != exitPassed
 }
 
@@ -82,7 +93,7 @@ func TestAKilledBulkObserveLeavesWholeBatches(t *testing.T) {
 			t.Fatal("no kill meets a running command")
 		}
 		data := filepath.Join(w.dir, fmt.Sprintf("data-%d", i))
-		if !w.killed(length, "memory", "observe", "--file", path, "--data-dir", data) {
+		if !w.killed(&length, "memory", "observe", "--file", path, "--data-dir", data) {
 			continue
 		}
 		hits++
@@ -105,7 +116,7 @@ func TestAKilledImportLeavesAllOrNothing(t *testing.T) {
 			t.Fatal("no kill meets a running command")
 		}
 		_ = os.RemoveAll(data)
-		if !w.killed(length, "store", "import", export, "--data-dir", data) {
+		if !w.killed(&length, "store", "import", export, "--data-dir", data) {
 			continue
 		}
 		hits++
@@ -150,7 +161,7 @@ func TestAKilledImportIntoAStoreLeavesAllOrNothing(t *testing.T) {
 		if i == 10*batchKills {
 			t.Fatal("no kill meets a running command")
 		}
-		if !w.killed(length, into...) {
+		if !w.killed(&length, into...) {
 			begin()
 			continue
 		}

@@ -124,6 +124,9 @@ func TestDream_HostileTextIsText(t *testing.T) {
 // TestDream_PagesOfALargePlan: a plan of hundreds of steps is shown in pages, and a step's
 // address leads to its page.
 func TestDream_PagesOfALargePlan(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	s := newSite(t)
 	for i := range 45 {
 		var gifts strings.Builder // others than any other visitor's: what is alike is compared

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
@@ -260,6 +261,9 @@ func (s *site) longestTokens() {
 // TestPages_LongestTexts: whatever a model, a plugin or a user writes into any field, each page of it is text, and
 // no larger than a page may be.
 func TestPages_LongestTexts(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	s, paths := longestSite(t)
 	for _, path := range paths {
 		a := s.get(path)
