@@ -4,6 +4,7 @@ package logs
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -105,9 +106,11 @@ func (l *Log) End() (tail, headline string) {
 	return strings.Join(l.tail, "\n"), headline
 }
 
-func isCrash(text string) bool {
-	return strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ")
-}
+// crashes are what the first line of a crash begins with: of Go's panics and fatal errors, of
+// threads that it couldn't start, and of signals.
+var crashes = regexp.MustCompile(`^(panic: |fatal error: |runtime: failed to create new OS thread|runtime/cgo: |SIG[A-Z]+: )`)
+
+func isCrash(text string) bool { return crashes.MatchString(text) }
 
 // parseLine reads hclog's JSON, and takes anything else as it is.
 func parseLine(text string) plugin.LogLine {

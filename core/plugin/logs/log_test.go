@@ -82,3 +82,23 @@ func TestLog_EndIsBounded(t *testing.T) {
 		t.Errorf("%d bytes, %q", len(tail), headline)
 	}
 }
+
+// TestLog_HeadlineIsTheCrash: much follows the line that says why a program ended.
+func TestLog_HeadlineIsTheCrash(t *testing.T) {
+	for _, first := range []string{
+		"panic: runtime error: index out of range [3] with length 3",
+		"fatal error: all goroutines are asleep - deadlock!",
+		"runtime: failed to create new OS thread (have 5 already; errno=11)",
+		"runtime/cgo: pthread_create failed: Resource temporarily unavailable",
+		"SIGABRT: abort",
+		"SIGSEGV: segmentation violation",
+	} {
+		l := logs.New(logs.Options{Now: func() time.Time { return time.Time{} }, Sink: func(plugin.LogLine) {}})
+		for _, line := range []string{"loaded", first, "PC=0x7f m=0 sigcode=18446744073709551610", "", "rax    0x0", "gs     0x0"} {
+			l.Line([]byte(line))
+		}
+		if _, headline := l.End(); headline != first {
+			t.Errorf("%q, want %q", headline, first)
+		}
+	}
+}

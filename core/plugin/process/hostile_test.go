@@ -213,7 +213,10 @@ func hostileThreads(t *testing.T) {
 	}
 	// Go ends a program that gets no thread.
 	_, err := evaluate(t, i, do("attack threads", strconv.Itoa(tasksOf(1))))
-	wantError(t, err, sdk.Unavailable, "plugin_exited", "probe exited")
+	wantError(t, err, sdk.Unavailable, "plugin_exited", "probe exited", fmt.Sprintf("it may be %d processes and threads", tasksOf(1)))
+	if hint := sdk.AsError(err).Hint; !strings.Contains(hint, "limits.processes") {
+		t.Errorf("hint: %q", hint)
+	}
 }
 
 // tasksOf is how many processes and threads together some processes may be.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -180,5 +181,12 @@ func (i *instance) exited() error {
 		e.Message += fmt.Sprintf("; the kernel ended it at its memory limit of %d MiB", i.installed.Limits.MemoryBytes>>20)
 		return e.WithHint("give it less to do at once, or raise limits.memory in its plugin.yaml")
 	}
+	if i.cell.Status().Tasks != "" && noThread.MatchString(headline) {
+		e.Message += fmt.Sprintf("; it may be %d processes and threads", sandbox.TasksPerProcess*i.installed.Limits.Processes)
+		return e.WithHint("have it start fewer, or raise limits.processes in its plugin.yaml")
+	}
 	return e
 }
+
+// noThread is how a program in Go ends that gets no thread, with cgo and without.
+var noThread = regexp.MustCompile(`pthread_create failed|failed to create new OS thread`)
