@@ -56,7 +56,7 @@ CGO_lua-eval :=
 .PHONY: build
 build: deps
 	@rm -rf bin/plugins
-	go build -o bin/reflectory ./cmd/host
+	go build -tags "$(TAGS)" -o bin/reflectory ./cmd/host
 	@$(foreach p,$(PLUGINS),$(call build_plugin,$(p)) &&) true
 
 # Each is a package like any other: its plugin.yaml and its program in a folder,
@@ -119,7 +119,7 @@ screenshots: deps
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet -tags "$(TAGS) bench quality" ./... ./.ci/typecheck ./testdata/surfaces/...
+	go vet $(RACE) -tags "$(TAGS) bench quality" ./... ./.ci/typecheck ./testdata/surfaces/...
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -127,7 +127,7 @@ vet: deps
 ## staticcheck: the linter that runs with the tests
 .PHONY: staticcheck
 staticcheck: deps
-	go tool staticcheck -tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
+	GOFLAGS="$(RACE)" $$(go tool -n staticcheck) -tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
 
 ## lint: all linters of .golangci.yml (the first run builds them, for minutes)
 .PHONY: lint

@@ -2,7 +2,6 @@ package coretest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,15 +17,11 @@ import (
 // that is built into dir from the package in the working directory, which is the
 // directory of the test.
 func PlainBinary(dir string) (string, error) {
-	settings, err := buildSettings()
-	if err != nil {
-		return "", err
-	}
-	if settings["-race"] != "true" {
+	if !raced() {
 		return os.Executable()
 	}
 	path := filepath.Join(dir, "plain.test")
-	cmd := exec.CommandContext(context.Background(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", settings["-tags"], "-o", path, ".")
+	cmd := exec.CommandContext(context.Background(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", buildSetting("-tags"), "-o", path, ".")
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the test binary without the race detector: %w: %s", err, out)
@@ -34,15 +29,17 @@ func PlainBinary(dir string) (string, error) {
 	return path, nil
 }
 
-// buildSettings are the flags with which the test binary was built.
-func buildSettings() (map[string]string, error) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return nil, errors.New("the test binary has no build information")
+// raced is whether the test binary was built with the race detector.
+func raced() bool { return buildSetting("-race") == "true" }
+
+// buildSetting is the value of a flag with which the test binary was built, or "".
+func buildSetting(flag string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == flag {
+				return s.Value
+			}
+		}
 	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	return settings, nil
+	return ""
 }

@@ -18,8 +18,7 @@ func TestPlain_HasNoRaceDetector(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
-	info, _ := debug.ReadBuildInfo()
-	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if raced() {
 		t.Error("it runs with the race detector")
 	}
 }
@@ -43,6 +42,35 @@ func TestPlain_FailsHereIfItFailsThere(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left behind: %v", left, err)
 	}
+}
+
+// TestRest_RunsTheOthers gives [coretest.Rest] one test that passes, one that fails, and none.
+func TestRest_RunsTheOthers(t *testing.T) {
+	if concurrent := os.Getenv(brokenEnv); concurrent != "" {
+		coretest.Rest(t, concurrent)
+		return
+	}
+	if !raced() {
+		t.Skip("without the race detector it has nothing to do")
+	}
+	for concurrent, says := range map[string]string{
+		"^Test([^C]|Clock[^S])":   "PASS", // all but TestClockStandsUntilMoved
+		"^Test([^P]|Plain_Has)":   "without the race detector: exit status 1",
+		"^(Test|Benchmark|Fuzz).": "no tests to run",
+	} {
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		command.Env = append(os.Environ(), brokenEnv+"="+concurrent)
+		out, err := command.CombinedOutput()
+		if (err == nil) != (says == "PASS") || !strings.Contains(string(out), says) {
+			t.Errorf("%s: %v: %s", concurrent, err, out)
+		}
+	}
+}
+
+// raced is whether this program has the race detector.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 func TestClockStandsUntilMoved(t *testing.T) {

@@ -26,6 +26,12 @@ var shared struct {
 	modules map[string]string
 }
 
+// concurrent matches the tests in which several things happen at once: compilers, calls of
+// one instance or of several, deadlines, and what is kept of verdicts.
+const concurrent = `^Test((Compile|Scope)_|EveryRunIsTheSame|ADeadlineEnds|KillEnds|AnUnmetered|ASupervisor|TimeInTheHost|Verdicts|TheOldestVerdicts|WhatIsKept)`
+
+func TestOthersWithoutTheRaceDetector(t *testing.T) { coretest.Rest(t, concurrent) }
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(orphanVariable); path != "" {
 		compileForever(path)
@@ -36,6 +42,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	shared.dir, shared.modules = dir, map[string]string{}
+	coretest.Split(concurrent, "TestOthersWithoutTheRaceDetector")
 	code := coretest.WithPlain(m).Run()
 	os.RemoveAll(dir)
 	if code == 0 {

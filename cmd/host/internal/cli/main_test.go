@@ -40,7 +40,7 @@ const quickGone = 2 * time.Second
 // programs is a folder with this test binary, without the race detector, under the
 // name of each plugin and of the host. Which program it is follows from the name
 // that it is started by. How goroutines of the host and of the plugins share memory
-// is seen in the tests that run them in this process, and in the scripts.
+// is seen in the tests that run them in this process, those that match concurrent.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -80,6 +80,17 @@ type shiftedClock time.Duration
 
 func (c shiftedClock) Now() time.Time { return time.Now().Add(time.Duration(c)) }
 
+// concurrent matches the tests in which several things happen at once in this process: servers,
+// jobs, streams, runs, and what is shown while something else goes on. The others take most of
+// the time of all, for commands one after the other.
+const concurrent = `^Test((CommandWorkers|Jobs|MCP|PluginLogs|Progress|Reflect|Run|Serve|Server|Stream)_|` +
+	`AFolderEditedUnderLoad|ASecond|ASignal|ABadPlugin|BulkWork|ExamplesWithPlugins|FilesAreBounded|TwoRunsAtOnce|WhoWaits)`
+
+func TestOthersWithoutTheRaceDetector(t *testing.T) {
+	t.Parallel()
+	coretest.Rest(t, concurrent)
+}
+
 // tests makes programs before the tests run, and removes it after them.
 type tests struct {
 	m        *testing.M
@@ -105,7 +116,8 @@ func (t tests) Run() int {
 		}
 	}
 	programs = dir
-	return t.m.Run()
+	coretest.Split(concurrent, "TestOthersWithoutTheRaceDetector")
+	return coretest.WithPlainAt(t.m, program).Run()
 }
 
 // linkFile puts a program at another path too.
