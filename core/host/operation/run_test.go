@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
@@ -22,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	operationtest.ServeJudge()
-	os.Exit(m.Run())
+	os.Exit(coretest.WithPlain(m).Run())
 }
 
 // list are the ids of the runs that a caller sees, page by page.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
@@ -176,6 +177,9 @@ func move(t *testing.T, main, own core.Store, to string, after int, check bool) 
 // Every kind of record of a tenant moves to another database and back, byte for byte, whatever
 // commit the program is killed after, and nothing of other tenants changes.
 func TestTenantMove_EveryRecord(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	before := everyRecord(t)
 	main, own := before.open(t), mem.Open()
 	done, commits, err := move(t, main, own, "own", -1, true)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -200,6 +201,9 @@ func TestWhatIsNoTemplateIsShownHowToBeText(t *testing.T) {
 }
 
 func TestMultiplyingFiltersEnd(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	long := make([]any, 2000)
 	for i := range long {
 		long[i] = strings.Repeat("x", 1000)

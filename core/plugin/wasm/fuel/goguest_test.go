@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/wasm/fuel"
 )
 
@@ -32,6 +33,9 @@ func buildGoGuest(t testing.TB, flags ...string) []byte {
 // A reactor in Go, with its garbage collector, goroutines and large functions,
 // gives the same metered, uses the same fuel each time, and can be stopped.
 func TestGoReactorRunsMetered(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	plain := buildGoGuest(t, "-buildmode=c-shared")
 	metered := instrument(t, plain)
 	cache := wazero.NewCompilationCache()
@@ -58,6 +62,9 @@ func TestGoReactorRunsMetered(t *testing.T) {
 
 // A command in Go writes the same metered.
 func TestGoCommandRunsMetered(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	plain := buildGoGuest(t)
 	want, _ := runCommand(t, plain)
 	got, fuelUsed := runCommand(t, instrument(t, plain))

@@ -18,6 +18,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
+
 // script is a file of the WebAssembly spec tests, as wast2json writes it.
 type script struct {
 	Commands []command `json:"commands"`
@@ -59,6 +61,9 @@ func (t *tally) add(o tally) {
 // The official tests, which wazero carries: every module that it accepts does the
 // same with metering as without.
 func TestSpecTestsGiveTheSameResultsMetered(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	root := filepath.Join(moduleFolder(t, "github.com/tetratelabs/wazero"), "internal", "integration_test", "spectest")
 	spectest := readFile(t, filepath.Join(root, "testdata", "spectest.wasm"))
 	var all tally
