@@ -116,6 +116,8 @@ screenshots: deps
 	@.ci/surfaces
 	REFLECTORY_SCREENSHOTS="$(CURDIR)/docs/img" go test -count=1 -timeout 10m -tags "$(TAGS) surfaces" -run '^TestScreenshots' ./cmd/host/internal/web
 
+# Vet and staticcheck compile what they check. They do it with the flags of the tests, so that the
+# tests need not compile it again.
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
