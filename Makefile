@@ -91,14 +91,17 @@ TEST_TIMEOUT ?= 4h
 ## test: vet, lint and race-test everything
 # The target vet has vetted all of it, and without DWARF the programs link twice as fast.
 # With the race detector a sixth of the time would be the garbage collector's, and of what vets
-# and lints nearly as much.
+# and lints nearly as much. Several packages' tests build a program without the detector at the
+# same time: go build has then compiled once what these programs share. One package more than there
+# are processors is tested at a time, since tests wait for processes and disks.
 .PHONY: test
 test: export GORACE := atexit_sleep_ms=0
 test: export GOGC := 400
 test: deps vet staticcheck
 	@.ci/python
 	@.ci/postgres --say
-	go test $(RACE) -vet=off -ldflags=-w -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
+	go build -tags "$(TAGS)" ./cmd/host/internal/cli ./plugins/...
+	go test $(RACE) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
 ## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release), its pages in a browser, and by promtool and the suites of MCP
@@ -129,7 +132,8 @@ vet: deps
 ## staticcheck: the linter that runs with the tests
 .PHONY: staticcheck
 staticcheck: deps
-	GOFLAGS="$(RACE)" $$(go tool -n staticcheck) -tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
+	@echo go tool staticcheck
+	@GOFLAGS="$(RACE)" $$(go tool -n staticcheck) -tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
 
 ## lint: all linters of .golangci.yml (the first run builds them, for minutes)
 .PHONY: lint
