@@ -48,8 +48,9 @@ type instance struct {
 	stdio   chan struct{}  // closed once all output received over conn is logged
 	done    chan struct{}
 
-	mu    sync.Mutex
-	cause error // the first reason; errClosed after Close
+	mu          sync.Mutex
+	cause       error // the first reason; errClosed after Close
+	unreachable error // see giveUp
 }
 
 // errClosed is the cause if [instance.Close] asked for the end.
@@ -158,6 +159,16 @@ func (i *instance) end(reason error) {
 	}
 }
 
+// giveUp kills a process that can't be reached any more. That is the cause only if the process
+// wasn't ending by itself already: of one that was, it is how it ended.
+func (i *instance) giveUp(reason error) {
+	i.mu.Lock()
+	i.unreachable = reason
+	p := i.process
+	i.mu.Unlock()
+	p.kill()
+}
+
 // setCause keeps the first cause.
 func (i *instance) setCause(reason error) {
 	i.mu.Lock()
@@ -165,6 +176,16 @@ func (i *instance) setCause(reason error) {
 	if i.cause == nil {
 		i.cause = reason
 	}
+}
+
+// ended is the cause of an end that no caller gave a reason for.
+func (i *instance) ended() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.unreachable != nil && i.process.killed() && !i.cell.OutOfMemory() {
+		return i.unreachable
+	}
+	return i.exited()
 }
 
 // exited is the cause of a process that ended by itself.

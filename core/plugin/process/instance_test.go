@@ -233,7 +233,7 @@ func TestLogFloodIsCutAndCounted(t *testing.T) {
 		lines++
 		dropped += l.Dropped
 	}}, self(t, "serve"))
-	if _, err := evaluate(t, i, do("flood")); err != nil {
+	if _, err := evaluate(t, i, do("flood", 5000)); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Close(); err != nil {
@@ -245,6 +245,33 @@ func TestLogFloodIsCutAndCounted(t *testing.T) {
 	}
 	if lines+dropped < 5000 {
 		t.Errorf("%d delivered and %d dropped of 5000", lines, dropped)
+	}
+}
+
+// What a plugin wrote counts, however late the host comes to read it.
+func TestLinesAreReadAfterTheEnd(t *testing.T) {
+	const written = 400 // fewer than fill a pipe, so that the plugin can end
+	read := make(chan struct{})
+	var lines int
+	dir := shortTempDir(t)
+	i := start(t, process.Options{TempDir: dir, Log: func(l plugin.LogLine) {
+		<-read
+		lines += 1 + l.Dropped
+		if l.Message != "flood" {
+			lines-- // it only says how many were dropped
+		}
+	}}, self(t, "serve"))
+	pid := childOf(t, os.Getpid(), dir)
+	if _, err := evaluate(t, i, do("flood", written)); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error)
+	go func() { closed <- i.Close() }()
+	wantNoGroup(t, pid)
+	<-time.After(time.Second) // much longer than the host waits for more
+	close(read)
+	if err := <-closed; err != nil || lines != written {
+		t.Errorf("%d lines of %d: %v", lines, written, err)
 	}
 }
 

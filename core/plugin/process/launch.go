@@ -1,12 +1,15 @@
 package process
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 )
@@ -87,6 +90,32 @@ func (p *process) pipes() ([]*os.File, error) {
 	return []*os.File{files[0], files[3], files[5]}, nil
 }
 
+// output is one of a program's pipes. Once a read's deadline has passed, which says that the
+// program has ended, it is read until nothing came for drainTime.
+type output struct {
+	pipe    *os.File
+	ended   bool
+	drained int // bytes since the end
+}
+
+// Read implements io.Reader.
+func (o *output) Read(b []byte) (int, error) {
+	if !o.ended {
+		n, err := o.pipe.Read(b)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		o.ended = true
+	}
+	if o.drained >= drainBytes {
+		return 0, io.EOF
+	}
+	_ = o.pipe.SetReadDeadline(time.Now().Add(drainTime))
+	n, err := o.pipe.Read(b)
+	o.drained += n
+	return n, err
+}
+
 func (p *process) closePipes() {
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
 		_ = f.Close() // closing twice is harmless
@@ -112,6 +141,13 @@ func (p *process) kill() {
 	if !p.reaped {
 		killGroup(p.cmd.Process)
 	}
+}
+
+// killed is whether the program was killed, after done. A process that has begun to end keeps
+// its own status if it is killed meanwhile.
+func (p *process) killed() bool {
+	ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
 }
 
 // exit describes the end, after done: "with status 3", "by signal 9 (killed)".

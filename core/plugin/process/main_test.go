@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -260,7 +261,11 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		fmt.Println("printed")
 		return said("")
 	case "flood":
-		for i := range 5000 {
+		n, err := strconv.Atoi(b.Arg)
+		if err != nil {
+			return nil, err
+		}
+		for i := range n {
 			slog.Info("flood", "n", i)
 		}
 		return said("")

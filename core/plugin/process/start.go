@@ -25,9 +25,11 @@ import (
 )
 
 const (
-	// drainTime is how long the rest of the output is read after the end of the process, in
-	// case another process still has a pipe open.
-	drainTime = 200 * time.Millisecond
+	// drainTime is how long more output is waited for after the end of the process, in case
+	// another process still has a pipe open. drainBytes is how much of it is read: what a pipe
+	// can hold on Linux, by its default limit (pipe(7)).
+	drainTime  = 200 * time.Millisecond
+	drainBytes = 1 << 20
 	// exitTime is how long a process whose stream ended gets to end by itself,
 	// so that its exit status and last lines become the cause.
 	exitTime = 500 * time.Millisecond
@@ -105,7 +107,7 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 		p.kill()
 	}
 	i.outputs.Go(func() { i.readStdout(line) })
-	i.outputs.Go(func() { copyLines(p.stderr, i.logs) })
+	i.outputs.Go(func() { copyLines(&output{pipe: p.stderr}, i.logs) })
 	i.outputs.Go(i.watch)
 	go i.supervise()
 	// A pipe holds far more than the message, so this doesn't wait for a reader. A process
@@ -118,7 +120,7 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 // follows.
 func (i *instance) readStdout(line *io.PipeWriter) {
 	defer line.Close()
-	out := bufio.NewReaderSize(i.process.stdout, maxHandshake)
+	out := bufio.NewReaderSize(&output{pipe: i.process.stdout}, maxHandshake)
 	first, err := out.ReadSlice('\n')
 	if len(first) > 0 { // without a line, abort says what happened
 		if bad := checkHandshake(i.installed.Name, string(first), i.tls != nil); bad != nil {
@@ -151,12 +153,12 @@ func (i *instance) watch() {
 func (i *instance) supervise() {
 	p := i.process
 	<-p.done
-	_ = p.stdout.SetReadDeadline(time.Now().Add(drainTime))
-	_ = p.stderr.SetReadDeadline(time.Now().Add(drainTime))
+	_ = p.stdout.SetReadDeadline(time.Now()) // from here on output waits for drainTime only
+	_ = p.stderr.SetReadDeadline(time.Now())
 	i.outputs.Wait()
 	i.drainStdio()
 	p.closePipes()
-	i.setCause(i.exited())
+	i.setCause(i.ended())
 	<-i.started
 	if i.client != nil {
 		_ = i.client.Close()
@@ -220,7 +222,7 @@ func (i *instance) watchStream() {
 	case <-i.process.done:
 	case <-timer.C:
 		if err := i.client.Err(); err != nil {
-			i.end(err)
+			i.giveUp(err)
 		}
 	}
 }
@@ -245,7 +247,7 @@ func (i *instance) abort(err error) error {
 		select {
 		case <-i.process.done: // supervise says how
 		case <-timer.C:
-			i.end(sdk.Errorf(sdk.Invalid, "handshake_invalid", "plugin %s did not begin to serve: %w", i.installed.Name, err))
+			i.giveUp(sdk.Errorf(sdk.Invalid, "handshake_invalid", "plugin %s did not begin to serve: %w", i.installed.Name, err))
 		}
 	} else {
 		i.end(err)
