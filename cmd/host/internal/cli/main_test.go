@@ -84,7 +84,7 @@ func (c shiftedClock) Now() time.Time { return time.Now().Add(time.Duration(c)) 
 // jobs, streams, runs, and what is shown while something else goes on. The others take most of
 // the time of all, for commands one after the other.
 const concurrent = `^Test((CommandWorkers|Jobs|MCP|PluginLogs|Progress|Reflect|Run|Serve|Server|Stream)_|` +
-	`AFolderEditedUnderLoad|ASecond|ASignal|ABadPlugin|BulkWork|ExamplesWithPlugins|FilesAreBounded|TwoRunsAtOnce|WhoWaits)`
+	`AFolderEditedUnderLoad|ASecond|ASignal|ABadPlugin|BulkWork|FilesAreBounded|TwoRunsAtOnce|WhoWaits)`
 
 func TestOthersWithoutTheRaceDetector(t *testing.T) {
 	t.Parallel()
