@@ -88,7 +88,7 @@ deps:
 # After how long the tests of one package count as stuck; go test then shows where.
 TEST_TIMEOUT ?= 4h
 
-## test: vet, lint and race-test everything
+## test: vet, lint and test everything (concurrent code with the race detector)
 # The target vet has vetted all of it, and without DWARF the programs link twice as fast.
 # With the race detector a sixth of the time would be the garbage collector's, and of what vets
 # and lints nearly as much. Several packages' tests build a program without the detector at the

@@ -268,7 +268,7 @@ func TestLinesAreReadAfterTheEnd(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- i.Close() }()
 	wantNoGroup(t, pid)
-	<-time.After(time.Second) // much longer than the host waits for more
+	<-time.After(400 * time.Millisecond) // twice as long as the host waits for more
 	close(read)
 	if err := <-closed; err != nil || lines != written {
 		t.Errorf("%d lines of %d: %v", lines, written, err)
