@@ -63,7 +63,7 @@ var attacks = map[string]func(arg string) (string, error){
 	"proxy": rawProxy,
 	"touch": touch, "set-uid": setUID, "threads": threads, "children": children, "seal": sealDirs, "nest": nest,
 	"unlinked": unlinked, "mapped": mapped, "in flight": inFlight, "buffers": buffers, "grows down": growsDown, "fill": fillBoth, "take": forkAndTake, "pipes": pipes,
-	"shell": shell, "descriptors": descriptors,
+	"shell": shell, "descriptors": descriptors, "drip": drip,
 	"ids": func(string) (string, error) {
 		g, err := os.Getgroups()
 		return fmt.Sprint(os.Getuid(), os.Getgid(), g), err
@@ -90,6 +90,16 @@ func scratch(string) (string, error) {
 		os.Rename(filepath.Join(path, "c"), filepath.Join(os.TempDir(), "d")))
 	b, readErr := os.ReadFile(filepath.Join(os.TempDir(), "d"))
 	return string(b), errors.Join(err, readErr, os.RemoveAll(filepath.Join(os.TempDir(), "a")))
+}
+
+// drip starts a child that leaves the group and writes to the plugin's log for ever.
+func drip(string) (string, error) {
+	cmd := exec.Command("sh", "-c", "while echo drip >&2; do sleep 0.05; done")
+	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	return strconv.Itoa(cmd.Process.Pid), nil
 }
 
 // litter makes so many files and continues.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -272,6 +273,30 @@ func TestLinesAreReadAfterTheEnd(t *testing.T) {
 	close(read)
 	if err := <-closed; err != nil || lines != written {
 		t.Errorf("%d lines of %d: %v", lines, written, err)
+	}
+}
+
+// Without a sandbox a child can leave the plugin's group, and goes on writing to its pipe.
+func TestAChildThatWritesOnDoesNotKeepTheInstance(t *testing.T) {
+	i := start(t, process.Options{Sandbox: sandbox.Off}, self(t, "serve"))
+	got := try(t, i, "drip", "")
+	child := number(strings.TrimPrefix(got, "got: "))
+	if child == 0 {
+		t.Fatal(got)
+	}
+	defer func() { _ = syscall.Kill(-child, syscall.SIGKILL) }()
+	closed := make(chan error)
+	go func() { closed <- i.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("the instance doesn't end")
+	}
+	if err := syscall.Kill(child, 0); err != nil {
+		t.Errorf("the child ended too, so nothing was tested: %v", err)
 	}
 }
 

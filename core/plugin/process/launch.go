@@ -91,29 +91,27 @@ func (p *process) pipes() ([]*os.File, error) {
 }
 
 // output is one of a program's pipes. Once a read's deadline has passed, which says that the
-// program has ended, it is read until nothing came for drainTime.
+// program has ended, it is read until nothing came for drainTime, and no longer than drainLimit.
 type output struct {
-	pipe    *os.File
-	ended   bool
-	drained int // bytes since the end
+	pipe  *os.File
+	until time.Time // zero until the program has ended
 }
 
 // Read implements io.Reader.
 func (o *output) Read(b []byte) (int, error) {
-	if !o.ended {
+	if o.until.IsZero() {
 		n, err := o.pipe.Read(b)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
-		o.ended = true
+		o.until = time.Now().Add(drainLimit)
 	}
-	if o.drained >= drainBytes {
+	now := time.Now()
+	if now.After(o.until) {
 		return 0, io.EOF
 	}
-	_ = o.pipe.SetReadDeadline(time.Now().Add(drainTime))
-	n, err := o.pipe.Read(b)
-	o.drained += n
-	return n, err
+	_ = o.pipe.SetReadDeadline(now.Add(drainTime))
+	return o.pipe.Read(b)
 }
 
 func (p *process) closePipes() {

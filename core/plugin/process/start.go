@@ -26,10 +26,9 @@ import (
 
 const (
 	// drainTime is how long more output is waited for after the end of the process, in case
-	// another process still has a pipe open. drainBytes is how much of it is read: what a pipe
-	// can hold on Linux, by its default limit (pipe(7)).
+	// another process still has a pipe open. drainLimit is how long that one can be read in all.
 	drainTime  = 200 * time.Millisecond
-	drainBytes = 1 << 20
+	drainLimit = 5 * time.Second
 	// exitTime is how long a process whose stream ended gets to end by itself,
 	// so that its exit status and last lines become the cause.
 	exitTime = 500 * time.Millisecond
