@@ -108,7 +108,7 @@ func (l *Log) End() (tail, headline string) {
 
 // crashes are what the first line of a crash begins with: of Go's panics and fatal errors, of
 // threads that it couldn't start, and of signals.
-var crashes = regexp.MustCompile(`^(panic: |fatal error: |runtime: failed to create new OS thread|runtime/cgo: |SIG[A-Z]+: )`)
+var crashes = regexp.MustCompile(`^(panic: |fatal error: |runtime: failed to create new OS thread|runtime/cgo: pthread_create failed|SIG(QUIT|ILL|TRAP|ABRT|BUS|FPE|SEGV|STKFLT|SYS): )`)
 
 func isCrash(text string) bool { return crashes.MatchString(text) }
 

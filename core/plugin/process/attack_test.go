@@ -92,9 +92,10 @@ func scratch(string) (string, error) {
 	return string(b), errors.Join(err, readErr, os.RemoveAll(filepath.Join(os.TempDir(), "a")))
 }
 
-// drip starts a child that leaves the group and writes to the plugin's log for ever.
+// drip starts a child that leaves the group and writes to the plugin's log for minutes, and goes
+// on when nobody reads it any more.
 func drip(string) (string, error) {
-	cmd := exec.Command("sh", "-c", "while echo drip >&2; do sleep 0.05; done")
+	cmd := exec.Command("sh", "-c", "trap '' PIPE; n=0; while [ $n -lt 10000 ]; do echo drip >&2; n=$((n+1)); sleep 0.05; done")
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return "", err

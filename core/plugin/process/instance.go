@@ -159,8 +159,8 @@ func (i *instance) end(reason error) {
 	}
 }
 
-// giveUp kills a process that can't be reached any more. That is the cause only if the process
-// wasn't ending by itself already: of one that was, it is how it ended.
+// giveUp kills a process that can't be reached any more. The reason becomes the cause, unless the
+// process was already ending by itself: then how it ended is the cause.
 func (i *instance) giveUp(reason error) {
 	i.mu.Lock()
 	i.unreachable = reason
@@ -181,9 +181,10 @@ func (i *instance) setCause(reason error) {
 // ended is the cause of an end that no caller gave a reason for.
 func (i *instance) ended() error {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.unreachable != nil && i.process.killed() && !i.cell.OutOfMemory() {
-		return i.unreachable
+	unreachable := i.unreachable
+	i.mu.Unlock()
+	if unreachable != nil && i.process.killed() && !i.cell.OutOfMemory() {
+		return unreachable
 	}
 	return i.exited()
 }

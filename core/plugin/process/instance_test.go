@@ -262,15 +262,17 @@ func TestLinesAreReadAfterTheEnd(t *testing.T) {
 			lines-- // it only says how many were dropped
 		}
 	}}, self(t, "serve"))
+	release := sync.OnceFunc(func() { close(read) })
+	t.Cleanup(release) // before the instance is closed, which waits for the sink
 	pid := childOf(t, os.Getpid(), dir)
 	if _, err := evaluate(t, i, do("flood", written)); err != nil {
 		t.Fatal(err)
 	}
-	closed := make(chan error)
+	closed := make(chan error, 1)
 	go func() { closed <- i.Close() }()
 	wantNoGroup(t, pid)
 	<-time.After(400 * time.Millisecond) // twice as long as the host waits for more
-	close(read)
+	release()
 	if err := <-closed; err != nil || lines != written {
 		t.Errorf("%d lines of %d: %v", lines, written, err)
 	}
@@ -285,7 +287,7 @@ func TestAChildThatWritesOnDoesNotKeepTheInstance(t *testing.T) {
 		t.Fatal(got)
 	}
 	defer func() { _ = syscall.Kill(-child, syscall.SIGKILL) }()
-	closed := make(chan error)
+	closed := make(chan error, 1)
 	go func() { closed <- i.Close() }()
 	select {
 	case err := <-closed:

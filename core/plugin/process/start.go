@@ -26,7 +26,8 @@ import (
 
 const (
 	// drainTime is how long more output is waited for after the end of the process, in case
-	// another process still has a pipe open. drainLimit is how long that one can be read in all.
+	// another process still has a pipe open. drainLimit bounds all reading after the end, in case
+	// such a process goes on writing.
 	drainTime  = 200 * time.Millisecond
 	drainLimit = 5 * time.Second
 	// exitTime is how long a process whose stream ended gets to end by itself,

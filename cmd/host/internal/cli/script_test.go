@@ -16,9 +16,8 @@ import (
 )
 
 // raced are the scripts in which the host works with plugins and on several things at once:
-// if the tests run with the race detector, their commands do too. The commands of the
-// others, which take several times as long with it, are also run in this process by other
-// tests, with it.
+// their commands run with the race detector if this test does. In make test it doesn't, since
+// concurrent leaves it out; go test -race -run Scripts has it.
 var raced = map[string]bool{
 	"composites": true, "evaluate_correct": true, "examples": true, "failures": true, "lua": true, "nodes": true, "plugin": true,
 	"plugin_inspect": true, "plugin_logs": true, "resume_replay": true, "run_passes": true, "runs_learn": true, "state": true, "templates": true,
