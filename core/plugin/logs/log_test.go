@@ -102,3 +102,14 @@ func TestLog_HeadlineIsTheCrash(t *testing.T) {
 		}
 	}
 }
+
+func TestLog_AWordOfSignalsIsNoCrash(t *testing.T) {
+	for _, line := range []string{"SIGHUP: reloading", "SIGTERM: stopping", "runtime/cgo: loaded"} {
+		l := logs.New(logs.Options{Now: func() time.Time { return time.Time{} }, Sink: func(plugin.LogLine) {}})
+		l.Line([]byte(line))
+		l.Line([]byte("out of cheese"))
+		if _, headline := l.End(); headline != "out of cheese" {
+			t.Errorf("%q counts as a crash: %q", line, headline)
+		}
+	}
+}
