@@ -193,7 +193,9 @@ type Host struct {
 	discoveries discoveries
 	sweeps      sweeps
 	replies     *run.Replies
-	plugins     func() (*Plugins, error)
+	// namedKeys are the variables that [Host.warnOfKeys] has named.
+	namedKeys sync.Map
+	plugins   func() (*Plugins, error)
 	// callable are the plugins, once they have been made callable; nil before.
 	callable atomic.Pointer[Plugins]
 

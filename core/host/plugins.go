@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/services"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/apikey"
 )
 
 // Plugins are hosted once for everything that a process does: runs in any namespace, with
@@ -231,7 +233,9 @@ func (h *Host) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	}
 	s := &plugin.Scope{Namespace: need.Namespace, RunID: need.RunID, Env: map[string][]string{}}
 	for _, use := range uses {
-		s.Env[use.Plugin] = append(s.Env[use.Plugin], environment(use.EnvNames, h.config.Getenv)...)
+		pairs := environment(use.EnvNames, h.config.Getenv)
+		h.warnOfKeys(pairs)
+		s.Env[use.Plugin] = append(s.Env[use.Plugin], pairs...)
 	}
 	if len(need.LLM) > 0 {
 		s.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": need.LLM})}
@@ -281,6 +285,25 @@ func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 		}
 	}
 	return nil
+}
+
+// warnOfKeys names each variable, once, whose value stands where a key would be but isn't
+// treated as a secret: it isn't cut out of replies and errors, which may have the same word.
+func (h *Host) warnOfKeys(pairs []string) {
+	for _, pair := range pairs {
+		variable, value, _ := strings.Cut(pair, "=")
+		if value = strings.TrimSpace(value); apikey.Secret(value) {
+			continue
+		}
+		if _, known := h.namedKeys.LoadOrStore(variable, true); known {
+			continue
+		}
+		why := fmt.Sprintf("has fewer than %d characters", apikey.MinSecret)
+		if apikey.Placeholder(value) {
+			why = "is a placeholder"
+		}
+		h.warnf("the key in %s %s: it is sent, but it isn't cut out of replies, errors and logs", variable, why)
+	}
 }
 
 // secretMissing is the error for a missing variable, with the place where it must be set.

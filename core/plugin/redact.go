@@ -5,11 +5,17 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/reflectory/reflectory/sdk/apikey"
 )
 
 // minSecret is the length from which the value of a granted variable is cut out of a
-// plugin's log. Shorter values, such as "1" or "on", are parts of everyday words.
-const minSecret = 4
+// plugin's log. Passwords have 8 characters and more; shorter values, such as "on" or
+// "prod", are everyday words.
+const minSecret = 8
+
+// minTail is how much of a secret is cut off the end of a text that ends inside it.
+const minTail = 4
 
 // redacted replaces a secret.
 const redacted = "***"
@@ -31,7 +37,7 @@ func NewRedactor(env []string) *Redactor {
 		// Logs are lines, so the lines of a value are hidden one by one.
 		for _, form := range append(strings.Split(value, "\n"), value) {
 			for _, secret := range []string{form, jsonForm(form, true), jsonForm(form, false)} {
-				if len(secret) >= minSecret {
+				if len(secret) >= minSecret && !apikey.Placeholder(secret) {
 					secrets = append(secrets, secret)
 				}
 			}
@@ -83,7 +89,7 @@ func (r *Redactor) cutEnd(text string) string {
 		return text
 	}
 	for _, secret := range r.secrets {
-		for n := min(len(secret)-1, len(body)); n >= minSecret; n-- {
+		for n := min(len(secret)-1, len(body)); n >= minTail; n-- {
 			if strings.HasSuffix(body, secret[:n]) {
 				return body[:len(body)-n] + redacted + mark
 			}

@@ -73,7 +73,6 @@ func TestMissingEndpointShowsWhatToWrite(t *testing.T) {
 func TestKeyIsCheckedWhenPrepared(t *testing.T) {
 	for name, test := range map[string]struct{ variable, says string }{
 		"not set":         {"NOT_SET", "NOT_SET is not set"},
-		"too short":       {"SHORT", "SHORT holds no key"},
 		"with spaces":     {"SPACED", "SPACED holds no key"},
 		"a key as a name": {"gsk_s3cret", "not shown"},
 	} {

@@ -2,7 +2,6 @@ package llmeval
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/apikey"
 	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
 
@@ -32,9 +32,12 @@ const settingsHint = `write in the workflow: settings: {llm: {provider: ollama, 
 // endpoint is the address of a model, with its prices.
 type endpoint struct {
 	// url is the base of the protocol's paths, such as "http://h/v1".
-	url     string
-	model   string
-	keyEnv  string
+	url    string
+	model  string
+	keyEnv string
+	// sent is the key as it is sent, or "" for none. key is the same if it is a secret, which
+	// is cut out of what the endpoint sends, and "" if it only stands where a key would be.
+	sent    string
 	key     secret
 	timeout time.Duration
 	// inPrice and outPrice are US dollars per million tokens.
@@ -133,12 +136,14 @@ func (e *endpoint) unlock(getenv func(string) string) error {
 	if e.keyEnv == "" {
 		return nil
 	}
-	e.key = secret(strings.TrimSpace(getenv(e.keyEnv)))
+	e.sent = strings.TrimSpace(getenv(e.keyEnv))
 	switch {
-	case e.key == "":
+	case e.sent == "":
 		return e.keyMissing("is not set")
-	case !e.key.usable():
-		return e.keyMissing(fmt.Sprintf("holds no key: it has fewer than %d characters, or spaces, quotes or others that no key has", minKeyBytes))
+	case !usable(e.sent):
+		return e.keyMissing("holds no key: it has spaces, quotes or other characters that no key has")
+	case apikey.Secret(e.sent):
+		e.key = secret(e.sent)
 	}
 	return nil
 }

@@ -85,8 +85,8 @@ func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Respon
 	if request.Stream {
 		req.Header.Set("Accept", typeEvents+", "+typeJSON)
 	}
-	if key := x.endpoint.key; key != "" {
-		req.Header.Set("Authorization", "Bearer "+string(key))
+	if key := x.endpoint.sent; key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	if key := x.question.idempotencyKey; key != "" {
 		req.Header.Set("Idempotency-Key", key)

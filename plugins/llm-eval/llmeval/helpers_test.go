@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const testKey = "sk-test+0123/456789=abcdef"
 
 func getenv(name string) string {
-	return map[string]string{"TEST_KEY": testKey, "SHORT": "abc", "SPACED": "a key", "PADDED": " " + testKey + "\n"}[name]
+	return map[string]string{"TEST_KEY": testKey, "SPACED": "a key", "PADDED": " " + testKey + "\n"}[name]
 }
 
 // object is a config, or a part of one.

@@ -8,12 +8,8 @@ import (
 // redacted replaces the key's value.
 const redacted = "[redacted]"
 
-// minKeyBytes is the length of the shortest accepted key. Real keys have 20 bytes and
-// more. A word shorter than this would also be removed from innocent replies.
-const minKeyBytes = 4
-
-// secret is an API key, or "" for none. It filters everything that an endpoint sends,
-// because endpoints echo keys.
+// secret is an API key, or "" if there is none that has to be hidden (see [apikey.Secret]).
+// It filters everything that an endpoint sends, because endpoints echo keys.
 type secret string
 
 // scrub removes the key from a text, even if it is written with JSON's escapes, since a
@@ -81,12 +77,10 @@ func (s secret) tail(text string) int {
 	return 0
 }
 
-// usable reports whether the key can be sent in a header and be found again in JSON:
+// usable reports whether a key can be sent in a header and be found again in JSON:
 // printable ASCII without spaces, quotes and backslashes.
-func (s secret) usable() bool {
-	return len(s) >= minKeyBytes && !strings.ContainsFunc(string(s), func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' || r == '\\'
-	})
+func usable(key string) bool {
+	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 // scrubber removes the key from a text that arrives in chunks, even if the key is split

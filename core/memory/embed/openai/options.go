@@ -20,9 +20,9 @@ const (
 	// DefaultMaxText is how many bytes of a text are sent: models in use read about
 	// 8,000 tokens, which are 16,000 bytes and more.
 	DefaultMaxText = 16_000
-	// minKeyBytes and maxKeyBytes bound the length of a key.
-	minKeyBytes, maxKeyBytes = 4, 4096
-	MaxModelBytes            = 256
+	// maxKeyBytes limits the length of a key.
+	maxKeyBytes   = 4096
+	MaxModelBytes = 256
 )
 
 // Options say which endpoint and model to use.
@@ -96,7 +96,7 @@ func (o *Options) key() (string, error) {
 	}
 	key := strings.TrimSpace(o.Getenv(o.KeyEnv))
 	odd := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
-	if len(key) < minKeyBytes || len(key) > maxKeyBytes || odd {
+	if key == "" || len(key) > maxKeyBytes || odd {
 		return "", sdk.Errorf(sdk.Invalid, "embedder_key_missing", "the environment variable %s isn't set, or holds no key", o.KeyEnv).
 			WithHint("set it to the key of %s, or configure no variable if the endpoint needs no key", o.URL)
 	}
