@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -74,17 +76,22 @@ func commitID() int64 {
 
 // commit implements [database]. It ends with a known outcome, or with
 // store_outcome_unknown once the database couldn't be reached for so long.
-func (s *Store) commit(ctx context.Context, b *batch) (changes, error) {
+func (s *Store) commit(ctx context.Context, b *batch, again func(changes) *batch) (changes, error) {
 	wait := outage{pool: s.pool, wait: s.options.Wait}
 	locks := b.locks.sorted()
+	if again != nil {
+		runAgain := again
+		again = func(changed changes) *batch {
+			b = runAgain(changed)
+			return b
+		}
+	}
 	for {
 		id := commitID()
-		sent, changed, err := s.tryCommit(ctx, id, locks, b)
+		sent, changed, err := s.tryCommit(ctx, id, locks, b, again)
 		if err == nil {
 			if changed.none() {
-				s.cache.wrote(b.writes(), id)
-				s.fresh.wrote(b.writes())
-				s.commits.Add(1)
+				s.wrote(b, id)
 			}
 			return changed, nil
 		}
@@ -101,9 +108,7 @@ func (s *Store) commit(ctx context.Context, b *batch) (changes, error) {
 				return changes{}, err
 			}
 			if happened {
-				s.cache.wrote(b.writes(), id)
-				s.fresh.wrote(b.writes())
-				s.commits.Add(1)
+				s.wrote(b, id)
 				return changes{}, nil
 			}
 			continue
@@ -120,13 +125,25 @@ func (s *Store) outdated(key string, version int64) bool {
 	return known && e.version != version
 }
 
-// tryCommit sends a commit once. sent is whether the database may have got it.
-func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch) (sent bool, changed changes, err error) {
+// wrote notes a batch that is committed.
+func (s *Store) wrote(b *batch, id int64) {
+	s.cache.wrote(b.writes(), id)
+	s.fresh.wrote(b.writes())
+	s.commits.Add(1)
+}
+
+// tryCommit sends a commit once, or twice if again runs it again. sent is whether the
+// database may have got it.
+func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch, again func(changes) *batch) (sent bool, changed changes, err error) {
 	c, err := s.pool.get(ctx, s.writes)
 	if err != nil {
 		return false, changes{}, err
 	}
 	defer c.put()
+	if again != nil {
+		changed, err := s.commitHolding(ctx, c, id, locks, b, again)
+		return true, changed, err
+	}
 	statements := s.statements(locks, id, b)
 	names, err := c.names(ctx, statements)
 	if err != nil {
@@ -136,14 +153,57 @@ func (s *Store) tryCommit(ctx context.Context, id int64, locks []lock, b *batch)
 	if err != nil {
 		return true, changes{}, err
 	}
-	if c.takeWarning() {
-		return true, changes{}, errors.New("the database warned about the commit")
+	changed, err = s.outcome(c, all[1], b)
+	return true, changed, err
+}
+
+// holdTime is after which time the database ends a transaction that keeps locks and sends
+// nothing, because its host stopped. A host waits for turnWait per member.
+const holdTime = 30 * time.Second
+
+// commitHolding sends a commit and keeps its locks. If something has changed, again makes a
+// batch of what it read, which nobody else can write then, and that is committed.
+func (s *Store) commitHolding(ctx context.Context, c *conn, id int64, locks []lock, b *batch, again func(changes) *batch) (changes, error) {
+	begin := []statement{{sql: "begin"}, {sql: fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", holdTime.Milliseconds())}}
+	all, err := c.send(ctx, append(begin, commitStatements(locks, id, b)...)...)
+	if err != nil {
+		return changes{}, err
 	}
-	if len(all[1]) == 0 {
-		return true, changes{}, sdk.Errorf(sdk.Incompatible, "store_isolation", "the database %s has another default of transaction_isolation than read committed", s.pool.name).
+	changed, err := s.outcome(c, all[len(all)-1], b)
+	if err != nil {
+		return changes{}, err
+	}
+	if !changed.none() {
+		if b = again(changed); len(b.members) == 0 {
+			return changed, nil // the connection is closed, and with it the transaction
+		}
+		if all, err = c.send(ctx, commitStatement(id, b)); err != nil {
+			return changes{}, err
+		}
+		if changed, err = s.outcome(c, all[0], b); err != nil || !changed.none() {
+			return changed, err
+		}
+	}
+	_, err = c.send(ctx, statement{sql: "commit"})
+	if err == nil && c.takeWarning() {
+		err = errWarned
+	}
+	return changed, err
+}
+
+// errWarned is the outcome of a commit of which the database warned, which is unknown.
+var errWarned = errors.New("the database warned about the commit")
+
+// outcome reads what the second statement of a commit returned.
+func (s *Store) outcome(c *conn, rows []row, b *batch) (changes, error) {
+	if c.takeWarning() {
+		return changes{}, errWarned
+	}
+	if len(rows) == 0 {
+		return changes{}, sdk.Errorf(sdk.Incompatible, "store_isolation", "the database %s has another default of transaction_isolation than read committed", s.pool.name).
 			WithHint("set default_transaction_isolation to read committed for the user of the store")
 	}
-	return true, s.learn(all[1], b.ranges), nil
+	return s.learn(rows, b.ranges), nil
 }
 
 // learn notes what the database found changed of what was read. What was taken as absent

@@ -23,6 +23,14 @@ func (s *Store) CommitSerializable() {
 	}
 }
 
+// BeforeCommits has a store call fn before each commit that doesn't keep its locks.
+func (s *Store) BeforeCommits(fn func()) {
+	s.statements = func(locks []lock, id int64, b *batch) []statement {
+		fn()
+		return commitStatements(locks, id, b)
+	}
+}
+
 // EndViewsAfter sets after which time the database ends the view of a host that stopped.
 func (s *Store) EndViewsAfter(d time.Duration) { s.idleTime = d }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,14 +28,23 @@ const (
 	// usual one takes. A member whose function waits for another transaction of this host
 	// would otherwise wait for ever.
 	rerunWait = 20 * time.Millisecond
+	// turnAfter is how often a transaction conflicts before it gets a turn: from then on, its
+	// group keeps its locks while it runs again, so that no other host can come first. Without
+	// that, the slowest of many writers of a key would lose to the others each time.
+	turnAfter = 2
+	// turnWait is how long a group waits for a member that has its turn. On a busy machine,
+	// rerunWait may be too short each time. While it waits, other hosts wait for its locks.
+	turnWait = 500 * time.Millisecond
 )
 
 // database is what a group needs of PostgreSQL.
 type database interface {
 	// commit writes what a batch writes, at once, if everything that it read is
 	// unchanged. Otherwise it writes nothing and returns what changed. After an error
-	// nothing was written, unless its reason says that this is unknown.
-	commit(ctx context.Context, b *batch) (changes, error)
+	// nothing was written, unless its reason says that this is unknown. If again isn't nil,
+	// it is called with what changed, while nobody else can write any of it, and the batch
+	// that it returns is written instead.
+	commit(ctx context.Context, b *batch, again func(changes) *batch) (changes, error)
 	// check returns what differs from what a transaction read that wrote nothing, all in
 	// one moment.
 	check(ctx context.Context, r *readSet) (changes, error)
@@ -60,6 +70,8 @@ type result struct {
 type member struct {
 	ctx context.Context
 	fn  func(core.Tx) error
+	// lost is how often the transaction has conflicted before.
+	lost int
 	// tx is its last run, which ended with err or panicked. They are the outcome once
 	// what it read is found unchanged.
 	tx       *tx
@@ -92,8 +104,8 @@ func startCommitter(db database) *committer {
 
 // update runs fn until what it read is found unchanged at its commit.
 func (c *committer) update(ctx context.Context, from source, fn func(core.Tx) error) error {
-	for range store.MaxTries {
-		if conflict, err := c.try(ctx, from, fn); !conflict {
+	for lost := range store.MaxTries {
+		if conflict, err := c.try(ctx, from, fn, lost); !conflict {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -103,10 +115,11 @@ func (c *committer) update(ctx context.Context, from source, fn func(core.Tx) er
 	return store.ErrConflict()
 }
 
-// try runs fn once, and makes sure that what it read was the newest.
-func (c *committer) try(ctx context.Context, from source, fn func(core.Tx) error) (conflict bool, err error) {
+// try runs fn once, and makes sure that what it read was the newest. lost is how often that
+// failed before.
+func (c *committer) try(ctx context.Context, from source, fn func(core.Tx) error, lost int) (conflict bool, err error) {
 	t := &tx{ctx: ctx, source: from}
-	m := &member{ctx: ctx, fn: fn, tx: t}
+	m := &member{ctx: ctx, fn: fn, lost: lost, tx: t}
 	m.panicked, m.err = t.run(fn)
 	switch {
 	case m.panicked == nil && ctx.Err() != nil:
@@ -203,7 +216,7 @@ func (c *committer) form() *batch {
 			break
 		}
 		switch old := c.outdated(&m.tx.reads); {
-		case old && len(b.members) == 0, (old || b.clashes(&m.tx.reads)) && !m.runAgain(b):
+		case old && len(b.members) == 0 && !m.hasTurn(), (old || b.clashes(&m.tx.reads)) && !m.runAgain(b):
 			m.done <- result{conflict: true} // it runs again by itself, for a later group
 		default:
 			b.add(m)
@@ -238,11 +251,18 @@ func (c *committer) next(b *batch) *member {
 	return m
 }
 
+// hasTurn reports whether a member has conflicted often enough to get a turn.
+func (m *member) hasTurn() bool { return m.lost >= turnAfter }
+
 // runAgain has a member run on top of a batch. It reports false if that takes too long, or
 // if the run doesn't fit the batch either.
 func (m *member) runAgain(b *batch) bool {
 	t := &tx{ctx: m.ctx, source: m.tx.source, below: b.below}
-	wait := time.NewTimer(rerunWait)
+	patience := rerunWait
+	if m.hasTurn() {
+		patience = turnWait
+	}
+	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
 	case m.rerun <- t:
@@ -264,11 +284,19 @@ func (m *member) runAgain(b *batch) bool {
 	return true
 }
 
-// commit commits a batch, and tells its members. Of members whose reads changed, and of
-// those on top of them, nothing is written; the others are sent again.
+// commit commits a batch, and reports the outcome to its members. Of members whose reads
+// changed, and of those on top of them, nothing is written; the others are sent again. In a
+// batch with a member that has its turn, they run again first.
 func (c *committer) commit(b *batch) {
 	for len(b.members) > 0 {
-		changed, err := c.db.commit(context.Background(), b)
+		var again func(changes) *batch
+		if slices.ContainsFunc(b.members, (*member).hasTurn) {
+			again = func(changed changes) *batch {
+				b = b.without(changed, true)
+				return b
+			}
+		}
+		changed, err := c.db.commit(context.Background(), b, again)
 		switch {
 		case err != nil && len(b.members) > 1 && !sdk.Transient(err):
 			for _, m := range b.members { // what one of them does wrong stops no other
@@ -288,7 +316,7 @@ func (c *committer) commit(b *batch) {
 			}
 			return
 		}
-		b = b.without(changed)
+		b = b.without(changed, false)
 	}
 }
 
@@ -348,16 +376,15 @@ func (b *batch) add(m *member) {
 	maps.Copy(b.keys, m.tx.reads.keys)
 	b.ranges = append(b.ranges, m.tx.reads.ranges...)
 	b.locks.read(&m.tx.reads)
-	for key := range m.tx.writes {
-		b.locks.write(key)
-	}
+	b.locks.write(m.tx.writes)
 	b.size += m.tx.size
 	b.below.add(m.tx.writes)
 }
 
 // without is the batch without the members whose reads changed, and without those that
-// may have read from one. These members are notified.
-func (b *batch) without(changed changes) *batch {
+// may have read from one. These members are notified. If again is set, they stay in the batch
+// where they can run again with what the batch has locked.
+func (b *batch) without(changed changes, again bool) *batch {
 	rest, removed, first := newBatch(), false, 0
 	for _, m := range b.members {
 		outdated := m.tx.reads.group && removed
@@ -370,8 +397,8 @@ func (b *batch) without(changed changes) *batch {
 			outdated = outdated || differs
 		}
 		first += len(m.tx.reads.ranges)
-		if outdated {
-			removed = true
+		removed = removed || outdated
+		if outdated && !(again && m.runAgain(rest) && b.locks.cover(m.tx)) {
 			m.done <- result{conflict: true}
 			continue
 		}

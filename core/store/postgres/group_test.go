@@ -20,6 +20,9 @@ import (
 // modelDB is a database in a map: what the group commit needs of PostgreSQL, done in the
 // simplest way. Calls take a random time.
 type modelDB struct {
+	// writing is what a commit locks: while it compares and writes, no other host commits. It is
+	// a channel, since a bubble's clock stands still while one waits for a mutex.
+	writing chan struct{}
 	mu      sync.Mutex
 	random  *rand.Rand
 	data    map[string]entry
@@ -29,6 +32,12 @@ type modelDB struct {
 	// fails is how often a commit fails with an error that is one member's fault.
 	fails   float64
 	commits int
+	// ahead, if not nil, is what another host does before each commit gets its locks.
+	ahead func()
+}
+
+func newModelDB(random *rand.Rand) *modelDB {
+	return &modelDB{random: random, data: map[string]entry{}, known: map[string]entry{}, writing: make(chan struct{}, 1)}
 }
 
 func (d *modelDB) wait() {
@@ -38,19 +47,41 @@ func (d *modelDB) wait() {
 	time.Sleep(n)
 }
 
-func (d *modelDB) commit(_ context.Context, b *batch) (changes, error) {
+func (d *modelDB) commit(_ context.Context, b *batch, again func(changes) *batch) (changes, error) {
 	d.wait()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(b.members) > 1 && d.random.Float64() < d.fails {
+	if d.ahead != nil {
+		d.ahead()
+	}
+	d.writing <- struct{}{}
+	defer func() { <-d.writing }()
+	if d.oneFails(b) {
 		return changes{}, sdk.Errorf(sdk.Invalid, "store_key_invalid", "a key is too long")
 	}
-	if changed := d.compare(b.keys, b.ranges); !changed.none() {
+	changed := d.compared(b)
+	if !changed.none() && again != nil {
+		b = again(changed)
+		changed = d.compared(b)
+	}
+	if !changed.none() {
 		return changed, nil
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.write(b.writes())
 	d.commits++
 	return changes{}, nil
+}
+
+func (d *modelDB) compared(b *batch) changes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.compare(b.keys, b.ranges)
+}
+
+func (d *modelDB) oneFails(b *batch) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(b.members) > 1 && d.random.Float64() < d.fails
 }
 
 func (d *modelDB) check(_ context.Context, r *readSet) (changes, error) {
@@ -140,6 +171,8 @@ func (d *modelDB) scan(_ context.Context, r readRange, fn func(string, entry) bo
 
 // another is a commit of another host: it changes data, and the cache doesn't know.
 func (d *modelDB) another(key, text string) {
+	d.writing <- struct{}{}
+	defer func() { <-d.writing }()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.version++
@@ -160,7 +193,8 @@ func TestGroup_Model(t *testing.T) {
 
 func modelGroup(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
-	db := &modelDB{random: random, data: map[string]entry{}, known: map[string]entry{}, fails: float64(seed%3) / 10}
+	db := newModelDB(random)
+	db.fails = float64(seed%3) / 10
 	db.write(map[string]write{"account/a": {value: []byte("50")}, "account/b": {value: []byte("50")}})
 	c := startCommitter(db)
 	m := &groupModel{t: t, db: db, c: c, acknowledged: map[string]map[string]string{}}
@@ -287,7 +321,7 @@ func (m *groupModel) verify() {
 // wait for ever.
 func TestGroup_NestedTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := &modelDB{random: rand.New(rand.NewPCG(1, 1)), data: map[string]entry{}, known: map[string]entry{}}
+		db := newModelDB(rand.New(rand.NewPCG(1, 1)))
 		c := startCommitter(db)
 		var all sync.WaitGroup
 		for range 8 {
@@ -313,10 +347,45 @@ func TestGroup_NestedTransaction(t *testing.T) {
 	})
 }
 
+// A host to which another one is always ahead, and whose functions are slower than a group
+// waits, commits all the same: a transaction that conflicted twice gets its turn.
+func TestGroup_TurnOfWhoLost(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"a usual function": 0, "a slow function": 3 * rerunWait} {
+		synctest.Test(t, func(t *testing.T) {
+			db := newModelDB(rand.New(rand.NewPCG(1, 1)))
+			db.ahead = func() { db.another("n", "o") }
+			c := startCommitter(db)
+			var all sync.WaitGroup
+			for range 16 {
+				all.Go(func() {
+					for range 8 {
+						runs := 0
+						err := c.update(t.Context(), db, func(tx core.Tx) error {
+							runs++
+							time.Sleep(takes)
+							n, _, err := tx.Get([]byte("n"))
+							return errors.Join(err, tx.Put([]byte("n"), append(n, 'x')))
+						})
+						// Each of the three tries runs it by itself, on top of a group, and with its locks.
+						if err != nil || runs > 3*(turnAfter+1) {
+							t.Errorf("%s: committed after %d runs: %v", name, runs, err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			c.close()
+			if n := strings.Count(string(db.data["n"].value), "x"); n != 16*8 {
+				t.Errorf("%s: %d of %d are there", name, n, 16*8)
+			}
+		})
+	}
+}
+
 // What waits is committed together, and what a cancelled caller left isn't written.
 func TestGroup_Together(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := &modelDB{random: rand.New(rand.NewPCG(1, 1)), data: map[string]entry{}, known: map[string]entry{}}
+		db := newModelDB(rand.New(rand.NewPCG(1, 1)))
 		c := startCommitter(db)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -352,7 +421,7 @@ func TestGroup_Together(t *testing.T) {
 // A thousand transactions of one tenant that wait delay another's by two groups at most.
 func TestGroup_TenantsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := &modelDB{random: rand.New(rand.NewPCG(1, 1)), data: map[string]entry{}, known: map[string]entry{}}
+		db := newModelDB(rand.New(rand.NewPCG(1, 1)))
 		c := startCommitter(db)
 		var all sync.WaitGroup
 		write := func(namespace string) {

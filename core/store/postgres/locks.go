@@ -64,14 +64,29 @@ func (l lockSet) read(r *readSet) {
 	}
 }
 
-// write adds the locks of a written key.
-func (l lockSet) write(key string) {
-	l.add(ofKey, key, true)
-	for _, what := range []byte{ofClass, ofKind} {
-		if name, ok := prefix(what, key); ok {
-			l.add(what, name, false)
+// write adds the locks of written keys.
+func (l lockSet) write(writes map[string]write) {
+	for key := range writes {
+		l.add(ofKey, key, true)
+		for _, what := range []byte{ofClass, ofKind} {
+			if name, ok := prefix(what, key); ok {
+				l.add(what, name, false)
+			}
 		}
 	}
+}
+
+// cover reports whether the locks of a transaction are among these.
+func (l lockSet) cover(t *tx) bool {
+	needed := newLockSet()
+	needed.read(&t.reads)
+	needed.write(t.writes)
+	for id, exclusive := range needed {
+		if has, ok := l[id]; !ok || exclusive && !has {
+			return false
+		}
+	}
+	return true
 }
 
 // prefix is the class or the kind of all keys that start with text.

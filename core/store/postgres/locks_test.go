@@ -24,7 +24,7 @@ func TestLocks_RangeMeetsItsKeys(t *testing.T) {
 func meets(t *rapid.T, r readRange, key string) {
 	reader, writer := newLockSet(), newLockSet()
 	reader.read(&readSet{ranges: []readRange{r}})
-	writer.write(key)
+	writer.write(map[string]write{key: {}})
 	for id, exclusive := range reader {
 		if other, both := writer[id]; both && (exclusive || other) {
 			return

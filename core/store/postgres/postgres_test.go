@@ -35,6 +35,44 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) core.Store { return open(t, postgres.Options{URL: shared.Cluster(t).URL(t)}) })
 }
 
+// A host whose every commit comes after another host's commit of the same key gets its turn:
+// before, such a host lost each time, until it gave up.
+func TestUpdate_TurnOfASlowHost(t *testing.T) {
+	url := shared.Cluster(t).URL(t)
+	fast, slow := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	count := func(s core.Store, name string) (runs int, err error) {
+		err = s.Update(t.Context(), func(tx core.Tx) error {
+			runs++
+			old, _, err := tx.Get([]byte("n"))
+			return errors.Join(err, tx.Put([]byte("n"), append(old, name...)))
+		})
+		return runs, err
+	}
+	ahead := 0
+	slow.BeforeCommits(func() {
+		ahead++
+		if _, err := count(fast, "f"); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 10 {
+		// Two tries lose, and the third runs twice, the second time with its locks.
+		if runs, err := count(slow, "s"); err != nil || runs > 4 {
+			t.Errorf("the slow host needs %d runs: %v", runs, err)
+		}
+	}
+	err := slow.View(t.Context(), func(r core.Reader) error {
+		n, _, err := r.Get([]byte("n"))
+		if text := string(n); strings.Count(text, "s") != 10 || strings.Count(text, "f") != ahead {
+			t.Errorf("n = %q, want 10 s and %d f", text, ahead)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // The cache is small, so that keys come from it and from the database.
 func TestModel(t *testing.T) {
 	reference := mem.Open()
