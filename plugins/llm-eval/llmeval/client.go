@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -50,6 +51,8 @@ type reply struct {
 	tries  int
 	// note describes what parsing removed from the text.
 	note string
+	// notSent are the fields of the config that the model refuses.
+	notSent []string
 }
 
 // client sends questions to one endpoint's model. It is safe for concurrent use.
@@ -72,6 +75,7 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 				c.dialects.learn(c.endpoint, x.dialect)
 			}
 			x.reply.tries = total
+			x.reply.notSent = x.dialect.notSent(q)
 			x.reply.usage = x.reply.usage.Add(x.lost)
 			return x.reply, nil
 		}
@@ -98,6 +102,9 @@ func (r *reply) metadata() map[string]string {
 	}
 	if r.tries > 1 {
 		m["tries"] = strconv.Itoa(r.tries)
+	}
+	if len(r.notSent) > 0 {
+		m["not_sent"] = strings.Join(r.notSent, ", ")
 	}
 	if r.note != "" {
 		m["note"] = r.note

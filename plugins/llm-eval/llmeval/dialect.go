@@ -2,6 +2,9 @@ package llmeval
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -10,34 +13,170 @@ import (
 type dialect struct {
 	// noFormat: no structured output; the reply is found in the text.
 	noFormat bool
-	// noTemperature: only the model's own temperature is possible (reasoning models).
-	noTemperature bool
-	// completionTokens: max_completion_tokens instead of max_tokens.
-	completionTokens bool
-	// noStream: whole replies only.
-	noStream bool
+	// noTemperature: only the model's own temperature is possible (reasoning models). The
+	// other fields of sampling likewise.
+	noTemperature, noTopP, noSeed, noStop bool
+	// tokens is how the limit of a reply is written.
+	tokens tokenField
+	// stream is whether replies are streamed.
+	stream streaming
 }
 
-// adapt finds the dialect in which a refused question may be sent again. A field that
-// the config sets explicitly isn't dropped. The exception is the stream, which only
-// makes a difference to watchers.
+// tokenField is the field for the limit of a reply.
+type tokenField int
+
+const (
+	maxTokens           tokenField = iota // max_tokens
+	maxCompletionTokens                   // max_completion_tokens, for reasoning models
+	noTokens                              // none
+)
+
+// streaming is whether a model's replies are streamed.
+type streaming int
+
+const (
+	streamIfWatched streaming = iota // if somebody sees the pieces
+	streamNever
+	streamAlways // the model only streams
+)
+
+// The fields that a model may refuse, in addition to those of [dialect.sampling].
+const (
+	fieldFormat = "response_format"
+	fieldStream = "stream"
+)
+
+// fieldWords find the fields that a message names. Three of the names are also everyday
+// words, so those count only where they are quoted or called a parameter.
+var fieldWords = sync.OnceValue(func() map[string]*regexp.Regexp {
+	words := map[string]*regexp.Regexp{
+		fieldFormat: regexp.MustCompile(`(?i)response[ _]format|json[ _-]?(schema|mode|object)|structured[ _-]outputs?|guided[ _-](json|decoding)`),
+		fieldStream: regexp.MustCompile(`(?i)\b(non[ -]?)?stream(s|ed|ing)?\b|\bstream_options\b`),
+	}
+	for _, name := range []string{"temperature", "top_p", "max_tokens", "max_completion_tokens"} {
+		words[name] = regexp.MustCompile(`(?i)\b` + name + `\b`)
+	}
+	for _, name := range []string{"seed", "stop"} {
+		words[name] = regexp.MustCompile(strings.ReplaceAll(`(?i)["'`+"`"+`\[(]F["'`+"`"+`\])]`+
+			`|\b(parameters?|params?|fields?|arguments?|options?|property|supports?)\b\s*[:=]?\s*F\b`+
+			`|\bF\b\s*([:=]|parameters?|params?|fields?|arguments?|options?|sequences?|is(n't| not| un)|are(n't| not)|not\b|un(supported|known|recognized)|can(not|'t))`, "F", name))
+	}
+	return words
+})
+
+// ofValue matches a message about the size of a value, rather than about its field.
+var ofValue = regexp.MustCompile(`(?i)\btoo (large|small|high|low|big|long|many)\b|\bat (most|least)\b|\b(max|min)imum\b|\b(greater|less|larger|smaller|more) than\b|\bexceed|\brange\b|\bbetween\b`)
+
+// noEndpoint matches a router's message that no endpoint of the model does what is asked of
+// it. Its status is 404, as for a model that is missing.
+var noEndpoint = regexp.MustCompile(`(?i)^no (\w+ )?(endpoint|provider|deployment)s?\b.*\b(support|handle|match|available)`)
+
+// adapt finds the dialect in which a refused question may be sent again: without the field
+// that the endpoint refuses, by its name or by its message.
 func (d dialect) adapt(q *question, f *fault) (dialect, bool) {
-	if f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
+	adapted := d
+	switch f.status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	case http.StatusOK: // an error in a reply
+	case http.StatusNotFound:
+		if !noEndpoint.MatchString(f.text) {
+			return d, false
+		}
+	default:
 		return d, false
 	}
-	adapted := d
-	switch f.param {
-	case "temperature":
-		adapted.noTemperature = q.defaultTemperature
-	case "max_tokens":
-		adapted.completionTokens = q.sampling.maxTokens > 0
-	case "stream", "stream_options":
-		adapted.noStream = q.emit != nil
-	case "", "response_format", "response_format.type", "response_format.json_schema":
-		// Many endpoints don't name the field that they refuse; this is the usual one.
-		adapted.noFormat = q.form != nil
+	field := d.refused(q, f)
+	if field == "" && f.param == "" && f.status != http.StatusOK {
+		field = fieldFormat // many endpoints don't name what they refuse; this is the usual one
 	}
+	adapted.drop(q, field)
 	return adapted, adapted != d
+}
+
+// refused is the field that a refusal is about, "" if it isn't one that was sent.
+func (d dialect) refused(q *question, f *fault) string {
+	words := fieldWords()
+	if f.param != "" {
+		for part := range strings.FieldsFuncSeq(strings.ToLower(f.param), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+			if part == "stream_options" {
+				part = fieldStream
+			}
+			if words[part] != nil && d.mayDrop(q, part, f.said) {
+				return part
+			}
+		}
+		return ""
+	}
+	first, at := "", len(f.said)
+	for name, word := range words {
+		found := word.FindStringIndex(f.said)
+		if found != nil && found[0] < at && d.mayDrop(q, name, f.said) {
+			first, at = name, found[0]
+		}
+	}
+	return first
+}
+
+// mayDrop reports whether a field was sent, or left out, so that a message may be about it.
+// If only its value is wrong, and the config has the value, the config has to change.
+func (d dialect) mayDrop(q *question, field, message string) bool {
+	own := field == fieldFormat || field == fieldStream || field == "temperature" && q.defaultTemperature
+	dropped := d
+	dropped.drop(q, field)
+	return dropped != d && (own || !ofValue.MatchString(message))
+}
+
+// drop leaves a field out, if the question has it.
+func (d *dialect) drop(q *question, field string) {
+	s := q.sampling
+	switch field {
+	case fieldFormat:
+		d.noFormat = d.noFormat || q.form != nil
+	case fieldStream:
+		switch {
+		case d.stream != streamIfWatched: // it refuses both
+		case q.emit != nil:
+			d.stream = streamNever
+		default:
+			d.stream = streamAlways
+		}
+	case "temperature":
+		d.noTemperature = d.noTemperature || s.temperature != nil
+	case "top_p":
+		d.noTopP = d.noTopP || s.topP != nil
+	case "seed":
+		d.noSeed = d.noSeed || s.seed != nil
+	case "stop":
+		d.noStop = d.noStop || len(s.stop) > 0
+	case "max_tokens":
+		if s.maxTokens > 0 && d.tokens == maxTokens {
+			d.tokens = maxCompletionTokens
+		}
+	case "max_completion_tokens":
+		if s.maxTokens > 0 && d.tokens == maxCompletionTokens {
+			d.tokens = noTokens
+		}
+	}
+}
+
+// notSent lists the fields of a config that the model isn't sent.
+func (d dialect) notSent(q *question) (fields []string) {
+	s := q.sampling
+	for _, f := range []struct {
+		name string
+		gone bool
+	}{
+		{"temperature", d.noTemperature && s.temperature != nil && !q.defaultTemperature},
+		{"top_p", d.noTopP && s.topP != nil},
+		{"seed", d.noSeed && s.seed != nil},
+		{"stop", d.noStop && len(s.stop) > 0},
+		{"max_tokens", d.tokens == noTokens && s.maxTokens > 0},
+	} {
+		if f.gone {
+			fields = append(fields, f.name)
+		}
+	}
+	return slices.Clip(fields)
 }
 
 // maxDialects limits how many dialects are remembered; a workflow uses a handful of

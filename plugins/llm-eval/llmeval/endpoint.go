@@ -94,9 +94,24 @@ func decodeURL(llm *jsonconfig.Object) string {
 		llm.Report("base_url has a user, query or fragment: a key belongs in the variable that api_key_env names")
 		return ""
 	}
-	base = strings.TrimRight(u.String(), "/")
+	base = withoutCall(provider, strings.TrimRight(u.String(), "/"))
 	if provider == providerOllama && !strings.HasSuffix(base, "/v1") {
 		base += "/v1"
+	}
+	return base
+}
+
+// withoutCall cuts off the path of a call, which is part of the URLs in examples of
+// requests.
+func withoutCall(provider, base string) string {
+	calls := []string{"/chat/completions", "/completions", "/responses", "/models", "/embeddings"}
+	if provider == providerOllama {
+		calls = append(calls, "/api/chat", "/api/generate", "/api/tags", "/api")
+	}
+	for _, call := range calls {
+		if at := len(base) - len(call); at > 0 && strings.EqualFold(base[at:], call) {
+			return strings.TrimRight(base[:at], "/")
+		}
 	}
 	return base
 }

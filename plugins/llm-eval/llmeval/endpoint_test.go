@@ -15,6 +15,20 @@ func TestBothProvidersAreAskedUnderTheirBase(t *testing.T) {
 		{"ollama", "", "/v1/chat/completions"},
 		{"ollama", "/", "/v1/chat/completions"},
 		{"ollama", "/v1", "/v1/chat/completions"},
+		// What is copied from an example of a request.
+		{"openai", "/v1/chat/completions", "/v1/chat/completions"},
+		{"openai", "/v1/chat/completions/", "/v1/chat/completions"},
+		{"openai", "/v1/completions", "/v1/chat/completions"},
+		{"openai", "/v1/responses", "/v1/chat/completions"},
+		{"openai", "/v1/models", "/v1/chat/completions"},
+		{"openai", "/v1/embeddings", "/v1/chat/completions"},
+		{"openai", "/v1/Chat/Completions", "/v1/chat/completions"},
+		{"openai", "/deep/chat/v2", "/deep/chat/v2/chat/completions"},
+		{"ollama", "/v1/chat/completions", "/v1/chat/completions"},
+		{"ollama", "/api/chat", "/v1/chat/completions"},
+		{"ollama", "/api/generate/", "/v1/chat/completions"},
+		{"ollama", "/api", "/v1/chat/completions"},
+		{"ollama", "/gpu/api/chat", "/gpu/v1/chat/completions"},
 	} {
 		var path string
 		tr := &transport{script: []exchange{func(r *http.Request) (*http.Response, error) {

@@ -55,7 +55,7 @@ func (x *exchange) run(ctx context.Context) error {
 func (x *exchange) send(ctx context.Context) error {
 	// Once pieces were shown, the next try requests the whole reply, so that no piece
 	// is repeated.
-	stream := x.question.emit != nil && !x.dialect.noStream && !x.emitted
+	stream := x.dialect.stream == streamAlways || x.question.emit != nil && x.dialect.stream != streamNever && !x.emitted
 	res, err := x.post(ctx, x.request(stream))
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (e *endpoint) refused(res *http.Response) error {
 	// The parts of a refusal that can't be read are ignored: the status says enough.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusalBytes))
 	f := refusal(res.StatusCode, body, e.key)
-	f.wait = httpfault.RetryAfter(res.Header.Get("Retry-After"), time.Now())
+	f.wait = httpfault.Wait(res.Header, time.Now())
 	return f
 }
 

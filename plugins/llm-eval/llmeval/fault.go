@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -22,6 +23,10 @@ type fault struct {
 	status int
 	// code, param and text come from the endpoint's refusal, without the key.
 	code, param, text string
+	// said is the whole refusal, which isn't shown: it may have the key.
+	said string
+	// quota means that the account's money or quota is used up.
+	quota bool
 	// wait is how long the endpoint asks to wait, or 0.
 	wait time.Duration
 	err  error
@@ -42,7 +47,12 @@ func (f *fault) Error() string {
 }
 
 // class describes what the fault means for the next try.
-func (f *fault) class() sdk.Code { return httpfault.Code(f.status, f.err) }
+func (f *fault) class() sdk.Code {
+	if f.quota {
+		return sdk.Exhausted
+	}
+	return httpfault.Code(f.status, f.err)
+}
 
 // broken makes a fault of an error from the transport. It leaves out the URL that
 // net/http adds, because messages name the endpoint already.
@@ -58,8 +68,13 @@ func broken(err error) *fault {
 // error in another answer (status 200) or in a stream (0). The protocol's form is
 // {"error": {message, code, param}}; anything else is quoted.
 func refusal(status int, body []byte, key secret) *fault {
-	f := &fault{status: status}
 	body = body[:min(len(body), maxRefusalBytes)]
+	f := &fault{status: status, said: plain(body)}
+	defer func() { f.quota = httpfault.Quota(f.status, body) }()
+	var several []json.RawMessage // some put the error into a list
+	if json.Unmarshal(body, &several) == nil && len(several) > 0 {
+		body = several[0]
+	}
 	var answer struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -68,20 +83,21 @@ func refusal(status int, body []byte, key secret) *fault {
 		Code    any    `json:"code"`
 		Param   string `json:"param"`
 	}
-	if json.Unmarshal(body, &answer) == nil && len(answer.Error) > 0 {
-		body = answer.Error
+	said := body
+	if json.Unmarshal(said, &answer) == nil && len(answer.Error) > 0 {
+		said = answer.Error
 	}
-	if json.Unmarshal(body, &details) == nil && details.Message != "" {
+	if json.Unmarshal(said, &details) == nil && details.Message != "" {
 		code, _ := details.Code.(string)
 		// Some gateways have already sent status 200 when the upstream fails, and report
 		// its status here.
-		if upstream, ok := details.Code.(float64); ok && status < 400 && upstream >= 400 && upstream < 600 {
+		if upstream, err := strconv.ParseFloat(fmt.Sprint(details.Code), 64); err == nil && status < 400 && upstream >= 400 && upstream < 600 {
 			f.status = int(upstream)
 		}
 		f.code, f.param, f.text = key.scrub(code), key.scrub(details.Param), excerpt(details.Message, key)
 		return f
 	}
-	f.text = excerpt(plain(body), key)
+	f.text = excerpt(plain(said), key)
 	return f
 }
 
@@ -146,11 +162,14 @@ func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
 		return sdk.Errorf(sdk.Internal, "llm_client_failed", "%s: %s", e.url, e.key.scrub(err.Error()))
 	}
 	switch {
+	case f.quota:
+		return sdk.Errorf(sdk.Exhausted, "llm_quota", "the account at %s has no quota or credit left: %s", e.url, f).
+			WithHint("add credit or raise the account's limit, or name another model").WithDetail(sdk.PermanentDetail, true)
 	case f.status == 0 && f.class() == sdk.Denied:
 		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error()))
 	case f.class() == sdk.Denied:
 		return e.keyRejected(f)
-	case f.status == http.StatusNotFound || f.code == "model_not_found":
+	case f.status == http.StatusNotFound && !noEndpoint.MatchString(f.text) || f.code == "model_not_found":
 		return sdk.Errorf(sdk.NotFound, "llm_model_not_found", "%s has no model %q: %s", e.url, e.model, f).
 			WithHint("correct the model or base_url; for Ollama: ollama pull %s", e.model)
 	case f.class() == sdk.Unavailable:

@@ -35,7 +35,7 @@ func TestClearErrorsAtOnce(t *testing.T) {
 		"400 for a model":     {llmtest.Body(400, "application/json", `{"error":{"code":"model_not_found","message":"no"}}`), sdk.NotFound, "llm_model_not_found", []string{`"test-model"`}},
 		"400":                 {llmtest.Refuse("messages", "too long"), sdk.Invalid, "llm_request_refused", []string{"400 Bad Request: too long"}},
 		"413 in prose":        {llmtest.Body(413, "text/plain", "much\n\ttoo  large"), sdk.Invalid, "llm_request_refused", []string{"much too large"}},
-		"an error with 200":   {llmtest.Body(200, "application/json", `{"error":"out of credit"}`), sdk.Invalid, "llm_request_refused", []string{"out of credit"}},
+		"an error with 200":   {llmtest.Body(200, "application/json", `{"error":"out of order"}`), sdk.Invalid, "llm_request_refused", []string{"out of order"}},
 		"a 401 within a 200":  {llmtest.Body(200, "application/json", `{"error":{"code":401,"message":"no user"}}`), sdk.Denied, "llm_key_rejected", []string{"401 Unauthorized: no user"}},
 		"a code of no status": {llmtest.Body(200, "application/json", `{"error":{"code":1e300,"message":"odd"}}`), sdk.Invalid, "llm_request_refused", []string{"200 OK: odd"}},
 		"a web page":          {html, sdk.Invalid, "llm_reply_malformed", []string{"text/html, not a JSON object", "a login page", "/v1"}},

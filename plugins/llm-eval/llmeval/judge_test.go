@@ -225,11 +225,11 @@ func TestJudgeIsAskedWithItsTemperatureAndItsStepsKey(t *testing.T) {
 	}
 }
 
-func TestAskedForTemperatureIsNotGivenUp(t *testing.T) {
-	server := llmtest.New(t, llmtest.Refuse("temperature", "only the default"))
-	_, err := newJudge(t, configFor(server.URL, object{"temperature": 0.2})).Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(`1`)})
-	if e := sdkError(t, err); e.Reason != "llm_request_refused" || !strings.Contains(e.Message, "only the default") {
-		t.Errorf("error %v", e)
+func TestAskedForTemperatureIsGivenUpAndSaid(t *testing.T) {
+	server := llmtest.New(t, llmtest.Refuse("temperature", "only the default"), llmtest.Text(`{"pass":true}`))
+	res := evaluate(t, newJudge(t, configFor(server.URL, object{"temperature": 0.2})), `1`)
+	if !res.Verdict.Valid || res.Metadata["not_sent"] != "temperature" {
+		t.Errorf("%+v, metadata %v", res.Verdict, res.Metadata)
 	}
 }
 

@@ -185,8 +185,12 @@ func TestDelaysDouble(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	for name, header := range map[string]func() string{
-		"seconds": func() string { return "7" },
-		"date":    func() string { return time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat) },
+		"seconds":    func() string { return "7" },
+		"a fraction": func() string { return "7.0" },
+		"spaces":     func() string { return " 7 " },
+		"date":       func() string { return time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat) },
+		"date, zone": func() string { return time.Now().Add(7 * time.Second).Format(time.RFC1123Z) },
+		"date, ISO":  func() string { return time.Now().Add(7 * time.Second).Format(time.RFC3339) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -199,6 +203,15 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRetryAfter_InMilliseconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, _, err := call(t.Context(), t, answer(429, "", "Retry-After-Ms", "1500.5", "Retry-After", "7"), good)
+		if err != nil || len(began) != 2 || began[1] != 1500500*time.Microsecond {
+			t.Errorf("tries at %v, error %v", began, err)
+		}
+	})
 }
 
 func TestWaitBeyondTheDeadlineFailsAtOnce(t *testing.T) {

@@ -101,5 +101,5 @@ func (c *collector) add(piece *chatReply) {
 // streamless has the effect of a refusal to stream: the endpoint is then asked for
 // whole replies.
 func streamless(why string) *fault {
-	return &fault{status: http.StatusUnprocessableEntity, param: "stream", text: why}
+	return &fault{status: http.StatusUnprocessableEntity, param: fieldStream, text: why}
 }

@@ -36,7 +36,7 @@ func (x *exchange) request(stream bool) *chatRequest {
 	q := x.question
 	r := &chatRequest{
 		Model: x.endpoint.model, Messages: q.messages,
-		TopP: q.sampling.topP, Seed: q.sampling.seed, Stop: q.sampling.stop, Stream: stream,
+		Stream: stream,
 	}
 	if stream {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -44,10 +44,20 @@ func (x *exchange) request(stream bool) *chatRequest {
 	if !x.dialect.noTemperature {
 		r.Temperature = q.sampling.temperature
 	}
-	if x.dialect.completionTokens {
-		r.MaxCompletionTokens = q.sampling.maxTokens
-	} else {
+	if !x.dialect.noTopP {
+		r.TopP = q.sampling.topP
+	}
+	if !x.dialect.noSeed {
+		r.Seed = q.sampling.seed
+	}
+	if !x.dialect.noStop {
+		r.Stop = q.sampling.stop
+	}
+	switch x.dialect.tokens {
+	case maxTokens:
 		r.MaxTokens = q.sampling.maxTokens
+	case maxCompletionTokens:
+		r.MaxCompletionTokens = q.sampling.maxTokens
 	}
 	switch {
 	case q.form == nil:

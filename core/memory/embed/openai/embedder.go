@@ -48,13 +48,23 @@ func New(o Options) (*Embedder, error) {
 		o.MaxText = DefaultMaxText
 	}
 	return &Embedder{
-		url: strings.TrimRight(o.URL, "/") + "/embeddings", model: o.Model, dims: o.Dims, key: o.key, maxText: o.MaxText,
+		url: base(o.URL) + "/embeddings", model: o.Model, dims: o.Dims, key: o.key, maxText: o.MaxText,
 		client: http.Client{
 			Transport: o.Transport, Timeout: o.Timeout,
 			// A redirect could send the texts to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// base is the base of a URL that may have been copied from an example of a request.
+func base(url string) string {
+	const call = "/embeddings"
+	url = strings.TrimRight(url, "/")
+	if at := len(url) - len(call); at > 0 && strings.EqualFold(url[at:], call) {
+		return strings.TrimRight(url[:at], "/")
+	}
+	return url
 }
 
 // Model implements [core.Embedder]: the model's name, with the dimensions if they were

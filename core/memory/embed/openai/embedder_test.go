@@ -49,6 +49,10 @@ func status(code int, header ...string) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: h, Body: io.NopCloser(strings.NewReader("wrong key " + key))}, nil
 }
 
+func refusal(code int, text string) (*http.Response, error) {
+	return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
 func body(text string) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
@@ -95,6 +99,21 @@ func TestEmbed(t *testing.T) {
 	}
 	if none, err := embedder(t, e, nil).Embed(t.Context(), nil); len(none) != 0 || err != nil || len(e.requests) != 1 {
 		t.Errorf("nothing makes %v, %v", none, err)
+	}
+}
+
+// The URL may be copied from an example of a request.
+func TestEmbed_AtTheBaseOfItsURL(t *testing.T) {
+	for _, url := range []string{
+		"https://host.test/v1", "https://host.test/v1/", "https://host.test/v1/embeddings", "https://host.test/v1/embeddings/", "https://host.test/v1/Embeddings",
+	} {
+		e := &endpoint{answer: lengths}
+		if _, err := embedder(t, e, func(o *openai.Options) { o.URL = url }).Embed(t.Context(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.requests[0].URL.String(); got != "https://host.test/v1/embeddings" {
+			t.Errorf("%s is asked at %s", url, got)
+		}
 	}
 }
 
@@ -156,6 +175,12 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		{"of another's certificate", func() (*http.Response, error) {
 			return nil, &tls.CertificateVerificationError{Err: errors.New("for user:" + key)}
 		}, 99, 1, "embedder_untrusted"},
+		{"no quota", func() (*http.Response, error) {
+			return refusal(429, `{"error":{"message":"no `+key+`","code":"insufficient_quota"}}`)
+		}, 99, 1, "embedder_quota"},
+		{"no balance", func() (*http.Response, error) { return refusal(402, "") }, 99, 1, "embedder_quota"},
+		{"a fraction of a second", func() (*http.Response, error) { return status(429, "Retry-After", "0.5") }, 1, 2, ""},
+		{"milliseconds", func() (*http.Response, error) { return status(503, "retry-after-ms", "20") }, 1, 2, ""},
 		{"wrong key", func() (*http.Response, error) { return status(401) }, 99, 1, "embedder_refused"},
 		{"wrong model", func() (*http.Response, error) { return status(404) }, 99, 1, "embedder_refused"},
 		{"moved", func() (*http.Response, error) { return status(307, "Location", "https://other.test/") }, 99, 1, "embedder_refused"},

@@ -24,6 +24,8 @@ const (
 	maxNumberBytes = 48
 	// maxReplyBytes bounds a reply.
 	maxReplyBytes = batchTexts * vector.MaxDims * maxNumberBytes
+	// maxRefusalBytes limits how much of a refusal is read.
+	maxRefusalBytes = 64 << 10
 	// maxWait is the longest Retry-After that is waited for.
 	maxWait = 60 * time.Second
 )
@@ -97,6 +99,11 @@ func (e *Embedder) unreachable(ctx context.Context, err error) error {
 
 // refused is the error of a reply whose status isn't a success.
 func (e *Embedder) refused(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes)) // what can't be read isn't needed
+	if httpfault.Quota(resp.StatusCode, body) {
+		return backoff.Permanent(sdk.Errorf(sdk.Exhausted, "embedder_quota", "embedder %s: the account has no quota or credit left (status %d)", e.url, resp.StatusCode).
+			WithHint("add credit or raise the account's limit; until then memories are found by their words").WithDetail("status", resp.StatusCode))
+	}
 	code := httpfault.Code(resp.StatusCode, nil)
 	hint := "check that the URL ends as the endpoint's documentation says and that it has the model, and look at its log"
 	switch code {
@@ -110,7 +117,7 @@ func (e *Embedder) refused(resp *http.Response) error {
 	if code != sdk.Unavailable {
 		return backoff.Permanent(err)
 	}
-	if wait := httpfault.RetryAfter(resp.Header.Get("Retry-After"), time.Now()); wait > 0 && wait <= maxWait {
+	if wait := httpfault.Wait(resp.Header, time.Now()); wait > 0 && wait <= maxWait {
 		return errors.Join(err, &backoff.RetryAfterError{Duration: wait})
 	}
 	return err
