@@ -18,7 +18,7 @@ const module = "github.com/reflectory/reflectory/"
 // to fix a build: ask first which way the import should go.
 var imports = map[string][]string{
 	"sdk":             {},
-	"sdk/jsontext":    {"sdk"},
+	"sdk/modeltext":   {"sdk"},
 	"sdk/abi":         {"sdk"},
 	"sdk/apikey":      {},
 	"sdk/check":       {"sdk"},
@@ -31,9 +31,9 @@ var imports = map[string][]string{
 	"sdk/sdktest":     {"sdk"},
 
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
-	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsonconfig", "sdk/jsontext"},
+	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsonconfig", "sdk/modeltext"},
 	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
-	"plugins/llm-eval/llmeval":       {"sdk", "sdk/apikey", "sdk/httpfault", "sdk/jsonconfig", "sdk/jsontext"},
+	"plugins/llm-eval/llmeval":       {"sdk", "sdk/apikey", "sdk/httpfault", "sdk/jsonconfig", "sdk/modeltext"},
 	"plugins/llm-eval/llmtest":       {},
 	"plugins/lua-eval":               {"plugins/lua-eval/luaeval", "sdk/process"},
 	"plugins/lua-eval/luaeval":       {"sdk", "sdk/jsonconfig"},
@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"core/document":   {"core", "sdk"},
 	"core/journal":    {"core", "sdk"},
 	"core/inject":     {"core", "core/inject/tokenizer", "core/journal", "core/memory/text", "sdk"},
-	"core/loop":       {"core", "sdk", "sdk/jsontext"},
+	"core/loop":       {"core", "sdk", "sdk/modeltext"},
 	"core/memory": {
 		"core", "core/dream", "core/journal", "core/memory/check", "core/memory/internal/bounds", "core/memory/internal/feed",
 		"core/memory/internal/record", "core/memory/knowledge", "core/memory/lifecycle", "core/memory/search", "core/memory/turn", "sdk",
@@ -274,7 +274,7 @@ func TestImportsFollowTheTable(t *testing.T) {
 // library, and to Unicode's forms, which that lacks: names of namespaces are in NFC.
 func checkStandardOnly(t *testing.T, name string, paths []string) {
 	t.Helper()
-	if !slices.Contains([]string{"sdk", "sdk/jsontext", "core", "core/journal"}, name) {
+	if !slices.Contains([]string{"sdk", "sdk/modeltext", "core", "core/journal"}, name) {
 		return
 	}
 	for _, path := range paths {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
-	"github.com/reflectory/reflectory/sdk/jsontext"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // Parsed makes an evaluator judge the JSON value in a text, if the attempt is a text.
@@ -22,7 +22,7 @@ func (p parsing) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 	if json.Unmarshal(req.Output, &text) != nil || text == nil {
 		return p.Evaluator.Evaluate(ctx, req)
 	}
-	value, _, err := jsontext.Extract(*text)
+	value, _, err := modeltext.Value(*text, nil)
 	if err != nil {
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{
 			Errors: []sdk.Finding{{Message: "the text is not JSON: " + err.Error(), Code: sdk.ReasonOf(err)}},

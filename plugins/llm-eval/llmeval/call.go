@@ -1,16 +1,16 @@
 package llmeval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/sdk"
-	"github.com/reflectory/reflectory/sdk/jsontext"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
-
-// finishLength is the finish reason of a reply that was cut off.
-const finishLength = "length"
 
 // caller is a generator and a corrector: both send the config's messages to the model
 // and return its reply.
@@ -65,10 +65,7 @@ const rawBytes = 8 << 10
 
 // raw is the model's reply when it isn't an output.
 func raw(r *reply) string {
-	text := r.text
-	if r.refusal != "" {
-		text = r.refusal
-	}
+	text := cmp.Or(r.Text, r.Refusal)
 	return strings.ToValidUTF8(text[:min(len(text), rawBytes)], "")
 }
 
@@ -76,26 +73,36 @@ func raw(r *reply) string {
 func (c *caller) output(r *reply) (json.RawMessage, error) {
 	model, url := c.config.endpoint.model, c.config.endpoint.url
 	switch {
-	case r.finish == finishLength:
-		return nil, sdk.Errorf(sdk.Exhausted, "llm_reply_cut", "the reply of model %q at %s was cut off at its length limit, after: %s", model, url, excerpt(r.text, "")).
+	case r.Finish == modeltext.Refused:
+		return nil, sdk.Errorf(sdk.Invalid, "llm_refused", "model %q at %s refuses: %s", model, url, r.refusal())
+	case r.Finish == modeltext.Cut:
+		return nil, sdk.Errorf(sdk.Exhausted, "llm_reply_cut", "the reply of model %q at %s was cut off at its length limit (finish reason %q), after: %s",
+			model, url, cut(r.FinishReason, excerptRunes), excerpt(r.Text, "")).
 			WithHint("raise max_tokens or the model's context length, or ask for less")
-	case r.refusal != "":
-		return nil, sdk.Errorf(sdk.Invalid, "llm_refused", "model %q at %s refuses: %s", model, url, excerpt(r.refusal, ""))
-	case r.text == "":
-		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_empty", "the reply of model %q at %s is empty (finish reason %q)", model, url, cut(r.finish, excerptRunes))
+	case r.Text == "":
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_empty", "the reply of model %q at %s is empty (finish reason %q, %d characters of reasoning)",
+			model, url, cut(r.FinishReason, excerptRunes), utf8.RuneCountInString(r.Thought))
 	}
 	if !c.config.parse {
-		text, err := json.Marshal(r.text)
+		text, err := json.Marshal(r.Text)
 		return text, err
 	}
-	value, note, err := jsontext.Extract(jsontext.AfterThought(r.text))
+	value, note, err := r.Value(c.config.schema.fits())
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.text, "")).
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.Text, "")).
 			WithHint("ask for JSON only in the prompt, or leave parse out and let the loop repair the text")
 	}
 	if err := c.config.schema.check(value); err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_invalid", "the reply of model %q at %s doesn't fit response_schema: %v; it says: %s", model, url, err, excerpt(r.text, ""))
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_invalid", "the reply of model %q at %s doesn't fit response_schema: %v; it says: %s", model, url, err, excerpt(r.Text, ""))
 	}
 	r.note = note
 	return value, nil
+}
+
+// refusal is what a refused reply says.
+func (r *reply) refusal() string {
+	if said := cmp.Or(r.Refusal, r.Text); said != "" {
+		return excerpt(said, "") + " (finish reason " + strconv.Quote(cut(r.FinishReason, excerptRunes)) + ")"
+	}
+	return "finish reason " + strconv.Quote(cut(r.FinishReason, excerptRunes))
 }

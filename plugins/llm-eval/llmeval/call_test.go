@@ -19,7 +19,7 @@ func TestGeneratedOutput(t *testing.T) {
 		"JSON stays text":    {"", `{"a":1}`, `"{\"a\":1}"`, ""},
 		"parsed":             {"json", `{"a": 1}`, `{"a": 1}`, ""},
 		"parsed from prose":  {"json", "Sure:\n```json\n{\"a\":1}\n```\n", `{"a":1}`, "removed code fence and the text around it"},
-		"parsed after think": {"json", "<think>[1]</think>[2]", `[2]`, ""},
+		"parsed after think": {"json", "<think>[1]</think>[2]", `[2]`, "removed the text around the JSON value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, llmtest.Text(test.reply), llmtest.Text(test.reply))
@@ -143,7 +143,7 @@ func TestReplyThatIsNoOutput(t *testing.T) {
 		"not JSON":  {llmtest.Text("I can't do that"), sdk.Invalid, "llm_reply_not_json", "I can't do that", "I can't do that"},
 		"cut off":   {llmtest.Text(`{"a":`).FinishedBy("length"), sdk.Exhausted, "llm_reply_cut", `{"a":`, `{"a":`},
 		"a refusal": {llmtest.Reply{Refusal: "No."}, sdk.Invalid, "llm_refused", "No.", "No."},
-		"filtered":  {llmtest.Text("").FinishedBy("content_filter"), sdk.Invalid, "llm_reply_empty", "content_filter", ""},
+		"filtered":  {llmtest.Text("").FinishedBy("content_filter"), sdk.Invalid, "llm_refused", "content_filter", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, test.reply)

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // question is a request to a model.
@@ -41,18 +44,24 @@ type form struct {
 
 // reply is the model's reply, without the key.
 type reply struct {
-	text string
-	// refusal is set instead of text if the model refuses.
-	refusal string
-	// finish is why it ended: "stop", "length" (cut off), "content_filter".
-	finish string
-	model  string
-	usage  sdk.Usage
-	tries  int
+	*modeltext.Reply
+	model string
+	usage sdk.Usage
+	tries int
+	// prompt is how many characters the question had.
+	prompt int
 	// note describes what parsing removed from the text.
 	note string
 	// notSent are the fields of the config that the model refuses.
 	notSent []string
+}
+
+// chars is the length of the messages, in characters.
+func (q *question) chars() (n int) {
+	for _, m := range q.messages {
+		n += utf8.RuneCountInString(m.Content)
+	}
+	return n
 }
 
 // client sends questions to one endpoint's model. It is safe for concurrent use.
@@ -106,8 +115,8 @@ func (r *reply) metadata() map[string]string {
 	if len(r.notSent) > 0 {
 		m["not_sent"] = strings.Join(r.notSent, ", ")
 	}
-	if r.note != "" {
-		m["note"] = r.note
+	if notes := slices.Concat([]string{r.note}, r.Notes); strings.Join(notes, "") != "" {
+		m["note"] = strings.TrimPrefix(strings.Join(notes, "; "), "; ")
 	}
 	return m
 }

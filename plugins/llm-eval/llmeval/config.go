@@ -46,6 +46,7 @@ type judgeConfig struct {
 	system   string // "" means the built-in one
 	context  json.RawMessage
 	examples []example
+	scale    float64 // the highest score that the judge gives: 1, 10 or 100
 }
 
 // example is a judgement that is shown to the judge.
@@ -71,6 +72,10 @@ func decodeJudge(raw json.RawMessage, getenv func(string) string) (*judgeConfig,
 	f.Take("prompt", "text", &c.prompt)
 	f.Take("system", "text", &c.system)
 	f.Take("context", "JSON", &c.context)
+	c.scale = 1
+	if f.Take("scale", "a number", &c.scale) && c.scale != 1 && c.scale != 10 && c.scale != 100 {
+		f.Report("scale is not 1, 10 or 100")
+	}
 	f.Each("examples", func(item *jsonconfig.Object) { c.examples = append(c.examples, decodeExample(item)) })
 	f.Done()
 	return c, finish(f, c.endpoint, getenv)

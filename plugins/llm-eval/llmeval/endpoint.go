@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/apikey"
 	"github.com/reflectory/reflectory/sdk/jsonconfig"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // The providers of llm.provider. Both are asked in the same protocol.
@@ -45,8 +46,8 @@ type endpoint struct {
 }
 
 // cost adds the price to a usage.
-func (e *endpoint) cost(used usage) sdk.Usage {
-	u := sdk.Usage{TokensIn: int64(used.In), TokensOut: int64(used.Out)}
+func (e *endpoint) cost(used modeltext.Usage) sdk.Usage {
+	u := sdk.Usage{TokensIn: used.In, TokensOut: used.Out}
 	u.CostUSD = (float64(u.TokensIn)*e.inPrice + float64(u.TokensOut)*e.outPrice) / 1e6
 	return u
 }

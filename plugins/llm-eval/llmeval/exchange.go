@@ -9,11 +9,11 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/httpfault"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // Limits for what an endpoint may send.
@@ -109,58 +109,64 @@ func (x *exchange) whole(res *http.Response) error {
 	if err != nil {
 		return x.endpoint.unread(err)
 	}
-	r, err := x.endpoint.decode(body, "is "+mediaType(res)+", not a JSON object")
-	switch {
-	case err != nil:
-		return err
-	case r.Error != nil: // some endpoints report an error with status 200
-		return refusal(http.StatusOK, *r.Error, x.endpoint.key)
-	case r.Choices[0] == nil:
-		x.lost = x.lost.Add(x.endpoint.cost(r.Usage))
-		return x.endpoint.malformed("has no choices")
+	r, err := modeltext.Read(body)
+	if err != nil {
+		return x.endpoint.unreadable(err, body, "is "+mediaType(res)+", not a JSON object")
 	}
-	first := r.Choices[0]
-	x.reply = x.endpoint.reply(r.Model, first.Finish, first.Message, r.Usage)
+	if err := x.accept(r, http.StatusOK); err != nil {
+		return err
+	}
 	if x.question.emit != nil && !x.emitted {
-		x.show(x.reply.text)
+		x.show(x.reply.Text)
 	}
 	return nil
 }
+
+// accept makes a reply of what the endpoint sent, unless it reports an error in it. Some
+// endpoints do that with status 200; status is 0 for a stream.
+func (x *exchange) accept(r *modeltext.Reply, status int) error {
+	e := x.endpoint
+	used := e.cost(r.Usage)
+	if !r.NoChoice {
+		status = 0 // an error within a reply: the request itself was accepted
+	}
+	switch {
+	case r.Error != nil:
+		x.lost = x.lost.Add(used)
+		return refusal(status, r.Error, e.key)
+	case r.Finish == modeltext.Failed:
+		x.lost = x.lost.Add(used)
+		return &fault{err: errReply, text: excerpt("finish reason "+r.FinishReason, e.key)}
+	case r.NoChoice:
+		x.lost = x.lost.Add(used)
+		return e.malformed("has no choices")
+	}
+	chars := x.question.chars()
+	r.CheckUsage(chars)
+	r.Replace(e.key.scrub)
+	x.reply = &reply{Reply: r, model: excerpt(r.Model, ""), usage: e.cost(r.Usage), prompt: chars}
+	return nil
+}
+
+// errReply is the fault of an endpoint that ends a reply with an error that it doesn't name.
+var errReply = errors.New("the endpoint ended the reply with an error")
 
 func (x *exchange) show(chunk string) {
 	x.emitted = true
 	x.question.emit(chunk)
 }
 
-// reply removes the key from a reply.
-func (e *endpoint) reply(model, finish text, what said, used usage) *reply {
-	return &reply{
-		text:    e.key.scrub(string(what.Content)),
-		refusal: e.key.scrub(string(what.Refusal)),
-		finish:  e.key.scrub(string(finish)),
-		model:   excerpt(string(model), e.key),
-		usage:   e.cost(used),
-	}
-}
-
-// decode reads a reply, or a piece of one. It distinguishes JSON that is cut off, which
-// is tried again, from what isn't a reply at all; misfit says what that is instead.
-func (e *endpoint) decode(data []byte, misfit string) (*chatReply, error) {
-	var r chatReply
-	err := json.Unmarshal(data, &r)
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
+// unreadable explains a reply, or a piece of one, that can't be read. JSON that is cut off is
+// tried again; misfit says what it is if it isn't a reply at all.
+func (e *endpoint) unreadable(err error, data []byte, misfit string) error {
+	var field *modeltext.FieldError
 	switch {
-	case errors.As(err, &syntax) && syntax.Offset >= int64(len(data)):
-		return nil, &fault{err: io.ErrUnexpectedEOF, text: "the JSON is cut off after " + strconv.Itoa(len(data)) + " bytes"}
-	case errors.As(err, &mismatch) && strings.HasPrefix(mismatch.Field, "choices."):
-		return nil, e.malformed("has " + mismatch.Field + " of a wrong type")
-	case mismatch != nil && mismatch.Field != "":
-		// Another field of a wrong type counts as absent.
-	case err != nil:
-		return nil, e.malformed(misfit + ": " + excerpt(string(data), e.key))
+	case errors.Is(err, modeltext.ErrTruncated):
+		return &fault{err: io.ErrUnexpectedEOF, text: "the JSON is cut off after " + strconv.Itoa(len(data)) + " bytes"}
+	case errors.As(err, &field):
+		return e.malformed("has " + field.Error())
 	}
-	return &r, nil
+	return e.malformed(misfit + ": " + excerpt(string(data), e.key))
 }
 
 func (e *endpoint) refused(res *http.Response) error {

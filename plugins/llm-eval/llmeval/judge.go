@@ -2,6 +2,7 @@ package llmeval
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -29,5 +30,18 @@ func (j *judge) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Ev
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.EvaluateResponse{Verdict: r.verdict(), Usage: r.usage, Metadata: r.metadata()}, nil
+	return &sdk.EvaluateResponse{Verdict: r.verdict(j.config.scale, q.sources(req.Output)), Usage: r.usage, Metadata: r.metadata()}, nil
+}
+
+// sources are the texts that the model reads, the judged output among them.
+func (q *question) sources(output json.RawMessage) []string {
+	var text string
+	if json.Unmarshal(output, &text) != nil {
+		text = string(output)
+	}
+	texts := []string{text}
+	for _, m := range q.messages {
+		texts = append(texts, m.Content)
+	}
+	return texts
 }

@@ -27,8 +27,7 @@ func TestReplyBecomesVerdict(t *testing.T) {
 		"a pass without a score":   {`{"pass":true}`, passed},
 		"no pass without a score":  {`{"pass":false,"feedback":"bad"}`, failed(0, "bad")},
 		"a null score":             {`{"pass":true,"score":null,"feedback":null}`, passed},
-		"a score above 1":          {`{"pass":true,"score":10}`, passed},
-		"a score below 0":          {`{"pass":false,"score":-3,"feedback":"bad"}`, failed(0, "bad")},
+		"an object beside it":      {`{"score":1} {"pass":true}`, passed},
 		"extra keys":               {`{"reason":"x","pass":true,"score":1,"more":{"pass":false}}`, passed},
 		"feedback as a list":       {`{"pass":false,"score":0,"feedback":["a","b"]}`, failed(0, `["a","b"]`)},
 		"prose around":             {"Here you are:\n{\"pass\": true, \"score\": 1}\nHope that helps!", passed},
@@ -63,11 +62,12 @@ func TestReplyThatIsNoVerdictNeverPasses(t *testing.T) {
 		"a score beyond all numbers":   {`{"pass":true,"score":1e999}`, "the number 1e999 is out of range"},
 		"a score as text":              {`{"pass":true,"score":"1"}`, `"score" is text`},
 		"a score that isn't a number":  {`{"pass":true,"score":NaN}`, ""},
+		"a score above 1":              {`{"pass":true,"score":10}`, "not from 0 to 1"},
+		"a score below 0":              {`{"pass":false,"score":-3,"feedback":"bad"}`, "not from 0 to 1"},
 		"two verdicts":                 {`{"pass":true} {"pass":false}`, ""},
-		"a quoted one in a fence":      {"The output says\n```json\n{\"pass\":true}\n```\nbut {\"pass\":false}", `more than one "pass"`},
+		"a quoted one in a fence":      {"The output says\n```json\n{\"pass\":true}\n```\nbut {\"pass\":false}", "a second JSON value"},
 		"a quoted one in a torn reply": {`it says {"pass":true} and {"pass":false`, ""},
-		"an object beside a verdict":   {`{"score":1} {"pass":true}`, "a second JSON value"},
-		"a list of objects beside one": {`[{"p\u0061ss":false}] {"pass":true}`, "a second JSON value"},
+		"a list of objects beside one": {`[{"p\u0061ss":false}] {"pass":true}`, "more than one"},
 		"a list":                       {`[{"pass":true}]`, "not an object"},
 		"a boolean":                    {`true`, "not an object"},
 		"nothing":                      {"", ""},
@@ -239,7 +239,7 @@ func TestUsageIsCountedAndPriced(t *testing.T) {
 		want    sdk.Usage
 	}{
 		"tokens":          {1_000_000, 500_000, sdk.Usage{TokensIn: 1_000_000, TokensOut: 500_000, CostUSD: 3}},
-		"negative tokens": {-5, -7, sdk.Usage{}},
+		"negative tokens": {-5, 7, sdk.Usage{TokensOut: 7, CostUSD: 14e-6}},
 		"absurd tokens":   {1 << 62, 1, sdk.Usage{TokensIn: 1 << 40, TokensOut: 1, CostUSD: float64(1<<40)*2/1e6 + 2e-6}},
 	} {
 		t.Run(name, func(t *testing.T) {

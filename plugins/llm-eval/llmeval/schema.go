@@ -71,3 +71,11 @@ func (s *replySchema) check(value json.RawMessage) error {
 	_, places, _ := strings.Cut(misfit.Error(), "\n") // the first line names the schema
 	return errors.New(cut(strings.ReplaceAll(strings.TrimPrefix(places, "- "), "\n- ", "; "), excerptRunes))
 }
+
+// fits reports for each value of a reply whether it matches; nil if any value does.
+func (s *replySchema) fits() func(json.RawMessage) bool {
+	if s == nil {
+		return nil
+	}
+	return func(value json.RawMessage) bool { return s.check(value) == nil }
+}

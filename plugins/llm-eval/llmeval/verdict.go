@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/jsonconfig"
-	"github.com/reflectory/reflectory/sdk/jsontext"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // verdictSchema is the form of a verdict for endpoints with structured output. Strict
@@ -31,28 +31,41 @@ const (
 // every later prompt may repeat. 16,000 characters are about 4,000 tokens.
 const maxFeedback = 16_000
 
-// verdict reads the reply as a verdict.
-func (r *reply) verdict() sdk.Verdict {
-	text := cmp.Or(r.text, r.refusal)
-	v, err := parseVerdict(text)
+// verdict reads the reply as a verdict on what the sources say. A reply that isn't whole, or
+// whose prompt was cut, is none.
+func (r *reply) verdict(scale float64, sources []string) sdk.Verdict {
+	v, err := r.judged(scale, sources)
 	if err == nil {
 		return v
 	}
-	message := "the judge's reply isn't a verdict: " + err.Error()
-	if r.finish == finishLength {
-		message += " (the reply was cut off at its length limit; raise max_tokens)"
-	}
 	return sdk.Verdict{
-		Feedback: cut(text, maxFeedback),
-		Errors:   []sdk.Finding{{Message: cut(message, maxFeedback), Code: codeReply}},
+		Feedback: cut(cmp.Or(r.Refusal, r.Text, r.Thought), maxFeedback),
+		Errors:   []sdk.Finding{{Message: cut("the judge's reply isn't a verdict: "+err.Error(), maxFeedback), Code: codeReply}},
 	}
 }
 
-// parseVerdict reads {"pass": bool, "score": number, "feedback": string} from a text
-// that contains nothing else, or from the one JSON object inside prose. Only pass:
-// true, as a JSON boolean, passes.
-func parseVerdict(text string) (sdk.Verdict, error) {
-	object, err := verdictObject(jsontext.AfterThought(text))
+func (r *reply) judged(scale float64, sources []string) (v sdk.Verdict, err error) {
+	switch {
+	case r.Finish == modeltext.Refused:
+		return v, errors.New("the judge refuses: " + r.refusal())
+	case r.Finish == modeltext.Cut:
+		return v, errors.New("the reply was cut off at its length limit; raise max_tokens")
+	case r.PromptCut:
+		return v, fmt.Errorf("the endpoint counted %d tokens for a prompt of %d characters, so it cut the prompt; raise the model's context length", r.usage.TokensIn, r.prompt)
+	case r.Text == "":
+		return v, fmt.Errorf("there is no text in the reply (%d characters of reasoning)", utf8.RuneCountInString(r.Thought))
+	}
+	value, _, err := r.Own([]string{"pass"}, sources...)
+	if err != nil {
+		return v, err
+	}
+	return parseVerdict(value, scale)
+}
+
+// parseVerdict reads {"pass": bool, "score": number, "feedback": string}. Only pass: true, as
+// a JSON boolean, passes.
+func parseVerdict(value json.RawMessage, scale float64) (sdk.Verdict, error) {
+	object, err := decodeObject(value)
 	if err != nil {
 		return sdk.Verdict{}, err
 	}
@@ -61,7 +74,7 @@ func parseVerdict(text string) (sdk.Verdict, error) {
 		return sdk.Verdict{}, errors.New(`"pass" is not true or false`)
 	}
 	v := sdk.Verdict{Valid: *pass, Feedback: feedbackText(object["feedback"])}
-	if v.Score, err = scoreOf(object["score"], *pass); err != nil {
+	if v.Score, err = scoreOf(object["score"], *pass, scale); err != nil {
 		return sdk.Verdict{}, err
 	}
 	if !v.Valid {
@@ -69,19 +82,6 @@ func parseVerdict(text string) (sdk.Verdict, error) {
 		v.Errors = []sdk.Finding{{Message: message, Code: codeJudge}}
 	}
 	return v, nil
-}
-
-// verdictObject finds the one object in a text. If there is a second verdict, perhaps
-// quoted from the output, neither counts.
-func verdictObject(text string) (map[string]json.RawMessage, error) {
-	value, note, err := jsontext.ExtractObject(text)
-	if err != nil {
-		return nil, err
-	}
-	if note != "" && strings.Contains(strings.Replace(text, string(value), "", 1), `"pass"`) {
-		return nil, errors.New(`more than one "pass" in the reply`)
-	}
-	return decodeObject(value)
 }
 
 // decodeObject decodes an object, and refuses one that has a key twice.
@@ -109,8 +109,9 @@ func decodeObject(value json.RawMessage) (map[string]json.RawMessage, error) {
 	return object, nil
 }
 
-// scoreOf clamps a score to [0,1]. A missing score follows from pass.
-func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
+// scoreOf reads a score from 0 to scale. A missing score follows from pass. A score outside is
+// none: nothing says what the judge meant by it.
+func scoreOf(raw json.RawMessage, pass bool, scale float64) (float64, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		if pass {
 			return 1, nil
@@ -121,7 +122,10 @@ func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
 	if raw[0] == '"' || err != nil {
 		return 0, fmt.Errorf(`"score" is %s, not a number`, jsonconfig.TypeName(raw))
 	}
-	return min(1, max(0, score)), nil
+	if score < 0 || score > scale {
+		return 0, fmt.Errorf(`"score" is %s, not from 0 to %g (scale: 10 or scale: 100 sets another range)`, cut(string(raw), 20), scale)
+	}
+	return score / scale, nil
 }
 
 // feedbackText is the feedback. Feedback that isn't text, such as a list, is shown as

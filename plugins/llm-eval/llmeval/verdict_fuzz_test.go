@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 func FuzzVerdict(f *testing.F) {
@@ -17,8 +19,16 @@ func FuzzVerdict(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r := reply{text: text}
-		v := r.verdict()
+		body, err := json.Marshal(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": text}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := modeltext.Read(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := reply{Reply: read}
+		v := r.verdict(1, nil)
 		if math.IsNaN(v.Score) || v.Score < 0 || v.Score > 1 {
 			t.Errorf("score %v", v.Score)
 		}

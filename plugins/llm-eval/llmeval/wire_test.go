@@ -9,47 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 var testEndpoint = &endpoint{url: "http://llm.test/v1", model: "m"}
-
-// What endpoints write otherwise than the protocol says is read if it can only mean one
-// thing.
-func TestReply_OddTypesAreAccepted(t *testing.T) {
-	const reply = `{"model":"m","choices":[{"finish_reason":"stop","message":{"content":"a"}}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`
-	for name, test := range map[string]struct {
-		old, new string
-		content  text
-		usage    usage
-	}{
-		"content is null":           {`"a"`, `null`, "", usage{3, 4}},
-		"content is a number":       {`"a"`, `5`, "5", usage{3, 4}},
-		"content is an object":      {`"a"`, `{"b":1}`, `{"b":1}`, usage{3, 4}},
-		"finish reason is null":     {`"stop"`, `null`, "a", usage{3, 4}},
-		"no usage":                  {`"usage"`, `"used"`, "a", usage{}},
-		"usage is a list":           {`{"prompt_tokens":3,"completion_tokens":4}`, `[]`, "a", usage{}},
-		"tokens are a fraction":     {`3`, `3.9`, "a", usage{3, 4}},
-		"tokens are text":           {`3`, `"3"`, "a", usage{3, 4}},
-		"tokens are no number":      {`3`, `["3"]`, "a", usage{0, 4}},
-		"tokens are negative":       {`3`, `-3`, "a", usage{0, 4}},
-		"tokens are more than ever": {`3`, `1e999`, "a", usage{maxCount, 4}},
-		"error is null":             {`{"model"`, `{"error":null,"model"`, "a", usage{3, 4}},
-		"a second choice":           {`}]`, `},5]`, "a", usage{3, 4}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := testEndpoint.decode([]byte(strings.Replace(reply, test.old, test.new, 1)), "")
-			if err != nil || r.Error != nil || r.Choices[0] == nil {
-				t.Fatalf("%+v, %v", r, err)
-			}
-			if r.Choices[0].Message.Content != test.content || r.Usage != test.usage {
-				t.Errorf("%+v, usage %+v", r.Choices[0], r.Usage)
-			}
-		})
-	}
-	if _, err := testEndpoint.decode([]byte(`{"choices":[{"message":["a"]}]}`), ""); sdk.ReasonOf(err) != "llm_reply_malformed" || !strings.Contains(err.Error(), "choices.message") {
-		t.Errorf("a message that is a list: %v", err)
-	}
-}
 
 // read reads a stream as an exchange does.
 func read(body string) (*exchange, string, error) {
@@ -70,7 +33,7 @@ func TestStream_EventsThatAreNoPieces(t *testing.T) {
 		"carriage returns":     strings.ReplaceAll(piece, "\n", "\r\n") + "data:[DONE]\r\n\r\n",
 		"no error":             `data: {"error":null,"usage":[]}` + "\n\n" + piece + "data: [DONE]\n\n",
 	} {
-		if x, shown, err := read(body); err != nil || x.reply.text != "a" || shown != "a" {
+		if x, shown, err := read(body); err != nil || x.reply.Text != "a" || shown != "a" {
 			t.Errorf("%s: %+v, %q, %v", name, x.reply, shown, err)
 		}
 	}
@@ -88,7 +51,7 @@ func FuzzReply(f *testing.F) {
 	f.Add("event: error\ndata: {\"error\":{\"code\":1e300}}\n\n")
 	f.Fuzz(func(t *testing.T, body string) {
 		check := func(used sdk.Usage, err error, texts ...string) {
-			if used.TokensIn < 0 || used.TokensIn > maxCount || used.TokensOut < 0 || used.TokensOut > maxCount {
+			if used.TokensIn < 0 || used.TokensIn > modeltext.MaxTokens || used.TokensOut < 0 || used.TokensOut > modeltext.MaxTokens {
 				t.Errorf("usage %+v", used)
 			}
 			for _, text := range texts {
@@ -102,15 +65,12 @@ func FuzzReply(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		r, err := testEndpoint.decode([]byte(body), "")
-		if err == nil && r.Choices[0] != nil {
-			check(testEndpoint.cost(r.Usage), nil, string(r.Choices[0].Message.Content), string(r.Model))
+		if r, err := modeltext.Read([]byte(body)); err != nil {
+			check(sdk.Usage{}, testEndpoint.unreadable(err, []byte(body), ""))
+		} else {
+			check(testEndpoint.cost(r.Usage), nil, r.Text, r.Thought, r.Model)
 		}
-		check(sdk.Usage{}, err)
 		x, shown, err := read(body)
 		check(x.lost, err, shown)
-		if err == nil && x.reply.text != shown {
-			t.Errorf("%q is shown as %q", x.reply.text, shown)
-		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/reflectory/reflectory/sdk"
-	"github.com/reflectory/reflectory/sdk/jsontext"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // evaluator judges outputs by one prepared schema. It never changes, so it is safe for
@@ -118,7 +118,7 @@ func (e *evaluator) examineText(text string) (*outcome, error) {
 
 // parse finds the JSON value in a text, and reports how it was found.
 func parse(text string) (value any, raw json.RawMessage, note string, err error) {
-	raw, note, err = jsontext.Extract(text)
+	raw, note, err = modeltext.Value(text, nil)
 	if err != nil {
 		return nil, nil, "", err
 	}

@@ -1,4 +1,4 @@
-package jsontext
+package modeltext
 
 import (
 	"encoding/json"
@@ -107,10 +107,14 @@ func fromFences(text string, fences []fence) (json.RawMessage, string, error) {
 		}
 		return nil, "", ambiguous(text, found, "mark one code fence only with ```json")
 	}
-	f := fences[0]
+	return fences[0].value.of(text), fenceNote(text, fences[0]), nil
+}
+
+// fenceNote reports whether there is more than the fence.
+func fenceNote(text string, f fence) string {
 	after := strings.TrimSpace(text[f.value.end:])
 	if strings.TrimSpace(text[:f.open]) == "" && (after == fenceMark || after == "") {
-		return f.value.of(text), NoteFence, nil
+		return NoteFence
 	}
-	return f.value.of(text), NoteBoth, nil
+	return NoteBoth
 }
