@@ -52,8 +52,11 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 	}
 	source := "session/" + c.Session
 	block := func(id string, category inject.Category, priority int, payload string, from, to int64) inject.Draft {
-		salt := inject.Turns{Window: c.Window, From: from, To: to}.Salt(c.Texts.Secret(from, to))
-		return inject.Draft{BlockID: id, Category: category, Priority: &priority, Payload: payload, Source: source + "/" + id, Format: inject.XML, Salt: salt}
+		texts := c.Texts.Between(from, to)
+		return inject.Draft{
+			BlockID: id, Category: category, Priority: &priority, Payload: payload, Source: source + "/" + id, Format: inject.XML,
+			Salt: inject.Turns{Window: c.Window, From: from, To: to}.Salt(texts.Secret()), Turns: texts.Turns(),
+		}
 	}
 	if c.Hint != "" {
 		hint := block("hint", inject.Reflection, hintPriority, "<hint>"+text.Escape(c.Hint)+"</hint>", c.HintFrom, c.HintFrom)
@@ -85,8 +88,8 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 type sessionTexts struct{}
 
 // Secret implements [inject.SessionTexts].
-func (sessionTexts) Secret(r core.Reader, session string, t inject.Turns) (string, error) {
-	return memory.TurnsSecret(r, session, t.Window, t.From, t.To)
+func (sessionTexts) Secret(r core.Reader, session string, window int64, turns []int64) (string, error) {
+	return memory.TurnsSecret(r, session, window, turns)
 }
 
 // Repeating implements [inject.SessionTexts].

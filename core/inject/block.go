@@ -99,6 +99,8 @@ type Draft struct {
 	// Salt keys the digest of the payload: for a memory's text it is the memory's own salt, and
 	// for texts of a session it comes from [Turns.Salt].
 	Salt string `json:"-"`
+	// Turns are the turns whose texts a session's block has, sorted.
+	Turns []int64 `json:"-"`
 }
 
 // Block is a valid part of a prompt. It is immutable.

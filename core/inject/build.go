@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,17 +128,21 @@ func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built
 		}
 	}
 	t := &Turn{Namespace: r.Namespace, SessionID: r.Session, TurnID: r.Turn, Query: r.Query, Complexity: orHalf(r.Complexity), Risk: orHalf(r.Risk)}
+	blocks, own, err := b.begin(ctx, t, r, by)
+	if err != nil {
+		return nil, sdk.Wrap("build the context of a turn", err)
+	}
 	for tries := 1; ; tries++ {
-		made, err := b.make(ctx, t, r, by, began)
+		made, err := b.make(ctx, t, r, blocks, own, began)
 		if tries == maxTries || sdk.ReasonOf(err) != "session_changed" {
 			return made, err
 		}
 	}
 }
 
-// make makes the snapshot of a turn.
-func (b *Builder) make(ctx context.Context, t *Turn, r *BuildRequest, by Origin, began time.Time) (*Built, error) {
-	blocks, err := b.collect(ctx, t, r, by)
+// make makes the snapshot of a turn from the caller's blocks and the host's.
+func (b *Builder) make(ctx context.Context, t *Turn, r *BuildRequest, blocks []*Block, own []Draft, began time.Time) (*Built, error) {
+	blocks, err := b.collect(ctx, t, blocks, own)
 	if err != nil {
 		return nil, sdk.Wrap("build the context of a turn", err)
 	}
@@ -214,36 +219,36 @@ func (r *BuildRequest) check(by Origin) error {
 	return p.err()
 }
 
-// collect is step 1: everything that may be in the turn's context. A recall begins the turn,
-// if the request doesn't name one.
-func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Origin) ([]*Block, error) {
+// begin checks the caller's blocks, and then recalls: own are what the host found and its
+// standing blocks. The recall begins the turn, if the request doesn't name one, so it is made
+// once: by the next try the session may be at a later turn.
+func (b *Builder) begin(ctx context.Context, t *Turn, r *BuildRequest, by Origin) (blocks []*Block, own []Draft, err error) {
 	drafts := append([]Draft{}, r.Blocks...)
 	for i := range drafts {
 		if drafts[i].MemoryID == "" || b.Salt == nil || !core.ValidID(drafts[i].MemoryID) {
 			continue
 		}
-		var err error
 		if drafts[i].Salt, err = b.Salt(ctx, drafts[i].MemoryID); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	blocks, err := NewBlocks(drafts, by)
-	if err != nil {
-		return nil, err
+	if blocks, err = NewBlocks(drafts, by); err != nil {
+		return nil, nil, err
 	}
-	own, err := b.standing(ctx, t, by)
-	if err != nil {
-		return nil, err
+	if own, err = b.standing(ctx, t, by); err != nil {
+		return nil, nil, err
 	}
 	found, err := b.recall(ctx, t)
-	if err != nil {
-		return nil, err
-	}
+	return blocks, append(own, found...), err
+}
+
+// collect is step 1: everything that may be in the turn's context.
+func (b *Builder) collect(ctx context.Context, t *Turn, blocks []*Block, own []Draft) ([]*Block, error) {
 	recalled := map[string]bool{}
-	for i := range found {
-		recalled[found[i].MemoryID] = true
+	for i := range own {
+		recalled[own[i].MemoryID] = own[i].MemoryID != ""
 	}
-	own = append(own, found...)
+	own = slices.Clone(own)
 	for _, source := range b.Sources {
 		more, err := source.Blocks(ctx, t)
 		if err != nil {
@@ -256,7 +261,7 @@ func (b *Builder) collect(ctx context.Context, t *Turn, r *BuildRequest, by Orig
 		}
 	}
 	hosts, err := NewBlocks(own, FromHost)
-	return append(blocks, hosts...), err
+	return slices.Concat(blocks, hosts), err
 }
 
 // standing are the blocks that every prompt must have. Only the operator sees what is

@@ -40,8 +40,8 @@ type SessionTurn struct {
 
 // SessionTexts knows what the feedback on turns says.
 type SessionTexts interface {
-	// Secret changes with the texts of these turns, and can't be guessed.
-	Secret(r core.Reader, session string, t Turns) (string, error)
+	// Secret changes with the texts of these turns of a window, and can't be guessed.
+	Secret(r core.Reader, session string, window int64, turns []int64) (string, error)
 	// Repeating are the turns whose texts may repeat a memory.
 	Repeating(r core.Reader, memoryID string) ([]SessionTurn, error)
 }
@@ -52,14 +52,16 @@ func sessionChanged(session string) error {
 		WithHint("build the prompt again")
 }
 
-// fresh refuses blocks whose texts were changed or purged after they were made.
+// fresh refuses blocks whose texts were changed or purged after they were made. A turn whose
+// feedback came after that is in none of them, so it doesn't count: in a session of many
+// callers there is always one.
 func (p *Repository) fresh(r core.Reader, in *Input) error {
 	for _, b := range in.Blocks {
 		turns, secret, is := turnsOf(b.draft.Salt)
 		if b.draft.MemoryID != "" || !is || p.Sessions == nil {
 			continue
 		}
-		if now, err := p.Sessions.Secret(r, in.SessionID, turns); err != nil {
+		if now, err := p.Sessions.Secret(r, in.SessionID, turns.Window, b.draft.Turns); err != nil {
 			return err
 		} else if now != secret {
 			return sessionChanged(in.SessionID)

@@ -23,7 +23,7 @@ func (s *told) Blocks(context.Context, *inject.Turn) ([]inject.Draft, error) {
 	return []inject.Draft{d}, nil
 }
 
-func (s *told) Secret(core.Reader, string, inject.Turns) (string, error) {
+func (s *told) Secret(core.Reader, string, int64, []int64) (string, error) {
 	if s.changes > 0 {
 		s.changes--
 		s.text, s.secret = "purged since", s.secret+"x"
@@ -96,9 +96,25 @@ func TestSession_TextsThatChangeMeanwhileAreNotStored(t *testing.T) {
 			t.Errorf("%s holds %s", key, value)
 		}
 	}
+	recalls := 0
+	w.Recaller = recaller(func(context.Context, *core.RecallRequest) (*core.RecallResult, error) {
+		recalls++
+		return &core.RecallResult{Turn: 4}, nil
+	})
+	s.changes = 3
+	if built := w.build(inject.BuildRequest{Session: "s", Query: "when?"}); built.TurnID != 4 || recalls != 1 {
+		t.Errorf("turn %d began with %d recalls", built.TurnID, recalls)
+	}
 	s.changes = 1000
 	_, err := w.Build(t.Context(), &inject.BuildRequest{Namespace: "team/a", Session: "s", Turn: 3}, inject.FromCaller)
 	if sdk.ReasonOf(err) != "session_changed" || sdk.CodeOf(err) != sdk.Conflict {
 		t.Errorf("a session that never rests is %v", err)
 	}
+}
+
+// recaller recalls by a function.
+type recaller func(context.Context, *core.RecallRequest) (*core.RecallResult, error)
+
+func (f recaller) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	return f(ctx, r)
 }

@@ -225,9 +225,10 @@ func TurnsRepeating(r core.Reader, memoryID string) ([]TurnPlace, error) {
 }
 
 // TurnsSecret is what [SessionContext]'s Texts has as the secret of these turns, at present.
-func TurnsSecret(r core.Reader, session string, window, from, to int64) (string, error) {
-	texts, err := turn.ReadTexts(r, session, window, from, to)
-	return texts.Secret(from, to), err
+// The turns are sorted.
+func TurnsSecret(r core.Reader, session string, window int64, turns []int64) (string, error) {
+	texts, err := turn.ReadTexts(r, session, window, turns)
+	return texts.Secret(), err
 }
 
 // DigestOfTurns is the digest of the summaries of turns, for [WindowSummary].

@@ -142,6 +142,41 @@ func TestSession_FeedbackAfterAReset(t *testing.T) {
 	sound(w)
 }
 
+// TestSession_ATurnKeepsItsWindow: what the prompt of a turn can use comes from the window in which
+// the turn began, whichever window the session has entered since.
+func TestSession_ATurnKeepsItsWindow(t *testing.T) {
+	w := newWorld(t)
+	observed(w, "m", here)
+	me := subject("me")
+	enter := func(name string, in any) {
+		_, err := w.Do(me, name, in)
+		w.Must(err)
+	}
+	_, first := turnOf(w, me, "s", core.OutcomeSuccess, "one")
+	enter("session_reset", &operation.SessionReset{Session: "s"})
+	_, second := turnOf(w, me, "s", core.OutcomeFailure, "two")
+	open := &core.RecallRequest{Session: "s", Query: "harbour"}
+	enter("memory_recall", open) // turn 3, in the second window
+	enter("session_resume", &operation.SessionResume{Session: "s", Window: 1})
+	enter("memory_recall", open) // turn 4, in the first window
+	enter("session_reset", &operation.SessionReset{Session: "s"})
+	for _, c := range []struct {
+		turn, window int64
+		bias         float64
+		texts        string
+	}{{1, 1, first, ""}, {2, 2, second, ""}, {3, 2, second, "two"}, {4, 1, first, "one"}, {5, 3, 0, ""}, {0, 3, 0, ""}} {
+		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", c.turn)
+		w.Must(err)
+		var texts []string
+		for _, turn := range known.Turns {
+			texts = append(texts, turn.Text)
+		}
+		if known.Window != c.window || known.Bias != c.bias || strings.Join(texts, " ") != c.texts {
+			t.Errorf("turn %d is in window %d, with bias %v and %q; want %+v", c.turn, known.Window, known.Bias, texts, c)
+		}
+	}
+}
+
 // TestSession_HintIsForTheNextTurnOnly follows a hint from its feedback on.
 func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	w := newWorld(t)

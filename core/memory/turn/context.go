@@ -9,12 +9,13 @@ import (
 )
 
 // Context is what the prompt of a turn can use from its session: only the data of the
-// current window, since windows don't see each other.
+// turn's window, since windows don't see each other.
 type Context struct {
 	Session string
 	// Turn is the turn that the prompt is for.
 	Turn int64
-	// Window is the current window, and Windows how many there are.
+	// Window is the window of the turn, which is the current one if the turn hasn't begun,
+	// and Windows is how many there are.
 	Window, Windows int64
 	// Owner is the subject that the session belongs to, and Namespace its default.
 	Owner, Namespace string
@@ -76,6 +77,9 @@ func ReadContext(r core.Reader, caller core.Caller, session string, turn int64) 
 		Session: session, Turn: turn, Window: stored.window(), Windows: stored.windows(),
 		Owner: stored.Owner, Namespace: stored.Namespace, Bias: stored.Bias, Newest: turn+1 >= stored.Next,
 	}
+	if err := c.locate(r, &stored); err != nil {
+		return nil, err
+	}
 	last, err := c.read(r)
 	if err != nil || last == nil {
 		return c, err
@@ -102,6 +106,18 @@ func current(r core.Reader, session string, stored *sessionRecord) (int64, error
 		return stored.Next - 1, err
 	}
 	return stored.Next, nil
+}
+
+// locate takes the context's window from its turn, if the turn began in another window than
+// the session's current one: the session may be reset while the turn's prompt is made.
+func (c *Context) locate(r core.Reader, stored *sessionRecord) error {
+	begun, err := readTurnRecord(r, c.Session, c.Turn)
+	if err != nil || begun == nil || begun.window() == stored.window() {
+		return err
+	}
+	left, err := readWindow(r, c.Session, begun.window())
+	c.Window, c.Bias = begun.window(), left.Bias
+	return err
 }
 
 // read reads the reflection records of the window's turns before the context's turn, and

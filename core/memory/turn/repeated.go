@@ -19,14 +19,31 @@ type salted struct {
 	Salt string
 }
 
-// Secret can't be guessed, and changes whenever a text of these turns does: a purge of a text
-// removes its salt.
-func (s Texts) Secret(from, to int64) string {
-	var salts []string
+// Between are the texts of these turns.
+func (s Texts) Between(from, to int64) (between Texts) {
 	for _, t := range s {
 		if from <= t.Turn && t.Turn <= to {
-			salts = append(salts, t.Salt)
+			between = append(between, t)
 		}
+	}
+	return between
+}
+
+// Turns are the turns whose texts they are, sorted.
+func (s Texts) Turns() []int64 {
+	turns := make([]int64, len(s))
+	for i, t := range s {
+		turns[i] = t.Turn
+	}
+	return turns
+}
+
+// Secret can't be guessed, and changes whenever one of the texts does: a purge of a text
+// removes its salt.
+func (s Texts) Secret() string {
+	var salts []string
+	for _, t := range s {
+		salts = append(salts, t.Salt)
 	}
 	return core.Digest(core.MustJSON(salts))
 }
@@ -39,15 +56,22 @@ func (s *Texts) add(r *reflectionRecord) {
 }
 
 // ReadTexts reads the salts of turns of a window.
-func ReadTexts(r core.Reader, session string, window, from, to int64) (s Texts, err error) {
-	err = r.Scan(record.ReflectionKey(session, window, from), record.ReflectionKey(session, window, to+1), func(_, value []byte) (bool, error) {
-		stored, err := decodeReflection(session, value)
-		if err == nil {
-			s.add(stored)
+func ReadTexts(r core.Reader, session string, window int64, turns []int64) (s Texts, err error) {
+	for _, turn := range turns {
+		value, found, err := r.Get(record.ReflectionKey(session, window, turn))
+		if err != nil {
+			return nil, err
 		}
-		return err == nil, err
-	})
-	return s, err
+		if !found {
+			continue
+		}
+		stored, err := decodeReflection(session, value)
+		if err != nil {
+			return nil, err
+		}
+		s.add(stored)
+	}
+	return s, nil
 }
 
 // Place is a turn of a window of a session.
