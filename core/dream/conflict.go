@@ -49,21 +49,16 @@ type Conflict struct {
 }
 
 const (
-	// conflictShare is the least share of the longer text's words that two texts about one
-	// subject have in common.
+	// conflictShare is the least share of the longer text's words that two texts have in common
+	// to be compared.
 	conflictShare = .6
-	// conflictCosine is the cosine from which the vectors of a calibrated model count as one
-	// subject.
+	// conflictCosine is the cosine of the vectors of a calibrated model from which two texts are
+	// compared.
 	conflictCosine = .8
 	// lowImportance is the limit below which the importance of both memories must be for a
 	// decision without people.
 	lowImportance = .3
 )
-
-// contradicting are the differences that make two texts of one subject a contradiction.
-var contradicting = map[string]bool{
-	Number: true, Unit: true, Date: true, Version: true, Negation: true, Antonym: true, Quantifier: true, Value: true,
-}
 
 // conflicts finds contradictions, and decides those between memories of low importance. An
 // error comes from the judge or the context.
@@ -74,18 +69,17 @@ func (p *planner) conflicts(ctx context.Context) error {
 			free = append(free, d)
 		}
 	}
-	for _, pair := range p.ofOneSubject(free) {
+	for _, pair := range p.lookingAlike(free) {
 		newer, older := free[pair[0]], free[pair[1]]
 		if !newer.free() || !older.free() || newer.AgentID != older.AgentID || newer.distinct(older) || newer.OccurredAt != nil && older.OccurredAt != nil || linked(newer, older) {
 			continue
 		}
-		c := Compare(newer.text(), older.text())
-		class := c.Class
-		if !contradicting[class] {
+		class := contradiction(newer.Content, older.Content)
+		if class == "" || otherSubject(&newer.Memory, &older.Memory, p.Title) {
 			continue
 		}
-		if !c.Hard && p.Judge != nil { // which may find that they say the same
-			same, err := p.Judge.Same(ctx, newer.text(), older.text())
+		if !isHard(class) && p.Judge != nil { // which may find that they say the same
+			same, err := p.Judge.Same(ctx, newer.Content, older.Content)
 			if err != nil {
 				return err
 			}
@@ -102,17 +96,17 @@ func (p *planner) conflicts(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// ofOneSubject finds the pairs of memories about one subject, sorted, as positions in a
-// list that begins with the newest. They share most of their words, or their vectors, of a
+// lookingAlike finds the pairs of memories that may be about one subject, sorted, as positions
+// in a list that begins with the newest. They share most of their words, or their vectors, of a
 // calibrated model, are near. One of each pair is new.
-func (p *planner) ofOneSubject(free []*draft) [][2]int {
-	words, language := make([][]string, len(free)), text.LanguageOf(p.Language)
+func (p *planner) lookingAlike(free []*draft) [][2]int {
+	words := make([][]string, len(free))
 	records, near := make([]Record, len(free)), map[string]float64{}
 	for model := range p.Near {
 		near[model] = conflictCosine
 	}
 	for i, d := range free {
-		words[i] = language.ContentWords(d.text())
+		words[i] = contentWords(d.Content)
 		// A record without a form is paired by its vector alone. Kinds don't matter here, agents do.
 		records[i] = Record{ID: d.ID, Kind: d.AgentID, At: Anchor(&d.Memory), Model: d.EmbeddingModel, Vector: d.vector, New: d.fresh}
 	}
@@ -122,6 +116,19 @@ func (p *planner) ofOneSubject(free []*draft) [][2]int {
 	}
 	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	return slices.Compact(pairs)
+}
+
+// contentWords are the words of a text by which candidates are found, each once and sorted: those
+// that a claim has, without articles, negations and how often it holds.
+func contentWords(s string) (list []string) {
+	l := lexicon()
+	for _, w := range readWords(text.Tokens(s)) {
+		if w.class != Negation && w.base != "do" && l.frequencies[w.base].level == 0 && !l.current[w.Word] {
+			list = append(list, w.base)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // linked reports whether a link already shows how two memories are related.
@@ -145,7 +152,7 @@ func (p *planner) decide(newer, older *draft, class string) {
 			winner, loser = older, newer
 		}
 	case MergeConflicts:
-		if len(union(newer.Tags, older.Tags)) <= maxTags && newer.Kind == older.Kind {
+		if len(Kept(&newer.Memory, &older.Memory, p.Title).Tags) <= maxTags && newer.Kind == older.Kind {
 			p.merge(newer, older, string(MergeConflicts), map[string]string{"class": class})
 			return
 		}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -149,15 +148,6 @@ func (d *draft) kept() bool {
 func link(from *draft, relation string, to *draft) {
 	from.links = append(from.links, LinkRef{Relation: relation, Other: to.ID})
 	to.links = append(to.links, LinkRef{Relation: relation, Other: from.ID, In: true})
-}
-
-// text is what a memory is compared by: its title and content, or the content alone if the
-// title is its start.
-func (d *draft) text() string {
-	if strings.HasPrefix(d.Content, d.Title) {
-		return d.Content
-	}
-	return d.Title + "\n" + d.Content
 }
 
 // newerDraft orders memories: the newest by the anchor, then the larger id.

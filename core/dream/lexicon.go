@@ -100,6 +100,7 @@ type wordLists struct {
 	irregular                          map[string]inflected
 	same                               map[string]string
 	fillers, tenses, pronouns, grammar map[string]bool
+	claimWords
 }
 
 // lexicon is read at the first use.
@@ -134,8 +135,17 @@ var lexicon = sync.OnceValue(func() *wordLists {
 			l.same[text.Normal(other)] = text.Normal(list[0])
 		}
 	}
+	l.claimWords = newClaimWords(l.base)
 	return l
 })
+
+// base is the base of a word as people write it.
+func (l *wordLists) base(word string) string {
+	if tokens := text.Tokens(word); len(tokens) == 1 && tokens[0].Kind == text.Word {
+		return l.inflection(&tokens[0]).base
+	}
+	return strings.ToLower(word)
+}
 
 // wordSet are words in their written form: quite says nothing, but quit, which has the same
 // normal form, does.

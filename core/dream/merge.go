@@ -16,7 +16,7 @@ func (p *planner) merges(ctx context.Context) error {
 		records := make([]Record, len(group))
 		for i, d := range group {
 			records[i] = Record{
-				ID: d.ID, Kind: string(d.Kind), At: Anchor(&d.Memory), Form: text.Normal(d.text()),
+				ID: d.ID, Kind: string(d.Kind), At: Anchor(&d.Memory), Form: text.Normal(d.Content),
 				Model: d.EmbeddingModel, Vector: d.vector, New: d.fresh,
 			}
 		}
@@ -52,14 +52,14 @@ func (p *planner) consider(ctx context.Context, keeper, victim *draft, pair *Pai
 		return ctx.Err()
 	}
 	_, calibrated := p.Near[keeper.EmbeddingModel]
-	c, err := Decide(ctx, pair.By, calibrated, keeper.text(), victim.text(), p.Judge)
+	c, err := Decide(ctx, pair.By, calibrated, keeper.Content, victim.Content, p.Judge)
 	if err != nil {
 		return err
 	}
 	class := c.Class
 	if c.Merge {
 		class = ""
-		if len(union(keeper.Tags, victim.Tags)) > maxTags {
+		if len(Kept(&keeper.Memory, &victim.Memory, p.Title).Tags) > maxTags {
 			class = TooManyTags
 		}
 	}
@@ -85,7 +85,7 @@ const TooManyTags = "tags"
 // merge adds the step that merges a memory into another.
 func (p *planner) merge(keeper, victim *draft, reason string, evidence map[string]string) {
 	s := p.step(StepMerge, reason, evidence, keeper, victim)
-	after := Kept(&keeper.Memory, &victim.Memory)
+	after := Kept(&keeper.Memory, &victim.Memory, p.Title)
 	s.changeText(keeper, "tags", string(core.MustJSON(keeper.Tags)), string(core.MustJSON(after.Tags)))
 	s.change(keeper, "importance", decimal(keeper.Importance), decimal(after.Importance))
 	s.change(keeper, "confidence", decimal(keeper.Confidence), decimal(after.Confidence))
@@ -98,12 +98,12 @@ func (p *planner) merge(keeper, victim *draft, reason string, evidence map[strin
 	link(keeper, core.RelationConsolidatedFrom, victim)
 }
 
-// Kept is a memory after another was merged into it: it has the tags of both, in order, the
-// higher importance and confidence, and all accesses. The signals of the other's uses
-// aren't included.
-func Kept(keeper, victim *core.Memory) *core.Memory {
+// Kept is a memory after another was merged into it: it has the tags of both, in order, then
+// the titles that they were given, if these differ, the higher importance and confidence, and all
+// accesses. The signals of the other's uses aren't included. Derive is [Input].Title.
+func Kept(keeper, victim *core.Memory, derive func(content string) string) *core.Memory {
 	after := *keeper
-	after.Tags = union(keeper.Tags, victim.Tags)
+	after.Tags = union(union(keeper.Tags, victim.Tags), titleTags(keeper, victim, derive))
 	after.Importance = max(keeper.Importance, victim.Importance)
 	after.Confidence = max(keeper.Confidence, victim.Confidence)
 	after.AccessCount += victim.AccessCount

@@ -36,8 +36,6 @@ type Input struct {
 	// Near are the cosines from which vectors count as near, by the names of calibrated
 	// models: see [CandidateOptions].
 	Near map[string]float64
-	// Language is the language of the texts, see [text.LanguageOf]; "" is English.
-	Language string
 	// Judge may overrule soft differences; nil for none.
 	Judge Judge
 	// Title derives a title from a content, as for memories without one.

@@ -127,7 +127,7 @@ func TestPlan_FindsContradictionsByVectors(t *testing.T) {
 		}
 		return plan.Conflicts
 	}
-	const ada, bob = "The nightly backup job of the archive runs at 3 am", "Every archive copy begins at 5 am"
+	const ada, bob = "The gateway of the archive has a timeout of 30 s", "The archive gateway's timeout is 60 s"
 	calibrated := map[string]float64{"m": .95}
 	if got := conflicts(pair(ada, bob, .81), calibrated, nil); len(got) != 1 || got[0].Class != dream.Number || got[0].Newer != "new" {
 		t.Errorf("near ones of a calibrated model: %+v", got)
@@ -135,6 +135,7 @@ func TestPlan_FindsContradictionsByVectors(t *testing.T) {
 	for name, got := range map[string][]dream.Conflict{
 		"far ones":                           conflicts(pair(ada, bob, .79), calibrated, nil),
 		"near ones of a model that isn't it": conflicts(pair(ada, bob, .99), nil, nil),
+		"near ones about other subjects":     conflicts(pair("The nightly backup job of the archive runs at 3 am", "Every archive copy begins at 5 am", .99), calibrated, nil),
 	} {
 		if len(got) != 0 {
 			t.Errorf("%s: %+v", name, got)

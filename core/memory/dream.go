@@ -254,11 +254,6 @@ func (m *Memories) snapshot(ctx context.Context, r core.Reader, q *DreamRequest)
 	in := &snapshot{Input: dream.Input{
 		Namespace: q.Namespace, Agent: q.Agent, At: at, Options: q.Options, Judge: q.Judge, Title: bounds.DerivedTitle,
 	}}
-	g, err := m.records.Governance(r, q.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	in.Language = g.Language
 	number, err := turn.Counter(r, q.Namespace)
 	if err != nil {
 		return nil, err

@@ -270,7 +270,7 @@ func (a *dreamTx) allowed(memories []*core.Memory) bool {
 	}
 	one, other := memories[0], memories[1]
 	return one.ID != other.ID && one.AgentID == other.AgentID &&
-		(a.step.Kind != dream.StepMerge || one.Kind == other.Kind && len(dream.Kept(one, other).Tags) <= bounds.MaxTags)
+		(a.step.Kind != dream.StepMerge || one.Kind == other.Kind && len(dream.Kept(one, other, bounds.DerivedTitle).Tags) <= bounds.MaxTags)
 }
 
 // readDigest reads a memory with the digest that steps compare.
@@ -341,7 +341,7 @@ func (a *dreamTx) merge(t *record.Tx, keeper, victim *core.Memory) (string, erro
 	if err != nil {
 		return "", err
 	}
-	after := dream.Kept(keeper, victim)
+	after := dream.Kept(keeper, victim, bounds.DerivedTitle)
 	after.Signals = lifecycle.TakeOver(keeper.Signals, victim.Signals, users)
 	if err := record.Put(t, keeper, after); err != nil {
 		return "", err

@@ -2,6 +2,8 @@ package memory_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +184,48 @@ func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 	}
 	if r := w.dream(t, dream.Options{}); r.ConflictsResolved != 0 {
 		t.Errorf("decided again: %+v", r)
+	}
+}
+
+// TestDream_KeepsTheTitlesOfOneText as tags when it merges it. An undo takes them back, and a
+// second pass changes nothing.
+func TestDream_KeepsTheTitlesOfOneText(t *testing.T) {
+	w := dreamer(t, empty(t))
+	low := .1
+	older := w.observe(t, core.ObserveRequest{Title: "retries", Content: "The gateway retries twice.", Importance: &low})
+	w.clock.Advance(time.Minute)
+	newer := w.observe(t, core.ObserveRequest{Title: "gateway", Content: "the gateway retries twice", Importance: &low, Tags: []string{"net"}})
+	before := w.get(t, newer.ID)
+	r := w.dream(t, dream.Options{})
+	got := w.get(t, newer.ID)
+	if r.Consolidated != 1 || r.ConflictsResolved+r.ConflictsOpen != 0 || got.Title != "gateway" || !slices.Equal(got.Tags, []string{"net", "gateway", "retries"}) {
+		t.Fatalf("%+v, %q with tags %q", r, got.Title, got.Tags)
+	}
+	if gone := w.get(t, older.ID); gone.MergedInto != newer.ID || gone.Title != "retries" {
+		t.Errorf("victim %+v", gone)
+	}
+	if r := w.dream(t, dream.Options{}); r.Consolidated != 0 {
+		t.Errorf("merged again: %+v", r)
+	}
+	w.undo(t, r.RunID, 0)
+	if diff := cmp.Diff(asKept(before), asKept(w.get(t, newer.ID))); diff != "" {
+		t.Errorf("after the undo:\n%s", diff)
+	}
+}
+
+// TestDream_ArchivesNothingOfOtherSubjects: remarks of little importance that look alike stay.
+func TestDream_ArchivesNothingOfOtherSubjects(t *testing.T) {
+	w := dreamer(t, empty(t))
+	low := .1
+	remarks := []string{"The staging database runs on Postgres 15", "The analytics database runs on Postgres 16", "The billing database runs on Postgres 14"}
+	for i, name := range []string{"Anna", "Ben", "Chiara", "Dora", "Emil", "Fritz"} {
+		remarks = append(remarks, fmt.Sprintf("%s's desk is on floor %d", name, i), fmt.Sprintf("%s paid %d euros for lunch", name, 5+i), fmt.Sprintf("Ticket %d of %s is done", 100+i, name))
+	}
+	for _, s := range remarks {
+		w.observe(t, core.ObserveRequest{Content: s, Importance: &low})
+	}
+	if r := w.dream(t, dream.Options{}); r.ConflictsResolved+r.ConflictsOpen+r.Archived != 0 {
+		t.Errorf("of %d remarks: %+v", len(remarks), r)
 	}
 }
 

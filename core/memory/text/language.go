@@ -107,18 +107,3 @@ func isASCII(s string) bool {
 	}
 	return true
 }
-
-// ContentWords are the words of a text that say something, stemmed, each once and sorted.
-func (l Language) ContentWords(text string) []string {
-	var list []string
-	for word := range Words(text) {
-		if !l.stops(word) {
-			if l.stem != nil {
-				word = l.stem(word, false)
-			}
-			list = append(list, word)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
