@@ -33,7 +33,12 @@ type Run struct {
 	State      json.RawMessage `json:"state"`
 	Status     Status          `json:"status"`
 	StopReason StopReason      `json:"stop_reason,omitempty"`
-	// Score and Iterations come from the last loop, for listings.
+	// ExhaustedLoops are the nodes of the loops that a limit stopped, in the order in which
+	// they ended. A loop that the run visited several times is in it if its newest visit was
+	// stopped. They are empty in runs that are older than this field.
+	ExhaustedLoops []string `json:"exhausted_loops,omitempty"`
+	// Score and Iterations come from the loop that decided the status, or else from the last
+	// loop, for listings.
 	Score      float64   `json:"score"`
 	Iterations int       `json:"iterations"`
 	StartedAt  time.Time `json:"started_at"`
@@ -285,18 +290,26 @@ func (r *Results) Add(v *Visit) {
 	r.nodes[v.Node], r.last = v.Result, v.Node
 }
 
-// Run is the run's result: the result of the last node that ran, with the run's id and
-// status, and, if there are several nodes, the results of all nodes.
-func (r *Results) Run(id string, s Status) json.RawMessage {
-	last := Members(r.nodes[r.last])
-	out := []Member{{"run_id", MustJSON(id)}}
-	if !slices.ContainsFunc(last, func(m Member) bool { return m.Key == "status" }) {
-		out = append(out, Member{"status", MustJSON(s)})
+// Run is the run's result: the result of the last node that ran, with the run's id, status
+// and exhausted loops, and, if there are several nodes, the results of all nodes. If the run
+// is exhausted, the last node may be a loop that passed: then stop_reason and exhausted are
+// the run's too, so that they don't contradict the status.
+func (r *Results) Run(run *Run) json.RawMessage {
+	out := []Member{{"run_id", MustJSON(run.ID)}, {"status", MustJSON(run.Status)}}
+	if len(run.ExhaustedLoops) > 0 {
+		out = append(out, Member{"exhausted_loops", MustJSON(run.ExhaustedLoops)})
 	}
-	for _, m := range last {
-		if m.Key != "run_id" {
-			out = append(out, m)
+	exhausted := run.Status == StatusExhausted && len(run.ExhaustedLoops) > 0
+	for _, m := range Members(r.nodes[r.last]) {
+		switch {
+		case m.Key == "run_id" || m.Key == "status":
+			continue
+		case m.Key == "stop_reason" && exhausted:
+			m.Value = MustJSON(run.StopReason)
+		case m.Key == "exhausted" && exhausted:
+			m.Value = MustJSON(true)
 		}
+		out = append(out, m)
 	}
 	if len(r.nodes) > 1 {
 		var nodes []Member

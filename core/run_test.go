@@ -18,7 +18,7 @@ func TestARunsResultIsThatOfItsLastNode(t *testing.T) {
 	}{
 		"no visit":               {nil, `{"run_id":"r","status":"passed"}`},
 		"one node":               {[]core.Visit{visit("a", `{"z":1,"output":[2]}`)}, `{"run_id":"r","status":"passed","z":1,"output":[2]}`},
-		"a result with a status": {[]core.Visit{visit("a", `{"run_id":"x","status":"error"}`)}, `{"run_id":"r","status":"error"}`},
+		"a result with a status": {[]core.Visit{visit("a", `{"run_id":"x","status":"error"}`)}, `{"run_id":"r","status":"passed"}`},
 		"a skipped last node":    {[]core.Visit{visit("a", `{"z":1}`), visit("b", "")}, `{"run_id":"r","status":"passed","z":1}`},
 		"several nodes, the newest of each": {[]core.Visit{visit("b", `{"z":1}`), visit("a", `{"z":2}`), visit("b", `{"z":3}`)},
 			`{"run_id":"r","status":"passed","z":3,"nodes":{"a":{"z":2},"b":{"z":3}}}`},
@@ -29,7 +29,7 @@ func TestARunsResultIsThatOfItsLastNode(t *testing.T) {
 			for i := range test.visits {
 				results.Add(&test.visits[i])
 			}
-			if got := string(results.Run("r", core.StatusPassed)); got != test.want {
+			if got := string(results.Run(&core.Run{ID: "r", Status: core.StatusPassed})); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

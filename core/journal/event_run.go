@@ -59,6 +59,8 @@ type MemoryDigest struct {
 type RunEnded struct {
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
+	// ExhaustedLoops are the nodes of the loops that a limit stopped.
+	ExhaustedLoops []string `json:"exhausted_loops,omitempty"`
 	// Result is the digest of the result, without the texts of memories.
 	Result string `json:"result"`
 }

@@ -198,7 +198,7 @@ func TestTheCatalogueDescribesFields(t *testing.T) {
 	for _, info := range journal.Catalogue() {
 		switch info.Type {
 		case "run_ended":
-			want := `[{"name":"status","kind":"text"},{"name":"stop_reason","kind":"text","optional":true},{"name":"result","kind":"text"}]`
+			want := `[{"name":"status","kind":"text"},{"name":"stop_reason","kind":"text","optional":true},{"name":"exhausted_loops","kind":"list","optional":true},{"name":"result","kind":"text"}]`
 			if got := string(core.MustJSON(info.Fields)); got != want {
 				t.Errorf("%s: %s", info.Type, got)
 			}

@@ -18,6 +18,7 @@ type told struct {
 	workflow   string
 	status     core.Status
 	stopReason core.StopReason
+	exhausted  []string // loops
 	epoch      int
 	visits     map[int]journal.VisitRecorded
 	verdicts   map[[2]int]journal.VerdictRecorded // by visit and iteration
@@ -57,10 +58,10 @@ func (t *told) add(e *journal.Entry) {
 		t.visits[visit.Visit] = visit
 	}
 	if ended, is := journal.As[journal.RunEnded](e); is {
-		t.status, t.stopReason = ended.Status, ended.StopReason
+		t.status, t.stopReason, t.exhausted = ended.Status, ended.StopReason, ended.ExhaustedLoops
 	}
 	if resumed, is := journal.As[journal.RunResumed](e); is {
-		t.status, t.stopReason, t.epoch = core.StatusRunning, "", resumed.Epoch
+		t.status, t.stopReason, t.exhausted, t.epoch = core.StatusRunning, "", nil, resumed.Epoch
 	}
 }
 
@@ -74,9 +75,9 @@ func (c *checking) events(record *runRecord) error {
 		c.problem(runKey(record.ID), false, "the run has no events")
 		return nil
 	}
-	says := runRecord{Workflow: t.workflow, Status: t.status, StopReason: t.stopReason, Epoch: t.epoch, Visits: len(t.visits)}
-	is := runRecord{Workflow: record.Workflow, Status: record.Status, StopReason: record.StopReason, Epoch: record.Epoch, Visits: record.Visits}
-	if says != is || !t.last.At.Equal(record.UpdatedAt) {
+	same := t.workflow == record.Workflow && t.status == record.Status && t.stopReason == record.StopReason &&
+		slices.Equal(t.exhausted, record.ExhaustedLoops) && t.epoch == record.Epoch && len(t.visits) == record.Visits
+	if !same || !t.last.At.Equal(record.UpdatedAt) {
 		c.problem(runKey(record.ID), false, "the run doesn't match its events")
 	}
 	if !record.withinBounds() {

@@ -47,6 +47,7 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 	}{
 		{"another workflow", edit(run, `"workflow":"`, `"workflow":"x`), "run/", "doesn't match its events"},
 		{"another holder", edit(run, `"epoch":1`, `"epoch":2`), "run/", "doesn't match its events"},
+		{"another exhausted loop", edit(run, `"score":`, `"exhausted_loops":["x"],"score":`), "run/", "doesn't match its events"},
 		{"another time", edit(run, `"updated_at":"2`, `"updated_at":"1`), "run/", "doesn't match its events"},
 		{"another verdict", edit(attempt, `"valid":`, `"valid":true,"x":`), "attempt/", "doesn't match its events"},
 		{"another score", edit(attempt, `"score":`, `"score":7,"x":`), "attempt/", "doesn't match its events"},

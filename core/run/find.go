@@ -346,5 +346,6 @@ func resultOf(r core.Reader, record *runRecord, end *runResult, read visitReader
 	for i := range visits {
 		results.Add(&visits[i])
 	}
-	return results.Run(record.ID, record.Status), nil
+	run := record.run()
+	return results.Run(&run), nil
 }

@@ -63,7 +63,7 @@ func runResult(s core.Status, visits ...core.Visit) json.RawMessage {
 	for i := range visits {
 		results.Add(&visits[i])
 	}
-	return results.Run(runID, s)
+	return results.Run(&core.Run{ID: runID, Status: s})
 }
 
 // copies counts how often the outputs of the attempts are stored, in all values.

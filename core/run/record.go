@@ -18,11 +18,13 @@ type runRecord struct {
 	File       string          `json:"file"`
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
-	Score      float64         `json:"score"`
-	Iterations int             `json:"iterations"`
-	StartedAt  time.Time       `json:"started_at"`
-	UpdatedAt  time.Time       `json:"updated_at"`
-	Usage      core.RunUsage   `json:"usage"`
+	// ExhaustedLoops is the field of core.Run. Runs of earlier stores don't have it.
+	ExhaustedLoops []string      `json:"exhausted_loops,omitempty"`
+	Score          float64       `json:"score"`
+	Iterations     int           `json:"iterations"`
+	StartedAt      time.Time     `json:"started_at"`
+	UpdatedAt      time.Time     `json:"updated_at"`
+	Usage          core.RunUsage `json:"usage"`
 	// Recalled and Used are the fields of core.Run.
 	Recalled int64 `json:"recalled,omitempty"`
 	Used     int64 `json:"used,omitempty"`
@@ -74,7 +76,7 @@ type attemptRecord struct {
 func (r *runRecord) run() core.Run {
 	return core.Run{
 		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Source: core.Source{File: r.File},
-		Status: r.Status, StopReason: r.StopReason, Score: r.Score, Iterations: r.Iterations,
+		Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Score: r.Score, Iterations: r.Iterations,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Recalled: r.Recalled, Used: r.Used, Open: r.Open,
 	}
 }

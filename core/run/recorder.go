@@ -93,7 +93,7 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 				return nil, err
 			}
 		}
-		record.Status, record.StopReason = r.Status, r.StopReason
+		record.Status, record.StopReason, record.ExhaustedLoops = r.Status, r.StopReason, r.ExhaustedLoops
 		record.Score, record.Iterations, record.Usage, record.Open = r.Score, r.Iterations, r.Usage, r.Open
 		record.Recalled, record.Used = r.Recalled, r.Used
 		if err := countEnd(tx, record); err != nil {
@@ -109,7 +109,7 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 		if err := c.runs.dropHeld(tx, c.id); err != nil {
 			return nil, err
 		}
-		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(result)},
+		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Result: core.Digest(result)},
 			put(tx, resultKey(c.id), end)
 	})
 }

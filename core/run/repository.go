@@ -153,7 +153,7 @@ func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, n Needs,
 	if err := uncount(tx, record); err != nil {
 		return nil, 0, err
 	}
-	record.Status, record.StopReason = core.StatusRunning, ""
+	record.Status, record.StopReason, record.ExhaustedLoops = core.StatusRunning, "", nil
 	record.Epoch++
 	record.UpdatedAt = s.clock.Now().UTC().Round(0)
 	if err := put(tx, runKey(id), record); err != nil {

@@ -85,12 +85,12 @@ func TestRunRoundTrip(t *testing.T) {
 	b.must(rec.RecordVisit(b.ctx, &visit))
 	end := *b.run
 	end.Status, end.StopReason, end.Score, end.Iterations = core.StatusExhausted, core.StopMaxIterations, 0.5, 2
-	end.Usage.TokensIn = 2
+	end.Usage.TokensIn, end.ExhaustedLoops = 2, []string{"loop"}
 	b.must(rec.RecordEnd(b.ctx, &end, nil))
 
 	got, err := b.runs.Get(b.ctx, runID)
 	b.must(err)
-	end.UpdatedAt, end.Result = got.UpdatedAt, []byte(`{"run_id":"`+runID+`","status":"exhausted","output":1}`)
+	end.UpdatedAt, end.Result = got.UpdatedAt, []byte(`{"run_id":"`+runID+`","status":"exhausted","exhausted_loops":["loop"],"output":1}`)
 	if diff := cmp.Diff(&end, got); diff != "" {
 		t.Errorf("Get (-want +got):\n%s", diff)
 	}
@@ -191,14 +191,14 @@ func TestResume(t *testing.T) {
 	b.must(second.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
 	b.wantReason(first.Attempts(1, "loop").RecordOutput(b.ctx, output(2)), "run_taken_over")
 	end := *run
-	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
+	end.Status, end.Error, end.ExhaustedLoops = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}, []string{"loop"}
 	end.Open = core.RunUsage{Usage: sdk.Usage{TokensIn: 5}, WallMillis: 70}
 	b.must(second.RecordEnd(b.ctx, &end, nil))
 	b.wantReason(second.RecordEnd(b.ctx, &end, nil), "run_ended")
 
 	run, err = other.Resume(b.ctx, runID)
 	b.must(err)
-	if run.Status != core.StatusRunning || run.Error != nil {
+	if run.Status != core.StatusRunning || run.Error != nil || run.ExhaustedLoops != nil {
 		t.Errorf("resumed as %s with error %v", run.Status, run.Error)
 	}
 	wantUsed(b, other, end.Open)
@@ -215,6 +215,33 @@ func TestResume(t *testing.T) {
 	_, err = other.Resume(b.ctx, "nope")
 	b.wantReason(err, "run_not_found")
 	b.wantJournal("run_started", "output_recorded", "run_resumed", "verdict_recorded", "run_ended", "run_resumed", "output_recorded", "verdict_recorded", "visit_recorded", "run_ended")
+}
+
+// TestRun_OfEarlyStoresKeepsItsStatus: an early run passed although a loop before its last
+// node was exhausted. It is shown as it was reported then, and the store is in order.
+func TestRun_OfEarlyStoresKeepsItsStatus(t *testing.T) {
+	b := newBench(t)
+	rec := b.runs.Recorder(b.run)
+	visits := []core.Visit{
+		{Number: 1, Node: "reply", Result: []byte(`{"status":"exhausted","stop_reason":"max_iterations","exhausted":true}`), Next: "last"},
+		{Number: 2, Node: "last", Result: []byte(`{"status":"passed","stop_reason":"valid","exhausted":false}`)},
+	}
+	for i := range visits {
+		b.must(rec.RecordVisit(b.ctx, &visits[i]))
+	}
+	end := *b.run
+	end.Status, end.StopReason = core.StatusPassed, core.StopValid
+	b.must(rec.RecordEnd(b.ctx, &end, nil))
+	got, err := b.runs.Get(b.ctx, runID)
+	b.must(err)
+	want := `{"run_id":"` + runID + `","status":"passed","stop_reason":"valid","exhausted":false,"nodes":{"last":` +
+		string(visits[1].Result) + `,"reply":` + string(visits[0].Result) + `}}`
+	if got.Status != core.StatusPassed || got.ExhaustedLoops != nil || string(got.Result) != want {
+		t.Errorf("%s, %v: %s, want %s", got.Status, got.ExhaustedLoops, got.Result, want)
+	}
+	if found := problems(t, b.store); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
 }
 
 func TestRunError_IsStoredWithWhatToTry(t *testing.T) {

@@ -89,6 +89,10 @@ func (l *loader) loop(b *block) action.Spec {
 	}
 	s.Parse = b.parse()
 	s.Limits = l.limits(b)
+	s.Continues = b.oneOf("on_exhausted") == onExhaustedContinue
+	if s.Continues && s.Limits.OnFailure == loop.Raise {
+		b.Add(b.Get("on_exhausted").At, "leave out one of them", "on_exhausted: continue has no effect with on_failure: raise, which ends the run")
+	}
 	return s
 }
 

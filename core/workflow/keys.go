@@ -264,6 +264,10 @@ func loopKeys() []Key {
 			Doc: "What a loop without a passed attempt returns: its best one, its last one, or an error (exit code 5).",
 		},
 		{
+			Name: "on_exhausted", Type: TypeWord, Values: []string{onExhaustedContinue}, Default: "the run is exhausted",
+			Doc: "What a loop without a passed attempt means for the run: with `continue`, the run can still pass. See [the run's status](#the-runs-status).",
+		},
+		{
 			Name: "correct_mode", Type: TypeWord, Values: []string{string(loop.CorrectReplace), string(loop.CorrectRegenerate)}, Default: "`replace`",
 			Doc: "What becomes of a corrector's output: it is the next attempt, or it is merged into the state and the generator runs again.",
 		},
@@ -280,6 +284,10 @@ func loopKeys() []Key {
 		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many of the newest earlier attempts are shown to plugins; fewer if these exceed 2 MiB."},
 	}
 }
+
+// onExhaustedContinue is the value of on_exhausted with which a run can pass although the
+// loop is exhausted.
+const onExhaustedContinue = "continue"
 
 // maxRetries bounds how often a failed call is tried again.
 const maxRetries = 10

@@ -39,6 +39,10 @@ func (e expression) Eval(_ context.Context, vars map[string]any) (bool, error) {
 		_, has := vars["state"].(map[string]any)[key]
 		return has, nil
 	}
+	if key, ok := strings.CutPrefix(string(e), "lacks "); ok {
+		_, has := vars["state"].(map[string]any)[key]
+		return !has, nil
+	}
 	if strings.Contains(string(e), "fail") {
 		return false, sdk.Errorf(sdk.Invalid, "expression_failed", "it fails")
 	}
@@ -326,6 +330,7 @@ func TestProblems(t *testing.T) {
 		"out of bounds":             {aLoop("max_iterations: 1001"), `w.yaml:7:21: max_iterations must be from 1 to 1000, not 1001`},
 		"no progress of 1":          {aLoop("no_progress: 1"), `no_progress must be from 2`},
 		"a fraction":                {aLoop("max_iterations: 1.5"), `max_iterations must be a whole number`},
+		"raises and continues":      {aLoop("on_failure: raise\non_exhausted: continue"), `w.yaml:8:19: on_exhausted: continue has no effect with on_failure: raise`},
 		"an unknown strategy":       {aLoop("on_failure: return_bets"), `w.yaml:7:17: on_failure must be one of return_best, return_last, raise, not "return_bets" (did you mean "return_best"?)`},
 		"a duration without a unit": {aLoop("timeout: 30"), `w.yaml:7:14: timeout must be a duration above zero (write a number and a unit`},
 		"a near key":                {aLoop("max_iteration: 3"), `w.yaml:7:5: reflection.loop has no key "max_iteration" (did you mean "max_iterations"?)`},

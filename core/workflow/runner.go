@@ -49,13 +49,13 @@ type Runner struct {
 
 // Run runs a plan from the point where progress ends: finished visits aren't run again,
 // and the visit after them gets the recorded attempts. The run's ID and State must be
-// set. Run updates its other fields and records its end: Status, StopReason, Score,
-// Iterations, Usage, UpdatedAt, Error, Result.
+// set. Run updates its other fields and records its end: Status, StopReason,
+// ExhaustedLoops, Score, Iterations, Usage, UpdatedAt, Error, Result.
 //
-// The status is the status of the last node that ran: for a loop, the loop's own; for an
-// evaluation, passed if it was valid, else exhausted; for any other node, passed. After a
-// loop that is exhausted the next node runs; a loop that raises, fails or is cancelled
-// ends the run. A run that was cancelled or failed can be resumed: the visit in progress
+// A loop that raises, fails or is cancelled ends the run with its status. After a loop that
+// is exhausted the next node runs, and the run is exhausted at its end, unless the loop
+// passes when the run visits it again, or is one that may be exhausted. Otherwise the status
+// is passed, or exhausted if the last node that ran is an evaluation that wasn't valid. A run that was cancelled or failed can be resumed: the visit in progress
 // isn't recorded.
 //
 // The error is returned when the status is error, except if a loop ended with that
@@ -130,7 +130,7 @@ func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
 	if err != nil {
 		return nil, sdk.Wrap("start run "+run.ID, err)
 	}
-	run.Status, run.StopReason, run.Error, run.Result = core.StatusPassed, "", nil, nil
+	run.Status, run.StopReason, run.ExhaustedLoops, run.Error, run.Result = core.StatusPassed, "", nil, nil, nil
 	run.Score, run.Iterations, run.Usage, run.Open = 0, 0, core.RunUsage{}, core.RunUsage{}
 	return &walk{Runner: r, plan: plan, run: run, state: start}, nil
 }
@@ -155,7 +155,7 @@ func (w *walk) walk(ctx context.Context, progress core.Progress) error {
 		}
 		next, attempts = after, nil
 	}
-	w.run.Result = w.results.Run(w.run.ID, w.run.Status)
+	w.run.Result = w.results.Run(w.run)
 	return nil
 }
 

@@ -77,6 +77,10 @@ func plan(t *testing.T, limit int, nodes ...string) *workflow.Plan {
 		switch n[0] {
 		case 'l':
 			action, with = "reflection.loop", "{generator: {run: x}, evaluator: {run: x}}"
+		case 'k': // a loop that may be exhausted
+			action, with = "reflection.loop", "{generator: {run: x}, evaluator: {run: x}, on_exhausted: continue}"
+		case 'o':
+			action, with = "memory.observe", "{content: x}"
 		case 'e':
 			action, with = "reflection.evaluate", "{evaluator: {run: x}}"
 		}
@@ -132,7 +136,7 @@ func TestRunnerWalks(t *testing.T) {
 		"not by the goto of a skipped node":                    {[]string{"a?no>a", "b"}, nil, "-a→b b→", "passed", ""},
 		"by the state of finished nodes":                       {[]string{"a", "b?has a", "c?has nope"}, nil, "a→b b→c -c→", "passed", ""},
 		"back, until the state says otherwise":                 {[]string{"a>c:has b", "b>a", "c"}, nil, "a→b b→a a→c c→", "passed", ""},
-		"on after an exhausted loop":                           {[]string{"l", "b"}, map[string]any{"l": loopResult("exhausted")}, "l→b b→", "passed", ""},
+		"on after an exhausted loop":                           {[]string{"l", "b"}, map[string]any{"l": loopResult("exhausted")}, "l→b b→", "exhausted", ""},
 		"to an exhausted end":                                  {[]string{"a", "l"}, map[string]any{"l": loopResult("exhausted")}, "a→l l→", "exhausted", ""},
 		"no further than a loop that raises":                   {[]string{"l", "b"}, map[string]any{"l": loopResult("raised")}, "l→", "raised", ""},
 		"no further than a loop that fails":                    {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("error")}, "a→l (l)", "error", ""},
@@ -170,6 +174,98 @@ func TestRunnerWalks(t *testing.T) {
 			}
 			if (run.Error != nil) != (test.err != "") {
 				t.Errorf("run.Error is %+v", run.Error)
+			}
+		})
+	}
+}
+
+// loopEnded is the result of a loop, with a score by which the run shows which loop it means.
+func loopEnded(status core.Status, score float64) *core.LoopResult {
+	r := loopResult(status)
+	r.Score, r.Best, r.Exhausted = score, core.Best{Iteration: 1, Score: score}, status == core.StatusExhausted
+	if r.StopReason = core.StopMaxIterations; status == core.StatusPassed {
+		r.StopReason = core.StopValid
+	}
+	return r
+}
+
+func TestRunner_StatusIsTheWorstOfItsLoops(t *testing.T) {
+	passed, exhausted := loopEnded(core.StatusPassed, 1), loopEnded(core.StatusExhausted, 0.25)
+	worse := loopEnded(core.StatusExhausted, 0.125)
+	valid, invalid := &action.EvaluateResult{Valid: true, Score: 1}, &action.EvaluateResult{Score: 0.5}
+	for name, c := range map[string]struct {
+		nodes   []string
+		results map[string]any
+		want    string // status, stop reason, score
+		loops   string // the exhausted loops
+	}{
+		"a node follows":                           {[]string{"l", "a"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"several nodes follow":                     {[]string{"l", "a", "b"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"a memory's node follows":                  {[]string{"l", "o"}, map[string]any{"l": exhausted, "o": &core.Memory{ID: "m"}}, "exhausted max_iterations 0.25", "l"},
+		"a node's result has a status of its own":  {[]string{"l", "o"}, map[string]any{"l": exhausted, "o": &core.ReflectResult{Status: "pending"}}, "exhausted max_iterations 0.25", "l"},
+		"nodes that are skipped follow":            {[]string{"l", "a?no", "b?no"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"a goto leads on":                          {[]string{"l>b", "a", "b"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"a goto ends it":                           {[]string{"l>end", "a"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"a loop that passes follows":               {[]string{"l1", "l2"}, map[string]any{"l1": exhausted, "l2": passed}, "exhausted max_iterations 0.25", "l1"},
+		"a loop that passed is before":             {[]string{"l1", "l2", "a"}, map[string]any{"l1": passed, "l2": exhausted}, "exhausted max_iterations 0.25", "l2"},
+		"two, of which the worse shows":            {[]string{"l1", "l2", "a"}, map[string]any{"l1": worse, "l2": exhausted}, "exhausted max_iterations 0.12", "l1 l2"},
+		"all pass":                                 {[]string{"l1", "l2", "a"}, map[string]any{"l1": passed, "l2": passed}, "passed  1.00", ""},
+		"back to it, and it passes":                {[]string{"l", "a>b:has m", "m>l", "b"}, map[string]any{"l/1": exhausted, "l": passed}, "passed  1.00", ""},
+		"back to it, and it is exhausted":          {[]string{"l", "a>b:has m", "m>l", "b"}, map[string]any{"l/1": passed, "l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"back to it, but it is skipped":            {[]string{"l?lacks m", "a>b:has m", "m>l", "b"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"all loops are skipped":                    {[]string{"l?no", "a"}, map[string]any{"l": exhausted}, "passed  0.00", ""},
+		"a valid evaluation follows":               {[]string{"l", "e"}, map[string]any{"l": exhausted, "e": valid}, "exhausted max_iterations 0.25", "l"},
+		"an evaluation that isn't valid follows":   {[]string{"l", "e"}, map[string]any{"l": passed, "e": invalid}, "exhausted  0.50", ""},
+		"it ends the run":                          {[]string{"a", "l"}, map[string]any{"l": exhausted}, "exhausted max_iterations 0.25", "l"},
+		"it raises":                                {[]string{"l1", "l2", "a"}, map[string]any{"l1": exhausted, "l2": loopEnded(core.StatusRaised, 0)}, "raised max_iterations 0.00", "l1"},
+		"it is cancelled":                          {[]string{"l1", "l2", "a"}, map[string]any{"l1": exhausted, "l2": loopEnded(core.StatusCancelled, 0)}, "cancelled max_iterations 0.00", "l1"},
+		"an error follows":                         {[]string{"l", "a"}, map[string]any{"l": exhausted, "a": errors.New("down")}, "error  0.25", "l"},
+		"it may, and a node follows":               {[]string{"k", "a"}, map[string]any{"k": exhausted}, "passed  0.25", "k"},
+		"it may, and ends the run":                 {[]string{"a", "k"}, map[string]any{"k": exhausted}, "passed max_iterations 0.25", "k"},
+		"one may, and another may not":             {[]string{"k", "l", "a"}, map[string]any{"k": worse, "l": exhausted}, "exhausted max_iterations 0.25", "k l"},
+		"it may, and an evaluation isn't valid":    {[]string{"k", "e"}, map[string]any{"k": exhausted, "e": invalid}, "exhausted  0.50", "k"},
+		"it may, and passed":                       {[]string{"k", "a"}, map[string]any{"k": passed}, "passed  1.00", ""},
+		"it may, and its later visit is exhausted": {[]string{"k", "a>b:has m", "m>k", "b"}, map[string]any{"k/1": passed, "k": exhausted}, "passed  0.25", "k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := &recorder{}
+			run := &core.Run{ID: "r1", State: json.RawMessage(`{"start":1}`)}
+			r := workflow.Runner{Actions: &actions{results: c.results}, Recorder: whole, Clock: fixedClock{}}
+			_ = r.Run(t.Context(), plan(t, 9, c.nodes...), run, core.Progress{})
+			if got := fmt.Sprintf("%s %s %.2f", run.Status, run.StopReason, run.Score); got != c.want {
+				t.Errorf("the run is %q, want %q", got, c.want)
+			}
+			if got := strings.Join(run.ExhaustedLoops, " "); got != c.loops || strings.Join(whole.end.ExhaustedLoops, " ") != c.loops {
+				t.Errorf("exhausted are %q, want %q", got, c.loops)
+			}
+			var result struct {
+				Status         core.Status `json:"status"`
+				Exhausted      *bool       `json:"exhausted"`
+				ExhaustedLoops []string    `json:"exhausted_loops"`
+			}
+			if run.Result != nil {
+				if err := json.Unmarshal(run.Result, &result); err != nil {
+					t.Fatalf("%v: %s", err, run.Result)
+				}
+				if result.Status != run.Status || strings.Join(result.ExhaustedLoops, " ") != c.loops {
+					t.Errorf("the result is %s", run.Result)
+				}
+				if run.Status == core.StatusExhausted && result.Exhausted != nil && !*result.Exhausted {
+					t.Errorf("the result of an exhausted run says that it isn't: %s", run.Result)
+				}
+			}
+			if run.Status.Resumable() {
+				return
+			}
+			for n := range whole.visits { // a resume comes to the same end
+				again := &core.Run{ID: "r1", State: json.RawMessage(`{"start":1}`), ExhaustedLoops: []string{"old"}}
+				r := workflow.Runner{Actions: &actions{results: c.results}, Recorder: &recorder{}, Clock: fixedClock{}}
+				if err := r.Run(t.Context(), plan(t, 9, c.nodes...), again, core.Progress{Visits: whole.visits[:n]}); err != nil {
+					t.Fatal(err)
+				}
+				if again.Status != run.Status || again.StopReason != run.StopReason || string(again.Result) != string(run.Result) {
+					t.Errorf("resumed after visit %d it is %s %s: %s", n, again.Status, again.StopReason, again.Result)
+				}
 			}
 		})
 	}

@@ -36,14 +36,19 @@ type turns struct {
 	list []*turn
 	// memories are the ids of all memories in the results of memory.* nodes.
 	memories map[string]bool
-	// loops are the loops that ended, and the names of their evaluators.
-	loops []judged
+	// loops are the loops that ended, and newest has the newest visit of each of them.
+	loops, newest []judged
+	// best is the best score of what decided the run's status so far.
+	best float64
 }
 
+// judged is a loop that ended.
 type judged struct {
-	visit   int
-	tool    string
-	outcome outcome
+	visit     int
+	node      string
+	tool      string // its evaluator
+	continues bool   // it may be exhausted: action.LoopSpec.Continues
+	outcome   outcome
 }
 
 // take adds a finished visit.
@@ -56,7 +61,9 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 	}
 	switch s := node.Action.(type) {
 	case *action.LoopSpec:
-		t.loops = append(t.loops, judged{v.Number, toolOf(s.Evaluator), *o})
+		l := judged{v.Number, v.Node, toolOf(s.Evaluator), s.Continues, *o}
+		t.loops = append(t.loops, l)
+		t.newest = append(slices.DeleteFunc(t.newest, func(old judged) bool { return old.node == v.Node }), l)
 	case *action.MemorySpec:
 		t.remember(s.Verb, v)
 	case *action.SnapshotSpec:
@@ -291,7 +298,7 @@ func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 		if at.closed {
 			continue
 		}
-		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(), Source: "tool"}
+		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(run), Source: "tool"}
 		r.Used, r.Assumed = used(recalls)
 		if len(r.Used)+len(r.Assumed) > 0 {
 			r.ToolOutcomes = t.tools(at, run.ID)
@@ -320,16 +327,14 @@ func (t *turns) ofClosed(ref string) (all []core.ToolOutcome) {
 // success.
 const goodEnough = 0.5
 
-// outcome is the outcome of the run's last loop. A run without loops that ended normally
-// counts as a success.
-func (t *turns) outcome() core.Outcome {
-	if len(t.loops) == 0 {
+// outcome is what a run's end says about its turns. A run that passed only because its loops
+// may be exhausted is no proof that the memories helped.
+func (t *turns) outcome(run *core.Run) core.Outcome {
+	passed := run.Status == core.StatusPassed
+	switch {
+	case passed && len(run.ExhaustedLoops) == 0:
 		return core.OutcomeSuccess
-	}
-	switch last := t.loops[len(t.loops)-1].outcome; {
-	case last.Status == core.StatusPassed:
-		return core.OutcomeSuccess
-	case last.Best.Score >= goodEnough:
+	case passed || t.best >= goodEnough:
 		return core.OutcomePartial
 	}
 	return core.OutcomeFailure

@@ -47,6 +47,7 @@ type pupils struct {
 	fail   error            // of the node named last
 	used   []string         // named by plugins
 	closes bool             // what feedback does
+	score  float64          // of evaluations, which are never valid
 	turn   int64            // of all recalls; 0 for one each
 	asked  []*action.Request
 }
@@ -81,6 +82,8 @@ func (p *pupils) Act(_ context.Context, req *action.Request) (any, error) {
 			p.loop = p.later
 		}
 		return result, nil
+	case *action.EvaluateSpec:
+		return &action.EvaluateResult{Score: p.score}, nil
 	case *action.CallSpec:
 		note(s.Step)
 	}
@@ -92,6 +95,7 @@ func (p *pupils) Act(_ context.Context, req *action.Request) (any, error) {
 
 const (
 	recallNode   = "- {name: %s, action: memory.recall, with: {query: q}}\n"
+	judgeNode    = "- {name: judge, action: reflection.evaluate, with: {evaluator: {run: x}, data: 1}}\n"
 	feedbackNode = "- {name: f, action: memory.feedback, with: {outcome: failure}}\n"
 	loopNode     = "- {name: work, action: reflection.loop, with: {generator: {run: 'return state.tips'}, evaluator: {run: x}}}\n"
 	callNode     = "- {name: last, action: lua.run, with: {code: '%s'}}\n"
@@ -142,6 +146,26 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
 		"raised, nearly right": {&pupils{loop: loopOf(core.StatusRaised, 3, 0.9)}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
+		"exhausted, then a loop that passed": {
+			&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4), later: passed}, tips + loopNode + strings.Replace(loopNode, "work", "again", 1),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: []core.ToolOutcome{tool(false, false)[0], {Tool: "reflectory/lua-eval", OK: true, Ref: "run.2"}}}}},
+		"nearly right, then a loop that passed": {
+			&pupils{loop: loopOf(core.StatusExhausted, 3, 0.5), later: passed}, tips + loopNode + strings.Replace(loopNode, "work", "again", 1),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: []core.ToolOutcome{tool(false, false)[0], {Tool: "reflectory/lua-eval", OK: true, Ref: "run.2"}}}}},
+		"exhausted, then another node": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4)}, tips + loopNode + fmt.Sprintf(callNode, "return 1"),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
+		"exhausted, then visited again and passed": {
+			&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4), later: passed},
+			tips + strings.Replace(loopNode, "}}}\n", "}}, goto: [{when: has last, to: end}]}\n", 1) + "- {name: last, action: lua.run, with: {code: x}, goto: [{to: work}]}\n",
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: []core.ToolOutcome{tool(false, false)[0], {Tool: "reflectory/lua-eval", OK: true, Ref: "run.2"}}}}},
+		"it may be exhausted": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4)}, tips + strings.Replace(loopNode, "}}}", "}, on_exhausted: continue}}", 1),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
+		"it may be exhausted, and passed": {&pupils{loop: passed}, tips + strings.Replace(loopNode, "}}}", "}, on_exhausted: continue}}", 1),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)}}},
+		"an evaluation that isn't valid": {&pupils{}, tips + judgeNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure"}}},
+		"an evaluation that isn't valid, nearly right": {&pupils{score: 0.5}, tips + judgeNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial"}}},
 		"without a loop": {&pupils{}, tips + fmt.Sprintf(callNode, `return state["tips"].memories`),
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}}}},
 		"a script that reads it by another name": {&pupils{}, tips + fmt.Sprintf(callNode, "local s = state return s.tips"),

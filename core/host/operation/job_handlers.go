@@ -150,6 +150,8 @@ func outcome(in, out any, err error) (*job.Outcome, error) {
 type RunJob struct {
 	RunID  string      `json:"run_id"`
 	Status core.Status `json:"status"`
+	// ExhaustedLoops are the nodes of the loops that a limit stopped.
+	ExhaustedLoops []string `json:"exhausted_loops,omitempty"`
 }
 
 // runJob starts a run or continues it. It continues a run that another process began, or
@@ -184,7 +186,7 @@ func runJob(ctx context.Context, c Call, o *Operation, in any, nextEnd int) (*jo
 	if err == nil && run.Status == core.StatusCancelled {
 		err = sdk.Errorf(sdk.Cancelled, "run_cancelled", "run %s was cancelled", run.ID)
 	}
-	return outcome(nil, &RunJob{run.ID, run.Status}, err)
+	return outcome(nil, &RunJob{run.ID, run.Status, run.ExhaustedLoops}, err)
 }
 
 // endOf is the run in an operation's result.

@@ -111,10 +111,11 @@ func (r RunEnded) MarshalJSON() ([]byte, error) {
 		return r.Result, nil
 	}
 	return json.Marshal(struct {
-		RunID  string          `json:"run_id"`
-		Status core.Status     `json:"status"`
-		Error  *core.ErrorInfo `json:"error,omitempty"`
-	}{r.ID, r.Status, r.Error})
+		RunID          string          `json:"run_id"`
+		Status         core.Status     `json:"status"`
+		ExhaustedLoops []string        `json:"exhausted_loops,omitempty"`
+		Error          *core.ErrorInfo `json:"error,omitempty"`
+	}{r.ID, r.Status, r.ExhaustedLoops, r.Error})
 }
 
 func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
@@ -243,11 +244,13 @@ type RunSummary struct {
 	Namespace  string          `json:"namespace"`
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
-	Score      float64         `json:"score"`
-	Iterations int             `json:"iterations"`
-	StartedAt  time.Time       `json:"started_at"`
-	UpdatedAt  time.Time       `json:"updated_at"`
-	Usage      core.RunUsage   `json:"usage"`
+	// ExhaustedLoops are the nodes of the loops that a limit stopped.
+	ExhaustedLoops []string      `json:"exhausted_loops,omitempty"`
+	Score          float64       `json:"score"`
+	Iterations     int           `json:"iterations"`
+	StartedAt      time.Time     `json:"started_at"`
+	UpdatedAt      time.Time     `json:"updated_at"`
+	Usage          core.RunUsage `json:"usage"`
 }
 
 // ofRuns is the place of a list: the namespace that it names, or the host, with a filter
@@ -287,7 +290,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 	for i := range found {
 		r := &found[i]
 		list[i] = RunSummary{
-			r.ID, r.Workflow, cmp.Or(r.Namespace, config.DefaultNamespace), r.Status, r.StopReason, r.Score, r.Iterations,
+			r.ID, r.Workflow, cmp.Or(r.Namespace, config.DefaultNamespace), r.Status, r.StopReason, r.ExhaustedLoops, r.Score, r.Iterations,
 			r.StartedAt, r.UpdatedAt, r.Usage,
 		}
 	}

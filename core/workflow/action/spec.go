@@ -59,6 +59,8 @@ type LoopSpec struct {
 	Evaluator Step
 	Corrector *Step
 	Limits    loop.Limits
+	// Continues is whether the run may pass although the loop is exhausted.
+	Continues bool
 	// Parse is [Step.Parse] for every evaluator that judges the loop.
 	Parse bool
 }

@@ -25,8 +25,9 @@ func runCommand(a *App) *cobra.Command {
 workflow's own state is overridden by --state-file, then by --input, which becomes
 state.input, then by each --state.
 
-Exit codes: 0 passed, 3 exhausted (the best or last attempt is still printed), 5 raised,
-130 cancelled, 1 failed. A run that failed or was cancelled can be resumed.`,
+Exit codes: 0 passed, 3 exhausted (the result is still printed), 5 raised, 130 cancelled, 1
+failed. A run is exhausted if one of its loops is, unless the loop has on_exhausted:
+continue. A run that failed or was cancelled can be resumed.`,
 		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
 		Args: cobra.ExactArgs(1),
@@ -101,12 +102,16 @@ func printRun(out *output, run *operation.RunEnded) error {
 		}
 		return statusExit(run.Status)
 	}
-	if run.Error == nil && (run.Status == core.StatusPassed || run.Status == core.StatusExhausted) {
+	if run.Status == core.StatusPassed || run.Status == core.StatusExhausted {
 		if err := printOutput(out, run.Result); err != nil {
 			return err
 		}
 	}
-	out.term.Line("run %s %s", run.ID, run.Status)
+	line := fmt.Sprintf("run %s %s", run.ID, run.Status)
+	if len(run.ExhaustedLoops) > 0 {
+		line += " (exhausted loops: " + strings.Join(run.ExhaustedLoops, ", ") + ")"
+	}
+	out.term.Line("%s", line)
 	var hints []string
 	if run.Error != nil {
 		out.term.Line("error: %s", term.Lines(run.Error.Message))
@@ -146,15 +151,19 @@ func resumeHint(run *core.Run) string {
 
 // printOutput prints a result's output: a text without its control characters, and
 // anything else as JSON. A result without output is printed whole, and so is the result
-// of an evaluation, whose verdict is what matters.
+// of an evaluation, whose verdict is what matters. Of a loop that made no output, nothing is.
 func printOutput(out *output, result json.RawMessage) error {
 	var r struct {
 		Output     json.RawMessage `json:"output"`
 		Valid      *bool           `json:"valid"`
 		StopReason *string         `json:"stop_reason"`
+		Error      json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(result, &r); err != nil {
 		return sdk.Errorf(sdk.Internal, "result_invalid", "the run's result: %w", err)
+	}
+	if r.StopReason != nil && r.Error != nil {
+		return nil
 	}
 	evaluation := r.Valid != nil && r.StopReason == nil
 	if r.Output == nil || evaluation {

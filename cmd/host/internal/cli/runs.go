@@ -59,7 +59,11 @@ func printRuns(a *App, page *operation.Page[operation.RunSummary]) error {
 	}
 	rows := make([][]string, len(page.Items))
 	for i, s := range page.Items {
-		rows[i] = []string{s.RunID, cell(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
+		status := string(s.Status)
+		if s.Status == core.StatusPassed && len(s.ExhaustedLoops) > 0 {
+			status += " (exhausted: " + strings.Join(s.ExhaustedLoops, ", ") + ")"
+		}
+		rows[i] = []string{s.RunID, cell(s.Workflow), cell(status), fmt.Sprint(s.Iterations),
 			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 	}
 	if err := a.out.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows); err != nil {
@@ -96,6 +100,9 @@ func printRunDetails(out *output, run *operation.Run) error {
 	rows := [][2]string{
 		{"run", run.RunID}, {"workflow", term.Clean(run.Workflow + " (" + run.Source.File + ")")}, {"status", status},
 		{"started", term.Time(run.StartedAt)}, {"active", term.Duration(time.Duration(run.Usage.WallMillis) * time.Millisecond)},
+	}
+	if len(run.ExhaustedLoops) > 0 {
+		rows = append(rows, [2]string{"exhausted", strings.Join(run.ExhaustedLoops, ", ")})
 	}
 	if run.Error != nil {
 		rows = append(rows, [2]string{"error", term.Lines(run.Error.Message)})

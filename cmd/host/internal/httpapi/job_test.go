@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestJobs_OfLongOperations(t *testing.T) {
 	s.Must(json.Unmarshal([]byte(a.body), &j))
 	var ran operation.RunJob
 	s.Must(json.Unmarshal(j.Result, &ran))
-	if j.Status != job.StatusCompleted || ran != (operation.RunJob{RunID: queued.RunID, Status: core.StatusError}) {
+	if j.Status != job.StatusCompleted || !reflect.DeepEqual(ran, operation.RunJob{RunID: queued.RunID, Status: core.StatusError}) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := s.send("here", "GET", "/v1/runs/"+queued.RunID, ""); a.StatusCode != 200 {

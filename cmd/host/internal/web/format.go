@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Numbers and times as the pages show them. Times are UTC.
@@ -160,6 +162,20 @@ var tags = map[string]string{
 func tagOf(status any) tag {
 	text := fmt.Sprint(status)
 	return tag{Text: line(text, 40), Class: tags[text], Live: text == "running"}
+}
+
+// stopped is why a run stopped, and which of its loops are exhausted, for next to its status.
+func stopped(reason core.StopReason, loops []string) string {
+	const most = 3
+	text := string(reason)
+	if len(loops) > 0 {
+		names := strings.Join(loops[:min(len(loops), most)], ", ")
+		if more := len(loops) - most; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		text = strings.TrimPrefix(text+", exhausted: "+names, ", ")
+	}
+	return line(text, 200)
 }
 
 // tagged is a text as a tag with a given colour.

@@ -106,7 +106,7 @@ func loadRun(v *visit) (*content, error) {
 	}
 	d := &runData{
 		Run: &operation.RunSummary{
-			RunID: r.RunID, Workflow: r.Workflow, Namespace: r.Namespace, Status: r.Status, StopReason: r.StopReason, Score: r.Score, Iterations: r.Iterations,
+			RunID: r.RunID, Workflow: r.Workflow, Namespace: r.Namespace, Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Score: r.Score, Iterations: r.Iterations,
 			StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage,
 		},
 		Session: r.SessionID(), Error: r.Error, Resumable: r.Status.Resumable() && r.Status != core.StatusRunning, Given: []given{}, Cards: []card{},
@@ -168,7 +168,10 @@ func (d *runData) attempts(v *visit, r *operation.Run, loop *run.VisitAttempts) 
 	if n := v.number("to"); n >= 1 && n <= len(list) {
 		shown = n
 	}
-	result := resultOf(r)
+	result := 0
+	if loop.Visit == r.Loops[len(r.Loops)-1].Visit {
+		result = resultOf(r)
+	}
 	first := max(0, shown-1-(shown-1)%maxCards)
 	last := min(first+maxCards, len(list))
 	for i := first; i < last; i++ {
