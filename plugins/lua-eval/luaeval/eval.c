@@ -91,10 +91,13 @@ static int run_script(lua_State *L) {
 	return 0;
 }
 
+// out_of_memory tells whose limit a state has met.
+static int out_of_memory(le_state *s) { return s->starved ? s->starved : LE_MEMORY; }
+
 // finish turns a protected call's status into ours.
 static int finish(le_state *s, int status) {
 	if (status == LUA_OK && s->end == LE_OK) return s->status;
-	if (le_ended(s->L, status)) return s->end;
+	if (le_ended(s->L, status)) return s->end == LE_MEMORY ? out_of_memory(s) : s->end;
 	set_message(s, s->L);
 	if (s->status != LE_OK && s->status != LE_NIL) return s->status;
 	return s->raised ? LE_RAISED : LE_RUNTIME;
@@ -106,7 +109,10 @@ le_state *le_new(const char *code, size_t len, const char *chunk, int64_t memory
 	s->quota = (size_t)memory;
 	s->limit = s->check = INT64_MAX;
 	*status = LE_MEMORY;
-	if (!le_arena_init(s) || (s->L = lua_newstate(le_alloc, s)) == NULL) return s;
+	if (!le_arena_init(s) || (s->L = lua_newstate(le_alloc, s)) == NULL) {
+		*status = out_of_memory(s);
+		return s;
+	}
 	source src = {code, chunk, len};
 	lua_pushcfunction(s->L, build);
 	lua_pushlightuserdata(s->L, &src);
@@ -115,14 +121,15 @@ le_state *le_new(const char *code, size_t len, const char *chunk, int64_t memory
 	lua_sethook(s->L, le_hook, LUA_MASKCOUNT, LE_HOOK);
 	s->limit = steps;
 	s->steps = s->check = 0;
-	if (!le_arena_seal(s)) *status = LE_MEMORY;
+	if (!le_arena_seal(s)) *status = out_of_memory(s);
 	return s;
 }
 
 // le_free needs no lua_close: a state holds nothing but its memory.
 void le_free(le_state *s) {
+	le_wake(s);
+	le_out_free(s);
 	le_arena_free(s);
-	free(s->out);
 	free(s);
 }
 
@@ -140,11 +147,7 @@ int le_run(le_state *s, int verdict, int64_t iteration,
 
 void le_reset(le_state *s) {
 	le_arena_reset(s);
-	if (s->out_cap > 1 << 16) {
-		free(s->out);
-		s->out = NULL;
-		s->out_cap = 0;
-	}
+	if (s->out_cap > 1 << 16) le_out_free(s);
 	s->out_len = 0;
 	s->steps = s->check = 0;
 	s->end = s->status = LE_OK;

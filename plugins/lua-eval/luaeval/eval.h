@@ -19,9 +19,16 @@ enum {
 	LE_STEPS,        // the instruction quota is used up
 	LE_STOPPED,      // le_stop was called
 	LE_RAISED,       // the script called error or assert
+	LE_MEMORY_SHARED,  // the scripts that run at the same time hold the plugin's memory
+	LE_MEMORY_ALL,   // the quota is more than the plugin has for one script
 };
 
 typedef struct le_state le_state;
+
+// le_share divides the memory of the process between its states: each may have
+// floor bytes while it runs, all together shared bytes more, and those that wait
+// for their next use waiting bytes. It is called once, before the first le_new.
+void le_share(int64_t floor, int64_t shared, int64_t waiting);
 
 // le_new makes a state with the script compiled. *status is LE_OK, LE_SYNTAX,
 // LE_MEMORY or LE_RUNTIME (a defect of the sandbox). Whatever it is, a result
@@ -45,6 +52,11 @@ int le_run(le_state *s, int verdict, int64_t iteration,
 // le_reset puts the state's memory back, byte for byte, to what it was before
 // the first run, and frees everything else that the run allocated.
 void le_reset(le_state *s);
+
+// le_rest says that a state waits for its next use, and le_wake that it is used
+// again. le_rest returns 0 if the waiting states hold enough: free the state then.
+int le_rest(le_state *s);
+void le_wake(le_state *s);
 
 // le_stop makes a run end soon. It may be called from any thread while the
 // state exists; le_reset takes it back.

@@ -21,6 +21,12 @@ func (s *script) failure(o outcome) error {
 	case statusMemory:
 		return withLine(sdk.Errorf(sdk.Exhausted, "lua_memory", "script %s used up its memory of %d bytes", c.Chunk, c.MemoryBytes), o.line).
 			WithHint("make the script hold less, or raise memory_bytes")
+	case statusMemoryAll:
+		return withLine(sdk.Errorf(sdk.Exhausted, "lua_memory", "script %s used up the memory that the plugin has for one script, before its own limit of %d bytes", c.Chunk, c.MemoryBytes), o.line).
+			WithHint("make the script hold less, or raise limits.memory in the plugin.yaml of lua-eval")
+	case statusMemoryShared:
+		return withLine(sdk.Errorf(sdk.Unavailable, "lua_memory_shared", "script %s got no more memory: the scripts that run at the same time hold what the plugin has", c.Chunk), o.line).
+			WithHint("try again, or make the script hold less; limits.memory in the plugin.yaml of lua-eval is for all scripts of an instance")
 	case statusSteps:
 		return withLine(sdk.Errorf(sdk.Exhausted, "lua_instructions", "script %s used up its %d instructions", c.Chunk, c.Instructions), o.line).
 			WithHint("look for an endless loop, or raise instructions")

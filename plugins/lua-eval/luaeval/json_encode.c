@@ -57,14 +57,7 @@ static _Noreturn void fail(encoder *e, int status, const char *what) {
 static char *room(encoder *e, size_t n) {
 	le_state *s = e->s;
 	if (n > LE_OUTPUT - s->out_len) fail(e, LE_UNENCODABLE, "more than 8 MiB");
-	if (s->out_len + n > s->out_cap) {
-		size_t cap = s->out_cap < 512 ? 512 : s->out_cap * 2;
-		while (cap < s->out_len + n) cap *= 2;
-		char *grown = realloc(s->out, cap);
-		if (grown == NULL) le_raise(e->L, LE_MEMORY);
-		s->out = grown;
-		s->out_cap = cap;
-	}
+	if (s->out_len + n > s->out_cap && !le_out_grow(s, s->out_len + n)) le_raise(e->L, LE_MEMORY);
 	return s->out + s->out_len;
 }
 

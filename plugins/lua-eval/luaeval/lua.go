@@ -13,6 +13,8 @@ import "C"
 import (
 	"encoding/json"
 	"runtime"
+	"runtime/debug"
+	"sync"
 	"unsafe"
 )
 
@@ -20,22 +22,35 @@ import (
 type status C.int
 
 const (
-	statusOK          status = C.LE_OK
-	statusNil         status = C.LE_NIL
-	statusNaN         status = C.LE_NAN
-	statusUnencodable status = C.LE_UNENCODABLE
-	statusInput       status = C.LE_INPUT
-	statusSyntax      status = C.LE_SYNTAX
-	statusRuntime     status = C.LE_RUNTIME
-	statusMemory      status = C.LE_MEMORY
-	statusSteps       status = C.LE_STEPS
-	statusStopped     status = C.LE_STOPPED
-	statusRaised      status = C.LE_RAISED
+	statusOK           status = C.LE_OK
+	statusNil          status = C.LE_NIL
+	statusNaN          status = C.LE_NAN
+	statusUnencodable  status = C.LE_UNENCODABLE
+	statusInput        status = C.LE_INPUT
+	statusSyntax       status = C.LE_SYNTAX
+	statusRuntime      status = C.LE_RUNTIME
+	statusMemory       status = C.LE_MEMORY
+	statusSteps        status = C.LE_STEPS
+	statusStopped      status = C.LE_STOPPED
+	statusRaised       status = C.LE_RAISED
+	statusMemoryShared status = C.LE_MEMORY_SHARED
+	statusMemoryAll    status = C.LE_MEMORY_ALL
 )
 
 // state is a Lua state with a compiled script. One goroutine at a time may use
-// it; its memory is freed once nothing refers to it.
-type state struct{ c *C.le_state }
+// it; its memory is freed by free, or once nothing refers to it.
+type state struct {
+	c       *C.le_state
+	cleanup runtime.Cleanup
+}
+
+// shareMemory divides the memory of the process between the scripts, before the first of them.
+var shareMemory = sync.OnceFunc(func() {
+	if m, limited := memoryShares(dataLimit()); limited {
+		debug.SetMemoryLimit(goMemory)
+		C.le_share(C.int64_t(m.floor), C.int64_t(m.shared), C.int64_t(m.idle))
+	}
+})
 
 // outcome is the result of a build or a run.
 type outcome struct {
@@ -46,6 +61,7 @@ type outcome struct {
 }
 
 func newState(c *config) (*state, outcome) {
+	shareMemory()
 	chunk := C.CString(c.Chunk)
 	defer C.free(unsafe.Pointer(chunk))
 	code, n := text([]byte(c.Code))
@@ -54,9 +70,29 @@ func newState(c *config) (*state, outcome) {
 	if p == nil {
 		return nil, outcome{status: statusMemory}
 	}
-	s := &state{p}
-	runtime.AddCleanup(s, func(p *C.le_state) { C.le_free(p) }, p)
+	s := &state{c: p}
+	s.cleanup = runtime.AddCleanup(s, func(p *C.le_state) { C.le_free(p) }, p)
 	return s, s.outcome(status(st))
+}
+
+// free gives the state's memory back at once. The state must not be used again.
+func (s *state) free() {
+	s.cleanup.Stop()
+	C.le_free(s.c)
+	runtime.KeepAlive(s)
+}
+
+// rest keeps the state for its next use, which begins with wake. It reports false if the
+// states that wait hold enough memory: this one must then be freed.
+func (s *state) rest() bool {
+	kept := C.le_rest(s.c) != 0
+	runtime.KeepAlive(s)
+	return kept
+}
+
+func (s *state) wake() {
+	C.le_wake(s.c)
+	runtime.KeepAlive(s)
 }
 
 // run gives the script its globals and runs it. A reset must follow.

@@ -3,7 +3,6 @@ package luaeval
 import (
 	"context"
 	"encoding/json"
-	"runtime"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -25,7 +24,7 @@ func Plugin() sdk.Plugin {
 			Version:      Version,
 			Description:  "evaluates, generates and corrects with sandboxed Lua 5.4 scripts",
 			ConfigSchema: json.RawMessage(configSchema),
-			Parallel:     parallel(),
+			Parallel:     parallel(dataLimit()),
 		},
 		Evaluator: func(_ context.Context, data json.RawMessage) (sdk.Evaluator, error) {
 			r, err := prepare(data)
@@ -50,10 +49,6 @@ func Plugin() sdk.Plugin {
 		},
 	}
 }
-
-// parallel is how many scripts one instance runs at a time: enough to use every
-// processor even if some scripts run too long.
-func parallel() int { return max(4, 2*runtime.NumCPU()) }
 
 // runner runs one prepared script. It is safe for concurrent use.
 type runner interface {

@@ -9,8 +9,10 @@
 
 #include "eval.h"
 
-#define LE_SMALL 1024                    // blocks up to here come from the arena; malloc serves larger ones
-#define LE_CLASSES (LE_SMALL / 16 + 1)   // free lists, one for every 16 bytes
+#define LE_SMALL 1024                    // blocks up to here are always of the arena
+#define LE_MEDIUM (32 << 10)             // … and up to here while it has room; larger ones are mappings of their own,
+                                         // of which the last page is half empty: 6 % of the smallest
+#define LE_CLASSES (LE_SMALL / 16 + 1 + 5 * 4)  // free lists: see class_of
 #define LE_HOOK 128                      // instructions between two looks at the quotas: 0.3 µs apart, 4 % of the speed
 #define LE_HOOK_NEAR 16                  // the same once LE_LOTS bytes are held, when one instruction can
 #define LE_LOTS (2 << 20)                // take long: comparing texts of zero bytes takes 5 ms per MiB
@@ -23,7 +25,7 @@ struct le_block;
 typedef struct {
 	char *next;                   // first byte of the arena never handed out since the image
 	size_t live;                  // bytes that Lua holds
-	void *free[LE_CLASSES];       // freed small blocks, by size class
+	void *free[LE_CLASSES];       // freed blocks, by size class
 } le_heap;
 
 struct le_state {
@@ -34,9 +36,12 @@ struct le_state {
 	char *reach;                  // end of the writable part of the arena
 	le_heap heap, sealed;         // sealed is heap as it was when the image was taken
 	char *image;                  // copy of the arena, NULL until le_new ends
-	struct le_block *large;       // blocks from malloc, in a list
+	struct le_block *large;       // the large blocks, in a list
 	size_t quota;
+	size_t held;                  // bytes taken from the system
+	int idle;                     // it waits for its next use
 	int denied;                   // refused requests in this run
+	int starved;                  // LE_MEMORY_SHARED or LE_MEMORY_ALL if the last of them was within the quota
 	// quotas of the run
 	int64_t steps, limit, check;  // steps so far, their limit, and when to look at the flags again
 	atomic_int stop;              // set by le_stop
@@ -56,6 +61,8 @@ int le_arena_init(le_state *s);
 void le_arena_free(le_state *s);
 int le_arena_seal(le_state *s);
 void le_arena_reset(le_state *s);
+int le_out_grow(le_state *s, size_t n);
+void le_out_free(le_state *s);
 void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize);
 
 // limits.c: steps, and the end that no script can catch

@@ -19,7 +19,7 @@ type script struct {
 
 // compile checks a script by making its first state.
 func compile(c *config) (runner, error) {
-	s := &script{config: *c, idle: make(chan *state, parallel())}
+	s := &script{config: *c, idle: make(chan *state, parallel(dataLimit()))}
 	first, err := s.take()
 	if err != nil {
 		return nil, err
@@ -31,20 +31,30 @@ func compile(c *config) (runner, error) {
 func (s *script) take() (*state, error) {
 	select {
 	case st := <-s.idle:
+		st.wake()
 		return st, nil
 	default:
 	}
 	st, o := newState(&s.config)
 	if o.status != statusOK {
+		if st != nil {
+			st.free()
+		}
 		return nil, s.failure(o)
 	}
 	return st, nil
 }
 
+// put keeps a state for the next call, unless the states that wait hold enough memory.
 func (s *script) put(st *state) {
+	if !st.rest() {
+		st.free()
+		return
+	}
 	select {
 	case s.idle <- st:
-	default: // more calls at a time than announced; this state is garbage collected
+	default: // more calls at a time than announced
+		st.free()
 	}
 }
 
@@ -61,11 +71,14 @@ func (s *script) run(ctx context.Context, g *globals) (json.RawMessage, error) {
 	release := stopWith(ctx, st)
 	o := st.run(g)
 	release()
-	st.reset()
-	s.put(st)
 	switch o.status {
 	case statusOK, statusNil:
+		st.reset()
+		s.put(st)
 		return o.value, nil
+	}
+	st.free() // with all that a run that failed may have left
+	switch o.status {
 	case statusStopped:
 		return nil, withLine(s.stopped(ctx.Err()), o.line)
 	}
