@@ -11,9 +11,9 @@ type shares struct {
 
 // What the rest of the process takes of its limit on data.
 const (
-	// ownMemory is what the Go runtime, gRPC and one message of 8 MiB take (90 MiB when
-	// measured); below it a process doesn't start.
-	ownMemory = 96 << 20
+	// ownMemory is what the Go runtime, gRPC, their eight threads and some messages of 8 MiB
+	// take: 120 to 130 MiB when measured.
+	ownMemory = 128 << 20
 	// goMemory is from when on the Go runtime collects its garbage more often, so that the
 	// copies of large messages stay within ownMemory.
 	goMemory = ownMemory / 2
@@ -40,7 +40,7 @@ func memoryShares(limit int64) (shares, bool) {
 
 // parallel is how many scripts one instance runs at a time: enough to use every processor
 // even if some scripts run too long, as far as their threads and floors take no more than
-// half of what the limit leaves: 8 with the default of 256 MiB. 0 is no limit.
+// half of what the limit leaves: 6 with the default of 256 MiB. 0 is no limit.
 func parallel(limit int64) int {
 	n := max(4, 2*runtime.NumCPU())
 	if limit > 0 {
