@@ -233,6 +233,9 @@ func (j *Running) fail(ctx context.Context, o *Outcome, failure error) (err erro
 
 // passing reports whether an error is temporary, so that another try may succeed.
 func passing(err error) bool {
+	if sdk.Permanent(err) {
+		return false
+	}
 	switch sdk.CodeOf(err) {
 	case sdk.Unavailable, sdk.Timeout, sdk.Exhausted:
 		return true

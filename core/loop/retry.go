@@ -51,7 +51,7 @@ func retried[R any](ctx context.Context, d *driver, c sdk.Call, retries int, cal
 		}
 		d.engine.spent(sdk.UsageOf(err))
 		pause := retryPause(try, err)
-		if !sdk.Transient(err) || try > retries || pause > maxPause || d.engine.overBudget() {
+		if !sdk.Transient(err) || sdk.Permanent(err) || try > retries || pause > maxPause || d.engine.overBudget() {
 			return nil, err
 		}
 		d.tell(core.CallRetried{Node: d.o.Node, Iteration: c.Iteration, Role: c.Role, Try: try, Wait: pause, Err: err})

@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,12 +17,16 @@ import (
 // crashing is a plugin that goes away at every call.
 func crashing(_ context.Context, i *instance) error { return i.crash("segmentation fault") }
 
-// open makes the breaker of plugin p open by three crashes.
+// open makes the breaker of plugin p open by three starts that fail.
 func open(t *testing.T, d *driver, s *plugin.Supervisor) {
 	t.Helper()
-	d.callFn = crashing
-	_ = evaluate(t.Context(), s) // two crashes
-	_ = evaluate(t.Context(), s) // the third, and no further start
+	start := d.startFn
+	d.startFn = func(context.Context, int) error {
+		return sdk.Errorf(sdk.Unavailable, "plugin_exited", "segmentation fault")
+	}
+	_ = evaluate(t.Context(), s) // two starts
+	_ = evaluate(t.Context(), s) // the third, and no further one
+	d.startFn = start
 	if got := statusOf(t, s); got.Breaker != plugin.BreakerOpen || got.UnaskedExits != 3 {
 		t.Fatalf("breaker %s after %d unasked exits, want open after 3", got.Breaker, got.UnaskedExits)
 	}
@@ -31,7 +36,9 @@ func TestTheThirdUnaskedExitOpensTheBreaker(t *testing.T) {
 	d := &driver{callFn: crashing}
 	supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
 		begin := time.Now()
-		wantReason(t, evaluate(t.Context(), s), sdk.Unavailable, "plugin_exited")
+		for n := range 3 {
+			wantReason(t, evaluateText(t.Context(), s, fmt.Sprint(n)), sdk.Unavailable, "plugin_exited")
+		}
 		err := evaluate(t.Context(), s)
 		wantReason(t, err, sdk.Unavailable, "plugin_breaker_open")
 		for _, want := range []string{`plugin "p"`, "segmentation fault", "2000-01-01T00:01:00Z", "3 times within 10m0s"} {
@@ -139,7 +146,9 @@ func TestAClosedBreakerCountsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.callFn = crashing
-		wantReason(t, evaluate(t.Context(), s), sdk.Unavailable, "plugin_exited")
+		for n := range 2 {
+			wantReason(t, evaluateText(t.Context(), s, fmt.Sprint(n)), sdk.Unavailable, "plugin_exited")
+		}
 		if got := statusOf(t, s); got.Breaker != plugin.BreakerClosed || got.UnaskedExits != 5 {
 			t.Errorf("breaker %s after two exits more (%d), want closed", got.Breaker, got.UnaskedExits)
 		}

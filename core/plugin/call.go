@@ -21,16 +21,21 @@ type call struct {
 	op      string   // such as "evaluate with lua-eval"
 	kind    sdk.Kind // what the plugin must be; "" is anything
 	timeout time.Duration
+	config  string               // the digest of the config; "" without one
+	request func() requestDigest // identifies the request; nil if it can't be at fault
 	run     func(ctx context.Context, instance Instance) error
 }
 
-// do makes a call, and makes it once more if the instance ended during the call through
-// no fault of the call. That is safe, because every call of the contract has an
-// idempotency key or changes nothing.
+// do makes a call, and makes it once more if the instance ended during the call and that
+// needn't have been the fault of the call. That is safe, because every call of the contract
+// has an idempotency key or changes nothing.
 func (p *pool) do(ctx context.Context, c call) error {
-	err := p.try(ctx, c)
-	if _, ok := errors.AsType[interrupted](err); ok && ctx.Err() == nil {
-		err = p.try(ctx, c)
+	if err := p.suspects.check(p, &c, time.Now()); err != nil {
+		return err
+	}
+	err := p.try(ctx, c, false)
+	if cut, ok := errors.AsType[interrupted](err); ok && ctx.Err() == nil {
+		err = p.try(ctx, c, cut.suspect)
 	}
 	if cut, ok := errors.AsType[interrupted](err); ok {
 		return cut.error
@@ -38,17 +43,27 @@ func (p *pool) do(ctx context.Context, c call) error {
 	return err
 }
 
-// try makes a call on one instance.
-func (p *pool) try(ctx context.Context, c call) (err error) {
-	if err := p.admit(ctx); err != nil {
-		return err
-	}
-	m, err := p.acquire(ctx)
+// try makes a call on one instance, alone or next to other calls.
+func (p *pool) try(ctx context.Context, c call, alone bool) (err error) {
+	tenant := tenantOf(scopeIn(ctx))
+	delay, err := p.admitTenant(tenant, time.Now())
 	if err != nil {
 		return err
 	}
-	answered := false
-	defer func() { p.release(m, answered) }()
+	if delay > 0 {
+		if err := p.whileOpen(ctx, func(ctx context.Context) error { return pause(ctx, delay) }); err != nil {
+			return err
+		}
+	}
+	if err := p.admit(ctx); err != nil {
+		return err
+	}
+	m, err := p.acquire(ctx, alone)
+	if err != nil {
+		return err
+	}
+	answered, began := false, time.Now()
+	defer func() { p.release(m, tenant, answered, began) }()
 	if manifest := m.Manifest(); c.kind != "" && !manifest.Has(c.kind) {
 		return p.kindUnsupported(c, manifest)
 	}
@@ -60,7 +75,7 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	began := time.Now()
+	began = time.Now()
 	err = p.guard(ctx, limited, m, c)
 	now := time.Now()
 	took := now.Sub(began)
@@ -76,8 +91,13 @@ func (p *pool) try(ctx context.Context, c call) (err error) {
 	case ended(limited):
 		return p.timedOut(c.timeout)
 	case sdk.ReasonOf(err) == "plugin_exited":
+		err = sdk.Wrap(c.op, err)
 		m.settle()
-		return interrupted{sdk.Wrap(c.op, err)}
+		if m.culprit {
+			p.suspects.ended(&c, err, now)
+			return sdk.AsPermanent(err)
+		}
+		return interrupted{error: err, suspect: m.suspicious}
 	}
 	answered = true
 	return sdk.Wrap(c.op, err)
@@ -96,7 +116,7 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 		select {
 		case <-returned:
 		case <-timer.C:
-			p.kill(m, reason)
+			p.stop(ctx, m, &c, reason)
 		}
 	})
 	err := c.run(limited, m.Instance)
@@ -106,9 +126,32 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 	}
 	if limited.Err() != nil && unanswered(err) {
 		_, reason := p.overdue(ctx, c)
-		p.kill(m, reason)
+		p.stop(ctx, m, &c, reason)
 	}
 	return err
+}
+
+// stop kills a member whose call doesn't end. If that is because of the deadline, and not
+// because the caller gave up, the request has cost an instance.
+func (p *pool) stop(ctx context.Context, m *member, c *call, reason error) {
+	if p.kill(m, reason) && ctx.Err() == nil {
+		p.suspects.ended(c, reason, time.Now())
+	}
+}
+
+// pause waits for a time, which may be 0.
+func pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // stopped returns a call's error. If there is none, it returns the error of an item on

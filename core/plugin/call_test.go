@@ -161,35 +161,35 @@ func TestAnItemThatThePluginGaveUpIsTheHostsDoing(t *testing.T) {
 	}
 }
 
-func TestACallThatLostItsInstanceIsMadeOnceMore(t *testing.T) {
-	tests := map[string]struct {
-		crashes int
-		calls   int
-		reason  string
-	}{
-		"one crash":   {crashes: 1, calls: 2},
-		"two crashes": {crashes: 2, calls: 2, reason: "plugin_exited"},
-	}
-	for name, tt := range tests {
+// A call whose instance ends with several calls on it is made once more, alone.
+func TestCall_IsMadeOnceMoreIfAnotherMayHaveEndedItsInstance(t *testing.T) {
+	for name, crashes := range map[string]int{"one crash": 1, "two crashes": 2} {
 		t.Run(name, func(t *testing.T) {
-			calls := 0
-			d := &driver{callFn: func(_ context.Context, i *instance) error {
-				if calls++; calls <= tt.crashes {
-					return i.crash("segmentation fault")
+			calls := map[int]int{}
+			d := &driver{callFn: func(ctx context.Context, i *instance) error {
+				if calls[i.n]++; i.n > crashes {
+					return nil
 				}
-				return nil
+				if i.n == 1 && calls[1] == 1 {
+					return i.work(ctx, time.Hour)
+				}
+				return i.crash("segmentation fault")
 			}}
-			supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
-				begin := time.Now()
-				err := evaluate(t.Context(), s)
-				if sdk.ReasonOf(err) != tt.reason || calls != tt.calls {
-					t.Errorf("%v after %d calls, want %q after %d", err, calls, tt.reason, tt.calls)
+			supervise(t, d, plugin.Limits{Parallel: 2, Instances: 1}, func(t *testing.T, s *plugin.Supervisor) {
+				first := background(t.Context(), s)
+				synctest.Wait()
+				failed := 0
+				for _, err := range []error{evaluateText(t.Context(), s, "another"), <-first} {
+					if err == nil {
+						continue
+					}
+					failed++
+					if sdk.ReasonOf(err) != "plugin_exited" || !sdk.Permanent(err) || !strings.Contains(err.Error(), "evaluate with p: ") || strings.Count(err.Error(), "segmentation fault") != 1 {
+						t.Errorf("%q should say what failed, name the cause once and be permanent", err)
+					}
 				}
-				if err != nil && (sdk.CodeOf(err) != sdk.Unavailable || !strings.Contains(err.Error(), "evaluate with p: ") || strings.Count(err.Error(), "segmentation fault") != 1) {
-					t.Errorf("%q should say what failed and name the cause once", err)
-				}
-				if got := d.startedAt(begin); len(got) != 2 || got[1] != 250*time.Millisecond {
-					t.Errorf("started at %v, want 0s and 250ms", got)
+				if failed != crashes-1 || calls[1] != 2 || calls[2] > 2 {
+					t.Errorf("%d calls failed, want %d; calls %v", failed, crashes-1, calls)
 				}
 			})
 		})

@@ -10,14 +10,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// interrupted is a failure that the call didn't cause, so another try may succeed. It
+// interrupted is a failure that the call needn't have caused, so another try may succeed. It
 // never leaves this package.
-type interrupted struct{ error }
+type interrupted struct {
+	error
+	// suspect is whether the call may have ended the instance: it is repeated alone.
+	suspect bool
+}
 
 // retryable marks a start's error as interrupted, if the error may be temporary.
 func retryable(err error) error {
 	if sdk.Transient(err) {
-		return interrupted{err}
+		return interrupted{error: err}
 	}
 	return err
 }
@@ -76,13 +80,16 @@ func (p *pool) kindUnsupported(c call, m *sdk.Manifest) error {
 		WithDetail("plugin", p.plugin.Name).WithDetail("kinds", kinds)
 }
 
-// breakerOpen is the error that explains why the plugin isn't started. The lock must be
-// held.
-func (p *pool) breakerOpen() error {
-	b := &p.breaker
+// breakerOpen is the error that explains why the plugin isn't started, or isn't called for a
+// tenant (if that isn't ""), by the breaker of either. The lock must be held.
+func (p *pool) breakerOpen(b *breaker, tenant string) error {
+	whom := ""
+	if tenant != "" {
+		whom = " for " + tenant + ", whose requests ended it,"
+	}
 	err := sdk.Errorf(sdk.Unavailable, "plugin_breaker_open",
-		"plugin %q failed %d times within %s and isn't started again before %s; last cause: %w",
-		p.plugin.Name, exitsToOpen, exitsWindow, b.reopens.UTC().Format(time.RFC3339), b.cause).
+		"plugin %q failed %d times within %s and isn't started again%s before %s; last cause: %w",
+		p.plugin.Name, exitsToOpen, exitsWindow, whom, b.reopens.UTC().Format(time.RFC3339), b.cause).
 		WithDetail("plugin", p.plugin.Name).WithDetail("retry_at", b.reopens.UTC().Format(time.RFC3339)).
 		WithDetail("cause", sdk.ReasonOf(b.cause))
 	if cause := sdk.AsError(b.cause); cause != nil && cause.Hint != "" {

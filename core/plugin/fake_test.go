@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -235,6 +236,13 @@ func supervise(t *testing.T, d *driver, limits plugin.Limits, test func(t *testi
 // evaluate makes a call of plugin p.
 func evaluate(ctx context.Context, s *plugin.Supervisor) error {
 	_, err := s.Evaluate(ctx, core.Target{Plugin: "p"}, []*sdk.EvaluateRequest{{}})
+	return err
+}
+
+// evaluateText makes a call of plugin p with an output of its own.
+func evaluateText(ctx context.Context, s *plugin.Supervisor, text string) error {
+	output, _ := json.Marshal(text)
+	_, err := s.Evaluate(ctx, core.Target{Plugin: "p"}, []*sdk.EvaluateRequest{{Output: output}})
 	return err
 }
 

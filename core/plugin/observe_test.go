@@ -64,7 +64,7 @@ func TestSupervisor_TellsWhatItDoes(t *testing.T) {
 		}
 		want := []string{
 			"p started", `call evaluate p {"a":1}: ; ` + " 3 m true; odd 2  false",
-			"p exited", "p started", "p exited", "call generate p {}: plugin_exited",
+			"p exited", "call generate p {}: plugin_exited",
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("it tells\n%q, want\n%q", told, want)

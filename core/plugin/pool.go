@@ -42,8 +42,9 @@ type pool struct {
 	mu       sync.Mutex
 	members  []*member // in the order of their starts
 	starting int
-	queue    []waiter
+	queue    []*waiter
 	breaker  breaker
+	tenants  map[string]*breaker // of the ends that requests caused, see suspects
 	manifest *sdk.Manifest
 	lastUsed time.Time // when the last call left; kept where idle is set
 
@@ -51,10 +52,17 @@ type pool struct {
 
 	// latency counts the plugin's calls, in all of its pools together.
 	latency *latencies
+	// suspects are the requests that ended instances of this pool: with other variables the
+	// plugin may answer them.
+	suspects suspects
 }
 
-// waiter is a call that waits for a slot. It receives one grant.
-type waiter chan grant
+// waiter is a call that waits for a slot.
+type waiter struct {
+	granted chan grant // receives one
+	tenant  string
+	alone   bool // it must be the only call of its instance
+}
 
 // grant is a slot of a member, or the reason why there is none.
 type grant struct {
@@ -71,8 +79,8 @@ func newPool(p Installed, o *Options) *pool {
 
 // acquire waits for a slot, first come, first served. The caller must
 // release it.
-func (p *pool) acquire(ctx context.Context) (*member, error) {
-	w := make(waiter, 1)
+func (p *pool) acquire(ctx context.Context, alone bool) (*member, error) {
+	w := &waiter{granted: make(chan grant, 1), tenant: tenantOf(scopeIn(ctx)), alone: alone}
 	if ctx.Err() != nil {
 		return nil, p.gaveUp(ctx, "before the call began")
 	}
@@ -86,7 +94,7 @@ func (p *pool) acquire(ctx context.Context) (*member, error) {
 	p.mu.Unlock()
 
 	select {
-	case g := <-w:
+	case g := <-w.granted:
 		return g.member, g.err
 	case <-ctx.Done():
 		p.withdraw(w)
@@ -96,51 +104,88 @@ func (p *pool) acquire(ctx context.Context) (*member, error) {
 
 // withdraw removes a waiter from the queue, or gives back the instance that it has
 // received.
-func (p *pool) withdraw(w waiter) {
+func (p *pool) withdraw(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.queue, w); i >= 0 {
 		p.queue = slices.Delete(p.queue, i, i+1)
 		return
 	}
-	if g := <-w; g.member != nil {
-		p.free(g.member)
+	if g := <-w.granted; g.member != nil {
+		p.free(g.member, w.tenant)
 	}
 }
 
-// release gives a slot back. answered is whether the instance answered.
-func (p *pool) release(m *member, answered bool) {
+// release gives the slot of a tenant's call back. answered is whether the instance answered
+// the call, which began at a time.
+func (p *pool) release(m *member, tenant string, answered bool, began time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answered {
 		p.breaker.answered(time.Now(), m.started)
+		p.answeredTenant(tenant, began)
 	}
-	p.free(m)
+	p.free(m, tenant)
 }
 
-func (p *pool) free(m *member) {
+func (p *pool) free(m *member, tenant string) {
+	if i := slices.Index(m.callers, tenant); i >= 0 {
+		m.callers = slices.Delete(m.callers, i, i+1)
+	}
 	m.busy--
+	m.alone = false
 	p.tasks.Done()
 	p.dispatch()
 }
 
 // dispatch gives free slots to waiting calls, and starts instances for the rest.
 func (p *pool) dispatch() {
-	for len(p.queue) > 0 {
-		i := slices.IndexFunc(p.members, (*member).usable)
-		if i < 0 {
-			break
+	if !slices.ContainsFunc(p.queue, func(w *waiter) bool { return w.alone }) {
+		for _, m := range p.members {
+			m.kept = false // who needed it has given up
 		}
-		p.members[i].busy++
+	}
+	for i := 0; i < len(p.queue); {
+		m := p.memberFor(p.queue[i])
+		if m == nil {
+			i++
+			continue
+		}
+		m.busy++
+		m.alone, m.kept = p.queue[i].alone, false
+		m.callers = append(m.callers, p.queue[i].tenant)
 		p.tasks.Add(1)
-		p.grantNext(grant{member: p.members[i]})
+		p.grantTo(i, grant{member: m})
 	}
 	p.grow()
 }
 
-func (p *pool) grantNext(g grant) {
-	p.queue[0] <- g
-	p.queue = slices.Delete(p.queue, 0, 1)
+// memberFor finds a member for a call, if one is free. For a call that must be alone on its
+// instance, the least busy member takes no other calls until it is idle.
+func (p *pool) memberFor(w *waiter) *member {
+	var best *member
+	for _, m := range p.members {
+		switch {
+		case !w.alone && m.usable():
+			return m
+		case w.alone && m.idle():
+			return m
+		case w.alone && !m.alone && !m.ending() && (best == nil || m.busy < best.busy):
+			best = m
+		}
+	}
+	if best != nil && !slices.ContainsFunc(p.members, func(m *member) bool { return m.kept }) &&
+		len(p.members)+p.starting >= p.plugin.Limits.Instances {
+		best.kept = true
+	}
+	return nil
+}
+
+func (p *pool) grantNext(g grant) { p.grantTo(0, g) }
+
+func (p *pool) grantTo(i int, g grant) {
+	p.queue[i].granted <- g
+	p.queue = slices.Delete(p.queue, i, i+1)
 }
 
 // grow starts an instance for each waiting call for which no start is under way, as far
@@ -155,7 +200,7 @@ func (p *pool) grow() {
 		p.tasks.Go(func() { p.start(delay) })
 	}
 	for len(p.queue) > 0 && len(p.members)+p.starting == 0 {
-		p.grantNext(grant{err: p.breakerOpen()})
+		p.grantNext(grant{err: p.breakerOpen(&p.breaker, "")})
 	}
 }
 
@@ -199,7 +244,16 @@ func (p *pool) watch(m *member) {
 		}
 		p.exits++
 		p.tell(InstanceExited)
-		p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
+		switch {
+		case m.busy == 0:
+			p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
+		case m.busy == 1: // otherwise the calls are repeated, each alone
+			m.culprit = true
+			p.blame(m.callers[0], now, now.Sub(m.started), cause)
+		default:
+			m.suspicious = true
+			p.breaker.cause = cause
+		}
 	}
 	p.members = slices.DeleteFunc(p.members, func(other *member) bool { return other == m })
 	p.ends.Add(1)
@@ -209,17 +263,20 @@ func (p *pool) watch(m *member) {
 
 // kill ends a member for a reason of the host, and waits for its end. It does nothing
 // to a member that is gone or being killed.
-func (p *pool) kill(m *member, reason error) {
+//
+// It reports whether it did.
+func (p *pool) kill(m *member, reason error) bool {
 	p.mu.Lock()
 	if m.asked || m.done() {
 		p.mu.Unlock()
-		return
+		return false
 	}
 	m.asked = true
 	p.kills++
 	p.tell(InstanceKilled)
 	p.mu.Unlock()
 	m.Kill(reason)
+	return true
 }
 
 // shut closes the pool: calls that wait or run end with plugins_closed, idle

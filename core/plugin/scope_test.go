@@ -101,8 +101,8 @@ func TestScope_EachEnvironmentHasItsOwnBreaker(t *testing.T) {
 		return nil
 	}}
 	scoped(t, d, plugin.Options{}, func(t *testing.T, s *plugin.Supervisor) {
-		for range 3 {
-			_ = evaluate(under(t.Context(), keyed("a", "KEY=bad")), s)
+		for n := range 3 {
+			_ = evaluateText(under(t.Context(), keyed("a", "KEY=bad")), s, fmt.Sprint(n))
 		}
 		wantReason(t, evaluate(under(t.Context(), keyed("a", "KEY=bad")), s), sdk.Unavailable, "plugin_breaker_open")
 		for _, ctx := range []context.Context{t.Context(), under(t.Context(), keyed("b", "KEY=good"))} {

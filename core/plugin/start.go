@@ -51,17 +51,10 @@ func (p *pool) bringUp(delay time.Duration) (Instance, error) {
 // wait: under the race detector, timers of a synctest bubble that are due at once can
 // crash it when several goroutines look at theirs together (golang/go#78156).
 func (p *pool) backOff(delay time.Duration) error {
-	if delay == 0 {
-		return nil
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-p.open.Done():
+	if pause(p.open, delay) != nil {
 		return errClosed()
 	}
+	return nil
 }
 
 // checkManifest refuses a plugin whose manifest isn't the installed plugin's, since

@@ -103,9 +103,9 @@ func TestTheBackoffIsSpread(t *testing.T) {
 			s := plugin.NewSupervisor(plugin.Options{Installed: []plugin.Installed{{Name: "p"}}, Driver: d, Random: func() float64 { return random }})
 			defer s.Close()
 			begin := time.Now()
-			d.callFn = func(_ context.Context, i *instance) error {
-				if i.n == 1 {
-					return i.crash("once")
+			d.startFn = func(_ context.Context, n int) error {
+				if n == 1 {
+					return sdk.Errorf(sdk.Unavailable, "plugin_exited", "once")
 				}
 				return nil
 			}

@@ -35,8 +35,9 @@ type Status struct {
 	Starts       int `json:"starts"`
 	UnaskedExits int `json:"unasked_exits"`
 	Kills        int `json:"kills"`
-	// Breaker is whether the plugin may be started; while it is open, RetryAt is
-	// when one instance is tried.
+	// Breaker is whether the plugin may be started, and called by everyone: it is also open
+	// while a tenant whose requests ended instances isn't served. While it is open, RetryAt is
+	// when it is tried again.
 	Breaker BreakerState `json:"breaker"`
 	RetryAt time.Time    `json:"retry_at,omitzero"`
 	// LastCause is the reason why an instance last ended by itself.
@@ -75,13 +76,14 @@ func (p *pool) status(now time.Time) Status {
 		Plugin: p.plugin.Name, Environment: p.environment(), Version: p.plugin.Version, Manifest: p.manifest,
 		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue),
 		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills,
-		Breaker: p.breaker.state(now),
 	}
+	shown := p.worstBreaker(now)
+	st.Breaker = shown.state(now)
 	for _, m := range p.members {
 		st.Busy += m.busy
 	}
 	if st.Breaker == BreakerOpen {
-		st.RetryAt = p.breaker.reopens
+		st.RetryAt = shown.reopens
 	}
 	if p.breaker.cause != nil {
 		st.LastCause = p.breaker.cause.Error()

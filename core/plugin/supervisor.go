@@ -138,14 +138,14 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 	}
 	config := configOf(target)
 	ctx, _ = s.serving(ctx) // usage before a run isn't charged
-	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
+	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, config: config.Digest, request: func() requestDigest { return preparing(config.Digest) }, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
 	}})
 }
 
 // Evaluate implements [core.Plugins].
 func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
-	return batch(ctx, s, target, sdk.KindEvaluator, sdk.RoleEvaluate,
+	return batch(ctx, s, target, sdk.KindEvaluator, sdk.RoleEvaluate, reqs,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.EvaluateResult, error) {
 			return i.Evaluate(ctx, c, reqs)
 		},
@@ -157,7 +157,7 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 // Generate implements [core.Plugins]. A call that is made a second time emits the pieces
 // of its output from the start.
 func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
-	return batch(ctx, s, target, sdk.KindGenerator, sdk.RoleGenerate,
+	return batch(ctx, s, target, sdk.KindGenerator, sdk.RoleGenerate, reqs,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.GenerateResult, error) {
 			return i.Generate(ctx, c, reqs)
 		},
@@ -168,7 +168,7 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 
 // Correct implements [core.Plugins].
 func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
-	return batch(ctx, s, target, sdk.KindCorrector, sdk.RoleCorrect,
+	return batch(ctx, s, target, sdk.KindCorrector, sdk.RoleCorrect, reqs,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.CorrectResult, error) {
 			return i.Correct(ctx, c, reqs)
 		},
@@ -179,8 +179,8 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 
 // batch makes one round trip for all requests, and adds the host's own usage to the
 // results.
-func batch[R any](
-	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, role sdk.Role,
+func batch[Q, R any](
+	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, role sdk.Role, reqs []*Q,
 	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), says func(*R) said,
 ) (results []sdk.Result[R], err error) {
 	config, op := configOf(target), string(role)+" with "+target.Plugin
@@ -190,7 +190,8 @@ func batch[R any](
 		defer func() { end(outcomeOf(results, err, says)) }()
 	}
 	ctx, meter := s.serving(ctx)
-	err = s.do(ctx, target, call{op: op, kind: kind, run: func(ctx context.Context, i Instance) (err error) {
+	request := func() requestDigest { return digestRequests(role, config.Digest, reqs) }
+	err = s.do(ctx, target, call{op: op, kind: kind, config: config.Digest, request: request, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = run(ctx, i, config)
 		for n := range results {
 			err = stopped(ctx, err, results[n].Err)
@@ -206,6 +207,23 @@ func batch[R any](
 func configOf(target core.Target) Config {
 	target = target.WithDigest()
 	return Config{JSON: target.Config, Digest: target.Digest}
+}
+
+// digestRequests identifies what a plugin is asked, whatever the run, the iteration and the
+// caller.
+func digestRequests[Q any](role sdk.Role, config string, reqs []*Q) requestDigest {
+	texts := []string{string(role), config}
+	for _, req := range reqs {
+		switch r := any(req).(type) {
+		case *sdk.EvaluateRequest:
+			texts = append(texts, string(r.State), string(r.Output))
+		case *sdk.GenerateRequest:
+			texts = append(texts, string(r.State))
+		case *sdk.CorrectRequest:
+			texts = append(texts, string(r.State), string(r.Output))
+		}
+	}
+	return requestDigest(digestOf(texts))
 }
 
 // do makes a call to the target's plugin.

@@ -69,8 +69,9 @@ func TestACallThatIsMadeAgainPaysForBoth(t *testing.T) {
 	d := &driver{}
 	d.callFn = func(ctx context.Context, i *instance) error {
 		plugin.Charge(ctx, sdk.Usage{TokensIn: 4})
-		if i.n == 1 {
-			return i.crash("out of memory")
+		if i.n == 1 { // the host ends it, for a size
+			i.end(sdk.Errorf(sdk.Exhausted, "message_too_large", "9 MB"))
+			return i.exited()
 		}
 		return nil
 	}

@@ -59,7 +59,7 @@ func TestABadModuleEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 		code, cause string
 	}{
 		{suspect{module: "guest.wasm", do: "loop"}, "fuel_exhausted", "its 20000000 units"},
-		{suspect{module: "guest.wasm", do: "trap"}, "plugin_breaker_open", "unreachable"},
+		{suspect{module: "guest.wasm", do: "trap"}, "plugin_exited", "unreachable"},
 		{suspect{module: "guest.wasm", do: "pointer"}, "response_invalid", "ends outside of its memory"},
 		{suspect{module: "guest.wasm", do: "length"}, "message_too_large", "2147483647 bytes"},
 		{suspect{module: "guest.wasm", do: "nan"}, "response_invalid", ""},
