@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -107,7 +108,7 @@ func kindOf(mode fs.FileMode) string {
 
 func unopened(name, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", name).
+		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", cmp.Or(name, `""`)).
 			WithHint("%s", whereToLook(path))
 		missing.Err = err
 		return missing

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -86,7 +87,7 @@ func fetch(source *core.Source, tree *document.Node, read func(name string) ([]b
 func readNamed(name string) (string, error) {
 	text, err := core.ReadInput(name, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", name).WithHint("name a workflow file")
+		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", cmp.Or(name, `""`)).WithHint("name a workflow file")
 	}
 	return string(text), err
 }

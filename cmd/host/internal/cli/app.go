@@ -85,7 +85,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	if err := unknownRoot(root, args); err != nil {
+	if err := unknownWord(root, args); err != nil {
 		a.out.term = term.New(a.out.Stderr)
 		return a.exit(root, err)
 	}

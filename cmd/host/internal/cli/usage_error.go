@@ -64,7 +64,7 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, dashed(f.Name)) })
 		name := dashed(unknown.GetSpecifiedName())
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), name).
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), core.Cut(name)).
 			WithHint("%s", sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags"))}
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -113,33 +113,43 @@ func unknownCommand(parent *cobra.Command, word string) error {
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).WithHint("%s", hint)}
 }
 
-// unknownRoot is the error of a command line whose first word isn't a command, or nil.
-func unknownRoot(root *cobra.Command, args []string) error {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd(args...)
-	if args[0] == "help" && len(args) > 1 {
-		return unknownRest(root, args[1:])
-	}
-	if args[0] == "completion" {
-		return unknownRest(root, args)
-	}
-	if _, _, err := root.Find(args); err == nil || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+// unknownWord is the error of a command line in which a word isn't a command, or nil. The
+// command library prints a page of help instead where --help is somewhere in the line, and
+// where the word is empty or a dash.
+func unknownWord(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
 	}
-	if root.ParseFlags(args) != nil || root.Flags().NArg() == 0 {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	switch args[0] {
+	case "help":
+		return unknownRest(root, args[1:])
+	case "completion":
+		return unknownRest(root, args)
+	}
+	c, rest, err := root.Find(args)
+	if err != nil {
+		c, rest = root, args
+	}
+	c.InitDefaultHelpFlag()
+	if !c.HasSubCommands() || c.ParseFlags(rest) != nil || c.Flags().NArg() == 0 {
 		return nil // the library reports this better
 	}
-	return unknownCommand(root, root.Flags().Arg(0))
+	return unknownCommand(c, c.Flags().Arg(0))
 }
 
 // unknownRest is the error for the first word that isn't a command, of words that are all
 // commands; nil if each is. The command library doesn't check these words.
 func unknownRest(root *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
 	c, rest, err := root.Find(words)
 	switch {
 	case err != nil:
 		return unknownCommand(root, words[0])
-	case len(rest) > 0 && !strings.HasPrefix(rest[0], "-"):
+	case len(rest) > 0 && (rest[0] == "-" || !strings.HasPrefix(rest[0], "-")):
 		return unknownCommand(c, rest[0])
 	}
 	return nil
