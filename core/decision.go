@@ -59,6 +59,9 @@ type Decision struct {
 	// Failure is the reason why no policy could decide; the outcome is then the point's
 	// safe outcome. nil if a policy decided.
 	Failure *ErrorInfo `json:"failure,omitempty"`
+	// Unread is the error with which the policies couldn't be read, such as a database that
+	// can't be reached: then nobody refused anything. nil if they could. It isn't stored.
+	Unread error `json:"-"`
 }
 
 // RetentionPolicy decides which state a memory is in.

@@ -163,7 +163,7 @@ func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], 
 func (d *definition) undecided(namespace string, in named, err error) decided {
 	base := d.base()
 	return decided{policy: base, fields: d.safe(in), Decision: core.Decision{
-		Point: d.name, Namespace: namespace, File: base.File(), Digest: base.Digest(), Failure: core.NewErrorInfo(err),
+		Point: d.name, Namespace: namespace, File: base.File(), Digest: base.Digest(), Failure: core.NewErrorInfo(err), Unread: err,
 	}}
 }
 

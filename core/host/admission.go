@@ -64,10 +64,14 @@ func admissionInput(set *install.Set, p plugin.Installed, namespace string) *cor
 
 var reasonForm = core.Pattern(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Refusal is a policy's refusal as an error. It has the policy's own code if that is
-// valid, otherwise the given code, and its message names what is refused and why.
+// Refusal is a policy's refusal as an error. It has the policy's own code if that is valid,
+// otherwise the given code, and its message names what is refused and why. If no policy was asked,
+// because the store that has them can't be read, it is the store's error, which is no refusal.
 func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Error {
 	d := &answer.Decision
+	if d.Unread != nil {
+		return sdk.AsError(d.Unread)
+	}
 	why := answer.Reason
 	if reasonForm().MatchString(answer.Code) {
 		code = answer.Code

@@ -50,18 +50,19 @@ func isTLS(err error) bool {
 }
 
 // translate describes an error of the database called at in one line. It never has the
-// URL, which may name files of keys.
+// URL, which may name files of keys. A refusal of the database is no refusal of the caller's
+// request, so its class isn't sdk.Denied.
 func translate(at string, err error) error {
 	state := stateOf(err)
 	switch {
 	case strings.HasPrefix(state, "28"):
-		return sdk.Errorf(sdk.Denied, "store_login_refused", "the database %s refuses the login: %s", at, text(err)).
+		return sdk.Errorf(sdk.Unavailable, "store_login_refused", "the database %s refuses the login: %s", at, text(err)).
 			WithHint("check the user in the store's URL, and the password in PGPASSWORD or in the file that PGPASSFILE names")
 	case strings.HasPrefix(state, "3D"):
 		return sdk.Errorf(sdk.NotFound, "store_database_missing", "the database %s doesn't exist", at).
 			WithHint("create it, empty and in UTF-8, with the user of the store's URL as its owner")
 	case state == "42501":
-		return sdk.Errorf(sdk.Denied, "store_permission", "the user of the database %s lacks a permission: %s", at, text(err)).
+		return sdk.Errorf(sdk.Unavailable, "store_permission", "the user of the database %s lacks a permission: %s", at, text(err)).
 			WithHint("make that user the owner of the tables, or let it create them")
 	case state == stateReadOnly:
 		return sdk.Errorf(sdk.Unavailable, "store_read_only", "the database %s is read-only: it may be a standby", at).
@@ -75,7 +76,7 @@ func translate(at string, err error) error {
 		return sdk.Errorf(sdk.Unavailable, "store_cancelled", "the database %s cancelled the statement: %s", at, text(err)).
 			WithHint("raise statement_timeout there, or remove it")
 	case isTLS(err):
-		return sdk.Errorf(sdk.Denied, "store_tls", "the database %s has no TLS connection that the store's URL accepts: %s", at, text(err)).
+		return sdk.Errorf(sdk.Unavailable, "store_tls", "the database %s has no TLS connection that the store's URL accepts: %s", at, text(err)).
 			WithHint("check sslmode and sslrootcert there")
 	case state == "" || isLost(err):
 		return sdk.Errorf(sdk.Unavailable, "store_unreachable", "the database %s can't be reached: %s", at, text(err)).

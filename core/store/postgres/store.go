@@ -77,9 +77,9 @@ var _ store.Closable = (*Store)(nil)
 
 // Open opens the store in a database. It creates the tables if they are missing, and
 // migrates the format, once no host lives that can't go on then. Besides the errors of the options, it fails with sdk.Incompatible if
-// the database, or one of its settings, can't keep what it acknowledges, with sdk.Denied if
-// it refuses the login, and with sdk.Unavailable, reason "store_unreachable", if it can't be
-// reached for [Options.Wait].
+// the database, or one of its settings, can't keep what it acknowledges, and with sdk.Unavailable, reason
+// "store_login_refused" or "store_tls" if it refuses the connection, and "store_unreachable" if it
+// can't be reached for [Options.Wait].
 func Open(ctx context.Context, o Options) (*Store, error) { return open(ctx, o, store.Known()) }
 
 func open(ctx context.Context, o Options, formats *store.Formats) (*Store, error) {
