@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/run"
@@ -134,6 +135,9 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	var l exportLine
 	if err := core.DecodeStrict(line, &l); err != nil {
 		return in.invalid("%v", err)
+	}
+	if at := core.InvalidText(line); at >= 0 && (l.Value == nil || !utf8.Valid(line)) { // it would be stored changed
+		return in.invalid("it isn't UTF-8 text at byte %d", at+1)
 	}
 	rec, err := l.record()
 	if err == nil {

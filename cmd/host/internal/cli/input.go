@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -39,10 +40,11 @@ func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
 				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it can be parsed, else text")}
 		}
-		if !utf8.ValidString(kv) {
+		value := jsonOrText([]byte(text))
+		if !utf8.ValidString(kv) || core.InvalidText(value) >= 0 {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
 		}
-		o.Set = append(o.Set, state.Value{Path: path, Value: jsonOrText([]byte(text))})
+		o.Set = append(o.Set, state.Value{Path: path, Value: value})
 	}
 	return o, nil
 }
@@ -72,7 +74,12 @@ func (in inputs) value(path string, guess bool) (json.RawMessage, error) {
 		return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s is named .json but is not JSON: %w", path, json.Unmarshal(data, new(any)))
 	}
 	if guess || strings.EqualFold(filepath.Ext(path), ".json") {
-		return jsonOrText(data), nil
+		value := jsonOrText(data)
+		if at := core.InvalidText(value); at >= 0 {
+			return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s has half of a surrogate pair at byte %d", path, at+1).
+				WithHint("write the whole character, or \\ufffd")
+		}
+		return value, nil
 	}
 	text, _ := json.Marshal(string(data)) // valid UTF-8 can't fail to encode
 	return text, nil

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -66,8 +65,8 @@ func (in inputs) jsonLines(path string) iter.Seq2[jsonLine, error] {
 
 // decode decodes one object and nothing else.
 func (l jsonLine) decode(into any) error {
-	if !utf8.Valid(l.text) {
-		return l.invalid("it isn't UTF-8 text")
+	if at := core.InvalidText(l.text); at >= 0 {
+		return l.invalid("it isn't UTF-8 text at byte %d", at+1)
 	}
 	if l.text[0] != '{' {
 		return l.invalid("it isn't a JSON object")

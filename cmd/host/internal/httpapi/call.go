@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
@@ -127,8 +126,7 @@ func setPath(r *request, rt *route, in any) error {
 	var faults faults
 	for _, name := range rt.taken {
 		value := r.http.PathValue(name)
-		if !utf8.ValidString(value) {
-			faults.add("field_type_invalid", "/"+name, "isn't UTF-8 text")
+		if faults.notUTF8(value, "/"+name) {
 			continue
 		}
 		fieldAt(v, known[name].index).SetString(value)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,9 +14,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A request's JSON is read three times. First, it is checked as text: it must be JSON, not
-// too deep, and without repeated names, since encoding/json would silently use the last
-// one. Then it is compared with the type of the request, so that all unknown fields and all
+// A request's JSON is read three times. First, it is checked as text: it must be JSON in
+// UTF-8, not too deep, and without repeated names, since encoding/json would silently use the
+// last one, and replace what isn't UTF-8. Then it is compared with the type of the request, so that all unknown fields and all
 // values of a wrong type are reported at once, with their places; encoding/json would stop
 // at the first. Finally, it is decoded, and types that read their own JSON can refuse it.
 
@@ -42,59 +41,16 @@ func decodeBody(data []byte, in any, taken []string) error {
 	return nil
 }
 
-// malformed is the error for a text that isn't a request.
-func malformed(reason, format string, args ...any) error {
-	return sdk.Errorf(sdk.Invalid, reason, "the body "+format, args...).WithHint("send one JSON object")
-}
-
-// checkText refuses a text that isn't a JSON object, is nested too deep, or repeats a name.
+// checkText refuses a text that isn't a JSON object, or that decoding would change.
 func checkText(data []byte) error {
-	if !json.Valid(data) {
-		var wrong *json.SyntaxError
-		if errors.As(json.Unmarshal(data, new(json.RawMessage)), &wrong) {
-			return malformed("json_invalid", "is no JSON: there is something wrong at byte %d", wrong.Offset)
-		}
-		return malformed("json_invalid", "is no JSON")
+	err := core.CheckJSON(data, "the body", MaxJSONDepth)
+	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' {
+		err = sdk.Errorf(sdk.Invalid, "json_invalid", "the body is not a JSON object")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var open []map[string]bool // the names of each object that is open; nil for an array
-	names := false             // whether a name comes next
-	for first := true; ; first = false {
-		token, err := d.Token()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return malformed("json_invalid", "is no JSON")
-		}
-		if first && token != json.Delim('{') {
-			return malformed("json_invalid", "is no JSON object")
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			if len(open) == MaxJSONDepth {
-				return malformed("json_too_deep", "is nested deeper than %d levels", MaxJSONDepth)
-			}
-			var seen map[string]bool
-			if token == json.Delim('{') {
-				seen = map[string]bool{}
-			}
-			open = append(open, seen)
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:len(open)-1]
-		default:
-			if name, isText := token.(string); isText && names {
-				seen := open[len(open)-1]
-				if seen[name] {
-					return malformed("json_name_repeated", "has a name twice in one object, up to byte %d", d.InputOffset())
-				}
-				seen[name], names = true, false
-				continue
-			}
-		}
-		names = len(open) > 0 && open[len(open)-1] != nil
+	if err == nil {
+		return nil
 	}
+	return sdk.AsError(err).WithHint("send one JSON object, in UTF-8")
 }
 
 // faults are what is wrong with a request, each with its place.
@@ -141,7 +97,7 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 		f.checkStruct(data, t, pointer, taken)
 	case reflect.Map:
 		for _, m := range core.Members(data) {
-			f.check(m.Value, t.Elem(), pointer+"/"+escape(m.Key), nil)
+			f.check(m.Value, t.Elem(), pointer+"/"+core.EscapePointer(m.Key), nil)
 		}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
@@ -164,7 +120,7 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
 	known := fieldsOf(t)
 	for _, m := range core.Members(data) {
-		at := pointer + "/" + escape(core.Cut(m.Key))
+		at := pointer + "/" + core.EscapePointer(core.Cut(m.Key))
 		field, ok := known[m.Key]
 		switch {
 		case slices.Contains(taken, m.Key):
@@ -178,7 +134,7 @@ func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer strin
 				*f = append(*f, e)
 			}
 		default:
-			f.check(m.Value, field.typ, pointer+"/"+escape(m.Key), nil)
+			f.check(m.Value, field.typ, pointer+"/"+core.EscapePointer(m.Key), nil)
 		}
 	}
 }
@@ -193,15 +149,6 @@ func names(known map[string]fieldType, taken []string) []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// escape makes a name a part of a JSON pointer. Most names need no escaping, and making a
-// replacer takes longer than reading the request.
-func escape(name string) string {
-	if !strings.ContainsAny(name, "~/") {
-		return name
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 // readsItself reports whether a type decodes its own JSON or text.

@@ -110,7 +110,7 @@ func namespacesOf(query string) ([]string, error) {
 	var faults faults
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if name != "namespace" {
-			faults.add("field_unknown", "/"+escape(core.Cut(name)), "is no parameter that there is")
+			faults.add("field_unknown", "/"+core.EscapePointer(core.Cut(name)), "is no parameter that there is")
 		}
 	}
 	list := values["namespace"]

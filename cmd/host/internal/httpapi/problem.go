@@ -34,7 +34,7 @@ var (
 	// before an operation is called, if HTTP has a more specific status than the class's.
 	transportStatuses = map[string]int{
 		// Requests that can't be read.
-		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "query_invalid": 400, "body_unreadable": 400,
+		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "utf8_invalid": 400, "query_invalid": 400, "body_unreadable": 400,
 		"header_invalid": 400, "last_event_id_invalid": 400,
 		// Refusals that HTTP has a status for.
 		"unauthenticated": 401, "method_not_allowed": 405, "not_acceptable": 406, "body_timeout": 408,
@@ -149,7 +149,7 @@ func (a *API) pointerOf(r *request, details map[string]any) string {
 		return ""
 	}
 	for i := range parts {
-		parts[i] = escape(parts[i])
+		parts[i] = core.EscapePointer(parts[i])
 	}
 	return "/" + strings.Join(parts, "/")
 }

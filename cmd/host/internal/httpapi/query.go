@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
@@ -28,7 +29,7 @@ func decodeQuery(query string, in any, taken []string) error {
 	known := fieldsOf(v.Type())
 	var faults faults
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		at := "/" + escape(core.Cut(name))
+		at := "/" + core.EscapePointer(core.Cut(strings.ToValidUTF8(name, "\ufffd")))
 		field, ok := known[name]
 		switch {
 		case slices.Contains(taken, name):
@@ -66,22 +67,32 @@ func (f *faults) set(v reflect.Value, texts []string, pointer string) {
 	f.setOne(v, texts[0], pointer)
 }
 
+// notUTF8 adds a problem if a text isn't UTF-8.
+func (f *faults) notUTF8(text, pointer string) bool {
+	if utf8.ValidString(text) {
+		return false
+	}
+	f.add("utf8_invalid", pointer, "isn't UTF-8 text: there is something wrong at byte %d", core.InvalidText([]byte(text))+1)
+	return true
+}
+
 // number is a number as JSON writes it.
 var number = core.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // setOne sets a value from a text, which is written as in JSON, except that texts need no
 // quotes.
 func (f *faults) setOne(v reflect.Value, text, pointer string) {
+	if f.notUTF8(text, pointer) {
+		return
+	}
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 		v = v.Elem()
 	}
-	want := wordOf(v.Type())
-	wrong := !utf8.ValidString(text)
+	want, wrong := wordOf(v.Type()), false
 	switch {
-	case wrong:
 	case readsItself(v.Type()): // such as a time, which is a text
 		wrong = json.Unmarshal(core.MustJSON(text), v.Addr().Interface()) != nil
 		want = "a text that it can have"

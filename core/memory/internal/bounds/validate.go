@@ -163,8 +163,8 @@ func (p *Problems) Metadata(data json.RawMessage) json.RawMessage {
 		p.Add("metadata", "can't be decoded: %s", sdk.AsError(err).Message)
 	case !isObject:
 		p.Add("metadata", "isn't a JSON object")
-	case !utf8.Valid(data):
-		p.Add("metadata", "isn't UTF-8")
+	case core.InvalidText(data) >= 0:
+		p.Add("metadata", "isn't UTF-8 at byte %d", core.InvalidText(data)+1)
 	default:
 		p.Over("metadata", levels(object), maxMetadataDepth, "levels")
 		var b bytes.Buffer
