@@ -34,7 +34,10 @@ remembering; loop adds discovery, workflows, and judging and correcting outputs;
 adds prompt snapshots, links, housekeeping, the gate with its evidence, and approvals.
 
 Over HTTP the same tools are at /mcp of reflectory serve, and with another profile at,
-for example, /mcp?profile=all.`,
+for example, /mcp?profile=all.
+
+A line that isn't a message is answered with an error, and the session goes on. When the
+input ends, or on SIGTERM, what was read is done and answered first, for up to 25 s.`,
 		Example: "  reflectory mcp\n  reflectory mcp --profile loop --agent my-editor",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -63,7 +66,7 @@ func (a *App) mcp(ctx context.Context, profile mcpserver.Profile) (err error) {
 	if err != nil {
 		return err
 	}
-	return server.ServeStdio(ctx, profile, inputOf(a.Stdin), outputOf{a.Stdout})
+	return server.ServeStdio(ctx, profile, inputOf(a.Stdin), a.Stdout)
 }
 
 // inputOf is the program's input, with a Close that does nothing if the input can't be
@@ -74,12 +77,6 @@ func inputOf(r io.Reader) io.ReadCloser {
 	}
 	return io.NopCloser(r)
 }
-
-// outputOf is the program's output, which stays open, since it doesn't belong to this command.
-type outputOf struct{ io.Writer }
-
-// Close implements [io.Closer].
-func (outputOf) Close() error { return nil }
 
 // keeper calls operations on the server that has the store. If there is none, it opens the
 // store and becomes that server. It looks for a server at each call, since a server may end

@@ -129,6 +129,50 @@ func TestMCP_UsesTheServer(t *testing.T) {
 	wantIn(t, a.call("retrieve", `{"namespace":"team/a","query":"harbour"}`), "closes at noon")
 }
 
+// TestMCP_ALineThatIsNoMessageHarmsNobody: neither the session that sends it, nor those that
+// work over the socket of the program that it is sent to.
+func TestMCP_ALineThatIsNoMessageHarmsNobody(t *testing.T) {
+	w := newPlainWorld(t)
+	first, second := w.agent("--agent", "first"), w.agent("--agent", "second")
+	for _, a := range []*agent{first, second} {
+		for _, line := range []string{"hello", "\ufeff{}", "[]", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, "\xff", "{\"a\":\"\x00\"}", strings.Repeat("[", 1000)} {
+			if _, err := io.WriteString(a.to, line+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := a.lines.ReadString('\n')
+			if err != nil || !strings.Contains(answer, `"code":-32`) {
+				t.Fatalf("%q: %s, %v", line, answer, err)
+			}
+		}
+	}
+	second.call("observe", `{"namespace":"team/a","content":"The harbour closes at noon."}`)
+	wantIn(t, first.call("retrieve", `{"namespace":"team/a","query":"harbour"}`), "closes at noon")
+	w.ok("memory", "observe", "--namespace", "team/a", "--content", "The ferry is late.")
+}
+
+// TestMCP_WhatWasReadIsDone when the input ends at once, by the program that has the store and by
+// one that uses its socket.
+func TestMCP_WhatWasReadIsDone(t *testing.T) {
+	w := newPlainWorld(t)
+	var in strings.Builder
+	in.WriteString(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
+	for i := range 20 {
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":1234567890123456789%d,"method":"tools/call","params":{"name":"observe","arguments":{"namespace":"a","content":"memory %d of RUN"}}}`+"\n", i, i)
+	}
+	send := func(run string) {
+		t.Helper()
+		out, _ := w.line(exitPassed, strings.ReplaceAll(in.String(), "RUN", run), "mcp")
+		if n := strings.Count(out, `"isError"`); n > 0 || strings.Count(out, "\n") != 21 {
+			t.Errorf("%s: %s", run, out)
+		}
+		wantIn(t, out, `"id":12345678901234567890,`, `"id":123456789012345678919,`)
+	}
+	send("one")
+	first := w.agent()
+	send("two")
+	wantIn(t, first.call("stats", `{"scope":"memory"}`), `"memories":40`)
+}
+
 // TestMCP_ProfilesAreChecked before anything is opened.
 func TestMCP_ProfilesAreChecked(t *testing.T) {
 	w := newPlainWorld(t)

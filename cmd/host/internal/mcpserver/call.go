@@ -93,6 +93,9 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 	if text := bytes.TrimSpace(body); len(text) == 0 || string(text) == "null" {
 		args.request = json.RawMessage("{}")
 	}
+	if err := core.CheckJSON(args.request, "the text of the arguments", core.MaxJSONDepth); err != nil { // of two names, one would be lost here
+		return args, err
+	}
 	var rest []core.Member
 	var problems []error
 	own, ids := false, 0

@@ -104,9 +104,9 @@ func New(c Config) (*Server, error) {
 // streamable handles the protocol over HTTP, each request on its own. The mounting code
 // checks where a request comes from.
 func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Handler {
-	return checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+	return checkMessages(checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
-	}), maxBody)
+	}), maxBody), maxBody)
 }
 
 // newServer makes a server of the protocol without any feature.
@@ -171,15 +171,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // ServeStdio speaks the protocol with one client, in lines of JSON, until in or the context
-// ends. All requests are made in the name of the context's caller.
-func (s *Server) ServeStdio(ctx context.Context, profile Profile, in io.ReadCloser, out io.WriteCloser) error {
+// ends. What was read until then is done and answered, if it takes no longer than [drainTime].
+// All requests are made in the name of the context's caller.
+func (s *Server) ServeStdio(ctx context.Context, profile Profile, in io.ReadCloser, out io.Writer) error {
 	m, err := s.of(profile, core.CallerOf(ctx))
 	if err != nil {
 		return err
 	}
-	own, end := withFollowers(ctx)
+	own, end := withFollowers(context.WithoutCancel(ctx)) // the end of the context ends the reading first
 	defer end()
-	err = m.Run(own, &mcp.IOTransport{Reader: in, Writer: out})
+	err = m.Run(own, newLines(in, out, ctx.Done()))
 	if ctx.Err() != nil {
 		return nil // it was stopped
 	}
