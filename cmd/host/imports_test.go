@@ -65,6 +65,7 @@ var imports = map[string][]string{
 	},
 	"core/memory/turn":      {"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/lifecycle", "sdk"},
 	"core/memory/lifecycle": {"core", "sdk"},
+	"core/outbound":         {"sdk"},
 	"core/plugin":           {"core", "sdk", "sdk/apikey"},
 	"core/plugin/guard":     {"sdk"},
 	"core/plugin/install":   {"core", "core/document", "core/plugin", "sdk"},
@@ -97,14 +98,14 @@ var imports = map[string][]string{
 		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host/config",
 		"core/idempotency", "core/inject", "core/inject/policytext", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal",
 		"core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text",
-		"core/memory/vector", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
+		"core/memory/vector", "core/outbound", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
 		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/pluginlock", "core/policyset", "core/rate",
 		"core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action",
 		"core/workflow/state", "policy", "policy/format", "sdk", "sdk/apikey",
 	},
 	"core/host/config": {
 		"core", "core/access", "core/document", "core/dream", "core/memory/embed", "core/memory/embed/openai", "core/memory/search",
-		"core/memory/vector", "core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "core/store/postgres",
+		"core/memory/vector", "core/outbound", "core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "core/store/postgres",
 		"sdk",
 	},
 	"core/host/operation": {
@@ -213,6 +214,8 @@ var holders = map[string][]string{
 	"github.com/coreos/go-oidc":             {"cmd/host/internal/identity"},
 	"github.com/oauth2-proxy/mockoidc":      {}, // tests
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
+	"golang.org/x/net/http/httpproxy":       {"core/outbound"},
+	"golang.org/x/net/proxy":                {"core/outbound"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/kljensen/snowball":          {"core/memory/text"},
 	"github.com/tiktoken-go/tokenizer":      {"core/inject/tokenizer"},

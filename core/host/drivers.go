@@ -2,10 +2,13 @@ package host
 
 import (
 	"context"
+	"crypto/x509"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/outbound"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/guard"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -28,6 +31,9 @@ type DriverOptions struct {
 	VerdictBytes int64
 	// Log receives what plugins write. It must be safe for concurrent use.
 	Log func(plugin.LogLine)
+	// Warn receives what is wrong with the files of authorities, when a plugin that uses them
+	// starts. Nil drops it.
+	Warn func(error)
 	// Services serve the requests of plugins to the host. Nil refuses them.
 	Services plugin.Services
 }
@@ -38,9 +44,10 @@ func WASMCacheDir(c *config.Config) string { return filepath.Join(c.DataDir.Valu
 
 // OpenDrivers makes the drivers that the installed plugins need.
 func OpenDrivers(c *config.Config, installed []plugin.Installed, o DriverOptions) (*Drivers, error) {
+	n := &pluginNetwork{Network: c.Network(), warn: o.Warn}
 	d := &Drivers{Drivers: plugin.Drivers{
 		plugin.RuntimeProcess: process.New(process.Options{
-			Sandbox: sandbox.Mode(c.Sandbox.Value), Network: network,
+			Sandbox: sandbox.Mode(c.Sandbox.Value), Network: n.dialer, Authorities: n.authorities,
 			Log: o.Log, LogLevel: keptLevel(c), Services: o.Services,
 		}),
 	}}
@@ -50,7 +57,7 @@ func OpenDrivers(c *config.Config, installed []plugin.Installed, o DriverOptions
 	var err error
 	d.modules, err = wasm.New(wasm.Options{
 		CacheDir: WASMCacheDir(c), VerdictCacheBytes: o.VerdictBytes, Log: o.Log, Services: o.Services,
-		Expressions: policy.NewValueExpressions(),
+		Expressions: policy.NewValueExpressions(), Through: n.Through, Roots: n.roots,
 	})
 	if err != nil {
 		return nil, err
@@ -91,11 +98,35 @@ func (d *Drivers) Close() error {
 	return d.modules.Close()
 }
 
-// network lets a plugin reach the endpoints that it was granted.
-func network(endpoints []string) (process.Dialer, error) {
+// pluginNetwork is the host's network as plugins use it.
+type pluginNetwork struct {
+	*outbound.Network
+	warn   func(error)
+	warned sync.Once
+}
+
+// dialer lets a plugin reach the endpoints that it was granted.
+func (n *pluginNetwork) dialer(endpoints []string) (process.Dialer, error) {
 	list, err := guard.New(endpoints)
 	if err != nil {
 		return nil, err
 	}
-	return &guard.Dialer{List: list}, nil
+	return &guard.Dialer{List: list, Through: n.Through}, nil
+}
+
+func (n *pluginNetwork) authorities() (pem []byte, folders bool) {
+	n.check()
+	return n.Bundle()
+}
+
+func (n *pluginNetwork) roots() *x509.CertPool {
+	n.check()
+	return n.Roots()
+}
+
+// check reports once what is wrong with the files of authorities.
+func (n *pluginNetwork) check() {
+	if err := n.Problem(); err != nil && n.warn != nil {
+		n.warned.Do(func() { n.warn(err) })
+	}
 }

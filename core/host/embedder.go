@@ -11,5 +11,11 @@ func (h *Host) embedder() (core.Embedder, error) {
 	if h.config.Settings.LocalEmbeddings() {
 		return embed.Hashed{}, nil
 	}
-	return openai.New(h.config.Settings.EmbeddingsOptions(h.config.Getenv))
+	o := h.config.Settings.EmbeddingsOptions(h.config.Getenv)
+	network := h.config.Settings.Network()
+	if err := network.Problem(); err != nil {
+		h.warnedOfTrust.Do(func() { h.warn(err) })
+	}
+	o.Transport = network.Transport()
+	return openai.New(o)
 }

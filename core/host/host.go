@@ -189,10 +189,11 @@ type Host struct {
 	// lockEpoch is the epoch of the newest pushed lock of plugins that this host has seen.
 	lockEpoch atomic.Uint64
 
-	progress    progress
-	discoveries discoveries
-	sweeps      sweeps
-	replies     *run.Replies
+	progress      progress
+	discoveries   discoveries
+	sweeps        sweeps
+	replies       *run.Replies
+	warnedOfTrust sync.Once
 	// namedKeys are the variables that [Host.warnOfKeys] has named.
 	namedKeys sync.Map
 	plugins   func() (*Plugins, error)
@@ -286,6 +287,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.onClose(func() error { h.config.Settings.Network().Transport().CloseIdleConnections(); return nil })
 	options := memory.Options{
 		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,

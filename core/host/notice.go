@@ -36,9 +36,11 @@ func (h *Host) info(format string, args ...any) {
 	h.config.Notices(Notice{Level: "info", Message: fmt.Sprintf(format, args...)})
 }
 
-func (h *Host) warn(err error) {
+func (h *Host) warn(err error) { warn(h.config.Notices, err) }
+
+func warn(notices func(Notice), err error) {
 	e := sdk.AsError(err)
-	h.config.Notices(Notice{Level: "warn", Message: err.Error(), Hint: e.Hint, Try: e.Try})
+	notices(Notice{Level: "warn", Message: err.Error(), Hint: e.Hint, Try: e.Try})
 }
 
 func (h *Host) warnf(format string, args ...any) {

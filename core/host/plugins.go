@@ -99,7 +99,7 @@ func NewPlugins(o PluginOptions) (*Plugins, error) {
 	log := keepLog(p.logs, o.Log, o.Notices)
 	p.services = services.New(services.Options{Log: log})
 	var err error
-	if p.drivers, err = OpenDrivers(o.Settings, o.Installed, DriverOptions{Log: log, Services: p.services}); err != nil {
+	if p.drivers, err = OpenDrivers(o.Settings, o.Installed, DriverOptions{Log: log, Services: p.services, Warn: func(err error) { warn(o.Notices, err) }}); err != nil {
 		return nil, errors.Join(err, p.services.Close(), p.logs.Close())
 	}
 	p.Supervisor = plugin.NewSupervisor(plugin.Options{
@@ -324,6 +324,7 @@ func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
 		for _, base := range use.URLs {
 			endpoint, ok := config.EndpointOf(base)
 			if !ok || slices.Contains(allowed, endpoint) {
+				h.config.Settings.Network().Speaks(base)
 				continue // the plugin refuses an invalid URL
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).

@@ -20,8 +20,8 @@ type Handler interface {
 	// pool stops. Run must then return soon, with an error and, if possible, an outcome that shows
 	// how much was done.
 	//
-	// After an error of class unavailable, timeout or exhausted the job is tried again. A [SnoozeError]
-	// postpones it without counting an attempt. Any other error ends it as failed, with the error's
+	// After an error of class unavailable, timeout or exhausted the job is tried again, unless the
+	// error is permanent (see [sdk.Permanent]). A [SnoozeError] postpones it without counting an attempt. Any other error ends it as failed, with the error's
 	// reason. Run must write through the job: with [Running.Update], [Running.Store], or the
 	// outcome's Effects.
 	Run(ctx context.Context, j *Running) (*Outcome, error)
@@ -238,7 +238,7 @@ func passing(err error) bool {
 	}
 	switch sdk.CodeOf(err) {
 	case sdk.Unavailable, sdk.Timeout, sdk.Exhausted:
-		return true
+		return !sdk.Permanent(err)
 	}
 	return false
 }

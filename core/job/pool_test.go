@@ -216,8 +216,11 @@ func TestPool_ErrorsDecideHowAJobEnds(t *testing.T) {
 		"unavailable": {func(context.Context, *job.Running) (*job.Outcome, error) { return nil, fails(sdk.Unavailable, "") }, "failed unavailable", 3, 25 * time.Second},
 		"timeout":     {func(context.Context, *job.Running) (*job.Outcome, error) { return nil, fails(sdk.Timeout, "slow") }, "failed slow", 3, 25 * time.Second},
 		"exhausted":   {func(context.Context, *job.Running) (*job.Outcome, error) { return nil, fails(sdk.Exhausted, "budget") }, "failed budget", 3, 25 * time.Second},
-		"foreign":     {func(context.Context, *job.Running) (*job.Outcome, error) { return nil, errors.New("oops") }, "failed internal", 1, 0},
-		"panics":      {func(context.Context, *job.Running) (*job.Outcome, error) { panic("oops") }, "failed job_panicked", 1, 0},
+		"no quota": {func(context.Context, *job.Running) (*job.Outcome, error) {
+			return nil, sdk.AsPermanent(fails(sdk.Exhausted, "llm_quota"))
+		}, "failed llm_quota", 1, 0},
+		"foreign": {func(context.Context, *job.Running) (*job.Outcome, error) { return nil, errors.New("oops") }, "failed internal", 1, 0},
+		"panics":  {func(context.Context, *job.Running) (*job.Outcome, error) { panic("oops") }, "failed job_panicked", 1, 0},
 		"bad outcome": {func(context.Context, *job.Running) (*job.Outcome, error) {
 			return &job.Outcome{Result: []byte("{")}, nil
 		}, "failed job_result_invalid", 1, 0},

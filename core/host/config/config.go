@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/outbound"
 )
 
 // Config is the settings of a host, checked. Each value comes from a flag, else the
@@ -38,6 +39,8 @@ type Config struct {
 	// server here.
 	Server, ServerCA                                                          Setting
 	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants, OIDCClient, OIDCScopes Setting
+	// How other machines are reached.
+	HTTPSProxy, HTTPProxy, NoProxy, CertFile, CertDir, LLMCA Setting
 	// The namespace of runs, the agent, and which logs are shown.
 	Namespace, Agent, LogLevel Setting
 
@@ -70,6 +73,7 @@ type typed struct {
 	databases      []Database
 	reflection     Reflection
 	dream          dream.Options
+	network        *outbound.Network
 }
 
 // Reflection bounds reflections.
@@ -115,6 +119,16 @@ func (c *Config) Reflection() Reflection { return c.typed.reflection }
 // Dream has the defaults of housekeeping passes, from the settings of dream; the zero value
 // if none is set.
 func (c *Config) Dream() dream.Options { return c.typed.dream }
+
+// Network is how other machines are reached, from HTTPSProxy, HTTPProxy, NoProxy, CertFile,
+// CertDir and LLMCA.
+func (c *Config) Network() *outbound.Network {
+	if c.typed.network == nil { // a Config that wasn't loaded
+		n, _ := outbound.New(outbound.Options{})
+		return n
+	}
+	return c.typed.network
+}
 
 // LockTime is how long to wait for a store that another program has open, from LockWait.
 func (c *Config) LockTime() time.Duration { return c.typed.lockWait }

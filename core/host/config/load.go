@@ -38,7 +38,7 @@ func Load(from Sources) (*Config, error) {
 	if from.Getenv == nil {
 		from.Getenv = func(string) string { return "" }
 	}
-	l := loader{Sources: from, settings: definitions(), wrong: map[string]bool{}}
+	l := loader{Sources: from, settings: definitions(), wrong: map[string]bool{}, secrets: map[string]string{}}
 	path, data, err := findFile(from.Folder)
 	if err != nil {
 		return nil, err
@@ -77,6 +77,7 @@ func Load(from Sources) (*Config, error) {
 	c.typed.reflection.MaxCostUSD, _ = readCost(c.ReflectionMaxCostUSD.Value)
 	c.typed.reflection.Debounce, _ = readDebounce(c.ReflectionDebounce.Value)
 	c.typed.dream = c.readDream()
+	c.typed.network = l.openNetwork(c)
 	c.LLMEndpoints.Value = strings.Join(c.typed.endpoints, ",")
 	return c, nil
 }
@@ -89,6 +90,7 @@ type loader struct {
 	fileProblems *document.Problems
 	others       []document.Problem // of flags and of the environment
 	wrong        map[string]bool    // settings with a problem, by name
+	secrets      map[string]string  // values that aren't shown, by name
 }
 
 // choose takes the first value that is given, and checks it. The file's values were
@@ -99,8 +101,8 @@ func (l *loader) choose(c *Config, d Definition) Setting {
 	switch {
 	case d.Flag != "" && l.Flags[d.Flag] != "":
 		s = Setting{l.Flags[d.Flag], "flag --" + d.Flag}
-	case d.Variable != "" && l.Getenv(d.Variable) != "":
-		s = Setting{l.Getenv(d.Variable), "environment " + d.Variable}
+	case l.variable(d) != "":
+		s = Setting{l.Getenv(l.variable(d)), "environment " + l.variable(d)}
 	case filed:
 		l.wrong[d.Name] = inFile.wrong
 		return Setting{inFile.text, l.fileProblems.File}
@@ -112,7 +114,21 @@ func (l *loader) choose(c *Config, d Definition) Setting {
 	if f := d.fault(s.Value); f != nil {
 		l.add(d.Name, s, f.hint, "%s", f.text(d, s.Value, " ("+s.Origin+")"))
 	}
+	if d.shown != nil {
+		l.secrets[d.Name] = s.Value
+		s.Value = d.shown(s.Value)
+	}
 	return s
+}
+
+// variable is the variable that sets a setting, "" if none does.
+func (l *loader) variable(d Definition) string {
+	for _, name := range append(slices.Clip(d.Others), d.Variable) {
+		if name != "" && l.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // add notes a problem of a setting, with its position in the file if it comes from there.

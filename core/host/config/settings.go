@@ -35,6 +35,11 @@ type Definition struct {
 	// Doc describes the setting, with unit and limits.
 	Doc string
 
+	// Others are further variables that set it. They come before Variable: they are the spelling
+	// that most programs prefer.
+	Others []string
+
+	shown    func(string) string // what of the value may be shown; nil is all of it
 	field    func(*Config) *Setting
 	computed func(c *Config, getenv func(string) string) string // the default; c has the settings listed before
 	kind     kind
@@ -57,7 +62,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), issuers(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), issuers(), network(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/netip"
@@ -25,11 +26,24 @@ type Dialer struct {
 	List *List
 	// Resolver finds addresses. Nil means net.DefaultResolver.
 	Resolver Resolver
+	// Through returns how to connect to an endpoint through the host's proxy, for URLs of a
+	// scheme ("" if it isn't known); nil, or a nil result, means directly.
+	Through func(scheme, host string, port int) func(context.Context) (net.Conn, error)
+	// Roots are the authorities that [Dialer.Do] trusts; nil means the system's.
+	Roots *x509.CertPool
 }
 
 // DialContext connects to addr, host:port, over tcp. It skips the addresses of a name
 // that may not be dialled; if none is left, the error is that for the first address.
+//
+// A proxy finds the address of a name itself, so the host can't choose one. If the host can
+// resolve the name too, none of its addresses may be refused; otherwise the name alone
+// decides, which an operator granted.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.dial(ctx, "", network, addr)
+}
+
+func (d *Dialer) dial(ctx context.Context, scheme, network, addr string) (net.Conn, error) {
 	host, port, err := split(addr)
 	if err != nil {
 		return nil, err
@@ -37,6 +51,14 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	e, err := d.List.find(host, port)
 	if err != nil {
 		return nil, err
+	}
+	if d.Through != nil {
+		if connect := d.Through(scheme, e.host, port); connect != nil {
+			if err := d.allowsAll(ctx, e); err != nil {
+				return nil, err
+			}
+			return connect(ctx)
+		}
 	}
 	addrs, err := d.resolve(ctx, e)
 	if err != nil {
@@ -55,6 +77,27 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 		errs = append(errs, err)
 	}
 	return nil, firstOf(e, errs)
+}
+
+// lookupTime is how long the name of an endpoint behind a proxy is looked up. Where only the
+// proxy has names of the open internet, a resolver may never answer.
+const lookupTime = time.Second
+
+// allowsAll refuses an endpoint behind a proxy if one of its addresses, as far as this host
+// knows them, may not be dialled.
+func (d *Dialer) allowsAll(ctx context.Context, e endpoint) error {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	addrs, err := d.resolve(ctx, e)
+	if err != nil {
+		return nil // the name alone decides
+	}
+	for _, a := range addrs {
+		if err := e.allowsAddr(a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dial(ctx context.Context, network string, a netip.Addr, port int) (net.Conn, error) {

@@ -3,11 +3,14 @@ package guard
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -35,8 +38,8 @@ type Response struct {
 
 // Do makes one HTTP or HTTPS request, and follows redirects as long as each is
 // granted. A body of more than maxBytes is sdk.Exhausted, reason
-// "message_too_large". No cookie, proxy or connection is kept from one request
-// to the next.
+// "message_too_large". No cookie or connection is kept from one request to the
+// next.
 func (d *Dialer) Do(ctx context.Context, r Request, maxBytes int) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
@@ -48,11 +51,22 @@ func (d *Dialer) Do(ctx context.Context, r Request, maxBytes int) (*Response, er
 	if err := setHeader(req, r.Header); err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaderBytes}
+	var plain atomic.Bool // the scheme of the request that is under way
+	plain.Store(req.URL.Scheme == "http")
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaderBytes, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if plain.Load() {
+			return d.dial(ctx, "http", network, addr)
+		}
+		return d.dial(ctx, "https", network, addr)
+	}}
+	if d.Roots != nil {
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: d.Roots}
+	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
 			return requestInvalid("more than %d redirects", maxRedirects)
 		}
+		plain.Store(next.URL.Scheme == "http")
 		return d.checkURL(next.URL)
 	}}
 	res, err := client.Do(req)

@@ -17,6 +17,10 @@ type Options struct {
 	// Network makes the dialer for a plugin that was granted endpoints. If it is nil, plugins
 	// reach none.
 	Network func(endpoints []string) (Dialer, error)
+	// Authorities are what plugins with granted endpoints trust in addition to the system's
+	// authorities, as one PEM file; folders means that the system's folders of them don't count.
+	// They get it as SSL_CERT_FILE. Nil, or no bytes, means the system's alone.
+	Authorities func() (pem []byte, folders bool)
 	// PlainText turns mutual TLS off. The socket's folder is private either way.
 	PlainText bool
 	// TempDir is the folder for private folders. Default [TempDir].

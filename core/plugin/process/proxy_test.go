@@ -148,3 +148,42 @@ func TestGrantsThatAreNoEndpointsAreRefused(t *testing.T) {
 	}
 	wantEmpty(t, dir)
 }
+
+// A plugin with endpoints trusts what the host was told to trust, though it can't read the
+// host's files; a plugin without any isn't told.
+func TestAuthorities_AreGivenToPluginsWithEndpoints(t *testing.T) {
+	const pem = "-----BEGIN CERTIFICATE-----\n"
+	for name, c := range map[string]struct {
+		pem     string
+		folders bool
+		network []string
+		want    []string
+	}{
+		"a file":                {pem, false, []string{"127.0.0.1:1"}, []string{"SSL_CERT_FILE"}},
+		"folders":               {pem, true, []string{"127.0.0.1:1"}, []string{"SSL_CERT_DIR", "SSL_CERT_FILE"}},
+		"nothing":               {"", true, []string{"127.0.0.1:1"}, nil},
+		"a plugin without them": {pem, true, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := self(t, "serve")
+			p.Granted.Network = c.network
+			i := start(t, process.Options{Network: throughGuard, Authorities: func() ([]byte, bool) { return []byte(c.pem), c.folders }}, p)
+			res, err := evaluate(t, i, do("environ"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for line := range strings.SplitSeq(res.Verdict.Feedback, "\n") {
+				if variable, path, _ := strings.Cut(line, "="); strings.HasPrefix(variable, "SSL_") {
+					got = append(got, variable)
+					if read := try(t, i, "read", path); variable == "SSL_CERT_FILE" && read != "got: "+c.pem {
+						t.Errorf("%s: %s", line, read)
+					}
+				}
+			}
+			if strings.Join(got, " ") != strings.Join(c.want, " ") {
+				t.Errorf("it has %q, want %q", got, c.want)
+			}
+		})
+	}
+}

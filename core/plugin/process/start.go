@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -51,6 +53,32 @@ func (i *instance) environment(handshake []string) []string {
 	return env
 }
 
+// authorities writes what the plugin trusts into its folder, since it can't read the host's
+// files, and returns the variables that say so. OpenSSL and Go read them.
+func (i *instance) authorities() ([]string, error) {
+	if i.options.Authorities == nil {
+		return nil, nil
+	}
+	pem, folders := i.options.Authorities()
+	if len(pem) == 0 {
+		return nil, nil
+	}
+	dir := filepath.Join(i.dir, "authorities")
+	path := filepath.Join(dir, "ca.pem")
+	err := os.Mkdir(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(path, pem, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"SSL_CERT_FILE=" + path}
+	if folders {
+		env = append(env, "SSL_CERT_DIR="+dir)
+	}
+	return env, nil
+}
+
 // start starts the instance. The caller ends it if that takes too long.
 func (i *instance) start(ctx context.Context) error {
 	defer close(i.started)
@@ -90,6 +118,11 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	if theirs != nil {
 		defer theirs.Close()
 		env = append(env, wire.ProxyVariable+"="+strconv.Itoa(sandbox.KeepFD))
+		trusted, err := i.authorities()
+		if err != nil {
+			return err
+		}
+		env = append(env, trusted...)
 	}
 	cmd, err := i.cell.Command(append([]string{i.installed.Path}, i.installed.Args...), env, theirs)
 	if err != nil {

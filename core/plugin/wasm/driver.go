@@ -2,7 +2,9 @@ package wasm
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -38,6 +40,9 @@ type Options struct {
 	Services plugin.Services
 	// Resolver finds the addresses of hosts that plugins connect to. Default the system's.
 	Resolver guard.Resolver
+	// Through and Roots are how plugins connect: see [guard.Dialer].
+	Through func(scheme, host string, port int) func(context.Context) (net.Conn, error)
+	Roots   func() *x509.CertPool
 	// Now is the clock for ages and log lines; no guest sees it. Default the system's.
 	Now func() time.Time
 }

@@ -48,11 +48,14 @@ func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
 		return nil, err
 	}
 	i := &instance{
-		driver: d, plugin: p, module: m, network: &guard.Dialer{List: list, Resolver: d.options.Resolver},
+		driver: d, plugin: p, module: m, network: &guard.Dialer{List: list, Resolver: d.options.Resolver, Through: d.options.Through},
 		owner: p.Name + "\x00" + strings.Join(p.Env, "\x00"),
 		pure:  Impure(p) == "",
 		logs:  logs.New(logs.Options{Plugin: p.Name, Redactor: plugin.NewRedactor(p.Env), Sink: d.options.Log, Now: d.options.Now}),
 		idle:  make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if d.options.Roots != nil && len(p.Granted.Network) > 0 {
+		i.network.Roots = d.options.Roots()
 	}
 	i.output = logs.NewWriter(i.logs)
 	i.protocol = protocolOf(m.info)

@@ -12,6 +12,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +43,9 @@ type Options struct {
 	Listen string
 	// Roots are trusted for the authority's own server certificate; nil means the system's.
 	Roots *x509.CertPool
+	// Proxy is the proxy through which the authority is reached: see [http.Transport]. Default
+	// the environment's.
+	Proxy func(*http.Request) (*url.URL, error)
 	// Report is called with nil for each new certificate, and with the error if a certificate couldn't
 	// be obtained. It must be safe for concurrent use and return soon. It may be nil.
 	Report func(error)
@@ -86,7 +91,7 @@ func New(o Options) (*Certificate, error) {
 		},
 	})
 	c.config.Issuers = []certmagic.Issuer{certmagic.NewACMEIssuer(c.config, certmagic.ACMEIssuer{
-		CA: o.Directory, TrustedRoots: o.Roots, Agreed: true, DisableHTTPChallenge: true, ListenHost: host, AltTLSALPNPort: port, Logger: quiet,
+		CA: o.Directory, TrustedRoots: o.Roots, HTTPProxy: o.Proxy, Agreed: true, DisableHTTPChallenge: true, ListenHost: host, AltTLSALPNPort: port, Logger: quiet,
 	})}
 	c.close = sync.OnceFunc(func() {
 		c.stop()

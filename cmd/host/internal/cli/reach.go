@@ -99,6 +99,7 @@ func (r *reach) open(ctx context.Context, a *App, listen net.Addr) (err error) {
 	}
 	r.asked, err = acme.New(acme.Options{
 		Name: r.ACMEName, Directory: r.directory, Listen: listen.String(), Folder: filepath.Join(a.config.DataDir.Value, "acme"), Report: a.reportCertificate,
+		Proxy: a.config.Network().Proxy,
 	})
 	if err == nil {
 		r.certificate = r.asked
@@ -193,7 +194,8 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	if r.OIDC {
 		c.Resource = &httpapi.Resource{URL: a.serving.URL, Audience: cmp.Or(a.config.OIDCAudience.Value, a.serving.URL), Issuer: a.config.OIDCIssuer.Value}
 		r.identities = identity.New(identity.Options{
-			Issuer: c.Resource.Issuer, Audience: c.Resource.Audience, Mapping: access.Mapping{Subject: a.config.OIDCSubject.Value, Grants: a.config.Grants()},
+			Transport: a.config.Network().Transport(),
+			Issuer:    c.Resource.Issuer, Audience: c.Resource.Audience, Mapping: access.Mapping{Subject: a.config.OIDCSubject.Value, Grants: a.config.Grants()},
 			Client: identity.Client{
 				ID: a.config.OIDCClient.Value, Secret: strings.TrimSpace(a.Getenv(clientSecretVariable)), Scopes: a.config.OIDCScopeList(), Callback: a.serving.URL + identity.CallbackPath,
 			},

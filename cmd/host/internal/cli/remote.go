@@ -45,7 +45,7 @@ func (a *App) localOnly(what string) error {
 
 // connect makes the client of the server on another machine.
 func (a *App) connect() (client.Client, error) {
-	o := client.Options{URL: a.config.Server.Value, Token: strings.TrimSpace(a.Getenv(tokenVariable)), TokenVariable: tokenVariable}
+	o := client.Options{URL: a.config.Server.Value, Token: strings.TrimSpace(a.Getenv(tokenVariable)), TokenVariable: tokenVariable, Proxy: a.config.Network().Proxy}
 	if path := a.config.ServerCA.Value; path != "" {
 		text, err := core.ReadFile(path, 1<<20)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 
@@ -31,6 +32,8 @@ type Options struct {
 	// Roots are the certificates that may have signed the server's certificate; nil means the
 	// system's.
 	Roots *x509.CertPool
+	// Proxy is the proxy through which the server is reached: see [http.Transport]; nil is none.
+	Proxy func(*http.Request) (*url.URL, error)
 }
 
 // Distant calls operations on a server on another machine, over TCP.
@@ -46,7 +49,7 @@ func NewDistant(o Options) *Distant {
 	o.URL = strings.TrimRight(o.URL, "/")
 	d := &Distant{options: o}
 	d.http.Transport = &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots}, ForceAttemptHTTP2: true,
+		Proxy: o.Proxy, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots}, ForceAttemptHTTP2: true,
 	}
 	// A redirect would send the token to a place that it isn't for.
 	d.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

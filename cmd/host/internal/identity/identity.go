@@ -42,6 +42,8 @@ type Options struct {
 	Mapping access.Mapping
 	// Client is for browsers that log in.
 	Client Client
+	// Transport connects to the issuer. Default one with the environment's proxies.
+	Transport *http.Transport
 	// Clock is the clock. Default [core.SystemClock].
 	Clock core.Clock
 }
@@ -69,7 +71,10 @@ func New(o Options) *Verifier {
 	if o.Clock == nil {
 		o.Clock = core.SystemClock{}
 	}
-	connections := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	connections := o.Transport
+	if connections == nil {
+		connections = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
 	transport := &sparing{transport: connections, clock: o.Clock, asked: map[string]time.Time{}}
 	return &Verifier{options: o, client: &http.Client{Transport: transport, Timeout: fetchTime}, exchange: &http.Client{
 		Transport: connections, Timeout: fetchTime,
