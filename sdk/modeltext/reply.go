@@ -161,8 +161,8 @@ func (s *Stream) Error() json.RawMessage { return s.err }
 // Finished reports whether a finish reason has arrived.
 func (s *Stream) Finished() bool { return s.ended }
 
-// Counted reports whether the usage of the whole reply has arrived, in a piece without a
-// choice: it is the last one.
+// Counted reports whether the usage of the whole reply has arrived: with the finish reason, or
+// in a piece without a choice, which is the last one.
 func (s *Stream) Counted() bool { return s.counted }
 
 // Usage is what the endpoint has counted so far.
@@ -183,7 +183,9 @@ func (s *Stream) add(p *piece) string {
 	s.hasReply = true
 	s.counts.latest(c.Usage)
 	s.fail(c.Error)
-	s.end(string(c.Finish))
+	if s.end(string(c.Finish)); c.Finish != "" && (p.Usage != counted{} || c.Usage != counted{}) {
+		s.counted = true
+	}
 	if !c.Message.empty() {
 		s.whole = c.Message
 	}

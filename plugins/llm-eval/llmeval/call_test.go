@@ -243,7 +243,7 @@ func TestAReplyThatIsWholeIsPaidOnce(t *testing.T) {
 }
 
 func TestUsageOfABrokenStreamCounts(t *testing.T) {
-	const broken = `data: {"choices":[{"index":0,"delta":{"content":"a te"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}` + "\n\n"
+	const broken = `data: {"choices":[{"index":0,"delta":{"content":"a te"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}` + "\n\ndata: {"
 	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", broken), llmtest.Text("a text").Usage(7, 3))
 	if _, res, err := watch(t, server.URL); err != nil || res.Usage != (sdk.Usage{TokensIn: 14, TokensOut: 4}) {
 		t.Errorf("response %+v, error %v", res, err)
@@ -285,7 +285,7 @@ func TestBrokenStreamIsAskedForAgainAsAWhole(t *testing.T) {
 	for name, first := range map[string]llmtest.Reply{
 		"connection ends":      llmtest.Text(text).CutOff(),
 		"an event is too long": llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\ndata: "+strings.Repeat("x", 300<<10)+"\n\n"),
-		"stream ends":          llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\n"),
+		"stream ends":          llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\ndata: {\"choi"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, first, llmtest.Text(text))

@@ -89,7 +89,7 @@ func (d dialect) adapt(q *question, f *fault) (dialect, bool) {
 	if field == "" && f.param == "" && f.status != http.StatusOK {
 		field = fieldFormat // many endpoints don't name what they refuse; this is the usual one
 	}
-	adapted.drop(q, field)
+	adapted.drop(q, field, f.streamed)
 	return adapted, adapted != d
 }
 
@@ -101,7 +101,7 @@ func (d dialect) refused(q *question, f *fault) string {
 			if part == "stream_options" {
 				part = fieldStream
 			}
-			if words[part] != nil && d.mayDrop(q, part, f.said) {
+			if words[part] != nil && d.mayDrop(q, part, f) {
 				return part
 			}
 		}
@@ -110,7 +110,7 @@ func (d dialect) refused(q *question, f *fault) string {
 	first, at := "", len(f.said)
 	for name, word := range words {
 		found := word.FindStringIndex(f.said)
-		if found != nil && found[0] < at && d.mayDrop(q, name, f.said) {
+		if found != nil && found[0] < at && d.mayDrop(q, name, f) {
 			first, at = name, found[0]
 		}
 	}
@@ -119,15 +119,15 @@ func (d dialect) refused(q *question, f *fault) string {
 
 // mayDrop reports whether a field was sent, or left out, so that a message may be about it.
 // If only its value is wrong, and the config has the value, the config has to change.
-func (d dialect) mayDrop(q *question, field, message string) bool {
+func (d dialect) mayDrop(q *question, field string, f *fault) bool {
 	own := field == fieldFormat || field == fieldStream || field == "temperature" && q.defaultTemperature
 	dropped := d
-	dropped.drop(q, field)
-	return dropped != d && (own || !ofValue.MatchString(message))
+	dropped.drop(q, field, f.streamed)
+	return dropped != d && (own || !ofValue.MatchString(f.said))
 }
 
-// drop leaves a field out, if the question has it.
-func (d *dialect) drop(q *question, field string) {
+// drop leaves a field out, if the question has it; streamed is whether a stream was asked for.
+func (d *dialect) drop(q *question, field string, streamed bool) {
 	s := q.sampling
 	switch field {
 	case fieldFormat:
@@ -135,7 +135,7 @@ func (d *dialect) drop(q *question, field string) {
 	case fieldStream:
 		switch {
 		case d.stream != streamIfWatched: // it refuses both
-		case q.emit != nil:
+		case streamed:
 			d.stream = streamNever
 		default:
 			d.stream = streamAlways

@@ -1,6 +1,7 @@
 package llmeval
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -45,27 +46,64 @@ type exchange struct {
 func (x *exchange) run(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, x.endpoint.timeout)
 	defer cancel()
-	err := x.send(limited)
+	// Once pieces were shown, the next try requests the whole reply, so that no piece
+	// is repeated; a model that only streams is shown no further.
+	stream := x.dialect.stream == streamAlways || x.question.emit != nil && x.dialect.stream != streamNever && !x.emitted
+	err := x.send(limited, stream)
+	if f := (*fault)(nil); errors.As(err, &f) {
+		f.streamed = stream
+	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return &fault{err: context.DeadlineExceeded, text: "no complete reply within llm.timeout (" + x.endpoint.timeout.String() + ")"}
 	}
 	return err
 }
 
-func (x *exchange) send(ctx context.Context) error {
-	// Once pieces were shown, the next try requests the whole reply, so that no piece
-	// is repeated.
-	stream := x.dialect.stream == streamAlways || x.question.emit != nil && x.dialect.stream != streamNever && !x.emitted
+func (x *exchange) send(ctx context.Context, stream bool) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	res, err := x.post(ctx, x.request(stream))
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	if stream && mediaType(res) == typeEvents {
-		return x.stream(res.Body)
+	// A reply is taken as it comes, whatever was requested: it is already paid for.
+	body := bufio.NewReader(res.Body)
+	if isStream(body, mediaType(res)) {
+		return x.stream(body, stop)
 	}
-	// A whole reply is accepted even if a stream was requested: it is already paid for.
-	return x.whole(res)
+	return x.whole(body, mediaType(res))
+}
+
+// isStream reports whether a body is a stream of events, whatever its type says. It skips a
+// byte order mark and white space before it.
+func isStream(body *bufio.Reader, mediaType string) bool {
+	if mark, _ := body.Peek(3); string(mark) == "\ufeff" {
+		_, _ = body.Discard(3)
+	}
+	for {
+		c, err := body.ReadByte()
+		if err != nil {
+			return mediaType == typeEvents
+		}
+		if c == ' ' || c == '\t' || c == '\r' || c == '\n' {
+			continue
+		}
+		_ = body.UnreadByte()
+		if c == '{' || c == '[' {
+			return false
+		}
+		break
+	}
+	if mediaType == typeEvents {
+		return true
+	}
+	for _, field := range []string{":", "data:", "event:", "retry:", "id:"} {
+		if start, _ := body.Peek(len(field)); string(start) == field {
+			return true
+		}
+	}
+	return false
 }
 
 // post sends a request, and returns an answer with status 200 and a limited body.
@@ -104,22 +142,27 @@ func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Respon
 }
 
 // whole reads a reply that arrives as one JSON object. Its content type doesn't matter.
-func (x *exchange) whole(res *http.Response) error {
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return x.endpoint.unread(err)
-	}
+func (x *exchange) whole(from io.Reader, mediaType string) error {
+	body, broken := io.ReadAll(from)
 	r, err := modeltext.Read(body)
-	if err != nil {
-		return x.endpoint.unreadable(err, body, "is "+mediaType(res)+", not a JSON object")
+	switch {
+	case broken != nil && (err != nil || r.NoChoice): // else only the body's end is missing
+		return x.endpoint.unread(broken)
+	case err != nil:
+		return x.endpoint.unreadable(err, body, "is "+mediaType+", not a JSON object")
 	}
 	if err := x.accept(r, http.StatusOK); err != nil {
 		return err
 	}
-	if x.question.emit != nil && !x.emitted {
+	x.showWhole()
+	return nil
+}
+
+// showWhole shows a reply of which no piece was shown.
+func (x *exchange) showWhole() {
+	if x.question.emit != nil && !x.emitted && x.reply.Text != "" {
 		x.show(x.reply.Text)
 	}
-	return nil
 }
 
 // accept makes a reply of what the endpoint sent, unless it reports an error in it. Some

@@ -25,6 +25,8 @@ type fault struct {
 	code, param, text string
 	// said is the whole refusal, which isn't shown: it may have the key.
 	said string
+	// streamed means that a stream was asked for.
+	streamed bool
 	// quota means that the account's money or quota is used up.
 	quota bool
 	// wait is how long the endpoint asks to wait, or 0.

@@ -39,7 +39,7 @@ func TestClearErrorsAtOnce(t *testing.T) {
 		"a 401 within a 200":  {llmtest.Body(200, "application/json", `{"error":{"code":401,"message":"no user"}}`), sdk.Denied, "llm_key_rejected", []string{"401 Unauthorized: no user"}},
 		"a code of no status": {llmtest.Body(200, "application/json", `{"error":{"code":1e300,"message":"odd"}}`), sdk.Invalid, "llm_request_refused", []string{"200 OK: odd"}},
 		"a web page":          {html, sdk.Invalid, "llm_reply_malformed", []string{"text/html, not a JSON object", "a login page", "/v1"}},
-		"an unasked stream":   {llmtest.Body(200, "text/event-stream", "data: {}\n\n"), sdk.Invalid, "llm_reply_malformed", []string{"text/event-stream, not a JSON object"}},
+		"a stream of pages":   {llmtest.Body(200, "text/event-stream", "data: <html>\n\n"), sdk.Invalid, "llm_reply_malformed", []string{"an event that isn't a JSON object"}},
 		"a list":              {llmtest.Body(200, "application/json", `[1]`), sdk.Invalid, "llm_reply_malformed", nil},
 		"wrong types":         {llmtest.Body(200, "application/json", `{"choices":{"a":1}}`), sdk.Invalid, "llm_reply_malformed", nil},
 		"no choices":          {llmtest.Body(200, "application/json", `{"choices":[]}`), sdk.Invalid, "llm_reply_malformed", []string{"no choices"}},

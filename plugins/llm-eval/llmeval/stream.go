@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tmaxmax/go-sse"
 
@@ -22,49 +23,129 @@ const maxEventBytes = 256 << 10
 // streamEnd is the event that ends a complete stream.
 const streamEnd = "[DONE]"
 
-// stream reads a reply that arrives in pieces.
-func (x *exchange) stream(body io.Reader) error {
-	shown := scrubber{secret: x.endpoint.key, emit: x.show}
-	var s modeltext.Stream
-	if err := x.endpoint.readStream(body, &s, shown.write); err != nil {
-		x.lost = x.lost.Add(x.endpoint.cost(s.Usage()))
+// What is waited for once a reply has its finish reason.
+const (
+	// silence is how long the usage is waited for, which comes later and not always.
+	silence = 2 * time.Second
+	// grace is for the stream's end, if the usage has come too: a stream that is read to its
+	// end leaves a connection that can be used again.
+	grace = 100 * time.Millisecond
+	// maxEnding limits both if events go on coming.
+	maxEnding = 10 * time.Second
+)
+
+// stream reads a reply that arrives in pieces; stop ends the exchange.
+func (x *exchange) stream(body io.Reader, stop func()) error {
+	show := x.show
+	if x.question.emit == nil || x.emitted { // an earlier try has shown its pieces
+		show = func(string) {}
+	}
+	shown := scrubber{secret: x.endpoint.key, emit: show}
+	r := streamReader{endpoint: x.endpoint, show: shown.write, stop: stop}
+	if err := r.read(body); err != nil {
+		x.lost = x.lost.Add(x.endpoint.cost(r.Usage()))
 		return err
 	}
 	shown.flush()
-	return x.accept(s.Reply(), 0)
+	reply := r.Reply()
+	if !r.Finished() {
+		reply.Notes = append(reply.Notes, "the stream ended without a finish reason")
+	}
+	if err := x.accept(reply, 0); err != nil {
+		return err
+	}
+	x.showWhole()
+	return nil
 }
 
-// readStream reads events until the reply is complete. Endpoints show that it is by an event
-// of its own, by a finish reason, or by the usage, which comes last.
-func (e *endpoint) readStream(body io.Reader, s *modeltext.Stream, show func(piece string)) error {
+// streamReader reads the events of a stream until the reply is complete: at the stream's end, or
+// at a finish reason after which nothing comes. Some endpoints hold the stream open for ever,
+// and a reply that came whole mustn't be paid for again.
+type streamReader struct {
+	modeltext.Stream
+	endpoint *endpoint
+	show     func(piece string)
+	stop     func() // ends the exchange, and with it a read
+	text     bool   // some text has come
+
+	ending time.Time   // when the finish reason came
+	timer  *time.Timer // calls stop; nil before
+}
+
+// read reads the events. What is wrong with them doesn't matter once the reply is complete.
+func (r *streamReader) read(body io.Reader) error {
+	defer func() {
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+	}()
 	// An empty line ends an event. Some endpoints leave it out after the last one.
 	body = io.MultiReader(body, strings.NewReader("\n\n"))
 	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEventBytes}) {
+		done, err := r.event(&event, err)
 		switch {
-		case errors.Is(err, bufio.ErrTooLong):
-			return streamless("an event of the stream is too long")
-		case err != nil:
-			return e.unread(err)
-		case event.Data == "": // it keeps the connection alive
-			continue
-		case strings.HasPrefix(event.Data, streamEnd):
+		case r.Error() != nil:
+			return err
+		case done, err != nil && r.Finished():
 			return nil
-		case event.Type == "error":
-			return refusal(0, []byte(event.Data), e.key)
+		case err != nil:
+			return err
 		}
-		piece, err := s.Add([]byte(event.Data))
-		if err != nil {
-			return e.unreadable(err, []byte(event.Data), "has an event that isn't a JSON object")
-		}
-		if raw := s.Error(); raw != nil {
-			return refusal(0, raw, e.key)
-		}
-		show(piece)
 	}
-	if !s.Finished() && !s.Counted() {
+	if !r.Finished() && !r.Counted() && !r.text {
 		return &fault{err: io.ErrUnexpectedEOF, text: "the stream ended before the reply did"}
 	}
 	return nil
+}
+
+// event reads one event, and reports whether it is the last that is needed.
+func (r *streamReader) event(event *sse.Event, err error) (done bool, _ error) {
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return false, streamless("an event of the stream is too long")
+	case err != nil:
+		return false, r.endpoint.unread(err)
+	case event.Data == "": // it keeps the connection alive
+		return false, nil
+	case strings.HasPrefix(event.Data, streamEnd):
+		return true, nil
+	case event.Type == "error":
+		return false, refusal(0, []byte(event.Data), r.endpoint.key)
+	}
+	piece, err := r.Add([]byte(event.Data))
+	if err != nil {
+		return false, r.endpoint.unreadable(err, []byte(event.Data), "has an event that isn't a JSON object")
+	}
+	if raw := r.Error(); raw != nil {
+		return false, refusal(0, raw, r.endpoint.key)
+	}
+	r.text = r.text || piece != ""
+	r.show(piece)
+	return r.ended(), nil
+}
+
+// ended sets the time until which more events are waited for, once there is a finish
+// reason, and reports whether it has passed.
+func (r *streamReader) ended() bool {
+	if !r.Finished() {
+		return false
+	}
+	if r.ending.IsZero() {
+		r.ending = time.Now()
+	}
+	wait := silence
+	if r.Counted() {
+		wait = grace
+	}
+	if wait = min(wait, maxEnding-time.Since(r.ending)); wait <= 0 {
+		return true
+	}
+	if r.timer == nil {
+		r.timer = time.AfterFunc(wait, r.stop)
+	} else {
+		r.timer.Reset(wait)
+	}
+	return false
 }
 
 // streamless has the effect of a refusal to stream: the endpoint is then asked for

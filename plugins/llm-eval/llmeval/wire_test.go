@@ -18,7 +18,7 @@ var testEndpoint = &endpoint{url: "http://llm.test/v1", model: "m"}
 func read(body string) (*exchange, string, error) {
 	var shown strings.Builder
 	x := &exchange{client: &client{endpoint: testEndpoint}, question: &question{emit: func(piece string) { shown.WriteString(piece) }}}
-	err := x.stream(strings.NewReader(body))
+	err := x.stream(strings.NewReader(body), func() {})
 	return x, shown.String(), err
 }
 
