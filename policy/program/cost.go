@@ -59,20 +59,25 @@ func (e estimator) EstimateCallCost(_, overload string, target *checker.AstNode,
 			CostEstimate: checker.FixedCostEstimate(1), ResultSize: &checker.SizeEstimate{Min: 1, Max: most},
 		}
 	}
+	if isMatch(overload) {
+		return e.estimateMatch(target, args)
+	}
 	f, own := e.own[overload]
 	if !own {
 		return nil
 	}
-	size := func(node checker.AstNode) checker.SizeEstimate {
-		if s := node.ComputedSize(); s != nil {
-			return *s
-		}
-		return *e.EstimateSize(node)
-	}
 	if target != nil {
 		args = append([]checker.AstNode{*target}, args...)
 	}
-	return f.estimate(size, args)
+	return f.estimate(e.size, args)
+}
+
+// size is the size of a value, as far as it is known.
+func (e estimator) size(node checker.AstNode) checker.SizeEstimate {
+	if s := node.ComputedSize(); s != nil {
+		return *s
+	}
+	return *e.EstimateSize(node)
 }
 
 // printedSizes are the most characters that conversions to text produce, which cel-go
@@ -85,6 +90,10 @@ func printedSizes() map[string]uint64 {
 
 // CallCost implements interpreter.ActualCostEstimator.
 func (e estimator) CallCost(_, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	if isMatch(overload) && len(args) == 2 {
+		cost := actualMatch(args)
+		return &cost
+	}
 	f, own := e.own[overload]
 	if !own {
 		return nil

@@ -114,7 +114,7 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 		return nil
 	}
 	x.tracked = c.track || x.costs.proven > CheapCost
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(steppedMatches)}
 	if !x.tracked {
 		options = append(options, cel.CustomDecoratorV2(s.bySlot), cel.CustomDecoratorV2(newDoubles(checked).decorate))
 	} else {
