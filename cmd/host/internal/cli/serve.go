@@ -67,7 +67,7 @@ Each request is a line on standard error: who asked for what, and the result, wi
 content. With --json, a line on standard output says where the server listens. On
 SIGTERM or Ctrl-C the server accepts nothing more, gives requests 25 seconds and jobs 10
 seconds to end, and exits with 0. Jobs that haven't ended by then go back to the queue,
-and the next server continues them.`,
+and the next server continues them. Whatever runs, the server ends within 40 seconds.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },
