@@ -92,6 +92,9 @@ func (out *alignment) difference() *difference {
 	if d := out.otherBreak(); d != nil {
 		return d
 	}
+	if d := out.otherDash(); d != nil {
+		return d
+	}
 	if len(out.gaps) == 0 {
 		return nil
 	}
@@ -203,6 +206,17 @@ func (out *alignment) otherBreak() *difference {
 	}
 	if onlyA != nil && onlyB != nil {
 		return &difference{Order, [2]string{onlyA.Word + onlyA.Break, onlyB.Word + onlyB.Break}}
+	}
+	return nil
+}
+
+// otherDash finds a dash that changes the meaning: a man-eating fish isn't a man eating fish. Before
+// other words than those that end in -ing, a dash says what the words say without it.
+func (out *alignment) otherDash() *difference {
+	for _, p := range out.same {
+		if x, y := p[0], p[1]; x.Dash != y.Dash && strings.HasSuffix(x.Word, "ing") {
+			return &difference{Value, [2]string{x.Word, y.Word}}
+		}
 	}
 	return nil
 }

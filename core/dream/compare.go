@@ -10,7 +10,7 @@ import (
 
 // GuardVersion is the version of [Compare]: it is raised with each change after which at
 // least one pair of texts has another answer.
-const GuardVersion = 1
+const GuardVersion = 2
 
 // Comparison shows whether two texts say the same, and if not, what differs.
 type Comparison struct {
@@ -33,7 +33,7 @@ type Comparison struct {
 // [ByVectors] needs its answer, see [Decide]. The answer for (b, a) differs only in the
 // order of Words and Forms. The time is proportional to the length of the texts.
 func Compare(a, b string) Comparison {
-	ta, tb := text.Tokens(a), text.Tokens(b)
+	ta, tb := text.Active(text.Tokens(a)), text.Active(text.Tokens(b))
 	c := Comparison{Forms: [2]string{text.Form(ta), text.Form(tb)}}
 	turned := slices.CompareFunc(ta, tb, func(x, y text.Token) int { return strings.Compare(x.Word, y.Word) }) > 0
 	if turned { // the guard has one answer for both orders

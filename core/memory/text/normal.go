@@ -21,7 +21,7 @@ import (
 // Normal returns the normal form of a text: its words, with one space between them. Texts
 // of other languages than English keep their words, in lower case. It takes time in
 // proportion to the text, and leaves a normal form as it is.
-func Normal(s string) string { return Form(Tokens(s)) }
+func Normal(s string) string { return Form(Active(Tokens(s))) }
 
 // Token is a piece of a normal form.
 type Token struct {
@@ -37,6 +37,8 @@ type Token struct {
 	// Break is the comma or the end of a sentence after it, which the form leaves out:
 	// "," or "." or "".
 	Break string
+	// Dash is whether a dash joins it to the word before.
+	Dash bool
 }
 
 // TokenKind is the kind of a token.
@@ -50,10 +52,11 @@ const (
 	Exact                   // kept as it is: an identifier, a date, a sign
 )
 
-// Tokens returns the tokens of the normal form of a text, in its order: see [Normal].
+// Tokens returns the tokens of the normal form of a text, before [Active]: see [Normal].
 func Tokens(s string) []Token {
 	tokens := tokenize(norm.NFKC.String(s))
 	tokens = dropArticles(tokens)
+	tokens = joinCompounds(tokens)
 	tokens = joinNumbers(tokens)
 	tokens = joinDates(tokens)
 	tokens = moveOpening(tokens)
@@ -67,10 +70,16 @@ func Tokens(s string) []Token {
 			}
 			continue
 		}
-		out := Token{Form: t.text, Word: t.text, Capital: t.capital, First: t.first}
+		out := Token{Form: t.text, Word: t.text, Capital: t.capital, First: t.first, Dash: t.dash}
 		switch t.kind {
 		case wordToken:
 			out.Form, out.Word = baseForm(t.text)
+			if n := len(list); n > 0 && list[n-1].Kind == Word && compounds[list[n-1].Form] != nil && compound(list[n-1].Form, out.Form) {
+				list[n-1].Form, out.Form = list[n-1].Word, out.Word // an ending keeps them apart
+			}
+			if i < maxOpening && subjects[out.Form] && openings[tokens[0].text] {
+				out.Form = t.text // "on calls" isn't "on" and an instruction
+			}
 		case numberToken:
 			out.Kind = Number
 			if t.written != "" && !measured(tokens, i) {
@@ -109,7 +118,7 @@ func measured(tokens []token, i int) bool {
 	if i+1 < len(tokens) && tokens[i+1].kind == unitToken {
 		return true
 	}
-	return i > 0 && (tokens[i-1].text == "$" || tokens[i-1].text == "€" || tokens[i-1].text == "£")
+	return i > 0 && tokens[i-1].text == "£"
 }
 
 // separates reports whether a break is between tokens that would be one number or date
@@ -122,10 +131,18 @@ func separates(tokens []token, i int) bool {
 	if right.kind == breakToken {
 		return false
 	}
+	if left.kind == wordToken && right.kind == wordToken && (compound(left.text, right.text) || i < maxOpening && openings[tokens[0].text]) {
+		return true
+	}
 	ofDate := func(t token) bool {
 		return t.kind == numberToken || dayOf(t) > 0 || t.kind == wordToken && months[t.text] > 0
 	}
-	return ofDate(left) && (ofDate(right) || unitInSmall[strings.ToLower(right.text)] || right.text == "of")
+	ofNumber := ofDate(right) || unitInSmall[strings.ToLower(right.text)] || scales[right.text] > 0
+	switch right.text {
+	case "of", "dozen", "per", "degree", "degrees", "€":
+		ofNumber = true
+	}
+	return ofNumber && (ofDate(left) || left.text == "$" || left.text == "€" || left.kind == exactToken && strings.Contains(left.text, ":"))
 }
 
 // tokenKind is the kind of a token.
@@ -146,6 +163,9 @@ type token struct {
 	kind           tokenKind
 	text, written  string
 	capital, first bool
+	// dash is whether a dash joins it to the word before, and article whether an article was
+	// before it.
+	dash, article bool
 }
 
 // tokenize cuts a text at its spaces, and each piece into tokens. What is in backquotes is
@@ -238,6 +258,11 @@ func (t *tokenizer) middle(s string) {
 	case t.number(s):
 	case wordLike(s):
 		t.words(s)
+	case slashDate(s) != "":
+		t.add(token{kind: exactToken, text: slashDate(s)})
+	case joinedClockTime(s) != "":
+		t.add(token{kind: exactToken, text: joinedClockTime(s)})
+	case t.numberAndWord(s):
 	default:
 		t.add(token{kind: exactToken, text: s})
 	}
@@ -292,21 +317,42 @@ func (t *tokenizer) words(s string) {
 		s = dashes.Replace(s)
 	}
 	s = strings.ToLower(s)
-	var list []string
-	if left, right, joined := strings.Cut(s, "-"); joined && isNumberWord(left) && isNumberWord(right) {
-		list = []string{left, right}
-	} else {
-		rest, again := strings.CutPrefix(s, "re-") // to re-sign isn't to resign
-		if list = expand(strings.ReplaceAll(rest, "-", "")); again {
-			list[0] = "re-" + list[0]
-		}
+	if strings.IndexByte(s, '-') < 0 {
+		t.expanded(s, written, capital, false)
+		return
 	}
-	for _, word := range list {
+	for i, part := range atDashes(s) {
+		rest, again := strings.CutPrefix(part, "re-")
+		rest = strings.ReplaceAll(rest, "-", "")
+		if again {
+			rest = "re-" + rest
+		}
+		if rest != s {
+			written = rest
+		}
+		t.expanded(rest, written, capital, i > 0)
+	}
+}
+
+// expanded adds a word, or those of a contraction.
+func (t *tokenizer) expanded(s, written string, capital, dash bool) {
+	for _, word := range expand(s) {
 		if !isASCII(word) {
 			word = norm.NFKC.String(word) // small letters and letters without a dash between may compose
 		}
-		t.add(token{kind: wordToken, text: word, written: written, capital: capital})
+		t.add(token{kind: wordToken, text: word, written: written, capital: capital, dash: dash})
 	}
+}
+
+// numberAndWord reads "5-minute", which is "5 minute", and reports whether it is that.
+func (t *tokenizer) numberAndWord(s string) bool {
+	left, right, joined := strings.Cut(s, "-")
+	if !joined || len(right) < 3 || !wordLike(right) || right != strings.ToLower(right) || strings.Trim(left, "0123456789") != "" || left == "" {
+		return false
+	}
+	t.counted(left, "")
+	t.words(right)
+	return true
 }
 
 // capitalNames are names that are another word in lower case.
@@ -346,8 +392,9 @@ func dropArticles(tokens []token) []token {
 		}
 		if !drop {
 			out = append(out, t)
-		} else if t.first && i+1 < len(tokens) {
-			tokens[i+1].first = true
+		} else if i+1 < len(tokens) {
+			tokens[i+1].first = tokens[i+1].first || t.first
+			tokens[i+1].article = t.text != "please"
 		}
 	}
 	return out
@@ -361,36 +408,4 @@ func followsName(t token) bool {
 		return true
 	}
 	return t.kind == breakToken || t.kind == wordToken && cutPlural(t.text) != t.text && len(t.text) > 3
-}
-
-// moveOpening moves the phrase that begins a text with a preposition, up to its comma, to
-// the end of its sentence: "In tests, X" is "X in tests".
-func moveOpening(tokens []token) []token {
-	if len(tokens) == 0 || tokens[0].kind != wordToken || !prepositions[tokens[0].text] {
-		return tokens
-	}
-	comma, end := -1, len(tokens)
-	for i, t := range tokens {
-		if t.kind == breakToken && t.text == "," && comma < 0 {
-			comma = i
-		}
-		if t.kind == breakToken && t.text == "." || t.kind == exactToken && t.text == "?" {
-			end = i
-			break
-		}
-	}
-	if comma < 0 || comma+1 >= end {
-		return tokens
-	}
-	moved := make([]token, 0, len(tokens))
-	moved = append(moved, tokens[comma+1:end]...)
-	moved[0].first = true
-	moved = append(moved, tokens[:comma]...)
-	return append(moved, tokens[end:]...)
-}
-
-var prepositions = map[string]bool{
-	"in": true, "on": true, "at": true, "for": true, "with": true, "without": true, "by": true, "from": true, "during": true,
-	"after": true, "before": true, "under": true, "over": true, "within": true, "until": true, "since": true, "through": true,
-	"between": true, "against": true, "via": true, "despite": true, "per": true, "inside": true, "outside": true, "upon": true,
 }

@@ -30,6 +30,12 @@ func (t *tokenizer) number(s string) bool {
 
 // counted adds a number, in its digits, and its unit.
 func (t *tokenizer) counted(digits, unit string) {
+	if unit == "am" || unit == "pm" {
+		if at := clockTime(digits, unit); at != "" {
+			t.add(token{kind: exactToken, text: at})
+			return
+		}
+	}
 	t.add(token{kind: numberToken, text: plainNumber(digits), written: digits})
 	if unit != "" {
 		t.add(token{kind: unitToken, text: unit})
@@ -123,6 +129,7 @@ var units = map[string]string{
 	"millimeter": "millimeter", "millimeters": "millimeter", "centimeter": "centimeter", "centimeters": "centimeter", "millimetre": "millimeter", "millimetres": "millimeter",
 	"centimetre": "centimeter", "centimetres": "centimeter", "hertz": "hertz", "kilohertz": "kilohertz",
 	"megahertz": "megahertz", "gigahertz": "gigahertz",
+	"euro": "euro", "euros": "euro", "dollar": "dollar", "dollars": "dollar",
 	"°C": "°C", "°F": "°F", "am": "am", "pm": "pm", "AM": "am", "PM": "pm", "a.m": "am", "p.m": "pm",
 }
 
@@ -154,7 +161,7 @@ func isNumberWord(s string) bool {
 
 // joinNumbers writes numbers in digits, and the units after numbers in one way.
 func joinNumbers(tokens []token) []token {
-	out := tokens[:0:0]
+	out := make([]token, 0, len(tokens)+4)
 	for i := 0; i < len(tokens); {
 		t := tokens[i]
 		if n, used := spelledNumber(tokens[i:]); used > 0 {
@@ -163,16 +170,103 @@ func joinNumbers(tokens []token) []token {
 		} else {
 			i++
 		}
-		if len(out) > 0 && out[len(out)-1].kind == numberToken {
-			if unit := unitOf(t); unit != "" {
-				t.kind, t.text = unitToken, unit
-			} else if t.kind == wordToken && len(t.text) <= 3 && units[t.text] != "" {
-				t.kind, t.text = exactToken, t.written // 5 M is no 5 m
+		if t.kind != wordToken && t.kind != exactToken {
+			out = append(out, t)
+			continue
+		}
+		if n := len(out); n > 0 && joinNumber(&out[n-1], &t) {
+			continue
+		}
+		switch n := len(out); {
+		case t.kind == exactToken && n > 0 && t.text == "€" && out[n-1].kind == numberToken:
+			t.kind, t.text = unitToken, "euro"
+		case t.kind == exactToken:
+		case t.article && (scales[t.text] > 0 || t.text == "dozen"):
+			t.kind, t.text, t.written = numberToken, strconv.FormatInt(max(scales[t.text], 12), 10), ""
+		case t.text == "twice" || t.text == "thrice":
+			count := "2"
+			if t.text == "thrice" {
+				count = "3"
 			}
+			out = append(out, token{kind: numberToken, text: count, first: t.first})
+			t.text, t.written, t.first = "times", "times", false
+		case n > 1 && t.text == "cent" && out[n-1].text == "per" && out[n-2].kind == numberToken:
+			out = out[:n-1]
+			t.kind, t.text = unitToken, "percent"
+		case n > 1 && t.text == "celsius" && (out[n-1].text == "degrees" || out[n-1].text == "degree") && out[n-2].kind == numberToken:
+			out = out[:n-1]
+			t.kind, t.text = unitToken, "°C"
 		}
 		out = append(out, t)
 	}
+	for i := range len(out) - 1 {
+		if out[i].kind != exactToken || out[i+1].kind != numberToken || i+2 < len(out) && out[i+2].kind == unitToken {
+			continue
+		}
+		switch out[i].text {
+		case "$":
+			out[i], out[i+1] = out[i+1], token{kind: unitToken, text: "dollar"}
+		case "€":
+			out[i], out[i+1] = out[i+1], token{kind: unitToken, text: "euro"}
+		}
+	}
 	return out
+}
+
+// joinNumber joins a token to the number or time before it, if it belongs to it: a scale, as in
+// 1.5 million, a dozen, or the half of the day. If it is a unit, it becomes one.
+func joinNumber(last, t *token) bool {
+	if last.kind == exactToken && t.kind == wordToken && (t.text == "am" || t.text == "pm") {
+		if at := clockTime(last.text, t.text); at != "" && strings.Contains(last.text, ":") {
+			last.text = at
+			return true
+		}
+	}
+	if last.kind != numberToken {
+		return false
+	}
+	if t.kind == wordToken {
+		if product := times(last.text, t.text); product != "" {
+			last.text, last.written = product, ""
+			return true
+		}
+	}
+	unit := unitOf(*t)
+	if unit == "am" || unit == "pm" {
+		if at := clockTime(last.text, unit); at != "" {
+			last.kind, last.text = exactToken, at
+			return true
+		}
+	}
+	if unit != "" {
+		t.kind, t.text = unitToken, unit
+	} else if t.kind == wordToken && len(t.text) <= 3 && units[t.text] != "" {
+		t.kind, t.text = exactToken, t.written // 5 M is no 5 m
+	}
+	return false
+}
+
+// times multiplies a number by a scale or by dozens; "" if it can't.
+func times(number, word string) string {
+	factor := scales[word]
+	if word == "dozen" {
+		factor = 12
+	}
+	whole, part, _ := strings.Cut(number, ".")
+	if factor == 0 || len(whole)+len(part) > 9 || part != "" && factor == 12 {
+		return ""
+	}
+	n, err := strconv.ParseInt(whole+part, 10, 64)
+	for range part {
+		if factor%10 != 0 {
+			return ""
+		}
+		factor /= 10
+	}
+	if err != nil || factor == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n*factor, 10)
 }
 
 // unitOf is the unit that a token is after a number; "" if it is none. For short units,
@@ -225,14 +319,31 @@ var months = map[string]time.Month{
 
 // joinDates writes "1 May 2026", "May 1st, 2026" and such as 2026-05-01.
 func joinDates(tokens []token) []token {
-	out := tokens[:0:0]
+	out := make([]token, 0, len(tokens)+1)
 	for i := 0; i < len(tokens); {
+		t := tokens[i]
+		if t.kind == breakToken || t.kind == unitToken || t.kind == wordToken && months[t.text] == 0 {
+			if t.capital && t.kind == wordToken && weekdays[t.text] != "" {
+				t.text = weekdays[t.text]
+			}
+			out = append(out, t)
+			i++
+			continue
+		}
 		if date, used := dateAt(tokens[i:]); used > 0 {
-			out = append(out, token{kind: exactToken, text: date, first: tokens[i].first})
+			out = append(out, token{kind: exactToken, text: date, first: t.first})
 			i += used
 			continue
 		}
-		out = append(out, tokens[i])
+		if date, used := partialDate(tokens[i:]); used > 0 {
+			out = append(out, date...)
+			i += used
+			continue
+		}
+		if t.kind == exactToken && ordinals[t.text] != "" {
+			t = token{kind: wordToken, text: ordinals[t.text], written: ordinals[t.text], first: t.first}
+		}
+		out = append(out, t)
 		i++
 	}
 	return out
