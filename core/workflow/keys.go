@@ -129,6 +129,9 @@ func outerBlocks() []Block {
 			{Name: "model", Type: TypeText, Doc: "The model's name."},
 			{Name: "api_key_env", Type: TypeName, Form: envForm, Doc: "The environment variable that holds the key, never the key itself."},
 			{Name: "timeout", Type: TypeDuration, Doc: "How long one request to the endpoint may take."},
+			{Name: "ca", Type: TypeText, Doc: "A PEM file in the workflow's folder with authorities that may sign for the endpoint, in addition to the host's. Only its certificates are read."},
+			{Name: "extra_body", Type: TypeMapping, Doc: "Fields that are added to the body of each request, such as `chat_template_kwargs`. They override those of the step, but not `model`, `messages` and `stream`."},
+			{Name: "extra_headers", Type: TypeMapping, Doc: "Headers that are added to each request, as text; not `Authorization`: a key belongs in the variable that `api_key_env` names."},
 			{Name: "price", Type: TypeMapping, Block: blockPrice, Doc: "What tokens cost, for `budget.cost_usd`."},
 		}},
 		{blockPrice, "What a model costs.", []Key{

@@ -2,7 +2,9 @@ package workflow
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -45,6 +47,9 @@ func (l *loader) connection(n *document.Node, what string) connection {
 		b.name("api_key_env", "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
 	}
 	b.duration("timeout")
+	b.Typed("ca", document.Text)
+	b.Typed("extra_body", document.Mapping)
+	b.Typed("extra_headers", document.Mapping)
 	if price := b.Get("price"); price != nil {
 		p := l.block(price, what+".price", blockPrice)
 		for _, key := range []string{"in", "out"} {
@@ -56,12 +61,75 @@ func (l *loader) connection(n *document.Node, what string) connection {
 	b.Done()
 	c := connection{}
 	for _, e := range b.Node.Entries {
-		if e.Value.Kind == document.Text && template.Is(e.Value.Text) {
-			l.Add(e.Value.At, "", "%s.%s can't hold a template", what, e.Key)
+		l.noTemplate(e.Value, what+"."+e.Key)
+		if e.Key == "ca" && e.Value.Kind == document.Text {
+			c[e.Key] = l.authorities(e.Value)
+			continue
 		}
 		c[e.Key] = e.Value.JSON(nil)
 	}
 	return c
+}
+
+// noTemplate refuses templates anywhere in a value.
+func (l *loader) noTemplate(n *document.Node, what string) {
+	if n.Kind == document.Text && template.Is(n.Text) {
+		l.Add(n.At, "", "%s can't hold a template", what)
+	}
+	for _, item := range n.Items {
+		l.noTemplate(item, what)
+	}
+	for _, e := range n.Entries {
+		l.noTemplate(e.Value, what+"."+e.Key)
+	}
+}
+
+// authorities is the text of the file of authorities that a connection names.
+func (l *loader) authorities(n *document.Node) json.RawMessage {
+	name, ok := besideWorkflow(l.source.File, n.Text)
+	if !ok {
+		l.Add(n.At, "copy the file there; an operator names one anywhere as settings.llm.ca of reflectory.yaml, or as SSL_CERT_FILE", "%q is not in the workflow's folder", n.Text)
+		return json.RawMessage(`""`)
+	}
+	text, ok := l.source.Files[name]
+	switch {
+	case !ok:
+		l.Add(n.At, "", "there is no file %q in the workflow's folder", n.Text)
+	case text == "":
+		l.Add(n.At, "name a file that has one, between lines with BEGIN CERTIFICATE and END CERTIFICATE", "%q has no certificate in PEM", n.Text)
+	}
+	return core.MustJSON(text)
+}
+
+// besideWorkflow is the path of a file relative to the folder of a workflow, which may also be
+// named from the root.
+func besideWorkflow(workflow, name string) (string, bool) {
+	if filepath.IsAbs(name) {
+		folder, err := filepath.Abs(filepath.Dir(workflow))
+		if err != nil {
+			return "", false
+		}
+		if name, err = filepath.Rel(folder, name); err != nil {
+			return "", false
+		}
+		name = filepath.ToSlash(name)
+	}
+	return inFolder(name)
+}
+
+// onlyCertificates leaves out of a file whatever isn't a certificate, such as a private key:
+// what a workflow names is stored with its runs.
+func onlyCertificates(text string) string {
+	var out strings.Builder
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return out.String()
+		}
+		if block.Type == "CERTIFICATE" {
+			_ = pem.Encode(&out, &pem.Block{Type: block.Type, Bytes: block.Bytes})
+		}
+	}
 }
 
 // llm reads a call of a language model, as a judge or as a generator.

@@ -116,11 +116,32 @@ func (f *fetcher) walk(n *document.Node) error {
 		}
 	}
 	for _, e := range n.Entries {
+		if e.Key == "llm" {
+			if err := f.authorities(e.Value.Get("ca")); err != nil {
+				return err
+			}
+		}
 		if err := f.walk(e.Value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// authorities fetches the certificates of the file that a connection to a model names.
+func (f *fetcher) authorities(file *document.Node) error {
+	if file == nil || file.Kind != document.Text {
+		return nil
+	}
+	name, ok := besideWorkflow(f.source.File, file.Text)
+	if !ok {
+		return nil
+	}
+	text, err := f.read(name)
+	if _, has := f.source.Files[name]; has {
+		f.source.Files[name] = onlyCertificates(text)
+	}
+	return err
 }
 
 // asksModel reports whether a mapping is a node or step that calls a model.

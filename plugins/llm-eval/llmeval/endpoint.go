@@ -2,6 +2,7 @@ package llmeval
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"slices"
@@ -41,6 +42,11 @@ type endpoint struct {
 	sent    string
 	key     secret
 	timeout time.Duration
+	// ca are authorities that may sign for it, as PEM; "" is none.
+	ca string
+	// extraBody and extraHeaders are added to each request.
+	extraBody    map[string]json.RawMessage
+	extraHeaders map[string]string
 	// inPrice and outPrice are US dollars per million tokens.
 	inPrice, outPrice float64
 }
@@ -69,6 +75,7 @@ func decodeEndpoint(config *jsonconfig.Object) *endpoint {
 	e.url = decodeURL(llm)
 	e.keyEnv = decodeKeyEnv(llm)
 	e.timeout = decodeTimeout(llm)
+	e.ca, e.extraBody, e.extraHeaders = decodeCA(llm), decodeExtraBody(llm), decodeExtraHeaders(llm)
 	price := llm.Object("price")
 	e.inPrice, e.outPrice = decodePrice(price, "in"), decodePrice(price, "out")
 	price.Done()

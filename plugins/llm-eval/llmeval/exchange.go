@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -109,7 +108,7 @@ func isStream(body *bufio.Reader, mediaType string) bool {
 // post sends a request, and returns an answer with status 200 and a limited body.
 // Any other is a [fault] or a final error.
 func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Response, error) {
-	body, err := json.Marshal(request)
+	body, err := x.endpoint.body(request)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +116,15 @@ func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", typeJSON)
 	req.Header.Set("Accept", typeJSON)
 	req.Header.Set("User-Agent", "reflectory-llm-eval/"+Version)
 	if request.Stream {
 		req.Header.Set("Accept", typeEvents+", "+typeJSON)
 	}
+	for name, value := range x.endpoint.extraHeaders {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", typeJSON)
 	if key := x.endpoint.sent; key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -130,6 +132,10 @@ func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Respon
 		req.Header.Set("Idempotency-Key", key)
 	}
 	res, err := x.http.Do(req)
+	var refused *sdk.Error
+	if errors.As(err, &refused) && refused.Code == sdk.Denied { // by the host, or by its proxy
+		return nil, sdk.AsPermanent(sdk.Wrap(x.endpoint.url, refused))
+	}
 	if err != nil {
 		return nil, broken(err)
 	}

@@ -168,7 +168,8 @@ func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
 		return sdk.Errorf(sdk.Exhausted, "llm_quota", "the account at %s has no quota or credit left: %s", e.url, f).
 			WithHint("add credit or raise the account's limit, or name another model").WithDetail(sdk.PermanentDetail, true)
 	case f.status == 0 && f.class() == sdk.Denied:
-		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error()))
+		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error())).
+			WithHint("if an authority of your own signs for it, name its PEM file: settings.llm.ca, or SSL_CERT_FILE in the host's environment")
 	case f.class() == sdk.Denied:
 		return e.keyRejected(f)
 	case f.status == http.StatusNotFound && !noEndpoint.MatchString(f.text) || f.code == "model_not_found":

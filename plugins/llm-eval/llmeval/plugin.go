@@ -2,6 +2,8 @@ package llmeval
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	_ "embed"
 	"encoding/json"
 	"net/http"
@@ -52,26 +54,57 @@ func Plugin(opts Options) sdk.Plugin {
 // maker prepares judges and callers that share a transport.
 type maker struct {
 	getenv   func(string) string
-	http     func() *http.Client
+	opts     Options
 	dialects *dialects
+
+	mu sync.Mutex
+	// clients are by the authorities that they trust in addition to the system's.
+	clients map[string]*http.Client
 }
+
+// maxClients limits how many clients are kept; a host has one or two authorities of its
+// own.
+const maxClients = 32
 
 func newMaker(opts Options) *maker {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
 	}
 	return &maker{
-		getenv: opts.Getenv,
-		// The host's network is available only once the plugin is served.
-		http:     sync.OnceValue(func() *http.Client { return newHTTP(opts.Transport) }),
-		dialects: newDialects(),
+		getenv: opts.Getenv, opts: opts, dialects: newDialects(), clients: map[string]*http.Client{},
 	}
 }
 
-func newHTTP(transport http.RoundTripper) *http.Client {
+// http is the client that trusts these authorities too. It is made when it is needed: the
+// host's network is available only once the plugin is served.
+func (m *maker) http(ca string) *http.Client {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.clients[ca]
+	if c == nil {
+		if len(m.clients) >= maxClients {
+			clear(m.clients)
+		}
+		c = newHTTP(m.opts.Transport, ca)
+		m.clients[ca] = c
+	}
+	return c
+}
+
+func newHTTP(transport http.RoundTripper, ca string) *http.Client {
 	if transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
 		own.MaxIdleConnsPerHost = parallel
+		transport = own
+	}
+	if own, ok := transport.(*http.Transport); ok && ca != "" {
+		own = own.Clone()
+		roots, _ := x509.SystemCertPool()
+		if roots == nil {
+			roots = x509.NewCertPool()
+		}
+		roots.AppendCertsFromPEM([]byte(ca))
+		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 		transport = own
 	}
 	return &http.Client{
@@ -99,5 +132,5 @@ func (m *maker) caller(config json.RawMessage) (*caller, error) {
 }
 
 func (m *maker) client(e *endpoint) *client {
-	return &client{endpoint: e, http: m.http(), dialects: m.dialects}
+	return &client{endpoint: e, http: m.http(e.ca), dialects: m.dialects}
 }
