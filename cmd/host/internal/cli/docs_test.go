@@ -156,7 +156,7 @@ func newPageWorld(t *testing.T) *pageWorld {
 		t.Fatal(err)
 	}
 	w := &pageWorld{t, dir, []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + dir, "REFLECTORY_LOCK=" + lock}, port}
-	w.bash("reflectory init hello")
+	w.bash("reflectory init --examples hello")
 	w.dir = filepath.Join(dir, "hello")
 	return w
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Each example line is run as it is written, in the project that init makes.
+// Each example line is run as it is written, in the project that init --examples makes.
 func TestEveryExampleInTheHelpWorks(t *testing.T) {
 	dir := t.TempDir()
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	env := map[string]string{"REFLECTORY_LOCK": lock, "HOME": dir}
 	t.Chdir(dir)
-	runLine(t, env, "reflectory init")
+	runLine(t, env, "reflectory init --examples")
 	walkCommands((&App{}).root(), func(c *cobra.Command) {
 		if c.Example == "" && c.Runnable() && !c.HasSubCommands() && !isCobras(c) {
 			t.Errorf("%s has no example", c.CommandPath())

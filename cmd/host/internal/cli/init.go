@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,24 +22,38 @@ import (
 )
 
 func initCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	var samples bool
+	c := &cobra.Command{
 		Use: "init [DIR]", Short: "Create a project that works offline",
-		Long: `Create a project: write a workflow, settings, a plugin and all other files that the
-examples in the help use into a new folder DIR, or into the current folder, and runs,
-memories, knowledge, a job and plans of dream passes into its data folder. The examples
-in the help work there, in the order of the help, except a few that need a server, a
-shared database, an embedding model, or the id of a token. Existing files aren't
-overwritten.`,
-		Example: "  reflectory init hello",
+		Long: `Create a project: write a workflow and settings into a new folder DIR, or into the
+current folder. Existing files aren't overwritten.
+
+With --examples, also write a plugin, policies and all other files that the examples in
+the help use, a private key, and runs, memories, knowledge, a job and plans of dream
+passes into the project's data folder. The examples in the help work there, in the order
+of the help, except a few that need a server, a shared database, an embedding model, or
+the id of a token.`,
+		Example: "  reflectory init hello\n  reflectory init --examples tour",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return beginProject(c.Context(), a, append(args, "")[0])
+			dir := append(args, "")[0]
+			if samples {
+				return beginSamples(c.Context(), a, dir)
+			}
+			files, err := scaffold.Begin(dir)
+			if err != nil {
+				return err
+			}
+			return begun(a, dir, files, false)
 		},
 	}
+	c.Flags().BoolVar(&samples, "examples", false, "add what the examples in the help use")
+	return c
 }
 
-func beginProject(ctx context.Context, a *App, dir string) error {
-	files, err := scaffold.Begin(dir, sampleFiles()...)
+// beginSamples makes a project with what the examples in the help use.
+func beginSamples(ctx context.Context, a *App, dir string) error {
+	files, err := scaffold.BeginWithSamples(dir, sampleFiles())
 	if err != nil {
 		return err
 	}
@@ -50,21 +65,47 @@ func beginProject(ctx context.Context, a *App, dir string) error {
 	if skipped == nil {
 		files = append(files, sampleFiles()...)
 		slices.Sort(files)
+	} else {
+		a.out.term.Line("no sample run was made: %v", skipped)
 	}
+	return begun(a, dir, files, skipped == nil)
+}
+
+// begun prints a new project's files, and what to do next. samples is whether it has runs.
+func begun(a *App, dir string, files []string, samples bool) error {
 	if a.out.json {
-		return a.out.printJSON(map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": skipped == nil})
+		return a.out.printJSON(map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": samples})
 	}
 	for _, name := range files {
 		fmt.Fprintln(a.out.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
 	}
-	if skipped != nil {
-		a.out.term.Line("no sample run was made: %v", skipped)
-	}
 	if dir != "" {
 		a.out.term.Line("next: cd %s", dir)
 	}
-	a.out.term.Line("next: reflectory run workflow.yaml")
+	a.out.term.Line("next: %s run workflow.yaml", programName())
 	return nil
+}
+
+// programName is what starts this program on the command line: its name if PATH has it, else
+// its path.
+func programName() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "reflectory"
+	}
+	if found, err := exec.LookPath("reflectory"); err == nil && sameFile(found, self) {
+		return "reflectory"
+	}
+	return self
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // sample is a command line whose results the help's examples name. A word that begins

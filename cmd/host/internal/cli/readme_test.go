@@ -19,7 +19,12 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 	delete(w.env, "REFLECTORY_DATA_DIR")
 	t.Chdir(w.dir)
 	listed, _ := w.ok("init", "hello")
-	wantIn(t, listed, sampleFiles()...)
+	if files := strings.Fields(listed); len(files) > 12 || strings.Contains(listed, "key") {
+		t.Errorf("init writes %d files: %s", len(files), listed)
+	}
+	if _, err := os.Stat("hello/data"); err == nil {
+		t.Error("init makes runs")
+	}
 	workflow, err := os.ReadFile(filepath.Join("hello", "workflow.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +37,20 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 		t.Errorf("it gave %s", stdout)
 	}
 
-	// What examples of the help read is there before the examples that write it are run.
+	if code, _, stderr := w.run(t.Context(), "init"); code != exitFailure || !strings.Contains(stderr, "is there already") {
+		t.Errorf("init over a project: exit %d, %s", code, stderr)
+	}
+}
+
+// What examples of the help read is in a project with examples before the examples that write
+// it are run.
+func TestInit_Examples(t *testing.T) {
+	w := newWorld(t)
+	delete(w.env, "REFLECTORY_DATA_DIR")
+	t.Chdir(w.dir)
+	listed, _ := w.ok("init", "--examples", "hello")
+	wantIn(t, listed, sampleFiles()...)
+	t.Chdir("hello")
 	for _, line := range []string{
 		"correct --corrector examples/extract-contact/corrector.yaml --errors verdict.json draft.json",
 		"dream run --plan plan.json",
@@ -43,7 +61,7 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 	}
 
 	// Nothing is overwritten.
-	if code, _, stderr := w.run(t.Context(), "init"); code != exitFailure || !strings.Contains(stderr, "is there already") {
+	if code, _, stderr := w.run(t.Context(), "init", "--examples"); code != exitFailure || !strings.Contains(stderr, "is there already") {
 		t.Errorf("init over a project: exit %d, %s", code, stderr)
 	}
 	if err := os.Mkdir("other", 0o700); err != nil {
@@ -51,7 +69,7 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 	}
 	for _, name := range sampleFiles() {
 		w.file("hello/other/"+name, "mine")
-		if code, _, stderr := w.run(t.Context(), "init", "other"); code != exitFailure || !strings.Contains(stderr, name+" is there already") {
+		if code, _, stderr := w.run(t.Context(), "init", "--examples", "other"); code != exitFailure || !strings.Contains(stderr, name+" is there already") {
 			t.Errorf("init over %s: exit %d, %s", name, code, stderr)
 		}
 		if err := os.Remove(filepath.Join("other", name)); err != nil {

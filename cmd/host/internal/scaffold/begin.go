@@ -17,14 +17,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A project is a folder in which the examples of the help work unchanged: what they name
-// exists there, unless it needs more than a folder. So a newcomer's first command, copied
-// from the help, works.
+// A project is a folder with a workflow and settings, and nothing that a newcomer has to
+// understand first. A project with samples is a folder in which the examples of the help work
+// unchanged: what they name exists there, unless it needs more than a folder.
 
-// projectFiles are the project's own files.
+// projectFiles are the files of every project.
 //
 //go:embed project
 var projectFiles embed.FS
+
+// sampleFiles are the files of a project with samples, in addition.
+//
+//go:embed samples
+var sampleFiles embed.FS
 
 // wordsModule is the C template, built as acme/words.
 //
@@ -32,17 +37,22 @@ var projectFiles embed.FS
 var wordsModule []byte
 
 // Begin writes a new project into a folder ("" is the working one), and returns the files
-// in it, sorted. If one of them, or of the files that the caller adds later, already
-// exists, the error is sdk.Conflict, and nothing is written.
-func Begin(dir string, later ...string) ([]string, error) {
+// in it, sorted. If one of them already exists, the error is sdk.Conflict, and nothing is
+// written.
+func Begin(dir string) ([]string, error) { return begin(dir, nil, addProject) }
+
+// BeginWithSamples is [Begin] for a project in which the examples of the help work. later are
+// the files that the caller adds to it, which mustn't exist either.
+func BeginWithSamples(dir string, later []string) ([]string, error) {
+	return begin(dir, later, addProject, addSamples, addWords, addKey)
+}
+
+func begin(dir string, later []string, parts ...func(content map[string][]byte) error) ([]string, error) {
 	content := map[string][]byte{}
-	if err := errors.Join(
-		addAll(content, projectFiles, "project", ""),
-		addAll(content, examples.Files, ".", "examples"),
-		addWords(content),
-		addKey(content),
-	); err != nil {
-		return nil, sdk.Errorf(sdk.Internal, "template_invalid", "files of a new project: %w", err)
+	for _, add := range parts {
+		if err := add(content); err != nil {
+			return nil, sdk.Errorf(sdk.Internal, "template_invalid", "files of a new project: %w", err)
+		}
 	}
 	for _, name := range slices.AppendSeq(later, maps.Keys(content)) {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
@@ -51,6 +61,14 @@ func Begin(dir string, later ...string) ([]string, error) {
 		}
 	}
 	return writeAll(dir, content)
+}
+
+func addProject(content map[string][]byte) error {
+	return addAll(content, projectFiles, "project", "")
+}
+
+func addSamples(content map[string][]byte) error {
+	return errors.Join(addAll(content, sampleFiles, "samples", ""), addAll(content, examples.Files, ".", "examples"))
 }
 
 // addAll adds the files of an embedded folder, below another folder.
