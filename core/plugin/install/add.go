@@ -48,6 +48,13 @@ type Request struct {
 	Files map[string]string
 }
 
+// Unchecked reports whether it has a signature that nobody checked, since the trust file names
+// no key of its publisher. It then says nothing about who made the package.
+func (r Request) Unchecked() bool {
+	_, signed := r.Files[SignatureFile]
+	return signed && r.Signer == ""
+}
+
 // New lists the capabilities that it asks for and hadn't been granted before.
 func (r Request) New() []string {
 	if r.Before == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// failure describes an outcome without a value.
-func (s *script) failure(o outcome) error {
+// failure describes an outcome without a value. judging is whether the script was to judge.
+func (s *script) failure(o outcome, judging bool) error {
 	c := &s.config
 	message := strings.ToValidUTF8(o.message, "\uFFFD")
 	switch o.status {
@@ -48,8 +48,10 @@ func (s *script) failure(o outcome) error {
 	if o.status != statusRaised { // a mistake in the script, which will happen again
 		e.WithDetail(sdk.PermanentDetail, true)
 	}
-	return e.
-		WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")
+	if judging {
+		return e.WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")
+	}
+	return e.WithHint("fix the script there; what may be missing is nil, so test it before its members are used")
 }
 
 // line reads the line number from Lua's "chunk:line: text", or returns 0 if there is

@@ -40,7 +40,7 @@ func (s *script) take() (*state, error) {
 		if st != nil {
 			st.free()
 		}
-		return nil, s.failure(o)
+		return nil, s.failure(o, false)
 	}
 	return st, nil
 }
@@ -82,7 +82,7 @@ func (s *script) run(ctx context.Context, g *globals) (json.RawMessage, error) {
 	case statusStopped:
 		return nil, withLine(s.stopped(ctx.Err()), o.line)
 	}
-	return nil, s.failure(o)
+	return nil, s.failure(o, g.Verdict)
 }
 
 // stopWith stops a state when the context ends. The function that it returns waits

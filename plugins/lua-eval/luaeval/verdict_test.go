@@ -170,6 +170,23 @@ func TestGeneratorWithoutValueFails(t *testing.T) {
 	}
 }
 
+// The hint of a mistake fits what the script was to do: only a judge can return a verdict.
+func TestFailureHint_FitsTheScriptsTask(t *testing.T) {
+	for _, code := range []string{
+		"local x\nreturn x.y", "error('boom')", "error({code=1})", "error()", "assert(false)", "return nosuch()",
+		"return {} .. 'x'", "return #nil", "return nil + 1", "return ('x'):nosuch()", "coroutine.wrap(function() error('deep') end)()",
+	} {
+		_, made := generate(t, code, `{}`)
+		_, judged := judge(t, code, `{}`)
+		if hint := sdk.AsError(made).Hint; hint == "" || strings.Contains(hint, "valid") || strings.Contains(hint, "return false") {
+			t.Errorf("%q as a generator has the hint %q", code, hint)
+		}
+		if hint := sdk.AsError(judged).Hint; !strings.Contains(hint, "return false") {
+			t.Errorf("%q as a judge has the hint %q", code, hint)
+		}
+	}
+}
+
 func TestFailuresNameTheirLine(t *testing.T) {
 	tests := []struct {
 		name, code, reason string

@@ -61,7 +61,7 @@ func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 	p, err := install.Add(ctx, path, install.AddOptions{
 		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
-			added.Replaced, added.signer = r.Replaced(), r.Signer
+			added.Replaced, added.signer, added.Unchecked = r.Replaced(), r.Signer, r.Unchecked()
 			return approvePlugin(ctx, a, r, f.grant)
 		},
 		Check: func(ctx context.Context, p *install.Plugin) error {
@@ -94,6 +94,9 @@ type addedPlugin struct {
 	// Described is whether the plugin described itself exactly as in its plugin.yaml;
 	// false if it can't be started on this machine.
 	Described bool `json:"described"`
+	// Unchecked is whether it has a signature that wasn't checked, because the trust file names
+	// no key of its publisher.
+	Unchecked bool `json:"signature_unchecked,omitempty"`
 
 	module      *wasm.Info // nil for a process
 	undescribed error      // why it can't be started
@@ -124,6 +127,10 @@ func (p *addedPlugin) print(a *App) {
 	fmt.Fprintf(a.out.Stdout, "pinned in %s\n", p.Lock)
 	if p.signer != "" {
 		fmt.Fprintf(a.out.Stdout, "signed by key %s\n", p.signer)
+	}
+	if p.Unchecked {
+		publisher, _, _ := strings.Cut(p.Name, "/")
+		a.out.term.Line("note: it has a signature, which wasn't checked: the trust file names no key of %s", publisher)
 	}
 }
 
@@ -169,6 +176,9 @@ func approvePlugin(ctx context.Context, a *App, r install.Request, grant []strin
 			note = "  (new)"
 		}
 		a.out.term.Line("  %s%s", term.Clean(name), note)
+	}
+	if r.Unchecked() {
+		a.out.term.Line("its signature can't be checked: the trust file names no key of its publisher")
 	}
 	fmt.Fprint(a.out.Stderr, "grant that? [y/N] ")
 	answer, err := readAnswer(ctx, a)

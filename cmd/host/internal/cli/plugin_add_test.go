@@ -4,6 +4,9 @@ package cli
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +65,32 @@ func TestPluginAdd_CleansWhatThePluginPrints(t *testing.T) {
 	out, errs := w.ok("plugin", "add", folder, "--grant", "fs:system", "--lock", filepath.Join(w.dir, install.LockFile))
 	if !strings.Contains(errs, "panic: boom [2K signed by key   acme") || strings.ContainsAny(out+errs, "\x1b\r\u202e") {
 		t.Errorf("%q %q", out, errs)
+	}
+}
+
+// A signature that nobody can check is reported, and one that is checked names its key.
+func TestPluginAdd_ReportsTheSignature(t *testing.T) {
+	w := emptyWorld(t).unconfined()
+	folder, lock := w.shellPlugin("signed", "exit 3"), filepath.Join(w.dir, install.LockFile)
+	add := []string{"plugin", "add", folder, "--grant", "fs:system", "--lock", lock}
+	if _, errs := w.ok(add...); strings.Contains(errs, "signature") {
+		t.Errorf("without a signature: %s", errs)
+	}
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := w.file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	w.ok("plugin", "sign", "--key", key, folder)
+	if _, errs := w.ok(add...); !strings.Contains(errs, "it has a signature, which wasn't checked: the trust file names no key of acme") {
+		t.Errorf("with a signature: %s", errs)
+	}
+	if out, _ := w.ok(append(add, "--json")...); !strings.Contains(out, `"signature_unchecked": true`) {
+		t.Errorf("with a signature, as JSON: %s", out)
 	}
 }
 

@@ -89,7 +89,11 @@ func loopLine(out *output, r *core.LoopResult) string {
 	if r.Status != core.StatusPassed {
 		line += fmt.Sprintf(" (%s)", r.StopReason)
 	}
-	line += fmt.Sprintf(": iteration %d of %d, score %.2f", r.Iteration, len(r.History), r.Score)
+	if r.Iteration == 0 {
+		line += ": no attempt was made"
+	} else {
+		line += fmt.Sprintf(": iteration %d of %d, score %.2f", r.Iteration, len(r.History), r.Score)
+	}
 	if tokens := r.Usage.Tokens(); tokens > 0 {
 		line += fmt.Sprintf(", %d tokens", tokens)
 	}
