@@ -59,6 +59,8 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 	for _, at := range t.list {
 		at.name(v.Used)
 	}
+	given, written := memoriesIn(node.Action, v.Result)
+	t.give(append(given, written...)...)
 	switch s := node.Action.(type) {
 	case *action.LoopSpec:
 		l := judged{v.Number, v.Node, toolOf(s.Evaluator), s.Continues, *o}
@@ -88,7 +90,6 @@ func (t *turns) inject(v *core.Visit) {
 	}
 	at := &turn{TurnRef: core.TurnRef{Session: s.Session, Turn: s.Turn}, node: v.Node, visit: v.Number}
 	for _, u := range s.Used {
-		t.give(u.MemoryID)
 		if u.BlockID == "memory:"+u.MemoryID { // knowledge isn't recalled in a turn
 			at.ids = append(at.ids, u.MemoryID)
 		}
@@ -111,21 +112,10 @@ func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 			ID   string `json:"id"`
 			Used bool   `json:"used"`
 		} `json:"items"`
-		ID       string `json:"id"` // the memory of an observation or reflection
-		Memories []struct {
-			ID     string
-			SameAs []string `json:"same_as"`
-		} `json:"memories"`
+		Memories []struct{ ID string } `json:"memories"`
 	}
-	if json.Unmarshal(v.Result, &r) != nil {
-		return
-	}
-	t.give(r.ID)
-	for _, m := range r.Memories {
-		t.give(append(m.SameAs, m.ID)...)
-	}
-	if r.Session == "" {
-		return // a recall without a session
+	if json.Unmarshal(v.Result, &r) != nil || r.Session == "" {
+		return // also a recall without a session
 	}
 	switch verb {
 	case action.VerbRecall:

@@ -309,6 +309,17 @@ type Run struct {
 	// ID isn't shown, because run_id is.
 	ID    *string             `json:"id,omitempty"`
 	Loops []run.VisitAttempts `json:"loops"`
+	// Memories are the memories that its finished nodes were given and wrote; left out if the
+	// workflow can't be loaded any more.
+	Memories *RunMemories `json:"memories,omitempty"`
+}
+
+// RunMemories are memories of a run, by their ids, in the order in which it had them.
+type RunMemories struct {
+	// Given are the memories that recalls and snapshots gave it.
+	Given []string `json:"given"`
+	// Written are the memories that it observed or reflected.
+	Written []string `json:"written"`
 }
 
 func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {
@@ -320,5 +331,16 @@ func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{RunID: run.ID, Run: run, Loops: orEmpty(loops)}, nil
+	out := &Run{RunID: run.ID, Run: run, Loops: orEmpty(loops)}
+	plan, err := workflow.Load(run.Source, host.LoadOptions())
+	if err != nil {
+		return out, nil
+	}
+	visits, err := c.Host.Runs.Visits(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	given, written := plan.Memories(visits)
+	out.Memories = &RunMemories{orEmpty(given), orEmpty(written)}
+	return out, nil
 }

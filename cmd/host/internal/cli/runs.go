@@ -89,6 +89,9 @@ func runsShowCommand(a *App) *cobra.Command {
 	}
 }
 
+// maxIDsShown is how many characters of ids a line shows.
+const maxIDsShown = 300
+
 func printRunDetails(out *output, run *operation.Run) error {
 	if out.json {
 		return out.printJSON(run)
@@ -103,6 +106,12 @@ func printRunDetails(out *output, run *operation.Run) error {
 	}
 	if len(run.ExhaustedLoops) > 0 {
 		rows = append(rows, [2]string{"exhausted", strings.Join(run.ExhaustedLoops, ", ")})
+	}
+	if m := run.Memories; m != nil && len(m.Given) > 0 {
+		rows = append(rows, [2]string{"given", term.Cut(strings.Join(m.Given, ", "), maxIDsShown)})
+	}
+	if m := run.Memories; m != nil && len(m.Written) > 0 {
+		rows = append(rows, [2]string{"wrote", term.Cut(strings.Join(m.Written, ", "), maxIDsShown)})
 	}
 	if run.Error != nil {
 		rows = append(rows, [2]string{"error", term.Lines(run.Error.Message)})

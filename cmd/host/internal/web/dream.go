@@ -54,8 +54,9 @@ type dreamsData struct {
 	Did    *chart.Chart        `json:"-"`
 	Modes  []memory.DreamMode  `json:"-"`
 	// MayPlan is whether the caller may plan and run a pass.
-	MayPlan bool   `json:"-"`
-	Next    string `json:"-"`
+	MayPlan bool    `json:"-"`
+	Where   *places `json:"-"`
+	Next    string  `json:"-"`
 }
 
 // dreamRow is a pass in the list, with what it did in a line.
@@ -65,18 +66,27 @@ type dreamRow struct {
 }
 
 func loadDreams(v *visit) (*content, error) {
-	d := &dreamsData{Filter: operation.DreamList{Namespace: v.query("namespace"), Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")}}, Modes: memory.DreamModes()}
-	found, err := call[operation.Page[*memory.DreamRun]](v, "dream_list", &d.Filter)
+	d := &dreamsData{Filter: operation.DreamList{Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")}}, Modes: memory.DreamModes()}
+	var err error
+	d.Where, err = v.placed(func(namespace string) (bool, error) {
+		d.Filter.Namespace = namespace
+		found, err := call[operation.Page[*memory.DreamRun]](v, "dream_list", &d.Filter)
+		if err != nil {
+			return false, err
+		}
+		d.Page = *found
+		return len(d.Items) > 0, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	d.Page, d.MayPlan = *found, v.mayWrite()
+	d.MayPlan = v.mayWrite()
 	for _, run := range d.Items {
 		d.Rows = append(d.Rows, dreamRow{run, didText(run.Report)})
 	}
 	d.Did = didChart(d.Items)
 	if d.NextPageToken != "" {
-		d.Next = v.with("page_token", d.NextPageToken)
+		d.Next = v.with("namespace", d.Filter.Namespace, "page_token", d.NextPageToken)
 	}
 	return &content{Title: "Dream plans", Data: d}, nil
 }

@@ -427,18 +427,27 @@ type conflictsData struct {
 	operation.Page[operation.DreamConflict]
 	Filter operation.DreamConflicts `json:"filter"`
 	Pairs  []dreamPair              `json:"-"`
+	Where  *places                  `json:"-"`
 	Next   string                   `json:"-"`
 }
 
 func loadConflicts(v *visit) (*content, error) {
 	d := &conflictsData{Filter: operation.DreamConflicts{
-		Namespace: v.query("namespace"), Agent: v.query("agent"), Paging: operation.Paging{Limit: v.limit(maxPairs), PageToken: v.query("page_token")},
+		Agent: v.query("agent"), Paging: operation.Paging{Limit: v.limit(maxPairs), PageToken: v.query("page_token")},
 	}}
-	found, err := call[operation.Page[operation.DreamConflict]](v, "dream_conflicts", &d.Filter)
+	var err error
+	d.Where, err = v.placed(func(namespace string) (bool, error) {
+		d.Filter.Namespace = namespace
+		found, err := call[operation.Page[operation.DreamConflict]](v, "dream_conflicts", &d.Filter)
+		if err != nil {
+			return false, err
+		}
+		d.Page = *found
+		return len(d.Items) > 0, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	d.Page = *found
 	for _, c := range d.Items {
 		p, err := v.pair(c.Newer, c.Older, c.Class)
 		if err != nil {
@@ -447,7 +456,7 @@ func loadConflicts(v *visit) (*content, error) {
 		d.Pairs = append(d.Pairs, *p)
 	}
 	if d.NextPageToken != "" {
-		d.Next = v.with("page_token", d.NextPageToken)
+		d.Next = v.with("namespace", d.Filter.Namespace, "page_token", d.NextPageToken)
 	}
 	return &content{Title: "Conflicts", Crumbs: []crumb{{"Dream plans", "/dream"}}, Data: d}, nil
 }

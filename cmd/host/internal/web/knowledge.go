@@ -28,22 +28,31 @@ func knowledgeTexts() []text {
 // knowledgeData is a page of one namespace's knowledge.
 type knowledgeData struct {
 	operation.Page[*core.Knowledge]
-	Namespace  string `json:"namespace"`
-	Superseded bool   `json:"superseded,omitempty"`
-	Next       string `json:"-"`
+	Namespace  string  `json:"namespace"`
+	Superseded bool    `json:"superseded,omitempty"`
+	Where      *places `json:"-"`
+	Next       string  `json:"-"`
 }
 
 func loadKnowledge(v *visit) (*content, error) {
-	d := &knowledgeData{Namespace: v.query("namespace"), Superseded: v.query("superseded") != ""}
-	found, err := call[operation.Page[*core.Knowledge]](v, "knowledge_list", &operation.KnowledgeList{
-		Namespace: d.Namespace, Superseded: d.Superseded, Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
+	d := &knowledgeData{Superseded: v.query("superseded") != ""}
+	var err error
+	d.Where, err = v.placed(func(namespace string) (bool, error) {
+		d.Namespace = namespace
+		found, err := call[operation.Page[*core.Knowledge]](v, "knowledge_list", &operation.KnowledgeList{
+			Namespace: d.Namespace, Superseded: d.Superseded, Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
+		})
+		if err != nil {
+			return false, err
+		}
+		d.Page = *found
+		return len(d.Items) > 0, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	d.Page = *found
 	if d.NextPageToken != "" {
-		d.Next = v.with("page_token", d.NextPageToken)
+		d.Next = v.with("namespace", d.Namespace, "page_token", d.NextPageToken)
 	}
 	return &content{Title: "Knowledge", Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
 }

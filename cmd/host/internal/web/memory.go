@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
@@ -61,8 +62,9 @@ type memoriesData struct {
 	States []choice             `json:"-"`
 	Flow   chart.Chart          `json:"-"`
 	// Moves describes the moves in the flow chart; "" if it has none.
-	Moves string `json:"-"`
-	Next  string `json:"-"`
+	Moves string  `json:"-"`
+	Where *places `json:"-"`
+	Next  string  `json:"-"`
 }
 
 // flowing are the states of a memory's life with their colours and their places in the flow
@@ -129,8 +131,8 @@ func movesOf(moved map[moveKey]int64, limits map[string]string) (moves []chart.M
 
 func loadMemories(v *visit) (*content, error) {
 	d := &memoriesData{Query: v.query("q"), Filter: operation.MemoryList{
-		Namespace: v.query("namespace"), Subtree: v.query("subtree") != "",
-		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
+		Subtree: v.query("subtree") != "",
+		Paging:  operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	if state := v.query("state"); state != "" {
 		d.Filter.States = []core.MemoryState{core.MemoryState(state)}
@@ -138,7 +140,7 @@ func loadMemories(v *visit) (*content, error) {
 	if kind := v.query("kind"); kind != "" {
 		d.Filter.Kinds = []core.MemoryKind{core.MemoryKind(kind)}
 	}
-	if err := d.load(v); err != nil {
+	if err := d.place(v); err != nil {
 		return nil, err
 	}
 	counted, err := optional[operation.Stats](v, "stats", &operation.StatsGet{Scope: operation.StatsMemory, Namespace: d.Filter.Namespace, Subtree: d.Filter.Subtree})
@@ -177,6 +179,35 @@ func loadMemories(v *visit) (*content, error) {
 		d.States[i].Text = stateName(core.MemoryState(d.States[i].Text))
 	}
 	return &content{Title: "Memory", Data: d}, nil
+}
+
+// place loads the memories of the namespace that the address names, or of every namespace. A
+// visitor who may not see every namespace gets the fullest one.
+func (d *memoriesData) place(v *visit) error {
+	if v.query("namespace") == "" && (d.Query != "" || v.caller.Reaches(core.EveryNamespace)) {
+		whole := *d
+		whole.Filter.Subtree = true
+		err := whole.load(v)
+		if sdk.ReasonOf(err) != host.TenantsApart {
+			*d = whole
+			return cmp.Or(err, d.everywhere(v))
+		}
+	}
+	var err error
+	d.Where, err = v.placed(func(namespace string) (bool, error) {
+		d.Filter.Namespace = namespace
+		err := d.load(v)
+		return len(d.Items) > 0 || d.Found != nil && len(d.Found.Memories) > 0, err
+	})
+	return err
+}
+
+// everywhere names the namespaces on the page of all of them.
+func (d *memoriesData) everywhere(v *visit) error {
+	known, err := v.namespaces()
+	d.Where = &places{}
+	d.Where.name(v, known)
+	return err
 }
 
 // purged completes the box of the purged memories. Nothing of them can be listed: it leads to
@@ -247,12 +278,8 @@ func (d *memoriesData) moves(v *visit) (map[moveKey]int64, error) {
 // looking changes nothing.
 func (d *memoriesData) load(v *visit) error {
 	if d.Query != "" {
-		found, err := call[operation.Recalled](v, "memory_recall", &core.RecallRequest{Query: d.Query, Limit: memory.MaxRecall, RecallFilter: core.RecallFilter{
-			Namespace: d.Filter.Namespace, Subtree: d.Filter.Subtree, States: d.Filter.States, Kinds: d.Filter.Kinds,
-		}})
-		d.Found = found
 		d.Items = []*core.Memory{}
-		return err
+		return d.recall(v)
 	}
 	found, err := call[operation.Memories](v, "memory_list", &d.Filter)
 	if err != nil {
@@ -260,8 +287,33 @@ func (d *memoriesData) load(v *visit) error {
 	}
 	d.Memories = *found
 	if d.NextPageToken != "" {
-		d.Next = v.with("page_token", d.NextPageToken)
+		d.Next = v.with("namespace", d.Filter.Namespace, "page_token", d.NextPageToken)
 	}
+	return nil
+}
+
+// recall searches the namespace of the page or, if it has none, all places that the visitor
+// may see, as far as [maxPlaces] goes.
+func (d *memoriesData) recall(v *visit) error {
+	places := []core.RecallFilter{{Namespace: d.Filter.Namespace, Subtree: d.Filter.Subtree}}
+	if d.Filter.Namespace == "" {
+		var err error
+		if places, err = placesOf(v); err != nil {
+			return err
+		}
+	}
+	d.Found = &operation.Recalled{RecallResult: &core.RecallResult{Memories: []core.Recalled{}}}
+	for _, at := range places[:min(len(places), maxPlaces)] {
+		at.States, at.Kinds = d.Filter.States, d.Filter.Kinds
+		found, err := call[operation.Recalled](v, "memory_recall", &core.RecallRequest{Query: d.Query, Limit: memory.MaxRecall, RecallFilter: at})
+		if err != nil {
+			return err
+		}
+		d.Found.Memories = append(d.Found.Memories, found.Memories...)
+		d.Found.EmbeddingFailure = cmp.Or(d.Found.EmbeddingFailure, found.EmbeddingFailure)
+	}
+	slices.SortStableFunc(d.Found.Memories, func(a, b core.Recalled) int { return cmp.Compare(b.Score, a.Score) })
+	d.Found.Memories = d.Found.Memories[:min(len(d.Found.Memories), memory.MaxRecall)]
 	return nil
 }
 

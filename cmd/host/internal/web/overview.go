@@ -197,7 +197,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		return &c
 	}
 	add := func(name, value, unit, text string, of func(*run.Counts) float64, counts func(*run.Counts) int64) {
-		f := figure{Name: name, Value: "–", Text: "no run has ended"}
+		f := figure{Name: name, Value: "–", Text: "no workflow run has ended"}
 		if counts(all) > 0 {
 			f.Value, f.Unit, f.Text = value, unit, text
 			f.Spark = spark(name, func(t *run.Counts) (float64, bool) { return of(t), counts(t) > 0 })
@@ -205,7 +205,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 		d.Figures = append(d.Figures, f)
 	}
 	usd := float64(all.CostNanos) / 1e9
-	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.Passed, all.Ended())), "%", fmt.Sprintf("%s of %s runs", count(all.Passed), count(all.Ended())),
+	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.Passed, all.Ended())), "%", fmt.Sprintf("%s of %s workflow runs", count(all.Passed), count(all.Ended())),
 		passRate, ended)
 	add("Bought by reflection", fmt.Sprintf("%+.0f", 100*share(all.Passed-all.First(), all.Ended())), "pts", percent(share(all.First(), all.Ended()))+" % pass at the first attempt",
 		boughtRate, ended)

@@ -47,8 +47,13 @@ type runData struct {
 	Events   *operation.StreamEntries `json:"events,omitempty"`
 	Facts    []eventRow               `json:"-"`
 	// OlderEvents leads to earlier events, and AllEvents to the stream.
-	OlderEvents string      `json:"-"`
-	Given       []given     `json:"memories"`
+	OlderEvents string `json:"-"`
+	// Given are the memories that the run was given, and Written the memories that it wrote.
+	// MoreGiven and MoreWritten are how many others there are.
+	Given       []given     `json:"memories_given"`
+	Written     []given     `json:"memories_written"`
+	MoreGiven   int         `json:"more_memories_given,omitempty"`
+	MoreWritten int         `json:"more_memories_written,omitempty"`
 	Budgets     []budget    `json:"budgets"`
 	Texts       []namedText `json:"texts"`
 	Replay      *replayView `json:"replay,omitempty"`
@@ -109,7 +114,7 @@ func loadRun(v *visit) (*content, error) {
 			RunID: r.RunID, Workflow: r.Workflow, Namespace: r.Namespace, Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Score: r.Score, Iterations: r.Iterations,
 			StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage,
 		},
-		Session: r.SessionID(), Error: r.Error, Resumable: r.Status.Resumable() && r.Status != core.StatusRunning, Given: []given{}, Cards: []card{},
+		Session: r.SessionID(), Error: r.Error, Resumable: r.Status.Resumable() && r.Status != core.StatusRunning, Given: []given{}, Written: []given{}, Cards: []card{},
 	}
 	if r.Status == core.StatusRunning {
 		d.Live = "/v1/runs/" + url.PathEscape(r.RunID) + "/events"
@@ -134,7 +139,7 @@ func loadRun(v *visit) (*content, error) {
 	if err := d.events(v); err != nil {
 		return nil, err
 	}
-	d.given(v)
+	d.memories(v, r.Memories)
 	d.Budgets = budgetsOf(r)
 	if err := d.replay(v); err != nil {
 		return nil, err

@@ -52,9 +52,6 @@ func (d *runData) events(v *visit) error {
 	}
 	for _, e := range rows {
 		d.Facts = append(d.Facts, eventRow{e.Seq, fmt.Sprintf("%.3f", e.At.Sub(start).Seconds()), e.Type, factsOf(e.Data)})
-		for _, m := range memoriesOf(&e) {
-			d.addGiven(m)
-		}
 	}
 	found.Items = rows
 	d.Events = found
@@ -122,18 +119,4 @@ func factsOf(data json.RawMessage) string {
 		facts = append(facts, strings.ReplaceAll(m.Key, "_", " ")+" "+line(value, 80))
 	}
 	return line(strings.Join(facts, ", "), 400)
-}
-
-// memoriesOf are the memories that a run received, according to an event.
-func memoriesOf(e *journal.Entry) []string {
-	if e.Type != "visit_recorded" {
-		return nil
-	}
-	var f journal.VisitRecorded
-	_ = json.Unmarshal(e.Data, &f)
-	ids := make([]string, len(f.Memories))
-	for i, m := range f.Memories {
-		ids[i] = m.MemoryID
-	}
-	return ids
 }

@@ -2,13 +2,12 @@ package web
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// given is a memory that a run received, and the credit that the memory got.
+// given is a memory that a run was given or wrote, and the credit that it got for the run.
 type given struct {
 	ID    string           `json:"id"`
 	Title string           `json:"title,omitempty"`
@@ -17,28 +16,36 @@ type given struct {
 	Credit *core.FeedbackItem `json:"credit,omitempty"`
 }
 
-// maxGiven is how many memories are listed.
+// maxGiven is how many memories of each kind are listed.
 const maxGiven = 12
 
-func (d *runData) addGiven(id string) {
-	if len(d.Given) < maxGiven && !slices.ContainsFunc(d.Given, func(g given) bool { return g.ID == id }) {
-		d.Given = append(d.Given, given{ID: id})
+// memories adds the memories that the run was given and that it wrote.
+func (d *runData) memories(v *visit, m *operation.RunMemories) {
+	if m == nil {
+		return
+	}
+	for _, id := range m.Given[:min(len(m.Given), maxGiven)] {
+		d.Given = append(d.Given, v.given(id))
+	}
+	for _, id := range m.Written[:min(len(m.Written), maxGiven)] {
+		d.Written = append(d.Written, v.given(id))
+	}
+	d.MoreGiven, d.MoreWritten = len(m.Given)-len(d.Given), len(m.Written)-len(d.Written)
+	credits := d.credits(v)
+	for i := range d.Given {
+		d.Given[i].Credit = credits[d.Given[i].ID]
 	}
 }
 
-// given adds the memories that the run received. For a memory that the caller may not see,
-// it adds only the id, which is also in the events of the run.
-func (d *runData) given(v *visit) {
-	credits := d.credits(v)
-	for i := range d.Given {
-		g := &d.Given[i]
-		g.Credit = credits[g.ID]
-		m, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: g.ID})
-		if err != nil {
-			continue // purged, or in a namespace that the caller doesn't reach
-		}
+// given is a memory of a run. Of a memory that the visitor may not see it has only the id, which
+// is also in the events of the run.
+func (v *visit) given(id string) given {
+	g := given{ID: id}
+	m, err := call[operation.Memory](v, "memory_get", &operation.MemoryGet{ID: id})
+	if err == nil { // else it is purged, or in a namespace that the visitor doesn't reach
 		g.Title, g.State = cmp.Or(m.Title, line(m.Content, 80)), m.State
 	}
+	return g
 }
 
 // credits is what feedback did to memories in the turns of the run. A shared session is

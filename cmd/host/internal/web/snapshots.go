@@ -76,6 +76,7 @@ type snapshotsData struct {
 	Sessions []memory.Session `json:"-"`
 	Rows     []snapshotRow    `json:"-"`
 	Chars    *chart.Chart     `json:"-"`
+	Where    *places          `json:"-"`
 	Next     string           `json:"-"`
 }
 
@@ -114,15 +115,23 @@ func prefixTag(p inject.Prefix) tag {
 
 func loadSnapshots(v *visit) (*content, error) {
 	d := &snapshotsData{Filter: operation.SnapshotList{
-		Namespace: v.query("namespace"), Session: v.query("session"), Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
+		Session: v.query("session"), Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
-	found, err := call[operation.Page[*inject.Snapshot]](v, "snapshot_list", &d.Filter)
+	var err error
+	d.Where, err = v.placed(func(namespace string) (bool, error) {
+		d.Filter.Namespace = namespace
+		found, err := call[operation.Page[*inject.Snapshot]](v, "snapshot_list", &d.Filter)
+		if err != nil {
+			return false, err
+		}
+		d.Page = *found
+		return len(d.Items) > 0, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	d.Page = *found
 	for _, s := range d.Items {
-		d.Rows = append(d.Rows, snapshotRow{s, budgetOf(s), prefixTag(s.Prefix), v.with("session", s.SessionID, "page_token", "")})
+		d.Rows = append(d.Rows, snapshotRow{s, budgetOf(s), prefixTag(s.Prefix), v.with("namespace", d.Filter.Namespace, "session", s.SessionID, "page_token", "")})
 	}
 	if d.Filter.Session != "" {
 		d.Chars = turnsChart(d.Items)
