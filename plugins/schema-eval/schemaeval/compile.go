@@ -30,6 +30,9 @@ func prepare(data json.RawMessage) (*evaluator, error) {
 	if err := checkLoops(compiled, c.Base); err != nil {
 		return nil, err
 	}
+	if err := checkCost(compiled, c.Base); err != nil {
+		return nil, err
+	}
 	text := wantsText(compiled) // before reportAll moves the parts that wantsText reads
 	for _, s := range reachable(compiled) {
 		if c.Formats == "annotate" {
@@ -41,6 +44,7 @@ func prepare(data json.RawMessage) (*evaluator, error) {
 		gate:    chooseGate(c.Schema, doc, c.Draft),
 		schema:  compiled,
 		base:    c.Base,
+		doc:     doc,
 		strict:  c.Scoring == "strict",
 		coerces: c.Coerce,
 		text:    text,
@@ -51,6 +55,8 @@ func compile(c *config, doc any) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(draftNamed(c.Draft))
 	compiler.UseLoader(documents(c.Documents))
+	registerFormats(compiler)
+	boundPatterns(compiler)
 	if c.Formats == "assert" {
 		compiler.AssertFormat()
 	}
@@ -139,7 +145,7 @@ func quotePointer(p string) string {
 
 // metaschemaError reports everything that the metaschema finds wrong.
 func metaschemaError(uri string, failed *jsonschema.ValidationError, base string) error {
-	found, _, _ := collect(failed, "")
+	found, _, _ := collect(failed, "", nil)
 	var lines []string
 	for _, f := range found {
 		lines = append(lines, quotePointer(f.Path)+": "+f.Message)

@@ -28,6 +28,7 @@ const (
 //     beyond 2³¹, which it can't store;
 //   - $ref next to other keywords, or a $ref other than "#" and "#/definitions/…": it
 //     gets the first wrong in two cases of the suite, and would fetch the second;
+//   - a pattern that could take long on a long text, which gojsonschema can't be stopped in;
 //   - $id, id or $schema below the root, which change the base URI underneath.
 //
 // Schemas that gojsonschema can't compile go to the other engine as well. The suite and
@@ -93,6 +94,9 @@ func unfitForGo(node any, root bool) string {
 	if _, ok := m["format"]; ok {
 		return "format"
 	}
+	if largePattern(m) {
+		return "a large pattern"
+	}
 	for _, key := range []string{"$id", "id", "$schema"} {
 		if _, ok := m[key]; ok && !root {
 			return key + " below the root"
@@ -111,6 +115,20 @@ func unfitForGo(node any, root bool) string {
 		}
 	}
 	return ""
+}
+
+// largePattern reports whether a pattern of the schema needs the engine that bounds it.
+func largePattern(m map[string]any) bool {
+	if text, ok := m["pattern"].(string); ok && patternSize(text) > smallPattern {
+		return true
+	}
+	patterns, _ := m["patternProperties"].(map[string]any)
+	for text := range patterns {
+		if patternSize(text) > smallPattern {
+			return true
+		}
+	}
+	return false
 }
 
 func unfitRef(ref any, keywords int) string {

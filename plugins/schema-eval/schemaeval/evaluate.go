@@ -19,6 +19,7 @@ type evaluator struct {
 	gate    *goJudge           // accepts what matches; nil if it can't handle the schema
 	schema  *jsonschema.Schema // judges the rest, explains and guides conversion
 	base    string
+	doc     any // the schema, as it was decoded, for messages
 	strict  bool
 	coerces bool
 	text    bool // the schema explicitly accepts strings
@@ -45,7 +46,8 @@ type outcome struct {
 
 // Evaluate judges one output. An output beyond a limit is a bad output, not an error of
 // the evaluation.
-func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (_ *sdk.EvaluateResponse, err error) {
+	defer tooDear(&err)
 	value, err := decode(req.Output, maxOutputBytes)
 	if err != nil {
 		if sdk.ReasonOf(err) != "json_limit" {
@@ -82,7 +84,7 @@ func (e *evaluator) examine(value any) (*outcome, error) {
 	var failed *jsonschema.ValidationError
 	if err := e.schema.Validate(found.value); errors.As(err, &failed) {
 		var err error
-		found.findings, found.weight, err = collect(failed, e.base)
+		found.findings, found.weight, err = collect(failed, e.base, e.doc)
 		return found, err
 	}
 	return found, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,6 +27,7 @@ type place struct{ path, schemaPath string }
 // collection gathers findings, at first one per message.
 type collection struct {
 	base  string
+	doc   any // the schema, as it was decoded
 	found []weighed
 	cycle *kind.RefCycle
 }
@@ -47,8 +49,8 @@ type weighed struct {
 // weight is the sum of the findings' weights in the score. A finding counts as one,
 // except that each missing or disallowed member counts separately. Otherwise an object
 // that lacks all members would score better than one with two wrong members.
-func collect(err *jsonschema.ValidationError, base string) (findings []sdk.Finding, weight int, failure error) {
-	c := collection{base: base}
+func collect(err *jsonschema.ValidationError, base string, doc any) (findings []sdk.Finding, weight int, failure error) {
+	c := collection{base: base, doc: doc}
 	c.add(err)
 	if c.cycle != nil {
 		return nil, 0, sdk.Errorf(sdk.Invalid, "schema_invalid",
@@ -72,9 +74,63 @@ func (c *collection) add(err *jsonschema.ValidationError) {
 	default:
 		keyword, rule := keywordOf(err, c.base)
 		c.found = append(c.found, weighed{sdk.Finding{
-			Message: message(err), Path: pointerTo(err.InstanceLocation), SchemaPath: rule, Code: keyword,
+			Message: c.message(err, rule), Path: pointerTo(err.InstanceLocation), SchemaPath: rule, Code: keyword,
 		}, weight(err.ErrorKind)})
 	}
+}
+
+// message describes an error. Of a rule whose meaning is in a subschema, it shows that.
+func (c *collection) message(err *jsonschema.ValidationError, rule string) string {
+	shown := ""
+	if sub, ok := at(c.doc, rule); ok {
+		shown = showWanted(sub)
+	}
+	switch k := err.ErrorKind.(type) {
+	case *kind.Not:
+		if shown != "" {
+			return "must not match " + shown
+		}
+	case *kind.Contains:
+		if shown != "" {
+			return "no item matches " + shown
+		}
+	case *kind.MinContains:
+		if sub, ok := at(c.doc, strings.TrimSuffix(rule, "/minContains")+"/contains"); ok {
+			return fmt.Sprintf("at least %d items must match %s, %d do", k.Want, showWanted(sub), len(k.Got))
+		}
+	case *kind.MaxContains:
+		if sub, ok := at(c.doc, strings.TrimSuffix(rule, "/maxContains")+"/contains"); ok {
+			return fmt.Sprintf("at most %d items may match %s, %d do", k.Want, showWanted(sub), len(k.Got))
+		}
+	}
+	return message(err)
+}
+
+// at finds what a JSON Pointer leads to.
+func at(doc any, path string) (any, bool) {
+	if doc == nil || path == "" || path[0] != '/' {
+		return doc, doc != nil && path == ""
+	}
+	for _, token := range strings.Split(path[1:], "/") {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		switch node := doc.(type) {
+		case map[string]any:
+			child, ok := node[token]
+			if !ok {
+				return nil, false
+			}
+			doc = child
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(node) {
+				return nil, false
+			}
+			doc = node[i]
+		default:
+			return nil, false
+		}
+	}
+	return doc, true
 }
 
 // weight is how many members an assertion found missing or not allowed, and 1 for any

@@ -1,12 +1,12 @@
 package schemaeval
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -18,15 +18,19 @@ func message(err *jsonschema.ValidationError) string {
 	case *kind.Type:
 		return fmt.Sprintf("expected %s, got %s", strings.Join(k.Want, " or "), k.Got)
 	case *kind.Const:
-		return "must be " + show(k.Want)
+		return "must be " + showWanted(k.Want)
 	case *kind.Enum:
 		return "must be one of " + showAll(k.Want)
 	case *kind.Format:
-		return fmt.Sprintf("%s is not a valid %s: %s", show(k.Got), k.Want, abbreviate(k.Err.Error()))
+		return formatMessage(k)
 	case *kind.FalseSchema:
 		return "must not be present"
 	case *kind.InvalidJsonValue:
 		return "is not JSON"
+	case *kind.ContentEncoding:
+		return "is not valid " + k.Want
+	case *kind.ContentMediaType:
+		return "is not valid " + k.Want
 	}
 	for _, describe := range []func(*jsonschema.ValidationError) string{
 		numberMessage, stringMessage, objectMessage, arrayMessage, alternativesMessage} {
@@ -56,11 +60,11 @@ func numberMessage(err *jsonschema.ValidationError) string {
 func stringMessage(err *jsonschema.ValidationError) string {
 	switch k := err.ErrorKind.(type) {
 	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %d characters, has %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at least %s, has %d", count(k.Want, "character", "characters"), k.Got)
 	case *kind.MaxLength:
-		return fmt.Sprintf("must have at most %d characters, has %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at most %s, has %d", count(k.Want, "character", "characters"), k.Got)
 	case *kind.Pattern:
-		return fmt.Sprintf("%s does not match the pattern %s", show(k.Got), abbreviate(k.Want))
+		return fmt.Sprintf("%s does not match the pattern %s", show(k.Got), shorten(k.Want, maxWanted))
 	}
 	return ""
 }
@@ -76,9 +80,9 @@ func objectMessage(err *jsonschema.ValidationError) string {
 	case *kind.AdditionalProperties:
 		return "unexpected " + properties(k.Properties)
 	case *kind.MinProperties:
-		return fmt.Sprintf("must have at least %d properties, has %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at least %s, has %d", count(k.Want, "property", "properties"), k.Got)
 	case *kind.MaxProperties:
-		return fmt.Sprintf("must have at most %d properties, has %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at most %s, has %d", count(k.Want, "property", "properties"), k.Got)
 	case *kind.PropertyNames:
 		return fmt.Sprintf("the property name %s is not allowed: %s", show(k.Property), reasons(err.Causes))
 	}
@@ -88,19 +92,19 @@ func objectMessage(err *jsonschema.ValidationError) string {
 func arrayMessage(err *jsonschema.ValidationError) string {
 	switch k := err.ErrorKind.(type) {
 	case *kind.MinItems:
-		return fmt.Sprintf("must have at least %d items, has %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at least %s, has %d", count(k.Want, "item", "items"), k.Got)
 	case *kind.MaxItems:
-		return fmt.Sprintf("must have at most %d items, has %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at most %s, has %d", count(k.Want, "item", "items"), k.Got)
 	case *kind.AdditionalItems:
-		return fmt.Sprintf("has %d items too many", k.Count)
+		return fmt.Sprintf("has %s too many", count(k.Count, "item", "items"))
 	case *kind.UniqueItems:
-		return fmt.Sprintf("items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+		return fmt.Sprintf("items %d and %d are equal; all items must differ", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Contains:
-		return "no item is what contains asks for"
+		return "no item matches the schema under contains"
 	case *kind.MinContains:
-		return fmt.Sprintf("at least %d items must be what contains asks for, %d are", k.Want, len(k.Got))
+		return fmt.Sprintf("at least %d items must match the schema under contains, %d do", k.Want, len(k.Got))
 	case *kind.MaxContains:
-		return fmt.Sprintf("at most %d items may be what contains asks for, %d are", k.Want, len(k.Got))
+		return fmt.Sprintf("at most %d items may match the schema under contains, %d do", k.Want, len(k.Got))
 	}
 	return ""
 }
@@ -122,7 +126,7 @@ func alternativesMessage(err *jsonschema.ValidationError) string {
 
 // reasons summarises why alternatives failed, numbered from 0 as in the schema.
 func reasons(alternatives []*jsonschema.ValidationError) string {
-	const most = 5 // alternatives; the finding stays readable
+	const most = 20 // alternatives; the finding stays readable
 	var parts []string
 	for i, a := range alternatives {
 		if i == most {
@@ -175,37 +179,74 @@ func properties(names []string) string {
 	return "properties " + joinSome(quoted)
 }
 
+// maxShown and maxWanted are how many bytes a message has of a value that is wrong, and of what
+// is wanted instead: a model needs all of the latter, and a message of a few pages is still read.
+const (
+	maxShown  = 300
+	maxWanted = 8_000
+)
+
 func showAll(values []any) string {
 	shown := make([]string, len(values))
 	for i, v := range values {
-		shown[i] = show(v)
+		shown[i] = showWanted(v)
 	}
 	return joinSome(shown)
 }
 
-// joinSome joins up to 20 texts, which fit in one line.
+// joinSome joins as many texts as fit, and says how many don't.
 func joinSome(texts []string) string {
-	const most = 20
-	if len(texts) > most {
-		return strings.Join(texts[:most], ", ") + fmt.Sprintf(" and %d more", len(texts)-most)
+	size := 0
+	for i, text := range texts {
+		if size += len(text) + 2; size > maxWanted && i > 0 {
+			return strings.Join(texts[:i], ", ") + fmt.Sprintf(" and %d more", len(texts)-i)
+		}
 	}
 	return strings.Join(texts, ", ")
 }
 
-// show writes a value as shortened JSON.
-func show(v any) string {
+// show writes the beginning of a value as JSON.
+func show(v any) string { return showUpTo(v, maxShown) }
+
+// showWanted writes a value of the schema as JSON.
+func showWanted(v any) string { return showUpTo(v, maxWanted) }
+
+func showUpTo(v any, most int) string {
 	data, err := encode(v)
 	if err != nil {
 		return "a value"
 	}
-	return abbreviate(string(data))
+	return shorten(string(data), most)
 }
 
-// showRat is an exact number in decimal digits.
+// shorten keeps the beginning of a long text, and says how long it is.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d characters)", text[:cut], utf8.RuneCountInString(text))
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// showRat is an exact number in decimal digits, or the nearest that a float64 can be.
 func showRat(r *big.Rat) string {
+	const most = 40 // digits
 	if r.IsInt() {
-		return abbreviate(r.Num().String())
+		return shorten(r.Num().String(), maxShown)
+	}
+	if digits, exact := r.FloatPrec(); exact && digits <= most {
+		return r.FloatString(digits)
 	}
 	f, _ := r.Float64()
-	return json.Number(strconv.FormatFloat(f, 'g', -1, 64)).String()
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }

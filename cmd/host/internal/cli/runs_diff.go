@@ -31,12 +31,12 @@ func runsDiffCommand(a *App) *cobra.Command {
 				}
 			}
 			for _, f := range d.Fixed {
-				if err := a.out.say("fixed  %s", oneLine(f.Message)); err != nil {
+				if err := a.out.say("fixed  %s", term.Clean(f.Message)); err != nil {
 					return err
 				}
 			}
 			for _, f := range d.New {
-				if err := a.out.say("new    %s", oneLine(f.Message)); err != nil {
+				if err := a.out.say("new    %s", term.Clean(f.Message)); err != nil {
 					return err
 				}
 			}
