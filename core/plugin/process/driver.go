@@ -72,12 +72,13 @@ func New(o Options) *Driver {
 const maxTempDir = 60
 
 // TempDir returns where the files that plugins use are made: the system's temporary
-// folder, or /tmp if that path is too long for a socket or if the host is root and the
-// users of plugins can't enter it.
+// folder, or /tmp if that path is too long for a socket, if nothing may be executed there, or
+// if the host is root and the users of plugins can't enter it.
 func TempDir() string {
 	dir := os.TempDir()
 	info, err := os.Stat("/tmp")
-	if (len(dir) > maxTempDir || !sandbox.Enterable(dir)) && err == nil && info.IsDir() {
+	unfit := len(dir) > maxTempDir || !sandbox.Enterable(dir) || sandbox.NoExec(dir) && !sandbox.NoExec("/tmp")
+	if unfit && err == nil && info.IsDir() {
 		return "/tmp"
 	}
 	return dir

@@ -301,11 +301,24 @@ func notLaunched(p *plugin.Installed, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = sdk.NotFound
 		e.Hint = "build or install it so that " + program + " and what interprets it exist"
+	case errors.Is(err, fs.ErrPermission) && sandbox.NoExec(p.Path):
+		return notExecutable(p)
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = sdk.Denied
 		e.Hint = "make " + program + " executable"
 	}
 	return e
+}
+
+// notExecutable is the error for a program on a file system that is mounted with noexec: usually
+// of its private copy, in the folder for temporary files.
+func notExecutable(p *plugin.Installed) error {
+	e := sdk.Errorf(sdk.Denied, "start_failed", "plugin %s could not be started: %s is on a file system that is mounted with noexec, from which nothing can be executed",
+		p.Name, filepath.Dir(p.Path))
+	if p.Source == "" || p.Source == p.Dir {
+		return e.WithHint("move the plugin to another file system, or mount this one without noexec")
+	}
+	return e.WithHint("set TMPDIR to a folder from which programs can be executed: plugins run from private copies there")
 }
 
 // withTail adds the end of the plugin's output to an error that lacks it.

@@ -41,7 +41,25 @@ func (c *Cell) limits() []uint64 {
 	if c.user != 0 || c.ownUserNS { // otherwise it would count the host's own processes
 		list = append(list, unix.RLIMIT_NPROC, uint64(tasks(c.spec.Processes)))
 	}
+	return lowered(list, hardLimit)
+}
+
+// lowered lowers each limit of a list to the hard limit of the host itself, above which a
+// process can't set its own: a host with fewer descriptors gives its plugins no more.
+func lowered(list []uint64, hard func(resource int) uint64) []uint64 {
+	for i := 0; i+1 < len(list); i += 2 {
+		list[i+1] = min(list[i+1], hard(int(list[i])))
+	}
 	return list
+}
+
+// hardLimit is the host's own, which its child inherits.
+func hardLimit(resource int) uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(resource, &limit) != nil {
+		return unix.RLIM_INFINITY
+	}
+	return limit.Max
 }
 
 // lastOfEach keeps the last of the variables of one name, as os/exec does.
