@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -52,7 +53,7 @@ func namespaceProblems(namespace string) []string {
 	if strings.ContainsFunc(namespace, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		problems = append(problems, "white space, backslashes and control characters aren't allowed")
 	}
-	if i := strings.IndexFunc(namespace, invisible); i >= 0 {
+	if i := strings.IndexFunc(namespace, Invisible); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(namespace[i:])
 		problems = append(problems, fmt.Sprintf("it has an invisible character, %U", r))
 	}
@@ -62,10 +63,10 @@ func namespaceProblems(namespace string) []string {
 	return append(problems, segmentProblems(namespace)...)
 }
 
-// invisible reports whether a character is invisible but isn't a space: characters of
+// Invisible reports whether a character is invisible but isn't a space: characters of
 // Unicode category Cf, such as zero-width and bidirectional ones, and the fillers and
 // selectors that Unicode allows a program to ignore.
-func invisible(r rune) bool {
+func Invisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
@@ -131,4 +132,17 @@ func NamespaceMatches(namespace, pattern string) bool {
 		return namespace == top || strings.HasPrefix(namespace, top+"/")
 	}
 	return namespace == pattern
+}
+
+// NormalTags returns tags in the Unicode form NFC, in which they are stored and looked for: a tag
+// is found whichever way its letters were typed.
+func NormalTags(tags []string) []string {
+	if !slices.ContainsFunc(tags, func(tag string) bool { return !norm.NFC.IsNormalString(tag) }) {
+		return tags
+	}
+	normal := make([]string, len(tags))
+	for i, tag := range tags {
+		normal[i] = norm.NFC.String(tag)
+	}
+	return normal
 }

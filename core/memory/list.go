@@ -71,6 +71,7 @@ func (f *ListFilter) check() error {
 		p.Add("namespace", "is missing")
 	}
 	p.Tags(f.Tags)
+	f.Tags = core.NormalTags(f.Tags)
 	p.Word("agent_id", f.AgentID)
 	for _, state := range f.States {
 		if !slices.Contains(core.MemoryStates(), state) {

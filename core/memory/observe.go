@@ -110,7 +110,7 @@ func CheckObserve(r *core.ObserveRequest) error {
 func observed(p *bounds.Problems, r *core.ObserveRequest, now time.Time) *core.Memory {
 	memory := &core.Memory{
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
-		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
+		Tags: distinct(core.NormalTags(r.Tags)), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
 		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}

@@ -123,6 +123,7 @@ func checkRecall(r *core.RecallRequest) error {
 	p.Query(r.Query, r.Limit, r.MinScore)
 	p.Check(core.CheckNamespace(r.Namespace))
 	p.Tags(r.Tags)
+	r.Tags = core.NormalTags(r.Tags)
 	p.Word("agent_id", r.AgentID)
 	for _, state := range r.States {
 		if !state.Recallable() {

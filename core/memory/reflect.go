@@ -51,7 +51,7 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	var p bounds.Problems
 	d := &draft{request: r, memory: core.Memory{
 		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
-		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
+		Tags: distinct(core.NormalTags(r.Tags)), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
 		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}}

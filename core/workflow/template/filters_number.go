@@ -81,15 +81,25 @@ func toInt(_ *render, in any, _ []any) (any, error) {
 		}
 		return int64(0), nil
 	case string:
-		if i, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64); err == nil {
+		v = strings.TrimSpace(v)
+		if i, err := strconv.ParseInt(v, 10, 64); err == nil {
 			return i, nil
 		}
-	case float64:
-		if math.Abs(v) < 1<<63 {
-			return int64(v), nil
+		if f, err := strconv.ParseFloat(v, 64); err == nil {
+			return whole(f), nil
 		}
+	case float64:
+		return whole(v), nil
 	}
-	return nil, failed("%s isn't an integer", typeName(in))
+	return int64(0), nil
+}
+
+// whole is a number without its fraction; 0 if it has no such form.
+func whole(f float64) int64 {
+	if math.Abs(f) < 1<<63 { // not for NaN
+		return int64(f)
+	}
+	return 0
 }
 
 func toFloatFilter(_ *render, in any, _ []any) (any, error) {
@@ -101,5 +111,5 @@ func toFloatFilter(_ *render, in any, _ []any) (any, error) {
 			return f, nil
 		}
 	}
-	return nil, failed("%s isn't a number", typeName(in))
+	return 0.0, nil
 }

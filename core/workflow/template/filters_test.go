@@ -110,8 +110,6 @@ func TestFiltersRefuseWhatDoesNotFit(t *testing.T) {
 		"{{ [] | first }}":                            "an element of the empty list is not defined",
 		"{{ 1 | length }}":                            "has no length",
 		"{{ 'a' | abs }}":                             "abs needs a number",
-		"{{ 'a' | int }}":                             "isn't an integer",
-		"{{ 'a' | float }}":                           "isn't a number",
 		"{{ 1.5 | round(20) }}":                       "a precision of 0 to 15",
 		"{{ 'a' | truncate('b') }}":                   "truncate needs text",
 		"{{ 1 | replace('a', 'b') }}":                 "must be text",
@@ -280,4 +278,19 @@ func doublingMacros(n int) string {
 		out.WriteString("{% macro " + name(i) + "() %}{{ " + name(i-1) + "() }}{{ " + name(i-1) + "() }}{% endmacro %}")
 	}
 	return out.String() + "{{ " + name(n) + "() }}"
+}
+
+// As the documents say: what isn't a number is 0, and ends no run.
+func TestFilters_WhatIsNoNumberIsZero(t *testing.T) {
+	for source, want := range map[string]string{
+		"{{ 'a' | int }}": "0", "{{ '' | int }}": "0", "{{ '3 apples' | int }}": "0", "{{ none | int }}": "0", "{{ [1] | int }}": "0",
+		"{{ {'a': 1} | int }}": "0", "{{ '3.7' | int }}": "3", "{{ ' 12 ' | int }}": "12", "{{ '1e3' | int }}": "1000", "{{ 1e300 | int }}": "0",
+		"{{ '99999999999999999999' | int }}": "0", "{{ 'nan' | int }}": "0", "{{ -2.9 | int }}": "-2", "{{ 'a' | float }}": "0.0", "{{ '' | float }}": "0.0",
+		"{{ none | float }}": "0.0", "{{ [1.5] | float }}": "0.0", "{{ 'inf' | float }}": "0.0", "{{ 'NaN' | float }}": "0.0", "{{ '1,5' | float }}": "0.0",
+		"{{ 'x' | int + 1 }}": "1", "{{ ['1', 'b', 2.5] | map('int') }}": "[1,0,2]",
+	} {
+		if got, err := compile(t, source).Text(scope(t)); err != nil || got != want && got+".0" != want {
+			t.Errorf("%s: %q, %v; want %q", source, got, err, want)
+		}
+	}
 }

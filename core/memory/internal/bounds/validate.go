@@ -55,8 +55,11 @@ func (p *Problems) text(field, s string) {
 	}
 }
 
-// unseen reports whether a character is invisible.
-func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+// unseen reports whether a character is invisible: a text of nothing else is blank.
+func unseen(r rune) bool {
+	const emptyBraille = '\u2800'
+	return unicode.IsSpace(r) || unicode.IsControl(r) || r == emptyBraille || core.Invisible(r)
+}
 
 // Title checks the title of a memory.
 func (p *Problems) Title(title string) {
@@ -106,7 +109,7 @@ func printable(s string) bool {
 func (p *Problems) Tags(tags []string) {
 	p.Over("tags", len(tags), MaxTags, "tags")
 	for i, tag := range tags[:min(len(tags), MaxTags)] {
-		blank := strings.TrimSpace(tag) == ""
+		blank := strings.TrimLeftFunc(tag, unseen) == ""
 		if !blank && len(tag) <= maxWordBytes && printable(tag) {
 			continue
 		}
