@@ -69,7 +69,7 @@ var ofValue = regexp.MustCompile(`(?i)\btoo (large|small|high|low|big|long|many)
 
 // noEndpoint matches a router's message that no endpoint of the model does what is asked of
 // it. Its status is 404, as for a model that is missing.
-var noEndpoint = regexp.MustCompile(`(?i)^no (\w+ )?(endpoint|provider|deployment)s?\b.*\b(support|handle|match|available)`)
+var noEndpoint = regexp.MustCompile(`(?i)\bno (\w+ )?(endpoint|provider)s?\b.*\b(support|handle|match|available)`)
 
 // adapt finds the dialect in which a refused question may be sent again: without the field
 // that the endpoint refuses, by its name or by its message.

@@ -127,16 +127,18 @@ func TestDialect_OfAJudge(t *testing.T) {
 		body   string
 		field  string
 	}{
-		"temperature, LiteLLM": {400, message("litellm.BadRequestError: Unsupported value: 'temperature' does not support 0 with this model."), "temperature"},
-		"temperature, range":   {400, message("temperature must be greater than 0"), "temperature"},
-		"no endpoints":         {404, message("No endpoints found that support response_format"), "response_format"},
-		"no endpoints, words":  {404, message("No endpoints found that support structured outputs. To learn more about provider routing, visit the docs"), "response_format"},
-		"no providers":         {404, message("No endpoints found that can handle the requested parameters."), "response_format"},
-		"JSON schema":          {400, message("This model does not support json schema"), "response_format"},
-		"JSON mode":            {400, message("`json_object` mode is not supported; structured outputs are unavailable"), "response_format"},
-		"unavailable type":     {400, message("This response_format type is unavailable now"), "response_format"},
-		"FastAPI":              {422, `{"detail":[{"type":"extra_forbidden","loc":["body","response_format"],"msg":"Extra inputs are not permitted"}]}`, "response_format"},
-		"nothing said":         {400, `{}`, "response_format"},
+		"temperature, LiteLLM":   {400, message("litellm.BadRequestError: Unsupported value: 'temperature' does not support 0 with this model."), "temperature"},
+		"temperature, range":     {400, message("temperature must be greater than 0"), "temperature"},
+		"no endpoints":           {404, message("No endpoints found that support response_format"), "response_format"},
+		"no endpoints, words":    {404, message("No endpoints found that support structured outputs. To learn more about provider routing, visit the docs"), "response_format"},
+		"no providers":           {404, message("No endpoints found that can handle the requested parameters."), "response_format"},
+		"no endpoints, wrapped":  {404, message("litellm.NotFoundError: OpenrouterException - No endpoints found that support response_format"), "response_format"},
+		"no endpoints, in a 200": {200, `{"error":{"code":404,"message":"No endpoints found that support json_schema"}}`, "response_format"},
+		"JSON schema":            {400, message("This model does not support json schema"), "response_format"},
+		"JSON mode":              {400, message("`json_object` mode is not supported; structured outputs are unavailable"), "response_format"},
+		"unavailable type":       {400, message("This response_format type is unavailable now"), "response_format"},
+		"FastAPI":                {422, `{"detail":[{"type":"extra_forbidden","loc":["body","response_format"],"msg":"Extra inputs are not permitted"}]}`, "response_format"},
+		"nothing said":           {400, `{}`, "response_format"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := refusing(t, test.status, test.body, `{"pass": true, "score": 0.9}`, test.field)
@@ -164,6 +166,7 @@ func TestFault_NoEndpointsIsNoMissingModel(t *testing.T) {
 		"No endpoints found that support response_format":                     "llm_request_refused",
 		"No endpoints found for vendor/model:free.":                           "llm_model_not_found",
 		"The model `gpt-9` does not exist or you do not have access to it.":   "llm_model_not_found",
+		"There is no deployment of the model that is available":               "llm_model_not_found",
 		"model 'llama9' not found":                                            "llm_model_not_found",
 		"":                                                                    "llm_model_not_found",
 	} {
