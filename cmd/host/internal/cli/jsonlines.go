@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -74,7 +76,7 @@ func (l jsonLine) decode(into any) error {
 	if key := core.RepeatedKey(l.text); key != "" {
 		return l.invalid("the key %q is there twice", core.Cut(key))
 	}
-	d := json.NewDecoder(bytes.NewReader(l.text))
+	d := json.NewDecoder(bytes.NewReader(httpapi.PlainIntegers(l.text, reflect.TypeOf(into))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return l.invalid("%w", core.JSONProblem(err))

@@ -16,9 +16,9 @@ import (
 
 // A request's JSON is read three times. First, it is checked as text: it must be JSON in
 // UTF-8, not too deep, and without repeated names, since encoding/json would silently use the
-// last one, and replace what isn't UTF-8. Then it is compared with the type of the request, so that all unknown fields and all
-// values of a wrong type are reported at once, with their places; encoding/json would stop
-// at the first. Finally, it is decoded, and types that read their own JSON can refuse it.
+// last one, and replace what isn't UTF-8. Then it is compared with the type of the request, so
+// that all unknown fields and all values of a wrong type are reported at once, with their
+// places; encoding/json would stop at the first. Finally, it is decoded, and types that read their own JSON can refuse it.
 
 // decodeBody fills a request, a pointer to a struct, from JSON. taken are the fields that
 // the path has.
@@ -27,11 +27,17 @@ func decodeBody(data []byte, in any, taken []string) error {
 		return err
 	}
 	var faults faults
+	data = bytes.TrimSpace(data)
 	faults.check(data, reflect.TypeOf(in).Elem(), "", taken)
 	if err := faults.err(); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, in); err != nil {
+	err := json.Unmarshal(data, in)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) { // an integer that is written as 5.0
+		reflect.ValueOf(in).Elem().SetZero()
+		err = json.Unmarshal(PlainIntegers(data, reflect.TypeOf(in)), in)
+	}
+	if err != nil {
 		var known *sdk.Error
 		if errors.As(err, &known) {
 			return known
@@ -110,7 +116,7 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 		}
 	case reflect.String, reflect.Bool:
 	default:
-		if json.Unmarshal(data, reflect.New(t).Interface()) != nil {
+		if json.Unmarshal(PlainIntegers(data, t), reflect.New(t).Interface()) != nil {
 			f.add("field_range_invalid", pointer, "isn't %s in the range that it can have", want)
 		}
 	}

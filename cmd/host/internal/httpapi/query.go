@@ -103,7 +103,7 @@ func (f *faults) setOne(v reflect.Value, text, pointer string) {
 		v.SetBool(text == "true")
 	case want == "a number", want == "a whole number":
 		want += " in the range that it can have"
-		wrong = len(text) > 64 || !number().MatchString(text) || json.Unmarshal([]byte(text), v.Addr().Interface()) != nil
+		wrong = len(text) > 64 || !number().MatchString(text) || json.Unmarshal(PlainIntegers([]byte(text), v.Type()), v.Addr().Interface()) != nil
 	default:
 		wrong = true
 	}
