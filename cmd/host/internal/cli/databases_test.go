@@ -35,7 +35,7 @@ func TestCommandWorkers_CarryOutPasses(t *testing.T) {
 		must(err)
 		work, err := newCommandWorkers(h)
 		must(err)
-		must(work.begin(t.Context(), api))
+		must(work.begin(t.Context(), api, nil))
 		for i := range 5 {
 			_, err := h.Memories.Observe(t.Context(), &core.ObserveRequest{Namespace: "team", Content: fmt.Sprint("thing number ", i)})
 			must(err)

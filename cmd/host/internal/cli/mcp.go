@@ -170,7 +170,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	if work, err = newCommandWorkers(h); err != nil {
 		return err
 	}
-	if err := work.begin(context.WithoutCancel(ctx), api); err != nil {
+	if err := work.begin(context.WithoutCancel(ctx), api, nil); err != nil {
 		return err
 	}
 	server = httpapi.NewServer(context.Background(), api)

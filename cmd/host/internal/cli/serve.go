@@ -125,10 +125,8 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.start(); err != nil {
 		return err
 	}
-	if err := work.begin(ctx, api); err != nil {
-		return err
-	}
-	if _, err := h.Access.EnsureOperatorToken(ctx); err != nil {
+	prepare := func(ctx context.Context) error { return withOperatorToken(ctx, h) }
+	if err := work.begin(ctx, api, prepare); err != nil {
 		return err
 	}
 	socket, err := httpapi.ListenSocket(dir)
@@ -148,10 +146,26 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	}
 }
 
-// begin joins the other hosts, waits until the server is ready, and starts the workers.
-func (w *workers) begin(ctx context.Context, api *httpapi.API) error {
+// withOperatorToken makes the operator's token, unless there is one. Who waits for the server to be
+// ready reads it next.
+func withOperatorToken(ctx context.Context, h *host.Host) error {
+	if err := h.Ready(ctx); err != nil {
+		return err
+	}
+	_, err := h.Access.EnsureOperatorToken(ctx)
+	return err
+}
+
+// begin joins the other hosts, prepares what callers need as soon as the server is ready, waits
+// until it is ready, and starts the workers. A nil prepare prepares nothing.
+func (w *workers) begin(ctx context.Context, api *httpapi.API, prepare func(context.Context) error) error {
 	if err := w.join(ctx); err != nil {
 		return err
+	}
+	if prepare != nil {
+		if err := prepare(ctx); err != nil {
+			return err
+		}
 	}
 	if err := api.Ready(ctx); err != nil {
 		return err
