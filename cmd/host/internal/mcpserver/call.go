@@ -51,6 +51,11 @@ func succeeded(text json.RawMessage) *mcp.CallToolResult {
 
 // call calls a tool's operation. Its result is JSON, which may come with an error.
 func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, body json.RawMessage) (json.RawMessage, error) {
+	var as reading
+	body, err := t.read(body, &as)
+	if err != nil {
+		return nil, err
+	}
 	args, err := t.split(body)
 	if err != nil {
 		return nil, err
@@ -81,21 +86,27 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 		}
 	}
 	text, err := core.EncodeJSON(out)
+	text = as.addNotes(text)
 	if err != nil || failure != nil {
 		return text, core.JoinErrors(failure, err)
 	}
 	return t.cut(text, args, from)
 }
 
+// read checks the arguments as a text, and reads them by the tool's schema.
+func (t *tool) read(body json.RawMessage, as *reading) (json.RawMessage, error) {
+	if text := bytes.TrimSpace(body); len(text) == 0 || string(text) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if err := core.CheckJSON(body, "the text of the arguments", core.MaxJSONDepth); err != nil { // of two names, one would be lost
+		return nil, err
+	}
+	return as.value(body, t.input, ""), nil
+}
+
 // split separates the tool's own arguments from the request's.
 func (t *tool) split(body json.RawMessage) (arguments, error) {
 	args := arguments{request: body}
-	if text := bytes.TrimSpace(body); len(text) == 0 || string(text) == "null" {
-		args.request = json.RawMessage("{}")
-	}
-	if err := core.CheckJSON(args.request, "the text of the arguments", core.MaxJSONDepth); err != nil { // of two names, one would be lost here
-		return args, err
-	}
 	var rest []core.Member
 	var problems []error
 	own, ids := false, 0

@@ -15,6 +15,8 @@ import (
 type tool struct {
 	row       row
 	described *mcp.Tool
+	// input is the schema of its arguments.
+	input *jsonschema.Schema
 	// operations are its operations by action; "" is the operation of a tool without actions.
 	operations map[string]*operation.Operation
 	// fields are the arguments that it takes.
@@ -62,6 +64,7 @@ func newTool(r row, requests Requests) (*tool, error) {
 	slices.Sort(t.fields)
 	closed := &jsonschema.Schema{Not: &jsonschema.Schema{}}
 	in.AdditionalProperties = closed
+	t.input = in
 	t.described = &mcp.Tool{Name: r.name, Description: r.doc, InputSchema: in, OutputSchema: topLevel(out), Annotations: notes}
 	return t, nil
 }
