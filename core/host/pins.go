@@ -64,7 +64,7 @@ func (h *Host) checkPins(ctx context.Context, uses []workflow.PluginUse) error {
 		switch {
 		case p == nil:
 			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s is installed where the command was called, and the server on the data folder doesn't have it", use.Plugin).
-				WithHint("start the server with the lock that pins it, or use another data folder").WithDetail("plugin", use.Plugin)
+				WithHint("if it was added since the server was started, restart the server; otherwise start the server with the lock that pins it, or use another data folder").WithDetail("plugin", use.Plugin)
 		case pinOf(p) != want:
 			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s of the server on the data folder isn't the one that is installed where the command was called", use.Plugin).
 				WithHint("start the server again with the lock that is meant, or use another data folder").WithDetail("plugin", use.Plugin)

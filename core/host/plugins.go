@@ -316,6 +316,15 @@ func (h *Host) secretMissing(variable, plugin string) error {
 		WithHint("set it: export %s=…", variable).WithDetail("variable", variable)
 }
 
+// andRestart ends a hint that has settings or the lock changed: a server reads both when it is
+// started.
+func (h *Host) andRestart() string {
+	if h.config.Server == nil {
+		return ""
+	}
+	return ", and restart the server"
+}
+
 // checkEndpoints refuses a base_url that the operator doesn't allow plugins to reach: a
 // workflow alone mustn't decide where prompts and keys are sent.
 func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
@@ -328,7 +337,7 @@ func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
 				continue // the plugin refuses an invalid URL
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
-				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}%s", endpoint, h.andRestart()).
 				WithDetail("endpoint", endpoint).WithDetail("allowed", allowed)
 		}
 	}

@@ -114,7 +114,7 @@ func (s *Supervisor) notFound(name string) error {
 	if near := sdk.DidYouMean(name, s.names(), ""); near != "" {
 		return err.WithHint("%s", near)
 	}
-	return err.WithHint("add it from its folder").WithAction("plugin add", "path", nil)
+	return err.WithHint("add it from its folder (a server reads the lock when it is started)").WithAction("plugin add", "path", nil)
 }
 
 // shippedBy is the publisher of the plugins that the Makefile builds.

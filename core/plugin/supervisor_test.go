@@ -118,7 +118,7 @@ func TestAnUnknownPlugin(t *testing.T) {
 		"one's own": {
 			installed: []string{"reflectory/schema-eval", "reflectory/llm-eval"}, name: "acme/mine",
 			message: `there is no plugin "acme/mine"; installed: reflectory/llm-eval, reflectory/schema-eval`,
-			hint:    "add it from its folder", try: sdk.NewAction("plugin add", "path", nil),
+			hint:    "add it from its folder (a server reads the lock when it is started)", try: sdk.NewAction("plugin add", "path", nil),
 		},
 		"a slip of the pen": {
 			installed: []string{"acme/mine"}, name: "acme/mien",

@@ -23,7 +23,7 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 	}
 	w := newPlainWorld(t)
 	s := w.serve()
-	token, _ := w.ok("token", "new", "my-agent", "--scope", "memory:read", "--scope", "memory:write", "--namespace", "team/**")
+	var token string // as the document's own lines make it
 	interpreters := map[string][]string{"python": {"python3", "turn.py"}, "ts": {"node", "turn.mjs"}}
 	ran := map[string]int{}
 	for _, m := range snippet.FindAllStringSubmatch(string(text), -1) {
@@ -31,6 +31,11 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 		ran[language]++
 		if language == "json" {
 			w.setUp(code)
+			continue
+		}
+		if language == "sh" && strings.Contains(code, "REFLECTORY_TOKEN=") {
+			lines := strings.NewReplacer("reflectory serve &\n", "", "127.0.0.1:7842", s.Listen).Replace(code)
+			token = w.shell(lines + `echo "$REFLECTORY_TOKEN"`)
 			continue
 		}
 		with, known := interpreters[language]
@@ -43,7 +48,7 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 			continue
 		}
 		cmd := exec.CommandContext(t.Context(), program, w.file(with[1], code))
-		cmd.Env = append(os.Environ(), "REFLECTORY_SERVER=http://"+s.Listen, "REFLECTORY_TOKEN="+strings.TrimSpace(token))
+		cmd.Env = append(os.Environ(), "REFLECTORY_SERVER=http://"+s.Listen, "REFLECTORY_TOKEN="+token)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), "done\n") {
 			t.Errorf("%s: %v: %s", language, err, out)
@@ -52,6 +57,19 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 	if ran["python"] != 1 || ran["ts"] != 1 || ran["json"] != 2 || ran["sh"] != 2 {
 		t.Errorf("the document has %v", ran)
 	}
+}
+
+// shell runs lines of a document as they are written, and returns what they print.
+func (w *world) shell(lines string) string {
+	w.t.Helper()
+	c := exec.CommandContext(w.t.Context(), "bash", "-euc", lines)
+	c.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "REFLECTORY_DATA_DIR="+w.env["REFLECTORY_DATA_DIR"])
+	c.Stderr = w.t.Output()
+	out, err := c.Output()
+	if err != nil {
+		w.t.Fatalf("%s: %v", lines, err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // setUp starts the program that a client's settings start, and ends it at once.
