@@ -23,6 +23,22 @@ func Tenant(namespace string) string {
 	return first + "/" + second
 }
 
+// Tenant is the tenant of everything that the caller reaches. A caller that reaches several,
+// such as the operator, counts by itself: "@" and its subject, which no namespace has.
+func (c Caller) Tenant() string {
+	for i, pattern := range c.Namespaces {
+		tenant, one := TenantOfPattern(pattern)
+		first, _ := TenantOfPattern(c.Namespaces[0])
+		if !one || tenant != first {
+			break
+		}
+		if i == len(c.Namespaces)-1 {
+			return tenant
+		}
+	}
+	return "@" + c.Subject
+}
+
 // TenantOfPattern is the tenant of all namespaces that a pattern matches (see
 // [NamespaceMatches]); the result one is false if they have several tenants.
 func TenantOfPattern(pattern string) (tenant string, one bool) {

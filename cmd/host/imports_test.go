@@ -81,6 +81,7 @@ var imports = map[string][]string{
 	"core/reflection":     {"core", "core/journal", "sdk"},
 	"core/rate":           {"core", "sdk"},
 	"core/run":            {"core", "core/journal", "sdk"},
+	"core/share":          {},
 	"core/store":          {"core", "core/journal", "core/run", "sdk"},
 	"core/store/mem":      {"core", "core/store"},
 	"core/store/pebble":   {"core", "core/store", "sdk"},
@@ -163,7 +164,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/client":    {"core", "core/host", "core/host/operation", "core/job", "sdk"},
 	"cmd/host/internal/httpapi": {
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",
-		"core/memory", "core/rate", "sdk",
+		"core/memory", "core/rate", "core/share", "sdk",
 	},
 	"cmd/host/internal/metrics":  {"core", "core/host", "core/job", "core/journal", "core/plugin", "sdk"},
 	"cmd/host/internal/trace":    {"core", "sdk"},

@@ -54,6 +54,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 	switch {
 	case err == nil:
 		r.caller = caller
+		slotOf(r.http.Context()).known(caller.Tenant())
 		return true
 	case !access.IsUnauthenticated(err): // its text is only for the log, since the caller is unknown
 		r.failure = err

@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -80,6 +81,8 @@ type API struct {
 	folders []string
 	rates   *rates
 	streams *streams
+	// bodies shares how many bytes of bodies are read and decoded at once.
+	bodies  *share.Share
 	calls   calls
 	origins *http.CrossOriginProtection
 	// forwarder is nil without other hosts.
@@ -121,6 +124,7 @@ func New(c Config) (*API, error) {
 	a.folders = a.hostFolders()
 	a.rates = newRates(c.Host, a.limits)
 	a.streams = newStreams(a.limits)
+	a.bodies = newBodies(a.limits)
 	if c.Metrics != nil {
 		a.metrics = c.Metrics(a.streams.count)
 	}

@@ -110,6 +110,11 @@ func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 		if r.http.URL.RawQuery != "" {
 			return sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query").WithHint("put its fields into the body")
 		}
+		done, refused := a.admitBody(r, a.limits.Body)
+		if refused != nil {
+			return refused
+		}
+		defer done()
 		if r.body, err = a.body(w, r, a.limits.Body); err == nil && len(r.body) > 0 {
 			err = decodeBody(r.body, in, rt.taken)
 		}

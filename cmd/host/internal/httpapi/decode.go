@@ -62,14 +62,18 @@ func checkText(data []byte) error {
 // faults are what is wrong with a request, each with its place.
 type faults []error
 
-// maxFaults is how many faults are reported: a request with more has a different problem.
-const maxFaults = 100
+// maxFaults is how many faults are reported, after which a request isn't looked at further: one
+// with more has a different problem, and a body of a MiB has room for 200,000 unknown fields.
+const maxFaults = 64
+
+// full reports whether no further fault is reported.
+func (f *faults) full() bool { return len(*f) >= maxFaults }
 
 // err is all of them in one error, or nil.
 func (f faults) err() error { return core.JoinErrors(f...) }
 
 func (f *faults) add(reason, pointer, format string, args ...any) {
-	if len(*f) < maxFaults {
+	if !f.full() {
 		*f = append(*f, fault(reason, pointer, format, args...))
 	}
 }
@@ -103,7 +107,10 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 		f.checkStruct(data, t, pointer, taken)
 	case reflect.Map:
 		for _, m := range core.Members(data) {
-			f.check(m.Value, t.Elem(), pointer+"/"+core.EscapePointer(m.Key), nil)
+			if f.full() {
+				return
+			}
+			f.check(m.Value, t.Elem(), pointer+"/"+core.EscapePointer(core.Cut(m.Key)), nil)
 		}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
@@ -112,6 +119,9 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 		var items []json.RawMessage
 		_ = json.Unmarshal(data, &items) // it is an array of JSON
 		for i, item := range items {
+			if f.full() {
+				return
+			}
 			f.check(item, t.Elem(), pointer+"/"+strconv.Itoa(i), nil)
 		}
 	case reflect.String, reflect.Bool:
@@ -126,6 +136,9 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
 	known := fieldsOf(t)
 	for _, m := range core.Members(data) {
+		if f.full() {
+			return
+		}
 		at := pointer + "/" + core.EscapePointer(core.Cut(m.Key))
 		field, ok := known[m.Key]
 		switch {
@@ -136,9 +149,7 @@ func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer strin
 			if hint := sdk.DidYouMean(m.Key, names(known, taken), ""); hint != "" {
 				e = e.WithHint("%s", hint).WithDetail("pointer", at)
 			}
-			if len(*f) < maxFaults {
-				*f = append(*f, e)
-			}
+			*f = append(*f, e)
 		default:
 			f.check(m.Value, field.typ, pointer+"/"+core.EscapePointer(m.Key), nil)
 		}

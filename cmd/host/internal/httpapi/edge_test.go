@@ -191,7 +191,7 @@ func TestCall_AStreamIsSentToItsEnd(t *testing.T) {
 				t.Error(err)
 			}
 			w.Header().Set(resultTrailer, "{}")
-		}), nil)
+		}), nil, noStranger)
 		own, other := net.Pipe()
 		l.conns <- other
 		go func() { _, _ = io.WriteString(own, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") }()

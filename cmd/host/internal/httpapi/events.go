@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -43,44 +44,45 @@ const heartbeat = 15 * time.Second
 // streams counts the streams that are open.
 type streams struct {
 	most, each int
+	share      *share.Share
 
 	mu   sync.Mutex
-	all  int
 	from map[string]int
 }
 
 func newStreams(l Limits) *streams {
-	return &streams{most: l.Streams, each: l.SubjectStreams, from: map[string]int{}}
+	return &streams{most: l.Streams, each: l.SubjectStreams, share: share.New(share.Options{Places: int64(l.Streams)}), from: map[string]int{}}
 }
 
 // count is how many streams are open.
-func (s *streams) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all
-}
+func (s *streams) count() int { return int(s.share.Taken()) }
 
-// open counts a stream of a subject, or refuses it. done must be called at its end.
-func (s *streams) open(subject string) (done func(), err error) {
+// open counts a stream of a caller, or refuses it. done must be called at its end. lost is
+// closed if the stream has to end for a tenant that has fewer: its reader connects again.
+func (s *streams) open(caller core.Caller) (done func(), lost <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.from[subject] >= s.each:
-		return nil, sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[subject], s.each).
+	subject, ended := caller.Subject, make(chan struct{})
+	if s.from[subject] >= s.each {
+		return nil, nil, sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[subject], s.each).
 			WithHint("close one; a stream can follow up to %d namespaces", MaxStreamNamespaces)
-	case s.all >= s.most:
-		return nil, sdk.Errorf(sdk.Unavailable, "streams_full", "the server has %d streams open (limit %d)", s.all, s.most)
 	}
-	s.all++
+	place := s.share.Hold(caller.Tenant(), false, func() bool {
+		close(ended)
+		return true
+	})
+	if place == nil {
+		return nil, nil, sdk.Errorf(sdk.Unavailable, "streams_full", "the server has %d streams open (limit %d)", s.most, s.most)
+	}
 	s.from[subject]++
 	return sync.OnceFunc(func() {
+		place.Free()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all--
 		if s.from[subject]--; s.from[subject] == 0 {
 			delete(s.from, subject)
 		}
-	}), nil
+	}), ended, nil
 }
 
 // namespaceEvents follows the events of namespaces, from now on or after Last-Event-ID.
@@ -245,14 +247,14 @@ func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 		a.refuse(w, r, err)
 		return
 	}
-	done, err := a.streams.open(r.caller.Subject)
+	done, lost, err := a.streams.open(r.caller)
 	if err != nil {
 		a.refuse(w, r, err)
 		return
 	}
 	defer done()
 	ctx, stop := context.WithCancel(r.http.Context())
-	f := &follower{api: a, request: r, source: from, after: after, events: make(chan *followed, streamBuffer), stop: stop}
+	f := &follower{api: a, request: r, source: from, after: after, events: make(chan *followed, streamBuffer), lost: lost, stop: stop}
 	var readers sync.WaitGroup
 	for i := range from.streams {
 		readers.Go(func() { f.read(ctx, i) })
@@ -299,7 +301,9 @@ type follower struct {
 	after []uint64
 	// events are pointers, since each follower has a buffer, and an entry is large.
 	events chan *followed
-	stop   context.CancelFunc
+	// lost is closed if the stream has to end for another tenant's.
+	lost <-chan struct{}
+	stop context.CancelFunc
 
 	mu     sync.Mutex
 	lagged bool
@@ -405,6 +409,9 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 				return
 			}
 		case <-f.api.draining:
+			out.event("", "bye", struct{}{})
+			return
+		case <-f.lost:
 			out.event("", "bye", struct{}{})
 			return
 		case <-ctx.Done():

@@ -17,7 +17,7 @@ type Limits struct {
 	Headers int
 	// HeaderTime is how long headers may take to arrive, 5 s by default, and BodyTime how long a body
 	// may take: 30 s in all, or, for a streamed body, 30 s without a byte. IdleTime is how long a
-	// connection without a request stays open: 120 s.
+	// connection without a request stays open: 120 s, or 10 s before its first credentials.
 	HeaderTime, BodyTime, IdleTime time.Duration
 	// Requests and Writes are how many requests, and how many writing requests, a subject may make in
 	// a second, 100 and 60 by default, in bursts of twice that. They don't apply to the socket. A
@@ -25,10 +25,13 @@ type Limits struct {
 	Requests, Writes float64
 	// FailedLogins is how many wrong credentials an address may send in a minute: 10.
 	FailedLogins float64
-	// Connections is how many are open at once: 2,000.
+	// Connections is how many are open at once: 2,000. The oldest one without credentials that
+	// isn't in use is closed for a new one, then the oldest idle one of a tenant with more than
+	// half; addresses without credentials have at most half.
 	Connections int
 	// Streams is how many streams of events are open at once, 1,000 by default, and SubjectStreams how
-	// many a subject may have open: 16.
+	// many a subject may have open: 16. A tenant with more than half of all loses its oldest one
+	// for another tenant's.
 	Streams, SubjectStreams int
 	// StreamTime is how long the buffer of a stream, [streamBuffer] events, may stay full
 	// before the stream is ended because its reader lags: 5 s.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -54,13 +56,18 @@ func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	return l, nil
 }
 
-// bounded limits the number of connections. A further connection gets an error and is
-// closed: if it were left waiting, the server would seem to hang.
+// bounded limits the number of connections, and shares them among tenants: see
+// [share.Share.Hold]. A connection for which none yields gets an error and is closed: if it
+// were left waiting, the server would seem to hang.
 type bounded struct {
 	net.Listener
-	encrypted       bool
-	slots, refusals chan struct{}
-	work            sync.WaitGroup
+	encrypted bool
+	share     *share.Share
+	// origin is where a connection comes from, and whether its caller is a stranger until it
+	// has shown credentials.
+	origin   func(net.Conn) (name string, stranger bool)
+	refusals chan struct{}
+	work     sync.WaitGroup
 }
 
 // maxRefusals is how many connections are refused with an answer at once; others are just
@@ -70,8 +77,11 @@ const (
 	refusalTime = time.Second
 )
 
-func newBounded(l net.Listener, most int, encrypted bool) net.Listener {
-	return &bounded{Listener: l, encrypted: encrypted, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
+func newBounded(l net.Listener, most int, encrypted bool, origin func(net.Conn) (string, bool)) net.Listener {
+	return &bounded{
+		Listener: l, encrypted: encrypted, share: share.New(share.Options{Places: int64(most)}), origin: origin,
+		refusals: make(chan struct{}, maxRefusals),
+	}
 }
 
 // full is the response to a connection above the limit.
@@ -86,10 +96,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case b.slots <- struct{}{}:
-			return &slot{Conn: c, free: sync.OnceFunc(func() { <-b.slots })}, nil
-		default:
+		name, stranger := b.origin(c)
+		s := &slot{Conn: c, stranger: stranger}
+		if s.place = b.share.Hold(name, stranger, s.lose); s.place != nil {
+			return s, nil
 		}
 		if b.encrypted { // a client can't read an answer before the handshake
 			_ = c.Close()
@@ -142,11 +152,102 @@ func refuseFull(c net.Conn) {
 // slot is a connection that has one of the listener's places.
 type slot struct {
 	net.Conn
-	free func()
+	place *share.Place
+
+	mu sync.Mutex
+	// stranger is whether none of its requests has shown whom it is from.
+	stranger bool
+	// busy is how many requests are being answered.
+	busy int
+	// patience closes the connection of a stranger that asks nothing more.
+	patience *time.Timer
 }
+
+// strangerIdle is how long a connection without credentials stays open without a request,
+// less than the idle time of others: a browser or a probe opens another.
+const strangerIdle = 10 * time.Second
 
 // Close implements [net.Conn].
 func (s *slot) Close() error {
-	defer s.free()
+	defer s.place.Free()
 	return s.Conn.Close()
 }
+
+// lose closes the connection, for another one, unless it is in use.
+func (s *slot) lose() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy == 0 {
+		_ = s.Conn.Close() // net/http finds it closed, and ends it
+	}
+	return s.busy == 0
+}
+
+// begin counts a request, until end is called.
+func (s *slot) begin() (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+	if s.patience != nil {
+		s.patience.Stop()
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.busy--; s.busy == 0 && s.stranger {
+			s.patience = time.AfterFunc(strangerIdle, func() { s.lose() })
+		}
+	}
+}
+
+// known notes whose connection it is.
+func (s *slot) known(tenant string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.stranger = false
+	s.mu.Unlock()
+	s.place.Known(tenant)
+}
+
+type slotKey struct{}
+
+// withSlot puts a connection into the context of its requests.
+func withSlot(ctx context.Context, c net.Conn) context.Context {
+	if encrypted, is := c.(*tls.Conn); is {
+		c = encrypted.NetConn()
+	}
+	return context.WithValue(ctx, slotKey{}, c)
+}
+
+// slotOf is the connection of a request; nil without one, as in a test.
+func slotOf(ctx context.Context) *slot {
+	s, _ := ctx.Value(slotKey{}).(*slot)
+	return s
+}
+
+// strangersAt are the origins of connections over TCP: an address, of IPv6 the network that
+// one customer has. Connections of a proxy are of many callers, so they aren't limited as one
+// stranger's.
+func (a *API) strangersAt(c net.Conn) (string, bool) {
+	peer, err := netip.ParseAddr(hostOf(c.RemoteAddr().String()))
+	if err != nil {
+		return "", true
+	}
+	peer = peer.Unmap().WithZone("")
+	if a.isProxy(peer) {
+		return "@proxy", false
+	}
+	if peer.Is6() {
+		network, _ := peer.Prefix(64) // 64 bits are in every IPv6 address
+		return network.String(), true
+	}
+	return peer.String(), true
+}
+
+// noStranger is the origin of connections whose peer the listener or TLS has checked.
+func noStranger(net.Conn) (string, bool) { return "", false }

@@ -54,8 +54,12 @@ func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Pro
 // mounted is a handler behind the checks, with the caller in the request's context.
 func (a *API) mounted(path string, h http.Handler) http.Handler {
 	return a.handle(strings.Trim(path, "/"), func(w http.ResponseWriter, r *request) {
-		var err error
-		if r.body, err = a.body(w, r, a.limits.Body); err != nil {
+		done, err := a.admitBody(r, a.limits.Body)
+		if err == nil {
+			defer done()
+			r.body, err = a.body(w, r, a.limits.Body)
+		}
+		if err != nil {
 			a.refuse(w, r, err)
 			return
 		}

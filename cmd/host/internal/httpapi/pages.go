@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -56,7 +57,10 @@ func (a *API) page(w http.ResponseWriter, r *request) {
 			r.code = "unauthenticated"
 			return sdk.RetryAfter(a.rates.failedLogin(r.http.Context(), r.address))
 		},
-		Admit: a.rates.admit,
+		Admit: func(ctx context.Context, subject string, read bool) error {
+			slotOf(r.http.Context()).known(core.Caller{Subject: subject}.Tenant())
+			return a.rates.admit(ctx, subject, read)
+		},
 	})
 	r.status = said.status
 }

@@ -47,22 +47,26 @@ func NewServer(ctx context.Context, api *API) *Server {
 }
 
 // ServeTCP serves a listener for callers that have a token, and closes it at the end.
-func (s *Server) ServeTCP(l net.Listener) { s.serve(l, s.api.Remote(), s.api.config.TLS) }
+func (s *Server) ServeTCP(l net.Listener) {
+	s.serve(l, s.api.Remote(), s.api.config.TLS, s.api.strangersAt)
+}
 
 // ServePeers serves a listener for other hosts, which must show the certificate that
 // encryption requires, and closes it at the end.
 func (s *Server) ServePeers(l net.Listener, encryption *tls.Config) {
-	s.serve(l, s.api.Peer(), encryption)
+	s.serve(l, s.api.Peer(), encryption, noStranger)
 }
 
 // ServeSocket serves the listener of the socket, and closes it at the end.
-func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local(), nil) }
+func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local(), nil, noStranger) }
 
-// serve serves a listener, with TLS unless encryption is nil.
-func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
+// serve serves a listener, with TLS unless encryption is nil. origin is where its connections
+// come from.
+func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config, origin func(net.Conn) (string, bool)) {
 	limits := s.api.limits
 	server := &http.Server{
 		Handler: s.counted(s.api.boundBody(h)), BaseContext: func(net.Listener) context.Context { return s.requests },
+		ConnContext:       withSlot,
 		ReadHeaderTimeout: limits.HeaderTime, IdleTimeout: limits.IdleTime,
 		// Each answer sets its own deadline when it begins. This deadline is for answers of
 		// net/http itself.
@@ -83,7 +87,7 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 	}
 	s.servers = append(s.servers, server)
 	s.work.Go(func() {
-		serve, bound := server.Serve, newBounded(l, limits.Connections, encryption != nil)
+		serve, bound := server.Serve, newBounded(l, limits.Connections, encryption != nil, origin)
 		if encryption != nil {
 			server.TLSConfig = encryption.Clone()
 			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
@@ -141,6 +145,7 @@ func (s *Server) counted(next http.Handler) http.Handler {
 			panic(http.ErrAbortHandler) // its connection is closed already
 		}
 		defer s.handlers.Done()
+		defer slotOf(r.Context()).begin()()
 		next.ServeHTTP(w, r)
 	})
 }

@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core/share"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Decoding a body takes many times its size, so what all bodies that are read and decoded at
+// once have together is bounded, and shared among tenants. A body counts from before its first
+// byte, since a slow sender keeps what it has sent.
+
+const (
+	// minBodies is the smallest such bound, in bytes: decoding a MiB of JSON takes up to
+	// 80 MiB, most of it for a moment, so that a tenant's half takes some hundred MiB at worst.
+	minBodies = 16 << 20
+	// bodyWait is how long a request waits for its turn. It is longer than decoding takes,
+	// and shorter than callers wait for an answer.
+	bodyWait = 5 * time.Second
+)
+
+// newBodies makes the share. A tenant never has more than half, since its bodies may take
+// as long as a body may take to arrive.
+func newBodies(l Limits) *share.Share {
+	most := max(minBodies, 4*l.Body)
+	return share.New(share.Options{Places: most, Each: share.Half(most)})
+}
+
+// admitBody waits until the tenant of a request may send its body, up to limit bytes. done
+// must be called once the body is decoded.
+func (a *API) admitBody(r *request, limit int64) (done func(), err error) {
+	if r.local || r.http.ContentLength == 0 {
+		return func() {}, nil
+	}
+	size := r.http.ContentLength
+	if size < 0 || size > limit { // its size isn't known, or it is refused once it was read so far
+		size = limit
+	}
+	ctx, cancel := context.WithTimeout(r.http.Context(), bodyWait)
+	defer cancel()
+	if done, err = a.bodies.Take(ctx, r.caller.Tenant(), size); err != nil {
+		return nil, sdk.Errorf(sdk.Exhausted, "bodies_exhausted", "too many bodies of this tenant are being read").
+			WithHint("send fewer at once, or smaller ones").WithDetail(sdk.RetryAfterDetail, time.Second.Milliseconds())
+	}
+	return done, nil
+}

@@ -1,0 +1,179 @@
+// Package share divides a number of places among tenants, so that no tenant is in another's
+// way.
+//
+// The rule is the same for whatever the places are, such as the bytes of bodies that are read
+// at once, the connections of a server or the instances of a plugin: as long as nobody else
+// waits, a tenant may have all of them. While another tenant waits, a tenant gets no more
+// than half, and places that become free go to the waiting tenants in turn, however many
+// requests each of them has. A place that its holder can lose, such as a stream of events
+// whose reader connects again, is taken back for a tenant that has less.
+package share
+
+import (
+	"context"
+	"sync"
+)
+
+// Options determine how places are divided.
+type Options struct {
+	// Places is how many there are, at least 1.
+	Places int64
+	// Each is how many a tenant may have even if nobody else waits; 0 is all. It is for places
+	// that a tenant could keep for long and that nobody can take back.
+	Each int64
+}
+
+// Share divides places. It is safe for concurrent use.
+type Share struct {
+	options Options
+
+	mu      sync.Mutex
+	taken   int64
+	tenants map[string]*tenant
+	// turn has the tenants that wait; the first gets the next free place.
+	turn []*tenant
+	// held are the places that can be lost, the oldest first.
+	held []*Place
+}
+
+// tenant is a tenant that has places or waits for some.
+type tenant struct {
+	name  string
+	taken int64
+	waits []*waiter // in the order in which they came
+}
+
+// waiter waits for places.
+type waiter struct {
+	n     int64
+	given chan struct{} // closed once it has them
+}
+
+// New makes a share of which nothing is taken.
+func New(o Options) *Share {
+	o.Places = max(o.Places, 1)
+	if o.Each <= 0 || o.Each > o.Places {
+		o.Each = o.Places
+	}
+	return &Share{options: o, tenants: map[string]*tenant{}}
+}
+
+// Half is half of a number of places, at least 1: what a tenant gets while another waits.
+func Half(places int64) int64 { return max(places/2, 1) }
+
+// Take takes n places for a tenant, and waits for them until ctx ends. A request for more
+// places than a tenant may have gets as many as it may have. done gives the places back; it
+// must be called, and may be called twice.
+func (s *Share) Take(ctx context.Context, name string, n int64) (done func(), err error) {
+	s.mu.Lock()
+	n = min(max(n, 0), s.options.Each)
+	t := s.tenant(name)
+	w := &waiter{n: n, given: make(chan struct{})}
+	if t.waits = append(t.waits, w); len(t.waits) == 1 {
+		s.turn = append(s.turn, t)
+	}
+	s.settle() // also what is free is given in turn: a tenant with a large request may wait for it
+	s.mu.Unlock()
+	select {
+	case <-w.given:
+		return s.giveBack(t, n), nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !t.forget(w) { // it was given them meanwhile
+		return s.giveBack(t, n), nil
+	}
+	s.settle()
+	s.drop(t)
+	return nil, ctx.Err()
+}
+
+// Taken is how many places are taken.
+func (s *Share) Taken() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken
+}
+
+// tenant is a tenant, which may be new.
+func (s *Share) tenant(name string) *tenant {
+	t := s.tenants[name]
+	if t == nil {
+		t = &tenant{name: name}
+		s.tenants[name] = t
+	}
+	return t
+}
+
+// may reports whether a tenant may have n more places now.
+func (s *Share) may(t *tenant, n int64) bool {
+	most := s.options.Each
+	if others := len(s.turn); others > 1 || others == 1 && s.turn[0] != t {
+		most = min(most, max(Half(s.options.Places), n)) // one request may be larger than half
+	}
+	return s.taken+n <= s.options.Places && t.taken+n <= most
+}
+
+func (s *Share) give(t *tenant, n int64) {
+	s.taken += n
+	t.taken += n
+}
+
+// giveBack is the function that gives n places of a tenant back.
+func (s *Share) giveBack(t *tenant, n int64) func() {
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.give(t, -n)
+		s.settle()
+		s.drop(t)
+	})
+}
+
+// settle gives free places to waiting tenants, in turn. A tenant that was given some waits
+// behind the others. One that waits for more than is free keeps its turn, and those behind
+// it get nothing that it could use: otherwise small requests would starve a large one.
+func (s *Share) settle() {
+	for i := 0; i < len(s.turn); {
+		t := s.turn[i]
+		if len(t.waits) == 0 {
+			s.turn = append(s.turn[:i:i], s.turn[i+1:]...)
+			continue
+		}
+		w := t.waits[0]
+		if !s.may(t, w.n) {
+			if t.taken+w.n <= Half(s.options.Places) { // only room is missing
+				return
+			}
+			i++
+			continue
+		}
+		s.give(t, w.n)
+		t.waits = t.waits[1:]
+		close(w.given)
+		s.turn = append(s.turn[:i:i], s.turn[i+1:]...)
+		if len(t.waits) > 0 {
+			s.turn = append(s.turn, t)
+		}
+		i = 0
+	}
+}
+
+// forget removes a waiter; false if it doesn't wait any more.
+func (t *tenant) forget(w *waiter) bool {
+	for i, other := range t.waits {
+		if other == w {
+			t.waits = append(t.waits[:i:i], t.waits[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// drop forgets a tenant that has nothing and waits for nothing.
+func (s *Share) drop(t *tenant) {
+	if t.taken == 0 && len(t.waits) == 0 && s.tenants[t.name] == t {
+		delete(s.tenants, t.name)
+	}
+}
