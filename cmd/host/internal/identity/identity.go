@@ -76,7 +76,7 @@ func New(o Options) *Verifier {
 		connections = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	}
 	transport := &sparing{transport: connections, clock: o.Clock, asked: map[string]time.Time{}}
-	return &Verifier{options: o, client: &http.Client{Transport: transport, Timeout: fetchTime}, exchange: &http.Client{
+	return &Verifier{options: o, logins: newLogins(), client: &http.Client{Transport: transport, Timeout: fetchTime}, exchange: &http.Client{
 		Transport: connections, Timeout: fetchTime,
 		// A redirect would send the code and the client's secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -2,11 +2,13 @@ package identity
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -18,17 +20,17 @@ import (
 )
 
 // To log in, a browser is sent to the issuer, which sends it back with a code. Intercepting
-// the code is useless: it is exchanged together with a verifier that never left this server
+// the code is useless: it is exchanged together with a verifier that only this server can read
 // (PKCE), and it works only once, and only in the same browser, which a cookie proves. The
 // token that it gives must be for this client and contain the nonce of this login, so that
 // a token of another login can't be used.
 
-const (
-	// loginTime is how long a person has to log in at the issuer.
-	loginTime = 10 * time.Minute
-	// maxLogins is how many logins may be under way: a further login ends the oldest.
-	maxLogins = 1000
-)
+// The server keeps nothing about a login that is under way: it is in the browser's cookie,
+// sealed. So nobody can end other people's logins by beginning many, and nothing has to be
+// bounded. That a login works once is due to the code, which the issuer exchanges once.
+
+// loginTime is how long a person has to log in at the issuer.
+const loginTime = 10 * time.Minute
 
 // Client is this server's registration at the issuer, for browsers that log in.
 type Client struct {
@@ -43,40 +45,41 @@ type Client struct {
 
 // login is a login that is under way.
 type login struct {
-	state, verifier, nonce string
-	browser                [sha256.Size]byte
-	expires                time.Time
+	State    string    `json:"state"`
+	Verifier string    `json:"verifier"`
+	Nonce    string    `json:"nonce"`
+	Expires  time.Time `json:"expires"`
 }
 
-// logins are the logins under way, the oldest first.
-type logins struct {
-	mu   sync.Mutex
-	list []login
+// logins seals logins with a key of this process, so that a browser can neither read nor make
+// one. The zero value isn't ready: see newLogins.
+type logins struct{ seal cipher.AEAD }
+
+func newLogins() logins {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)                          // it never fails
+	block, _ := aes.NewCipher(key)                 // a key of 32 bytes is one
+	seal, _ := cipher.NewGCMWithRandomNonce(block) // a block of AES has the right size
+	return logins{seal}
 }
 
-// add adds a login.
-func (l *logins) add(one login) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.list) >= maxLogins {
-		l.list = l.list[1:]
+// cookie is a login as its browser keeps it.
+func (l logins) cookie(one *login) string {
+	return base64.RawURLEncoding.EncodeToString(l.seal.Seal(nil, nil, core.MustJSON(one), nil))
+}
+
+// open is the login in a cookie; false if this process didn't make it, or it isn't the login of
+// this state, or it took too long.
+func (l logins) open(cookie, state string, now time.Time) (one login, ok bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
+	if err != nil {
+		return login{}, false
 	}
-	l.list = append(l.list, one)
-}
-
-// take removes the login of a state, and returns it if a browser began it in time.
-func (l *logins) take(state, browser string, now time.Time) (login, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, one := range l.list {
-		if subtle.ConstantTimeCompare([]byte(one.state), []byte(state)) != 1 {
-			continue
-		}
-		l.list = append(l.list[:i:i], l.list[i+1:]...)
-		key := sha256.Sum256([]byte(browser))
-		return one, key == one.browser && now.Before(one.expires)
+	text, err := l.seal.Open(nil, nil, sealed, nil)
+	if err != nil || json.Unmarshal(text, &one) != nil {
+		return login{}, false
 	}
-	return login{}, false
+	return one, subtle.ConstantTimeCompare([]byte(one.State), []byte(state)) == 1 && now.Before(one.Expires)
 }
 
 // Begin begins a login: the browser is sent to a URL of the issuer, and keeps a secret. The
@@ -85,11 +88,8 @@ func (v *Verifier) Begin() (to, browser string, err error) {
 	if _, err := v.ready(); err != nil {
 		return "", "", err
 	}
-	one := login{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expires: v.options.Clock.Now().Add(loginTime)}
-	browser = rand.Text()
-	one.browser = sha256.Sum256([]byte(browser))
-	v.logins.add(one)
-	return v.config().AuthCodeURL(one.state, oidc.Nonce(one.nonce), oauth2.S256ChallengeOption(one.verifier)), browser, nil
+	one := login{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Expires: v.options.Clock.Now().Add(loginTime)}
+	return v.config().AuthCodeURL(one.State, oidc.Nonce(one.Nonce), oauth2.S256ChallengeOption(one.Verifier)), v.logins.cookie(&one), nil
 }
 
 // Finish reads the issuer's answer, and opens a session for the browser that began the
@@ -98,18 +98,18 @@ func (v *Verifier) Begin() (to, browser string, err error) {
 // person, the error is sdk.Denied, reason "grant_missing".
 func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values) (cookie string, lasts time.Duration, err error) {
 	now := v.options.Clock.Now()
-	one, began := v.logins.take(answer.Get("state"), browser, now)
+	one, began := v.logins.open(browser, answer.Get("state"), now)
 	issuer := answer.Get("iss") // not every issuer sends it
 	if !began || answer.Get("code") == "" || issuer != "" && issuer != v.options.Issuer {
 		return "", 0, access.Unauthenticated()
 	}
 	ctx, done := context.WithTimeout(oidc.ClientContext(ctx, v.exchange), fetchTime)
 	defer done()
-	token, err := v.config().Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(one.verifier))
+	token, err := v.config().Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(one.Verifier))
 	if err != nil { // its message may have parts of the code or the token
 		return "", 0, access.Unauthenticated()
 	}
-	caller, err := v.loggedIn(ctx, token, one.nonce)
+	caller, err := v.loggedIn(ctx, token, one.Nonce)
 	if err != nil {
 		return "", 0, err
 	}

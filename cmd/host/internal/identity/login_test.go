@@ -107,7 +107,9 @@ func TestLogin_RefusesWhatIsNotOfThisLogin(t *testing.T) {
 	refused("a browser that didn't begin it", "", answer)
 	browser, answer := s.sent()
 	refused("another browser", browser+"x", answer)
-	refused("the right one after another", browser, answer)
+	if _, err := s.finish(browser, answer); err != nil {
+		t.Errorf("the right one after another: %v", err)
+	}
 	browser, answer = s.sent()
 	refused("no state", browser, with(answer, "state", ""))
 	refused("another state", browser, with(answer, "state", "x"))
@@ -169,11 +171,29 @@ func TestSessions_AreBounded(t *testing.T) {
 	if caller, known := s.find(other, now); !known || caller.Subject != "oidc:bob" {
 		t.Errorf("another's: %+v %v", caller, known)
 	}
-	var l logins
-	for range maxLogins + 1 {
-		l.add(login{})
+}
+
+// TestLogin_SurvivesAFloodOfOthers: logins that others begin, however many, end nobody's, and
+// no cookie but the login's own finishes it.
+func TestLogin_SurvivesAFloodOfOthers(t *testing.T) {
+	s := newSite(t)
+	s.browsers()
+	browser, answer := s.sent()
+	for range 2000 {
+		_, other, err := s.Begin()
+		must(t, err)
+		if other == browser {
+			t.Fatal("two logins have one cookie")
+		}
 	}
-	if len(l.list) != maxLogins {
-		t.Errorf("%d logins are under way", len(l.list))
+	_, other, err := s.Begin()
+	must(t, err)
+	for _, wrong := range []string{"", "x", other, browser[1:], browser[:len(browser)-4], "AAAA" + browser[4:], browser + "AAAA", "!" + browser} {
+		if _, err := s.finish(wrong, answer); !access.IsUnauthenticated(err) {
+			t.Errorf("a wrong cookie: %v", err)
+		}
+	}
+	if _, err := s.finish(browser, answer); err != nil {
+		t.Errorf("after the flood: %v", err)
 	}
 }
