@@ -69,16 +69,26 @@ func look() Status {
 	} else {
 		s.User = true
 	}
-	switch {
-	case s.Landlock == 0:
+	if s.Landlock == 0 {
 		s.Missing = append(s.Missing, "Landlock: the kernel has none (Linux 5.13, or a boot parameter lsm=), so plugins see what their user sees of the file system")
-	case s.Landlock < scopeABI:
-		s.Notes = append(s.Notes, fmt.Sprintf("Landlock %d of %d: signals are held back by seccomp alone", s.Landlock, scopeABI))
+	}
+	if note := unscoped(s.Landlock); note != "" {
+		s.Notes = append(s.Notes, note)
 	}
 	if !s.Seccomp {
 		s.Missing = append(s.Missing, "seccomp: the kernel has no filter mode, so plugins can reach the network")
 	}
 	return s
+}
+
+// unscoped says what a version of Landlock leaves open, or "". Names of abstract sockets are in
+// no file system, so no rule for files holds a plugin back from them, and seccomp can't read
+// the address that a plugin connects to.
+func unscoped(abi int) string {
+	if abi >= scopeABI {
+		return ""
+	}
+	return fmt.Sprintf("Landlock %d of %d: signals are held back by seccomp alone, and a plugin reaches any program on this machine that listens on an abstract Unix socket, or listens there itself (Linux 6.12 holds it back)", abi, scopeABI)
 }
 
 // hasSeccomp asks for the newest action that the filter uses (Linux 4.14).
