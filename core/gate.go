@@ -169,6 +169,11 @@ type GateDecision struct {
 	// GivenTo lists what was derived from the memory, in the result for the caller whose
 	// request purged it. It isn't recorded.
 	GivenTo *GivenTo `json:"given_to,omitempty"`
+	// SameContent are the recallable memories of the namespace that still have the content of
+	// an erased memory, sorted, at most [MaxRelated]; ErasedCopies are those that were erased
+	// with it because the caller wanted it. Neither is recorded.
+	SameContent  []string `json:"same_content,omitempty"`
+	ErasedCopies []string `json:"erased_copies,omitempty"`
 }
 
 // GateCondition is one of the gate's own conditions for a purge or promotion: it is met if

@@ -87,7 +87,8 @@ type RecallFilter struct {
 	AgentID string        `json:"agent_id,omitempty"`
 	// MinScore leaves out memories with a lower score.
 	MinScore float64 `json:"min_score,omitempty"`
-	// IncludeSuperseded includes memories that another recallable memory supersedes.
+	// IncludeSuperseded includes memories that another recallable memory, or one that was
+	// purged, supersedes.
 	IncludeSuperseded bool `json:"include_superseded,omitempty"`
 }
 
@@ -108,7 +109,8 @@ type Recalled struct {
 	Score float64 `json:"score"`
 	Why   Reasons `json:"why"`
 	// SupersededBy and ContradictedBy are the recallable memories that supersede or
-	// contradict it, at most [MaxRelated] each.
+	// contradict it, at most [MaxRelated] each; [SupersededByPurged] stands for those that were
+	// purged.
 	SupersededBy   []string `json:"superseded_by,omitempty"`
 	ContradictedBy []string `json:"contradicted_by,omitempty"`
 	// FailureRate is the share of its uses that failed; nil before the first use.
@@ -119,6 +121,10 @@ type Recalled struct {
 	// KnowledgeID is the knowledge that a promoted memory became.
 	KnowledgeID string `json:"knowledge_id,omitempty"`
 }
+
+// SupersededByPurged is what [Recalled].SupersededBy has for purged memories: what they superseded
+// stays out of date.
+const SupersededByPurged = "purged"
 
 // MaxRelated is how many ids of one sort a recalled memory names at most.
 const MaxRelated = 100

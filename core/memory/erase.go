@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -18,6 +19,9 @@ import (
 type EraseRequest struct {
 	// Reason is why, in up to 1,024 bytes. It is stored with the decision.
 	Reason string
+	// Copies is whether the recallable memories of the namespace with the same content are
+	// erased too, each by a decision of its own.
+	Copies bool
 }
 
 // Erase asks the gate to purge a memory because the caller wants it erased. The request
@@ -26,6 +30,9 @@ type EraseRequest struct {
 // state of waiting for the gate; that, the decision and the purge are one transaction.
 // Erase is the only way to purge a memory that was archived, consolidated or promoted. If
 // it was promoted, its knowledge is purged too.
+//
+// The decision names the memories that have the same content, and with Copies erases them, in
+// transactions of their own: an error after the first erasure comes with the decision.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
 	var p bounds.Problems
@@ -39,17 +46,82 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *cor
 	if m.options.Gate == nil {
 		return nil, gateMissing()
 	}
-	v := verdict{request: &RevalidateRequest{}, decisionID: m.options.IDs.NewID()}
-	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
-	if err == nil {
-		err = v.refusal
-	}
+	v, err := m.eraseOne(ctx, id, r.Reason)
 	if err != nil {
 		return nil, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
 	}
 	var gone residue
-	gone.add(&v)
-	return v.decision, sdk.Wrap("erase memory "+bounds.Shorten(id), gone.finish(ctx, m.options.Store))
+	gone.add(v)
+	err = m.eraseCopies(ctx, v, r, &gone)
+	err = core.JoinErrors(gone.finish(ctx, m.options.Store), err)
+	return v.decision, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
+}
+
+// eraseOne erases a memory in a transaction.
+func (m *Memories) eraseOne(ctx context.Context, id, reason string) (*verdict, error) {
+	v := &verdict{request: &RevalidateRequest{}, decisionID: m.options.IDs.NewID()}
+	err := m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.erase(ctx, t, id, reason, v) })
+	if err == nil {
+		err = v.refusal
+	}
+	return v, err
+}
+
+// eraseCopies notes in the decision which memories have the content of the purged one. If they
+// are wanted too, it erases them, and the decision also names what was derived from them.
+func (m *Memories) eraseCopies(ctx context.Context, v *verdict, r EraseRequest, gone *residue) error {
+	d := v.decision
+	if d.NextAction != core.NextPurge {
+		return nil
+	}
+	for {
+		same, err := m.sameContent(ctx, v.memory)
+		if d.SameContent = same; err != nil || len(same) == 0 || !r.Copies {
+			return err
+		}
+		for _, id := range same {
+			copied, err := m.eraseOne(ctx, id, r.Reason)
+			if err != nil && sdk.ReasonOf(err) != "memory_purged" {
+				return err
+			}
+			d.SameContent = d.SameContent[1:]
+			if err != nil {
+				continue // by another caller
+			}
+			gone.add(copied)
+			d.ErasedCopies = append(d.ErasedCopies, id)
+			if given := copied.decision.GivenTo; given != nil {
+				d.GivenTo.Runs = slices.Compact(slices.Sorted(slices.Values(append(d.GivenTo.Runs, given.Runs...))))
+				d.GivenTo.Reflections = append(d.GivenTo.Reflections, given.Reflections...)
+			}
+		}
+	}
+}
+
+// sameContent are the ids of the recallable memories of a purged memory's namespace that have its
+// content, sorted, at most [core.MaxRelated].
+func (m *Memories) sameContent(ctx context.Context, purged *core.Memory) (ids []string, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		for _, state := range core.MemoryStates() {
+			if !state.Recallable() {
+				continue
+			}
+			start := record.IndexStart(record.StatePrefix, purged.Namespace, string(state))
+			err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+				memory, err := readIndexed(r, record.PlaceID(key[len(start):]), key)
+				if err == nil && memory.Content == purged.Content {
+					ids = append(ids, memory.ID)
+				}
+				return true, core.JoinErrors(err, ctx.Err())
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	slices.Sort(ids)
+	return ids[:min(len(ids), core.MaxRelated)], err
 }
 
 func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v *verdict) error {

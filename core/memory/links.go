@@ -192,7 +192,7 @@ func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, 
 
 func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
 	if from, err = record.LinksFrom(r, id, "", maxLinksShown); err == nil {
-		err = pointAtTombstone(r, from)
+		err = markTombstones(r, from, func(l *core.Link) *string { return &l.To })
 	}
 	if err != nil {
 		return nil, nil, err
@@ -208,6 +208,9 @@ func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
 		}
 		to = append(to, *l)
 	}
+	if err := markTombstones(r, to, func(l *core.Link) *string { return &l.From }); err != nil {
+		return nil, nil, err
+	}
 	slices.SortFunc(from, compareLinks)
 	slices.SortFunc(to, compareLinks)
 	return from, to, nil
@@ -219,15 +222,16 @@ func compareLinks(a, b core.Link) int {
 		cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.Position, b.Position), cmp.Compare(a.To, b.To))
 }
 
-// pointAtTombstone marks links that end at a purged memory.
-func pointAtTombstone(r core.Reader, links []core.Link) error {
+// markTombstones marks one end of links where it is a purged memory.
+func markTombstones(r core.Reader, links []core.Link, end func(*core.Link) *string) error {
 	for i := range links {
-		gone, err := record.ReadTombstone(r, links[i].To)
+		id := end(&links[i])
+		gone, err := record.ReadTombstone(r, *id)
 		if err != nil {
 			return err
 		}
 		if gone != nil {
-			links[i].To = bounds.PurgedMark + links[i].To
+			*id = bounds.PurgedMark + *id
 		}
 	}
 	return nil

@@ -56,12 +56,13 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 			return nil, err
 		}
 	}
-	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Among: among, Recallable: func(id string) (recallable bool, err error) {
+	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Among: among, Supersedes: func(id string) (supersedes bool, err error) {
 		err = m.records.View(ctx, func(reader core.Reader) error {
-			recallable, err = isRecallable(reader, id)
+			by, err := superseder(reader, id)
+			supersedes = by != ""
 			return err
 		})
-		return recallable, err
+		return supersedes, err
 	}}
 	widths(&q, bias, r.Limit)
 	failure, err := m.embedQuery(ctx, &q)
@@ -173,10 +174,10 @@ func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 	list, err := refreshed(r, list)
 	for i := range list {
 		if err == nil {
-			list[i].SupersededBy, err = relatedBy(r, list[i].ID, core.RelationSupersedes)
+			list[i].SupersededBy, err = relatedBy(r, list[i].ID, core.RelationSupersedes, superseder)
 		}
 		if err == nil {
-			list[i].ContradictedBy, err = relatedBy(r, list[i].ID, core.RelationContradicts)
+			list[i].ContradictedBy, err = relatedBy(r, list[i].ID, core.RelationContradicts, recallable)
 		}
 	}
 	return list, err
@@ -215,19 +216,40 @@ func prefetch(r core.Reader, found []search.Found) error {
 	})
 }
 
-// relatedBy returns the ids of the recallable memories that have a link of this relation
-// to id, sorted, at most [core.MaxRelated].
-func relatedBy(r core.Reader, id, relation string) (list []string, err error) {
+// relatedBy returns the names of the memories that have a link of this relation to id, each
+// once, at most [core.MaxRelated]. A name of "" is left out.
+func relatedBy(r core.Reader, id, relation string, name func(r core.Reader, id string) (string, error)) (list []string, err error) {
 	start := record.LinkToKey(id, relation, "")
 	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
-		from := string(key[len(start):])
-		recallable, err := isRecallable(r, from)
-		if recallable {
+		from, err := name(r, string(key[len(start):]))
+		if from != "" && !slices.Contains(list, from) {
 			list = append(list, from)
 		}
 		return len(list) < core.MaxRelated, err
 	})
 	return list, err
+}
+
+// recallable is a memory's id, if it can be recalled.
+func recallable(r core.Reader, id string) (string, error) {
+	if is, err := isRecallable(r, id); err != nil || !is {
+		return "", err
+	}
+	return id, nil
+}
+
+// superseder is the id of a memory that can be recalled, and so takes the place of what it
+// supersedes; or, for one that was purged, [core.SupersededByPurged].
+func superseder(r core.Reader, id string) (string, error) {
+	by, err := recallable(r, id)
+	if by != "" || err != nil {
+		return by, err
+	}
+	gone, err := record.ReadTombstone(r, id)
+	if gone == nil || err != nil {
+		return "", err
+	}
+	return core.SupersededByPurged, nil
 }
 
 // isRecallable reports whether the memory exists and can be recalled.

@@ -76,13 +76,15 @@ func TestRecallLeavesOutWhatIsSuperseded(t *testing.T) {
 		if err := w.Remove(t.Context(), "new"); err != nil {
 			t.Fatal(err)
 		}
-		recalls("what superseded it is purged", "old")
-		w.link(t, "elsewhere", core.RelationSupersedes, "old")
+		recalls("what superseded it is purged", "")
+		w.observe(t, core.ObserveRequest{ID: "late", Title: "late", Content: "word and fourth"})
+		recalls("another one", "late")
+		w.link(t, "elsewhere", core.RelationSupersedes, "late")
 		recalls("from another namespace", "")
 		if err := w.MoveByDream(t.Context(), "elsewhere", core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
-		recalls("which isn't recallable any more", "old")
+		recalls("which isn't recallable any more", "late")
 	})
 }
 

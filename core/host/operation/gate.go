@@ -112,6 +112,8 @@ type GateRequest struct {
 	Erase bool   `json:"erase"`
 	// Reason is why, in up to 1,024 bytes. It is stored with the decision.
 	Reason string `json:"reason"`
+	// Copies is whether the memories of the namespace with the same content are erased too.
+	Copies bool `json:"copies,omitempty"`
 }
 
 func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecision, error) {
@@ -119,6 +121,6 @@ func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecis
 		return nil, sdk.Errorf(sdk.Invalid, "erase_missing", "erase isn't true").
 			WithHint("nothing else can be requested from the gate yet").WithDetail("field", "erase")
 	}
-	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason})
+	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason, Copies: in.Copies})
 	return c.decided(ctx, d, err)
 }

@@ -99,7 +99,9 @@ func (c *Call) seen(ctx context.Context, ids []string) []string {
 	}
 	var own []string
 	for _, id := range ids {
-		if m, err := c.Host.Memories.Get(ctx, id); err == nil && c.reaches(m.Namespace) {
+		if id == core.SupersededByPurged {
+			own = append(own, id)
+		} else if m, err := c.Host.Memories.Get(ctx, id); err == nil && c.reaches(m.Namespace) {
 			own = append(own, id)
 		}
 	}

@@ -152,6 +152,11 @@ func (c *checker) links() error {
 			return nil
 		}
 		from, err := c.has(record.MemoryKey(l.From))
+		if err == nil && !from && l.Relation == core.RelationSupersedes {
+			if from, err = c.has(record.PurgedKey(l.From)); from && l.Metadata != nil {
+				c.problem(key, "the memory that it begins at was purged, but the link still has metadata")
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -90,22 +90,22 @@ func ofKind(kinds []core.MemoryKind, kind core.MemoryKind) bool {
 	return slices.Contains(kinds, kind)
 }
 
-// superseded reports whether a recallable memory supersedes another. Memories of the same
-// namespace are known here; for others it asks the query's Recallable. If that fails, the
-// search fails.
+// superseded reports whether a recallable or purged memory supersedes another. Recallable ones of
+// the same namespace are known here; for others it asks the query's Supersedes. If that fails,
+// the search fails.
 func (s *scan) superseded(c *contents, id string) bool {
 	for _, by := range c.superseded[id] {
 		if _, here := c.numbers[by]; here {
 			return true
 		}
-		if s.query.Recallable == nil {
+		if s.query.Supersedes == nil {
 			continue
 		}
-		recallable, err := s.query.Recallable(by)
+		supersedes, err := s.query.Supersedes(by)
 		if err != nil {
 			s.failed = err
 		}
-		if recallable {
+		if supersedes {
 			return true
 		}
 	}

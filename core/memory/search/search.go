@@ -20,9 +20,10 @@ type Query struct {
 	Filter       core.RecallFilter
 	// Among are the ids of which the found ones are; nil is all.
 	Among map[string]bool
-	// Recallable reports whether a memory can be recalled. It is asked if the memory
-	// supersedes one of another namespace; nil means that none can.
-	Recallable func(id string) (bool, error)
+	// Supersedes reports whether a memory that has a link to what it supersedes takes its place:
+	// one that can be recalled, or was purged. It is asked about those that aren't in the same
+	// index; nil means that none does.
+	Supersedes func(id string) (bool, error)
 	// Nearest is k1, how many candidates vectors and words give each, and Limit is k2,
 	// how many are returned.
 	Nearest, Limit int

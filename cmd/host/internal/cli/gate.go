@@ -152,7 +152,7 @@ func gateExplain(ctx context.Context, a *App, in *operation.GateExplain) error {
 }
 
 func gateRequestCommand(a *App) *cobra.Command {
-	var erase bool
+	var erase, copies bool
 	var reason string
 	c := &cobra.Command{
 		Use: "request MEMORY", Short: "Ask the gate to erase a memory",
@@ -161,7 +161,8 @@ or because it is wrong. The request is sufficient evidence, whatever state the m
 in. Knowledge that was made from it is purged too. The decision is recorded with the
 reason, and the memory is purged like any other: its content also disappears from
 recorded runs, which then show [purged]. Text that a model wrote from the memory can't
-be found: the answer names the runs and the reflections that were given the memory. If
+be found: the answer names the runs and the reflections that were given the memory, and
+the memories of its namespace that have the same content; --copies erases these too. If
 files can't be cleaned at once, the exit code is 1, the error says why, and the next
 command that opens the store continues.`,
 		Example: "  reflectory gate request old-notes --erase --reason 'it names a person'",
@@ -170,10 +171,11 @@ command that opens the store continues.`,
 			if !erase {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--erase is missing").WithHint("nothing else can be requested from the gate yet")}
 			}
-			return gateErase(c.Context(), a, &operation.GateRequest{ID: args[0], Erase: true, Reason: reason})
+			return gateErase(c.Context(), a, &operation.GateRequest{ID: args[0], Erase: true, Reason: reason, Copies: copies})
 		},
 	}
 	c.Flags().BoolVar(&erase, "erase", false, "erase the memory")
+	c.Flags().BoolVar(&copies, "copies", false, "also erase the memories of its namespace with the same content")
 	c.Flags().StringVar(&reason, "reason", "", "the reason, in a line that is stored with the decision")
 	required(c, "reason")
 	return c
@@ -186,6 +188,20 @@ func gateErase(ctx context.Context, a *App, in *operation.GateRequest) error {
 	}
 	return showWith(err, func() error {
 		showGivenTo(a.out, d.GivenTo)
+		showCopies(a.out, d)
 		return a.out.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
 	})
+}
+
+// showCopies lists the memories with the content of an erased one.
+func showCopies(out *output, d *core.GateDecision) {
+	if out.json {
+		return
+	}
+	if len(d.ErasedCopies) > 0 {
+		out.term.Line("erased with it, for the same content: %s", strings.Join(d.ErasedCopies, ", "))
+	}
+	if len(d.SameContent) > 0 {
+		out.term.Line("the same content is still in %s (request their erasure too; --copies does that at once)", strings.Join(d.SameContent, ", "))
+	}
 }

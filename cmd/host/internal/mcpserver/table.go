@@ -178,7 +178,7 @@ func hostTools() []row {
 				{"dag", "evidence_dag"}, {"explain", "gate_explain"}, {"omega", "evidence_omega"}, {"request", "gate_request"}, {"tool", "evidence_tool"},
 			},
 			doc: "The promotion gate. tool, dag, omega: record evidence on memories. explain: the numbers behind a decision on a memory (id). " +
-				"request: erase a memory (id, erase, reason), which can't be undone.",
+				"request: erase a memory (id, erase, reason; copies: also those with its content), which can't be undone.",
 		},
 		{
 			name: "stats", profile: Agent, operation: "stats",

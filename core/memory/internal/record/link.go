@@ -95,16 +95,27 @@ func ReadLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 
 // unlink removes the links of a memory that is purged. Links that end at it stay, without
 // their metadata, and are read as links to "purged:<id>" from then on, see package
-// memory: however many there are, the purge is one transaction.
+// memory: however many there are, the purge is one transaction. Its links to what it supersedes
+// stay in the same way, so that this doesn't become current again.
 func unlink(t *Tx, m *core.Memory) error {
 	id := m.ID
 	links, err := LinksFrom(t, id, "", math.MaxInt)
 	if err != nil {
 		return err
 	}
-	for _, l := range links {
+	for i := range links {
+		l := &links[i]
+		if l.Relation == core.RelationSupersedes && l.Metadata == nil {
+			continue
+		}
 		if err := DeleteLink(t, m.Namespace, id, l.Relation, l.To); err != nil {
 			return err
+		}
+		if l.Relation == core.RelationSupersedes {
+			l.Metadata = nil
+			if _, err := PutLink(t, m.Namespace, l); err != nil {
+				return err
+			}
 		}
 	}
 	ends, err := LinksTo(t, id, math.MaxInt)
