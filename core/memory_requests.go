@@ -109,8 +109,8 @@ type Recalled struct {
 	Score float64 `json:"score"`
 	Why   Reasons `json:"why"`
 	// SupersededBy and ContradictedBy are the recallable memories that supersede or
-	// contradict it, at most [MaxRelated] each; [SupersededByPurged] stands for those that were
-	// purged.
+	// contradict it, at most [MaxRelated] each; "purged" stands for those that superseded it
+	// and were purged.
 	SupersededBy   []string `json:"superseded_by,omitempty"`
 	ContradictedBy []string `json:"contradicted_by,omitempty"`
 	// FailureRate is the share of its uses that failed; nil before the first use.

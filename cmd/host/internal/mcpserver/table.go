@@ -177,8 +177,8 @@ func hostTools() []row {
 			actions: []action{
 				{"dag", "evidence_dag"}, {"explain", "gate_explain"}, {"omega", "evidence_omega"}, {"request", "gate_request"}, {"tool", "evidence_tool"},
 			},
-			doc: "The promotion gate. tool, dag, omega: record evidence on memories. explain: the numbers behind a decision on a memory (id). " +
-				"request: erase a memory (id, erase, reason; copies: also those with its content), which can't be undone.",
+			doc: "The promotion gate. tool, dag, omega: record evidence on memories. explain: the numbers of a decision on a memory (id). " +
+				"request: erase a memory for good (id, erase, reason, copies).",
 		},
 		{
 			name: "stats", profile: Agent, operation: "stats",
