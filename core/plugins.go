@@ -100,6 +100,10 @@ type Reply struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
+// ReasonNoVerdict is the reason of an error of a judge of two texts that answered, but with
+// nothing that is a verdict.
+const ReasonNoVerdict = "no_verdict"
+
 // Replies caches replies of language models by a digest of everything that they depend
 // on. Any reply may disappear at any time. It is safe for concurrent use.
 type Replies interface {

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // GuardVersion is the version of [Compare]: it is raised with each change after which at
@@ -53,7 +55,8 @@ func Compare(a, b string) Comparison {
 }
 
 // Judge decides whether two texts say the same if the guard finds only a soft difference.
-// It is an evaluator that gets both texts.
+// It is an evaluator that gets both texts. Nothing is decided about a pair for which its error
+// has the reason [core.ReasonNoVerdict].
 type Judge interface {
 	Same(ctx context.Context, a, b string) (bool, error)
 }
@@ -95,7 +98,7 @@ func Decide(ctx context.Context, by string, calibrated bool, a, b string, judge 
 		c.Class = Uncalibrated
 	case !c.Hard && judge != nil:
 		same, err := judge.Same(ctx, a, b)
-		if err != nil {
+		if err != nil && sdk.ReasonOf(err) != core.ReasonNoVerdict {
 			return c, err
 		}
 		c.Merge = same

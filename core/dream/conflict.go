@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Strategy determines which of two memories that contradict each other is kept.
@@ -80,10 +81,10 @@ func (p *planner) conflicts(ctx context.Context) error {
 		}
 		if !isHard(class) && p.Judge != nil { // which may find that they say the same
 			same, err := p.Judge.Same(ctx, newer.Content, older.Content)
-			if err != nil {
+			if err != nil && sdk.ReasonOf(err) != core.ReasonNoVerdict {
 				return err
 			}
-			if same {
+			if err != nil || same {
 				continue
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func TestOrganizationReport_IsReadAfterItsHeader(t *testing.T) {
@@ -158,6 +159,39 @@ func TestPlan_FindsContradictionsByVectors(t *testing.T) {
 	if err != nil || len(plan.Refusals) != 1 || len(plan.Conflicts) != 1 || once.asked != 1 {
 		t.Errorf("a judge is asked %d times about a pair: %+v, %v", once.asked, plan, err)
 	}
+}
+
+// A judge whose answer is no verdict decides nothing: the pair is neither merged nor archived as
+// a contradiction.
+func TestPlan_NoVerdictDecidesNothing(t *testing.T) {
+	purple, violet := said("purple", "The door of the shed is purple", 0), said("violet", "The door of the shed is violet", 1)
+	for _, near := range []float64{.9, .96} {
+		angle := math.Acos(near)
+		for i, item := range []*dream.Item{&purple, &violet} {
+			item.Memory.Importance, item.Memory.EmbeddingModel = .1, "m"
+			item.Vector = []float32{float32(math.Cos(angle * float64(i))), float32(math.Sin(angle * float64(i)))}
+		}
+		plan := func(judge dream.Judge) *dream.Plan {
+			made, err := dream.Make(t.Context(), &dream.Input{Namespace: "ns", Items: []dream.Item{violet, purple}, Near: map[string]float64{"m": .92}, Judge: judge})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return made
+		}
+		if decided := plan(verdict(false)); len(decided.Steps)+len(decided.Conflicts) == 0 {
+			t.Errorf("at %g nothing is decided anyway: %+v", near, decided)
+		}
+		if none := plan(noVerdict{}); len(none.Steps)+len(none.Conflicts) != 0 {
+			t.Errorf("at %g: %+v, %+v", near, none.Steps, none.Conflicts)
+		}
+	}
+}
+
+// noVerdict is a judge whose answers can't be read.
+type noVerdict struct{}
+
+func (noVerdict) Same(context.Context, string, string) (bool, error) {
+	return false, sdk.Errorf(sdk.Invalid, core.ReasonNoVerdict, "the reply was cut off")
 }
 
 // verdict is a judge that always says this.

@@ -111,6 +111,11 @@ func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 	if err != nil {
 		return false, sdk.Wrap("ask "+j.target.Plugin+" whether two texts say the same", err)
 	}
+	for _, f := range answer.Verdict.Errors {
+		if f.Type == sdk.TypeEvaluatorError {
+			return false, sdk.Errorf(sdk.Invalid, core.ReasonNoVerdict, "%s gave no verdict: %s", j.target.Plugin, f.Message)
+		}
+	}
 	return answer.Verdict.Valid, nil
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"unicode"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // summarySystem is the system prompt that describes a summary to the model. Its remark
@@ -53,31 +55,34 @@ func (s summarizer) Summarize(ctx context.Context, m *core.Memory) (string, erro
 }
 
 func (s summarizer) pattern(ctx context.Context, m *core.Memory) (string, error) {
-	answer, err := s.ask(ctx, m.Namespace, summarySystem, summarized{m.Title, m.Content})
-	if err != nil {
-		return "", err
-	}
-	return patternIn(answer.Output)
+	pattern, _, err := s.ask(ctx, m.Namespace, summarySystem, "pattern", summarized{m.Title, m.Content})
+	return pattern, err
 }
 
-// ask asks the model about data, which is sent as JSON. The answer is JSON too.
-func (s summarizer) ask(ctx context.Context, namespace, system string, data any) (*sdk.GenerateResponse, error) {
+// ask asks the model about data, which is sent as JSON. The answer is JSON too: an object with
+// the text in a member. What the model only quotes from the data is no answer.
+func (s summarizer) ask(ctx context.Context, namespace, system, member string, data any) (text string, used sdk.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.host.config.SummaryTime)
 	defer cancel()
 	plugins, err := s.host.Plugins()
 	if err != nil {
-		return nil, err
+		return "", used, err
 	}
 	scope, err := s.host.Scope(ctx, Need{LLM: s.llm, Namespace: namespace})
 	if err != nil {
-		return nil, err
+		return "", used, err
 	}
+	prompt := string(core.MustJSON(data))
 	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: s.host.config.SummaryTime, Config: core.MustJSON(map[string]any{
-		"llm": s.llm, "parse": "json", "system": system, "prompt": string(core.MustJSON(data)),
+		"llm": s.llm, "system": system, "prompt": prompt,
 	})}
 	question := &sdk.GenerateRequest{Call: sdk.Call{Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
 	answer, err := core.PluginGenerator(plugins, target).Generate(plugin.WithScope(ctx, scope), question)
-	return answer, sdk.Wrap("ask the model of settings.summaries", err)
+	if err != nil {
+		return "", sdk.UsageOf(err), sdk.Wrap("ask the model of settings.summaries", err)
+	}
+	text, err = memberIn(answer.Output, member, prompt)
+	return text, answer.Usage, err
 }
 
 // failed reports what was done without the model's answer, and why there is no answer.
@@ -87,17 +92,33 @@ func (s summarizer) failed(what string, err error) {
 	})
 }
 
-// patternIn reads a model's answer.
-func patternIn(answer json.RawMessage) (string, error) {
-	var said struct{ Pattern string }
-	if err := json.Unmarshal(answer, &said); err != nil || strings.TrimSpace(said.Pattern) == "" {
-		return "", summaryInvalid("pattern")
+// memberIn reads a text in a model's answer, which is itself a text.
+func memberIn(answer json.RawMessage, member, prompt string) (string, error) {
+	var reply string
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		return "", summaryInvalid(member, err)
 	}
-	return said.Pattern, nil
+	value, _, err := modeltext.Own(reply, []string{member}, prompt)
+	if err != nil {
+		return "", summaryInvalid(member, err)
+	}
+	var object map[string]any
+	err = json.Unmarshal(value, &object)
+	said, _ := object[member].(string)
+	if err != nil || strings.TrimFunc(said, unseen) == "" {
+		return "", summaryInvalid(member, err)
+	}
+	return said, nil
 }
 
+func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
 // summaryInvalid is the error for an answer without the requested text.
-func summaryInvalid(field string) *sdk.Error {
-	return sdk.Errorf(sdk.Invalid, "summary_invalid", "the model's answer has no text %q", field).
+func summaryInvalid(field string, err error) *sdk.Error {
+	why := ""
+	if err != nil {
+		why = ": " + err.Error()
+	}
+	return sdk.Errorf(sdk.Invalid, "summary_invalid", "the model's answer has no text %q%s", field, why).
 		WithHint("choose a model for settings.summaries that can answer in JSON")
 }

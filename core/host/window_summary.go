@@ -2,10 +2,7 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core/inject/window"
@@ -75,18 +72,11 @@ func (s summarizer) sumUp(ctx context.Context, c *memory.SessionContext, old []m
 		}
 	}
 	about.Turns = newest(about.Turns, maxSummed)
-	answer, err := s.ask(ctx, c.Namespace, fmt.Sprintf(windowSystem, room), about)
-	if err != nil {
-		done.Usage = sdk.UsageOf(err)
+	text, used, err := s.ask(ctx, c.Namespace, fmt.Sprintf(windowSystem, room), "summary", about)
+	if done.Usage = used; err != nil {
 		return err
 	}
-	done.Usage = answer.Usage
-	var said struct{ Summary string }
-	unseen := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-	if err := json.Unmarshal(answer.Output, &said); err != nil || strings.TrimFunc(said.Summary, unseen) == "" {
-		return summaryInvalid("summary")
-	}
-	done.Text = window.Cut(said.Summary, room)
+	done.Text = window.Cut(text, room)
 	return nil
 }
 

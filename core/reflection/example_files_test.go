@@ -34,7 +34,7 @@ func TestGenerator_TheExamplesFilesAreWhatIsAskedAndAnswered(t *testing.T) {
 	if questions, err := parseQuestions(answers[0]); err != nil || len(questions) != 1 {
 		t.Errorf("%q, %v", questions, err)
 	}
-	if items, err := parseItems(answers[1]); err != nil || len(items) != 2 || items[0].procedure || !items[1].procedure {
+	if items, bad, err := parseItems(answers[1]); err != nil || bad != 0 || len(items) != 2 || items[0].procedure || !items[1].procedure {
 		t.Errorf("%+v, %v", items, err)
 	}
 }

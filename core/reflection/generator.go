@@ -1,13 +1,16 @@
 package reflection
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"math"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // The tasks of a generator.
@@ -52,6 +55,31 @@ type Given struct {
 type Answer struct {
 	Output json.RawMessage `json:"output"`
 	Usage  sdk.Usage       `json:"usage,omitzero"`
+	// Fault is why there is no answer in the text that Output is; "" if there is one.
+	Fault string `json:"fault,omitempty"`
+}
+
+// read replaces a text, as models give it, by the JSON in it. What the model only quotes from
+// the memories isn't its answer.
+func (a *Answer) read(ask *Ask) {
+	var text *string
+	if json.Unmarshal(a.Output, &text) != nil || text == nil {
+		return
+	}
+	members := []string{"insights", "procedures"}
+	if ask.Task == TaskQuestions {
+		members = []string{"questions"}
+	}
+	sources := []string{ask.Focus, ask.Question}
+	for _, m := range ask.Memories {
+		sources = append(sources, m.Title, m.Content)
+	}
+	value, _, err := modeltext.Own(*text, members, sources...)
+	if err != nil {
+		a.Fault = sdk.AsError(err).Message
+		return
+	}
+	a.Output = value
 }
 
 // Generator makes questions and insights. It may be called by several reflections at once.
@@ -66,13 +94,39 @@ type Judge interface {
 
 // item is an insight or, with steps, a procedure, as a generator wrote it.
 type item struct {
-	Title      string   `json:"title"`
-	Content    string   `json:"content"`
-	Steps      []string `json:"steps"`
-	Importance *float64 `json:"importance"`
-	Sources    []string `json:"sources"`
+	Title      string      `json:"title"`
+	Content    string      `json:"content"`
+	Steps      []string    `json:"steps"`
+	Importance *importance `json:"importance"`
+	Sources    labels      `json:"sources"`
 
 	procedure bool
+}
+
+// importance is a number, which models also write as a text.
+type importance float64
+
+// UnmarshalJSON accepts any value. What isn't a number is the default.
+func (i *importance) UnmarshalJSON(data []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(data), "\" "), 64)
+	if err != nil || math.IsNaN(n) {
+		n = defaultImportance
+	}
+	*i = importance(n)
+	return nil
+}
+
+// labels are a list of texts, or one text.
+type labels []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *labels) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*l = strings.FieldsFunc(one, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(l))
 }
 
 const (
@@ -87,15 +141,14 @@ const (
 )
 
 // parseQuestions reads {"questions": [text, …]}, or the list alone. An empty list is valid:
-// a plugin may not need questions.
+// a plugin may not need questions. An element that isn't a text is left out.
 func parseQuestions(output json.RawMessage) ([]string, error) {
-	output = unquoted(output)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(output, &object) == nil && object["questions"] != nil {
 		output = object["questions"]
 	}
-	list, err := decodeList[string](output)
-	if err != nil {
+	list, bad, err := decodeList[string](output)
+	if err != nil || bad > 0 && len(list) == 0 {
 		return nil, unparseable(`it isn't {"questions": ["…"]}`)
 	}
 	var questions []string
@@ -107,45 +160,44 @@ func parseQuestions(output json.RawMessage) ([]string, error) {
 	return questions, nil
 }
 
-// parseItems reads {"insights": […], "procedures": […]}; one of the two may be missing.
-func parseItems(output json.RawMessage) ([]item, error) {
+// parseItems reads {"insights": […], "procedures": […]}; one of the two may be missing. It
+// leaves out the items that can't be read, and counts them; they may not be all.
+func parseItems(output json.RawMessage) (items []item, bad int, err error) {
 	var object map[string]json.RawMessage
-	err := json.Unmarshal(unquoted(output), &object)
-	insights, wrong := decodeList[item](object["insights"])
-	procedures, alsoWrong := decodeList[item](object["procedures"])
-	if err != nil || wrong != nil || alsoWrong != nil || object["insights"] == nil && object["procedures"] == nil {
-		return nil, unparseable(`it isn't {"insights": [{"content", "importance", "sources"}], "procedures": [{"title", "steps", "importance", "sources"}]}`)
+	err = json.Unmarshal(output, &object)
+	insights, badInsights, wrong := decodeList[item](object["insights"])
+	procedures, badProcedures, alsoWrong := decodeList[item](object["procedures"])
+	bad = badInsights + badProcedures
+	if err != nil || wrong != nil || alsoWrong != nil || object["insights"] == nil && object["procedures"] == nil ||
+		bad > 0 && len(insights)+len(procedures) == 0 {
+		return nil, 0, unparseable(`it isn't {"insights": [{"content", "importance", "sources"}], "procedures": [{"title", "steps", "importance", "sources"}]}`)
 	}
 	for i := range procedures {
 		procedures[i].procedure = true
 	}
-	items := append(insights, procedures...)
-	return items[:min(len(items), maxItems)], nil
+	items = append(insights, procedures...)
+	return items[:min(len(items), maxItems)], bad, nil
 }
 
-// decodeList reads a list. An empty object is an empty list, since some languages, such as
-// Lua, don't distinguish the two.
-func decodeList[T any](data json.RawMessage) (list []T, err error) {
+// decodeList reads a list, and counts the elements that can't be read. An empty object is an
+// empty list, since some languages, such as Lua, don't distinguish the two.
+func decodeList[T any](data json.RawMessage) (list []T, bad int, err error) {
 	if len(data) == 0 || string(data) == "{}" {
-		return nil, nil
+		return nil, 0, nil
 	}
-	err = json.Unmarshal(data, &list)
-	return list, err
-}
-
-// unquoted is the JSON in an output that is a text, as models give it, with or without a
-// fence around it.
-func unquoted(output json.RawMessage) json.RawMessage {
-	var text string
-	if json.Unmarshal(output, &text) != nil {
-		return output
+	var elements []json.RawMessage
+	if err := json.Unmarshal(data, &elements); err != nil {
+		return nil, 0, err
 	}
-	text = strings.TrimSpace(text)
-	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
-		_, rest, _ = strings.Cut(rest, "\n")
-		text = strings.TrimSuffix(strings.TrimSpace(rest), "```")
+	for _, element := range elements[:min(len(elements), maxItems)] {
+		var t *T
+		if json.Unmarshal(element, &t) != nil || t == nil {
+			bad++
+			continue
+		}
+		list = append(list, *t)
 	}
-	return json.RawMessage(bytes.TrimSpace([]byte(text)))
+	return list, bad, nil
 }
 
 // UnparseableOutput is the reason of a reflection whose generator twice gave an answer that

@@ -190,6 +190,7 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 			if err != nil {
 				return nil, nil, err
 			}
+			answer.read(ask)
 			return core.MustJSON(answer), r.input.IDs, nil
 		})
 		if err != nil {
@@ -201,9 +202,11 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 		}
 		u := &r.result.Usage
 		u.TokensIn, u.TokensOut, u.CostUSD = u.TokensIn+answer.Usage.TokensIn, u.TokensOut+answer.Usage.TokensOut, u.CostUSD+answer.Usage.CostUSD
-		err = parse(answer.Output)
-		if err == nil {
+		if err = parse(answer.Output); err == nil && answer.Fault == "" {
 			return nil
+		}
+		if answer.Fault != "" {
+			err = unparseable(answer.Fault)
 		}
 		r.result.Unparseable = &Unparseable{Step: name, Digest: core.Digest(answer.Output), Begins: shorten(string(answer.Output), 200)}
 		if fault = sdk.AsError(err).Message; name != step {
@@ -245,6 +248,7 @@ func (r *Run) given(ctx context.Context, ids []string, chars int) ([]Given, erro
 func (r *Run) answer(ctx context.Context, i int, question string, quota int) error {
 	r.result.Unparseable = nil
 	var items []item
+	var bad int
 	err := r.asked(ctx, "insights-"+strconv.Itoa(i+1), func(fault string) (*Ask, error) {
 		found, err := r.Read.RecallAmong(ctx, &core.RecallRequest{
 			Query: question, Limit: recalled, RecallFilter: core.RecallFilter{Namespace: r.Request.Namespace, Kinds: Kinds()},
@@ -264,13 +268,14 @@ func (r *Run) answer(ctx context.Context, i int, question string, quota int) err
 		memories, err := r.given(ctx, ids, insightChars)
 		return &Ask{Task: TaskInsights, Focus: r.Request.Focus, Question: question, Max: quota, Memories: memories, Fault: fault}, err
 	}, func(output json.RawMessage) (err error) {
-		items, err = parseItems(output)
+		items, bad, err = parseItems(output)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	r.result.Unparseable = nil
+	r.result.Dropped += bad
 	first := r.number
 	r.number += len(items)
 	before := r.result.created()

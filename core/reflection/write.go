@@ -85,7 +85,7 @@ func (r *Run) cited(it *item) (ids []string) {
 func importanceOf(it *item, sources []*core.Memory) float64 {
 	n := float64(defaultImportance)
 	if it.Importance != nil {
-		n = math.Round(min(10, max(1, *it.Importance)))
+		n = math.Round(min(10, max(1, float64(*it.Importance))))
 	}
 	highest := 0.0
 	for _, m := range sources {
@@ -184,6 +184,9 @@ func (r *Run) judged(ctx context.Context, n int, content string) (same bool, err
 		}
 		for _, m := range found.Memories {
 			same, err := r.Judge.Same(ctx, content, m.Content)
+			if sdk.ReasonOf(err) == core.ReasonNoVerdict { // a duplicate does less harm than a lost insight
+				continue
+			}
 			if err != nil || same {
 				return core.MustJSON(same), nil, err
 			}

@@ -47,6 +47,7 @@ func stepBlocks() []Block {
 			{Name: "context", Type: TypeAny, Sees: judged[1:], Doc: "What the judge needs to know; templates of the other keys read it as `context`."},
 			{Name: "examples", Type: TypeList, Sees: judged, Doc: "Judged examples, which are shown to the model."},
 			{Name: "system", Type: TypeText, Sees: judged, Doc: "The system message."},
+			{Name: "scale", Type: TypeInteger, Least: 1, Most: 100, Default: "1", Doc: "The highest score that the judge gives, by which its scores are divided: 1, 10 or 100. A score outside is no verdict."},
 		}, samplingKeys(judged)...), timeout(defaultLLMTimeout.String()))},
 		{formLua, "A Lua 5.4 script in a sandbox. It can't contain templates: it reads the variables `state` and `iteration`; in an evaluator or corrector also `output`; in a corrector also `errors` and `feedback`.", []Key{
 			{Name: "code", Type: TypeText, Doc: "The script."},

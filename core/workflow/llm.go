@@ -149,6 +149,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 		if n := b.Typed("examples", document.List); n != nil {
 			config = append(config, field{"examples", l.part(n, names)})
 		}
+		config = append(config, l.scale(b)...)
 	} else {
 		config = l.callParts(b, names)
 	}
@@ -180,6 +181,18 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 
 // llmHint shows how a model is configured.
 const llmHint = `write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`
+
+// scale reads the highest score that a judge gives.
+func (l *loader) scale(b *block) object {
+	n := b.Get("scale")
+	if n == nil {
+		return nil
+	}
+	if v := b.integer("scale"); v != 1 && v != 10 && v != 100 {
+		l.Add(n.At, "", "scale must be 1, 10 or 100")
+	}
+	return object{{"scale", constant(n.JSON(nil))}}
+}
 
 // callParts reads the keys that an llm.call has, but a judge doesn't.
 func (l *loader) callParts(b *block, names []string) (config object) {

@@ -207,7 +207,7 @@ func contains(text, want string) bool {
 	budget := quoteBudget * len(text)
 	// Written with escapes for each character it is six times as long.
 	limit := 6*len(want) + 1024
-	for at := 0; budget > 0; at++ {
+	for at := 0; budget >= 0; at++ {
 		i := strings.IndexByte(text[at:], want[0])
 		if i < 0 {
 			return false

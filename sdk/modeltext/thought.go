@@ -35,7 +35,7 @@ func Split(text string) (answer, thought string) {
 		at = s.end
 	}
 	rest.WriteString(text[at:])
-	return strings.TrimSpace(strings.TrimPrefix(rest.String(), byteOrderMark)), inside.String()
+	return strings.Trim(rest.String(), " \t\r\n"+byteOrderMark), inside.String()
 }
 
 // answer is the text with blanks in place of the thoughts, so that positions don't change.
@@ -119,6 +119,9 @@ func tagsIn(text string) (tags []tag) {
 	for at := 0; ; {
 		i := strings.IndexAny(text[at:], "<[")
 		if i < 0 {
+			if start := tornTag(text); start >= 0 {
+				tags = append(tags, tag{start: start, end: len(text), closing: true})
+			}
 			return tags
 		}
 		at += i
@@ -130,6 +133,22 @@ func tagsIn(text string) (tags []tag) {
 		tags = append(tags, t)
 		at = t.end
 	}
+}
+
+// tornTag is the offset of a closing tag that a text ends in, or -1: the reply was cut off, even
+// if nothing else says so.
+func tornTag(text string) int {
+	at := strings.LastIndex(text[max(0, len(text)-len("</reasoning")):], "</")
+	if at < 0 {
+		return -1
+	}
+	at += max(0, len(text)-len("</reasoning"))
+	for _, name := range thoughtNames {
+		if rest := text[at+len("</"):]; len(rest) <= len(name) && strings.EqualFold(rest, name[:len(rest)]) {
+			return at
+		}
+	}
+	return -1
 }
 
 // tagAt reads the tag that starts at an offset, if there is one.

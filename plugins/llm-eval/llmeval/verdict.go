@@ -40,7 +40,7 @@ func (r *reply) verdict(scale float64, sources []string) sdk.Verdict {
 	}
 	return sdk.Verdict{
 		Feedback: cut(cmp.Or(r.Refusal, r.Text, r.Thought), maxFeedback),
-		Errors:   []sdk.Finding{{Message: cut("the judge's reply isn't a verdict: "+err.Error(), maxFeedback), Code: codeReply}},
+		Errors:   []sdk.Finding{{Message: cut("the judge's reply isn't a verdict: "+err.Error(), maxFeedback), Code: codeReply, Type: sdk.TypeEvaluatorError}},
 	}
 }
 

@@ -37,7 +37,7 @@ func (s *script) failure(o outcome, judging bool) error {
 		return sdk.Errorf(sdk.Invalid, reasonResult, "the script's result can't be written as JSON: %s", message).
 			WithHint("return texts, finite numbers, booleans, null, and tables of either names or indices 1..n")
 	case statusInput:
-		return sdk.Errorf(sdk.Invalid, "lua_input", "the script can't be given its input: %s", message)
+		return sdk.Errorf(sdk.Invalid, reasonInput, "the script can't be given its input: %s", message)
 	}
 	e := sdk.Errorf(sdk.Invalid, "lua_runtime", "the script failed: %s", message)
 	if line := s.line(message); line > 0 {

@@ -80,6 +80,9 @@ type evaluator struct{ runner }
 
 // Evaluate runs the script on one output.
 func (e evaluator) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	if wrong := unfit(req.Output); wrong != nil {
+		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Errors: []sdk.Finding{*wrong}}}, nil
+	}
 	value, err := e.run(ctx, &globals{
 		Verdict: true, Iteration: req.Iteration, State: stateOf(req.State), Output: req.Output,
 	})
@@ -138,11 +141,15 @@ func stateOf(state json.RawMessage) json.RawMessage {
 	if len(state) == 0 {
 		return json.RawMessage("{}")
 	}
-	return state
+	return shown(state)
 }
 
-// reasonResult is the reason of errors about what a script returned.
-const reasonResult = "lua_result"
+// reasonResult is the reason of errors about what a script returned, and reasonInput about
+// what it was to be given.
+const (
+	reasonResult = "lua_result"
+	reasonInput  = "lua_input"
+)
 
 func noValue() error {
 	return sdk.Errorf(sdk.Invalid, reasonResult, "the script returned no value, so there is no output").

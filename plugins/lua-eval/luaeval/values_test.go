@@ -92,28 +92,22 @@ func TestValuesWithoutJSONFormAreNamed(t *testing.T) {
 }
 
 func TestInputThatLuaCantHoldIsRefused(t *testing.T) {
-	deep := strings.Repeat(`[`, 250) + strings.Repeat(`]`, 250)
 	tests := map[string]string{
-		`{"a":9223372036854775808}`: "integer outside the range of 64 bits at byte 25",
-		`-9223372036854775809`:      "integer outside the range",
-		`1e999`:                     "outside the range of a double",
-		`[1,]`:                      "no JSON value at byte 4",
-		`{"a" 1}`:                   "no ':'",
-		`{"a":1`:                    "no ',' or '}'",
-		`{1:2}`:                     "no key",
-		`[1 2]`:                     "no ',' or ']'",
-		`"x`:                        "unfinished string",
-		"\"\n\"":                    "control character",
-		`"\x"`:                      "bad escape",
-		`"\u12"`:                    "escape",
-		`1 2`:                       "more text",
-		`-`:                         "bad number",
-		`1.`:                        "bad number",
-		`01`:                        "more text",
-		`nul`:                       "no JSON value",
-		``:                          "no JSON value",
-		deep:                        "nesting deeper than 200",
-		strings.Repeat("1", 600):    "more than 512 bytes",
+		`[1,]`:    "no JSON value at byte 4",
+		`{"a" 1}`: "no ':'",
+		`{"a":1`:  "no ',' or '}'",
+		`{1:2}`:   "no key",
+		`[1 2]`:   "no ',' or ']'",
+		`"x`:      "unfinished string",
+		"\"\n\"":  "control character",
+		`"\x"`:    "bad escape",
+		`"\u12"`:  "escape",
+		`1 2`:     "more text",
+		`-`:       "bad number",
+		`1.`:      "bad number",
+		`01`:      "more text",
+		`nul`:     "no JSON value",
+		``:        "no JSON value",
 	}
 	e := evaluatorOf(t, `return true`)
 	for text, says := range tests {
@@ -126,6 +120,48 @@ func TestInputThatLuaCantHoldIsRefused(t *testing.T) {
 			t.Errorf("%.40q: %q doesn't say %q", text, err, says)
 		}
 	}
+}
+
+// A model may write values that Lua can't hold. That is the output's fault, and never ends a
+// run; in the state it may be the workflow's own, and is refused.
+func TestOutputThatLuaCantHold(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
+	e := evaluatorOf(t, `return true`)
+	for output, path := range map[string]string{
+		`12345678901234567890`:                                                 "",
+		`{"id":12345678901234567890}`:                                          "/id",
+		`{"a":[1,{"b/c~":-9223372036854775809}]}`:                              "/a/1/b~1c~0",
+		`[0,9223372036854775808]`:                                              "/1",
+		`{"a":"12345678901234567890","b":[-` + strings.Repeat("9", 300) + `]}`: "/b/0",
+		`[1.` + strings.Repeat("1", 600) + `]`:                                 "/0",
+		`{"n":1e999}`:                                                          "/n",
+		`{"n":-1E+400}`:                                                        "/n",
+		nested(201):                                                            strings.Repeat("/0", 200),
+		`{"a":` + nested(230) + `}`:                                            "/a" + strings.Repeat("/0", 199),
+	} {
+		// The state has it twice, as in a loop.
+		state := `{"reflection_output":` + output + `,"reflection_history":[{"output":` + output + `}]}`
+		resp, err := e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(output), State: json.RawMessage(state)})
+		if err != nil {
+			t.Errorf("%.40s: %v", output, err)
+			continue
+		}
+		if v := resp.Verdict; v.Valid || v.Score != 0 || len(v.Errors) != 1 || v.Errors[0].Path != path || v.Errors[0].Code != "lua_input" {
+			t.Errorf("%.40s: %+v", output, v)
+		}
+		// A later attempt is judged, though the history has the earlier one.
+		resp, err = e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(`7`), State: json.RawMessage(state)})
+		if err != nil || !resp.Verdict.Valid {
+			t.Errorf("after %.40s: %+v, %v", output, resp, err)
+		}
+	}
+	for _, output := range []string{`9223372036854775807`, `[-9223372036854775808]`, `1.5e300`, `"12345678901234567890"`, nested(200), `1` + strings.Repeat("0", 18)} {
+		if resp, err := e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(output)}); err != nil || !resp.Verdict.Valid {
+			t.Errorf("%.40s: %+v, %v", output, resp, err)
+		}
+	}
+	_, err := e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(`1`), State: json.RawMessage(`{"id":12345678901234567890}`)})
+	wantError(t, err, sdk.Invalid, "lua_input")
 }
 
 // identity is prepared once for all inputs of the fuzz target.

@@ -112,7 +112,7 @@ func TestSessionSummary_WithoutTheModel(t *testing.T) {
 	if prompt := server.Requests()[1].Prompt(); !strings.HasPrefix(prompt, `{"turns":[{"turn":1,`) {
 		t.Errorf("the model was asked %.100s", prompt)
 	}
-	if events := w.summaryEvents(); len(events) != 2 || events[0].Failure != "llm_reply_not_json" {
+	if events := w.summaryEvents(); len(events) != 2 || events[0].Failure != "summary_invalid" {
 		t.Errorf("the events are %+v", events)
 	}
 	w.ok("store", "check")

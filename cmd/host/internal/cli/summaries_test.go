@@ -113,7 +113,7 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 	}{
 		{"the key is refused", []llmtest.Reply{llmtest.Status(401)}, nil, "llm_key_rejected"},
 		{"it is overloaded", []llmtest.Reply{llmtest.Status(500).RetryAfter("60")}, nil, "llm_unavailable"},
-		{"no JSON", []llmtest.Reply{llmtest.Text("I can't do that.")}, nil, "llm_reply_not_json"},
+		{"no JSON", []llmtest.Reply{llmtest.Text("I can't do that.")}, nil, "summary_invalid"},
 		{"nothing", []llmtest.Reply{llmtest.Text("")}, nil, "llm_reply_empty"},
 		{"an empty pattern", []llmtest.Reply{llmtest.Text(`{"pattern": " "}`)}, nil, "summary_invalid"},
 		{"something else", []llmtest.Reply{llmtest.Text(`["a", 1]`)}, nil, "summary_invalid"},
