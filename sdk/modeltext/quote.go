@@ -28,7 +28,7 @@ const (
 	maxEscapes = 3
 	// quoteBudget is how often each byte of what the model read is read on average, at most.
 	// JSON rarely nests deeper. If it isn't enough, everything counts as quoted.
-	quoteBudget = 64
+	quoteBudget = 32
 )
 
 // Own is like [Value] for an object that has one of the members at its top. Sources are the
