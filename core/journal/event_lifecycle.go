@@ -71,8 +71,11 @@ type MemorySwept struct {
 
 // RevalidateStarted records that the gate was asked about a memory.
 type RevalidateStarted struct {
-	MemoryID  string           `json:"memory_id"`
-	Before    core.MemoryState `json:"state_before"`
+	MemoryID string           `json:"memory_id"`
+	Before   core.MemoryState `json:"state_before"`
+	// After is the state before: only the decision moves the memory. Early entries don't have
+	// it.
+	After     core.MemoryState `json:"state_after,omitempty"`
 	TTLScore  float64          `json:"ttl_score"`
 	SessionID string           `json:"session_id,omitempty"`
 	TurnID    TurnNumber       `json:"turn_id"`

@@ -6,7 +6,7 @@ import "github.com/reflectory/reflectory/core"
 // texts aren't in the event.
 type ReflectionRecorded struct {
 	// InjectionInfo is about the turn, with the snapshot of its prompt; without a snapshot,
-	// these fields are empty.
+	// these fields are empty. In early entries, the categories are then null.
 	InjectionInfo
 	Outcome core.Outcome `json:"outcome"`
 	// FailureClass is what failed; "" after a success.

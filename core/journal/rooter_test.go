@@ -235,6 +235,14 @@ func TestTheCatalogueHasTheFieldsOfTheContract(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("the catalogue lacks %v", want)
 	}
+	for _, info := range journal.Catalogue() {
+		has := func(name string) bool {
+			return slices.ContainsFunc(info.Fields, func(f journal.FieldInfo) bool { return f.Name == name })
+		}
+		if has("state_before") != has("state_after") {
+			t.Errorf("%s has one of state_before and state_after", info.Type)
+		}
+	}
 }
 
 // counting is a store that counts its commits and the looks at it.

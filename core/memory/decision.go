@@ -16,7 +16,7 @@ func (v *verdict) record(t *record.Tx) error {
 		return err
 	}
 	started := journal.RevalidateStarted{
-		MemoryID: d.MemoryID, Before: v.memory.State, TTLScore: v.memory.Signals.TTLScore,
+		MemoryID: d.MemoryID, Before: v.memory.State, After: v.memory.State, TTLScore: v.memory.Signals.TTLScore,
 		SessionID: v.request.Turn.Session, TurnID: journal.TurnNumber(v.request.Turn.Turn), AgentID: t.Caller().Label,
 	}
 	if err := t.Record(d.Namespace, started, d.MemoryID); err != nil {

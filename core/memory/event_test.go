@@ -59,7 +59,8 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 			}
 			ttl := m.Signals.TTLScore
 			started := []map[string]any{{
-				"memory_id": "m", "state_before": "revalidate_pending", "ttl_score": ttl, "session_id": "failing-m", "turn_id": 2.0, "agent_id": "ada",
+				"memory_id": "m", "state_before": "revalidate_pending", "state_after": "revalidate_pending", "ttl_score": ttl,
+				"session_id": "failing-m", "turn_id": 2.0, "agent_id": "ada",
 			}}
 			if diff := cmp.Diff(started, w.told(t, "agent.memory.revalidate.started")); diff != "" {
 				t.Errorf("started:\n%s", diff)
@@ -88,6 +89,46 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 				t.Errorf("the gate took %v ms, want 5", got)
 			}
 		})
+	}
+}
+
+// TestReflectionRecorded_HasNoNull: a turn without a snapshot has no blocks of any category,
+// whatever its outcome and however often it was reported.
+func TestReflectionRecorded_HasNoNull(t *testing.T) {
+	memories := map[string]bool{"a memory": true, "no memory": false}
+	for with, observe := range memories {
+		for _, outcome := range []core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial} {
+			for _, source := range []string{"text", "tool"} {
+				t.Run(with+"/"+string(outcome)+"/"+source, func(t *testing.T) {
+					w := living(t, empty(t), nil, nil)
+					if observe {
+						w.observe(t, core.ObserveRequest{Content: "build the harbour"})
+					}
+					if _, err := w.recallIn(t, "a", 0, "build"); err != nil {
+						t.Fatal(err)
+					}
+					for _, by := range []string{source, "user"} { // the second replaces the first
+						if _, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "a", Turn: 1, Outcome: outcome, Source: by}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					list := w.told(t, "agent.reflection.recorded")
+					if len(list) != 2 {
+						t.Fatalf("%d events", len(list))
+					}
+					for _, e := range list {
+						for field, value := range e {
+							if value == nil {
+								t.Errorf("%s is null", field)
+							}
+						}
+						if categories, is := e["categories"].(map[string]any); !is || len(categories) != 0 {
+							t.Errorf("categories are %v", e["categories"])
+						}
+					}
+				})
+			}
+		}
 	}
 }
 

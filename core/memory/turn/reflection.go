@@ -176,6 +176,9 @@ func (f *feedbackTx) reflect(t *record.Tx, stored *turnRecord) error {
 		return err
 	}
 	info := f.injected
+	if info.Categories == nil { // without a snapshot there is no block of any category
+		info.Categories = map[string]int{}
+	}
 	info.TurnInfo = journal.TurnInfo{SessionID: r.SessionID, TurnID: r.TurnID, LatencyMillis: f.turns.MillisSince(f.began)}
 	event := journal.ReflectionRecorded{
 		InjectionInfo: info, Outcome: r.Outcome, FailureClass: string(r.FailureClass), Offered: len(f.result.Items),
