@@ -41,12 +41,15 @@ func (in *GateInput) OmegaLane() float64 {
 	return (in.UpstreamStatus() + in.CodebaseVerification() + in.RuntimeUtilityTrend()) / 3
 }
 
-// UpstreamStatus, CodebaseVerification and RuntimeUtilityTrend are the factors. An absent
-// factor is .5, except that an absent trend is the memory's utility.
+// UpstreamStatus is the factor of that name; .5 if it is absent.
 func (in *GateInput) UpstreamStatus() float64 { return orElse(in.Omega.UpstreamStatus, 0.5) }
+
+// CodebaseVerification is the factor of that name; .5 if it is absent.
 func (in *GateInput) CodebaseVerification() float64 {
 	return orElse(in.Omega.CodebaseVerification, 0.5)
 }
+
+// RuntimeUtilityTrend is the factor of that name; the memory's utility if it is absent.
 func (in *GateInput) RuntimeUtilityTrend() float64 {
 	return orElse(in.Omega.RuntimeUtilityTrend, in.Utility)
 }

@@ -189,10 +189,13 @@ type Signals struct {
 // Uses counts the turns in which the memory was used.
 func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
 
-// Named counts the named uses, NamedFailures the named uses that failed, and
-// NamedSessions the sessions that named a use. Early stores assumed no uses.
-func (s *Signals) Named() int64         { return s.Uses() - s.Assumed }
+// Named counts the named uses. Early stores assumed no uses.
+func (s *Signals) Named() int64 { return s.Uses() - s.Assumed }
+
+// NamedFailures counts the named uses that failed.
 func (s *Signals) NamedFailures() int64 { return s.Failures - s.AssumedFailures }
+
+// NamedSessions counts the sessions that named a use.
 func (s *Signals) NamedSessions() int64 { return s.Sessions - s.AssumedSessions }
 
 // TurnRef names a turn of a session.

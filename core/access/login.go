@@ -22,10 +22,11 @@ const (
 	LinkTime = time.Minute
 	// SessionTime is how long a browser stays logged in, however much it is used.
 	SessionTime = 12 * time.Hour
-	// MaxSessions is how many browsers may be logged in with one token, and MaxLinks how
-	// many of its links may be open: one more ends the oldest.
+	// MaxSessions is how many browsers may be logged in with one token: one more ends the
+	// oldest session.
 	MaxSessions = 32
-	MaxLinks    = 8
+	// MaxLinks is how many login links of one token may be open: one more ends the oldest.
+	MaxLinks = 8
 )
 
 // CookieName is the name of the cookie that a session is in. Over TLS its prefix has browsers

@@ -122,7 +122,8 @@ func mainVerb(l *wordLists, list []word) int {
 func (c *claim) readVerb(l *wordLists, list []word, at int) int {
 	c.past = list[at].tense == past
 	for at+1 < len(list) && l.auxiliaries[list[at].base] {
-		next, joins := &list[at+1], true
+		next := &list[at+1]
+		var joins bool
 		switch list[at].base {
 		case "be":
 			joins = next.tense == going && l.verbs[next.base]
@@ -179,7 +180,7 @@ func clausesOf(l *wordLists, list []word) (all []clause) {
 			continue
 		}
 		if !open {
-			all, open = append(all, clause{}), true
+			all = append(all, clause{})
 		}
 		last := &all[len(all)-1]
 		last.words = append(last.words, *w)

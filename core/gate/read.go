@@ -198,7 +198,7 @@ func notJSON(where, keys string, err error) error {
 }
 
 func atEnd(dec *decoder) error {
-	if _, err := dec.Token(); err != io.EOF {
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return sdk.Errorf(sdk.Invalid, "evidence_invalid", "there is more text after the end of the JSON").
 			WithHint("write one JSON value; outcomes of tools may also be written one per line")
 	}

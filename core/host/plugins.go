@@ -31,9 +31,9 @@ import (
 const (
 	// configPlugin checks configs against their plugins' schemas.
 	configPlugin = "reflectory/schema-eval"
-	// ProjectLabel and ShippedLabel name the two places of plugins: the lock that plugins
-	// are added to, and the plugins next to the program.
+	// ProjectLabel names the place of the plugins that were added: the lock.
 	ProjectLabel = "project"
+	// ShippedLabel names the place of the plugins next to the program.
 	ShippedLabel = "shipped"
 )
 

@@ -174,10 +174,14 @@ func quote(d Draft) string {
 	return text.EscapeMemory(id, d.Payload)
 }
 
-// ID, Category and Payload are as in the [Draft]; the payload of recalled text is escaped.
-func (b *Block) ID() string         { return b.draft.BlockID }
+// ID is the [Draft]'s BlockID.
+func (b *Block) ID() string { return b.draft.BlockID }
+
+// Category is the [Draft]'s.
 func (b *Block) Category() Category { return b.draft.Category }
-func (b *Block) Payload() string    { return b.draft.Payload }
+
+// Payload is the [Draft]'s; recalled text is escaped.
+func (b *Block) Payload() string { return b.draft.Payload }
 
 // Chars counts the payload's Unicode code points.
 func (b *Block) Chars() int { return b.chars }

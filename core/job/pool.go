@@ -383,7 +383,7 @@ func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error
 		if over || isCorrupt(err) {
 			return
 		}
-		time.Sleep(p.options.Poll)
+		time.Sleep(p.options.Poll) //nolint:forbidigo // a store doesn't report that it works again
 	}
 }
 

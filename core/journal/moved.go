@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"fmt"
+
 	"github.com/reflectory/reflectory/core"
 )
 
@@ -48,7 +50,7 @@ func (h *StreamHead) movedAway(r core.Reader, moved map[string]Head, entry uint6
 		return false, err
 	}
 	if h.Seq == last.Seq && h.Hash != last.Hash {
-		return true, broken(MovedStream, 0, "the head of "+core.Cut(h.Stream)+" isn't the one that the root recorded")
+		return true, broken(MovedStream, 0, fmt.Sprintf("the head of %s isn't the one that the root recorded in its entry %d", core.Cut(h.Stream), entry))
 	}
 	return true, nil
 }

@@ -142,18 +142,20 @@ func (m *Memories) Bias(ctx context.Context, session string) (float64, error) {
 	return m.turns.Bias(ctx, session)
 }
 
-// Injection reports what was in the prompt of a turn, see [turn.Injection].
 type (
+	// Injection reports what was in the prompt of a turn, see [turn.Injection].
 	Injection = turn.Injection
-	Injected  = turn.Injected
+	// Injected is one thing in it, see [turn.Injected].
+	Injected = turn.Injected
 )
 
-// Session is a session, SessionTurn is one of its turns, and Reflection is what a turn's
-// feedback says about the turn.
 type (
-	Session     = turn.Session
+	// Session is a session.
+	Session = turn.Session
+	// SessionTurn is one of its turns.
 	SessionTurn = turn.SessionTurn
-	Reflection  = turn.Reflection
+	// Reflection is what a turn's feedback says about the turn.
+	Reflection = turn.Reflection
 )
 
 // Session returns a session's totals, and its turns after a given turn (0 for the start), at
@@ -207,11 +209,12 @@ func (m *Memories) SessionContext(ctx context.Context, name string, number int64
 	return m.turns.Context(ctx, name, number)
 }
 
-// TurnSummary is the summary in a turn's feedback, WindowSummary is a text in place of a
-// window's oldest turns, and SummarizedWindow names the window.
 type (
-	TurnSummary      = turn.TurnSummary
-	WindowSummary    = turn.WindowSummary
+	// TurnSummary is the summary in a turn's feedback.
+	TurnSummary = turn.TurnSummary
+	// WindowSummary is a text in place of a window's oldest turns.
+	WindowSummary = turn.WindowSummary
+	// SummarizedWindow names the window.
 	SummarizedWindow = turn.SummarizedWindow
 )
 

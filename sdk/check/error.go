@@ -45,7 +45,8 @@ func Error(e *sdk.Error) *sdk.Error {
 // follow hints.
 func PluginError(e *sdk.Error) *sdk.Error {
 	e.FromPlugin = true
-	if Error(e); e.Hint != "" {
+	e = Error(e)
+	if e.Hint != "" {
 		e.Hint = "the plugin says: " + e.Hint
 	}
 	return e

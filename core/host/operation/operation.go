@@ -73,9 +73,10 @@ type Operation struct {
 // wait.
 const Deadline = 10 * time.Second
 
-// In is the type of the request, a struct to which [Do] takes a pointer, and Out the type
-// of the result.
-func (o *Operation) In() reflect.Type  { return o.in }
+// In is the type of the request, a struct to which [Do] takes a pointer.
+func (o *Operation) In() reflect.Type { return o.in }
+
+// Out is the type of the result.
 func (o *Operation) Out() reflect.Type { return o.out }
 
 // Scopes are the scopes of which a caller needs one, the usual one first.

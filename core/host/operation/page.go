@@ -22,10 +22,10 @@ import (
 // for example from the next command on the command line: see host.PageKey.
 
 const (
-	// DefaultLimit is how many items a page has by default, and MaxLimit how many it may
-	// have.
+	// DefaultLimit is how many items a page has by default.
 	DefaultLimit = 50
-	MaxLimit     = 200
+	// MaxLimit is how many items a page may have.
+	MaxLimit = 200
 	// maxToken bounds a page's token: positions are a namespace and an id.
 	maxToken = 4 << 10
 	// sealBytes is how much of the HMAC is in a token: 128 bits can't be guessed.

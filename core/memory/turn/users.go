@@ -36,7 +36,7 @@ func userNotes(r core.Reader, id string) (map[string]string, error) {
 	return notes, nil
 }
 
-// When victim is merged into keeper, TakeUsers records the sessions that used victim as users of
+// TakeUsers records the sessions that used victim as users of keeper, when victim is merged into
 // keeper. It returns them, and what was recorded before, for [GiveBackUsers].
 func TakeUsers(t *record.Tx, keeper, victim *core.Memory) (taken map[string]bool, before map[string]string, err error) {
 	own, err := userNotes(t, keeper.ID)

@@ -37,8 +37,8 @@ func scalar(limits schema) schema {
 	return limits
 }
 
-func list(items schema, most int) schema {
-	return schema{"type": "array", "items": items, "maxItems": most, "uniqueItems": true}
+func list(items schema) schema {
+	return schema{"type": "array", "items": items, "maxItems": maxCapabilities, "uniqueItems": true}
 }
 
 // PackageKeys lists the keys of plugin.yaml.
@@ -73,10 +73,10 @@ func PackageKeys() []Key {
 // CapabilityKeys lists the keys below capabilities.
 func CapabilityKeys() []Key {
 	return []Key{
-		{Name: "network", Doc: "endpoints that it may reach through the host, as host:port", schema: list(scalar(schema{}), maxCapabilities)},
-		{Name: "fs", Doc: "absolute paths that it may read, or system for the system's own folders", schema: list(scalar(schema{}), maxCapabilities)},
-		{Name: "env", Doc: "variables of the host's environment that it may see", schema: list(scalar(schema{"pattern": envForm().String()}), maxCapabilities)},
-		{Name: "host", Doc: "services of the host that it may call", schema: list(words(services()...), maxCapabilities)},
+		{Name: "network", Doc: "endpoints that it may reach through the host, as host:port", schema: list(scalar(schema{}))},
+		{Name: "fs", Doc: "absolute paths that it may read, or system for the system's own folders", schema: list(scalar(schema{}))},
+		{Name: "env", Doc: "variables of the host's environment that it may see", schema: list(scalar(schema{"pattern": envForm().String()}))},
+		{Name: "host", Doc: "services of the host that it may call", schema: list(words(services()...))},
 	}
 }
 

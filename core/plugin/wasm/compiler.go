@@ -208,7 +208,7 @@ func (d *Driver) compileApart(ctx context.Context, path string, key moduleKey) (
 	if err != nil {
 		return nil, cacheFailed(err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	if err := runCompiler(ctx, compileOrder{Path: path, Digest: key.digest, Extism: key.extism, Folder: folder, Limits: d.options.Compile}); err != nil {
 		return nil, err
 	}

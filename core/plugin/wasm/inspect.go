@@ -81,7 +81,7 @@ func Inspect(ctx context.Context, p plugin.Installed) (Info, error) {
 	if err != nil {
 		return Info{}, cacheFailed(err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	err = runCompiler(ctx, compileOrder{
 		Path: p.Path, Digest: digest, Extism: p.Extism, Folder: folder, Inspect: true, Limits: CompileLimits{}.withDefaults(),
 	})

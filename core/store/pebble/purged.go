@@ -69,7 +69,7 @@ func (s *Store) marks() (marks, keys [][]byte, err error) {
 	if err != nil {
 		return nil, nil, ioError("read", err)
 	}
-	defer it.Close()
+	defer func() { _ = it.Close() }() // it.Error has said what failed
 	for it.First(); it.Valid(); it.Next() {
 		marks = append(marks, bytes.Clone(it.Key()))
 		value, err := it.ValueAndErr()

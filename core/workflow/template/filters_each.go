@@ -157,7 +157,7 @@ func predicate(r *render, args []any) (func(any) (bool, error), error) {
 	}
 	t, ok := tests[name]
 	if !ok {
-		return nil, failed("there is no test %q", cutPath(name)).(*sdk.Error).WithHint("%s",
+		return nil, failed("there is no test %q", cutPath(name)).WithHint("%s",
 			sdk.DidYouMean(name, slices.Sorted(maps.Keys(tests)), ""))
 	}
 	if len(args)-1 != t.args {

@@ -129,6 +129,6 @@ func (t *Template) render(vars map[string]any) *render {
 }
 
 // failed is the error of an expression that has no value.
-func failed(format string, args ...any) error {
+func failed(format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "template_failed", format, args...)
 }

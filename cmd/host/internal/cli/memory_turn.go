@@ -113,7 +113,7 @@ func memorySweepCommand(a *App) *cobra.Command {
 }
 
 func showSweep(out *output, result *memory.SweepResult) {
-	out.term.Line("%s evaluated, %d changed, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
+	out.term.Line("%s evaluated, %d changed, at turn %d", plural(result.Evaluated, "memory", "memories"), result.Changed, result.Turn)
 	for _, state := range core.MemoryStates() {
 		if n := result.Transitions[state]; n > 0 {
 			out.term.Line("%d became %s", n, state)

@@ -108,7 +108,7 @@ const followLines = 1000
 func printLogLine(out *output, l plugin.LogLine) error {
 	at := term.Time(l.Time)
 	if l.Dropped > 0 {
-		if _, err := fmt.Fprintf(out.Stdout, "%s  warn   %s dropped here: the plugin wrote too many\n", at, plural(int(l.Dropped), "line was", "lines were")); err != nil {
+		if _, err := fmt.Fprintf(out.Stdout, "%s  warn   %s dropped here: the plugin wrote too many\n", at, plural(l.Dropped, "line was", "lines were")); err != nil {
 			return err
 		}
 	}

@@ -237,7 +237,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 
 // clientSecretVariable has this server's client secret at the issuer. It isn't a setting,
 // since settings are shown.
-const clientSecretVariable = "REFLECTORY_OIDC_CLIENT_SECRET"
+const clientSecretVariable = "REFLECTORY_OIDC_CLIENT_SECRET" //nolint:gosec // the variable's name, not the secret
 
 // issuerName is an issuer's name for people: its host.
 func issuerName(issuer string) string {

@@ -34,9 +34,10 @@ const (
 	FramesType = "application/vnd.reflectory.frames"
 	// ResultTrailer has the result of an answer that is a stream, as JSON.
 	ResultTrailer = "Reflectory-Result"
-	// ProblemType is the media type of a [Problem], and LinesType the media type of an export.
+	// ProblemType is the media type of a [Problem].
 	ProblemType = "application/problem+json"
-	LinesType   = "application/jsonl"
+	// LinesType is the media type of an export.
+	LinesType = "application/jsonl"
 )
 
 // CancelPath is the path that cancels a call over the socket. The answer is 204, or 404 if

@@ -191,8 +191,9 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 		h.Set(client.VersionHeader, a.config.Version)
 		defer func() {
 			failed := recover()
-			abort := failed != nil && (failed == http.ErrAbortHandler || r.status != 0)
-			if failed != nil && failed != http.ErrAbortHandler {
+			aborted := failed == http.ErrAbortHandler //nolint:errorlint // net/http knows it only unwrapped
+			abort := aborted || failed != nil && r.status != 0
+			if failed != nil && !aborted {
 				r.failed(failed)
 				if r.status == 0 {
 					a.refuse(w, r, r.failure)

@@ -214,10 +214,10 @@ type slowReader struct {
 func (s *slowReader) Read(p []byte) (int, error) {
 	_ = s.control.SetReadDeadline(time.Now().Add(s.limit))
 	n, err := s.Reader.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = unread(err, s.limit)
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		_ = s.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

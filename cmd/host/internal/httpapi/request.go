@@ -89,7 +89,7 @@ func (r *request) write(w http.ResponseWriter, status int, contentType string, b
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a test's writer has none
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the caller may have gone
+	_, _ = w.Write(body) //nolint:gosec // the type isn't HTML, and nosniff is set; the caller may have gone
 }
 
 // accepts reports whether the caller accepts an answer of a media type. Without an

@@ -23,7 +23,7 @@ const resourcePath = "/.well-known/oauth-protected-resource"
 
 // challenge is the header in the answer to a request without valid credentials.
 func (a *API) challenge() string {
-	const bearer = `Bearer realm="reflectory"`
+	const bearer = `Bearer realm="reflectory"` //nolint:gosec // a challenge, not a credential
 	if a.config.Resource == nil {
 		return bearer
 	}

@@ -133,7 +133,7 @@ func (b Browser) show(w http.ResponseWriter, status int, problem string) {
 func (b Browser) loginCookie() string { return access.CookieName(b.Secure) + "-login" }
 
 func (b Browser) setCookie(w http.ResponseWriter, name, value string, lasts time.Duration, site http.SameSite) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever the site has TLS; each caller names SameSite
 		Name: name, Value: value, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, Secure: b.Secure, SameSite: site,
 	})
 }

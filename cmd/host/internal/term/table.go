@@ -33,12 +33,12 @@ const (
 
 // Table prints rows in aligned columns, cut to the width of a terminal.
 func Table(w io.Writer, header []string, rows [][]string) error {
-	return newTable(header, rows).print(w, false)
+	return newTable(header, rows).write(w, false)
 }
 
 // Prose is Table with explanations in the last column, which is wrapped rather than cut.
 func Prose(w io.Writer, header []string, rows [][]string) error {
-	return newTable(header, rows).print(w, true)
+	return newTable(header, rows).write(w, true)
 }
 
 // table is a table's lines, the header first, and the columns' widths.
@@ -57,7 +57,7 @@ func newTable(header []string, rows [][]string) *table {
 	return t
 }
 
-func (t *table) print(w io.Writer, prose bool) error {
+func (t *table) write(w io.Writer, prose bool) error {
 	if width := Width(w); width > 0 {
 		t.fit(width, prose)
 	}

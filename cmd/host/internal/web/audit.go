@@ -186,7 +186,7 @@ func loadEntries(v *visit) (*content, error) {
 		row.Whole = v.long(indented(e.Data), "/audit/entry?"+url.Values{"stream": {found.Stream}, "seq": {strconv.FormatUint(e.Seq, 10)}}.Encode())
 		d.Rows = append(d.Rows, row)
 	}
-	d.types(v)
+	d.types()
 	if next := found.NextPageToken; next != "" && d.Filter.From > 0 {
 		d.Newer = v.with("page_token", next)
 	} else if next != "" {
@@ -196,7 +196,7 @@ func loadEntries(v *visit) (*content, error) {
 }
 
 // types adds the types of events as choices.
-func (d *entriesData) types(v *visit) {
+func (d *entriesData) types() {
 	chosen := ""
 	if len(d.Filter.Types) == 1 {
 		chosen = d.Filter.Types[0]

@@ -34,7 +34,7 @@ func timeOf(t, now time.Time) template.HTML {
 	case t.Year() == now.Year():
 		layout = "2 Jan 15:04"
 	}
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), t.Format(layout)))
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), t.Format(layout))) //nolint:gosec // it is made of times only
 }
 
 // ago is how long something took, or how long ago it was, in one unit.

@@ -46,7 +46,7 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 		}
 		p.making[key] = m
 		p.mu.Unlock()
-		time.Sleep(gather)
+		time.Sleep(gather) //nolint:forbidigo // what it waits for are requests that may never come
 		return p.run(key, m, render)
 	case !now.begun:
 		p.mu.Unlock()

@@ -172,7 +172,7 @@ func (p *Pages) show(w http.ResponseWriter, status int, name string, data view) 
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // the caller may have gone
+	_, _ = w.Write(text) //nolint:gosec // html/template escaped it; the caller may have gone
 }
 
 // render returns a template's output, in which all text is visible.

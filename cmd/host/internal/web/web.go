@@ -136,5 +136,5 @@ func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 		path = "/assets/icon.svg"
 	}
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	http.ServeFileFS(w, r, assets, path)
+	http.ServeFileFS(w, r, assets, path) //nolint:gosec // only embedded files are in it
 }

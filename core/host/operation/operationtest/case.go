@@ -35,10 +35,11 @@ type Case struct {
 type Needs int
 
 const (
-	// Nothing is a world of [New], Judge is one with the plugin test/judge, and Folder is
-	// one whose store is in its folder.
+	// Nothing is a world of [New].
 	Nothing Needs = iota
+	// Judge is one with the plugin test/judge.
 	Judge
+	// Folder is one whose store is in its folder.
 	Folder
 )
 
@@ -192,7 +193,7 @@ func ask(w *World, caller core.Caller, call operation.Call, name string, in any)
 // Answer is everything that a caller gets to see of a call, as JSON.
 func (w *World) Answer(out any, err error) string {
 	w.T.Helper()
-	var answer any = out
+	answer := out
 	if err != nil {
 		members := map[string]any{}
 		if out != nil {

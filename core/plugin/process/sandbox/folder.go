@@ -86,7 +86,7 @@ func sweep(parent string) {
 		if !folderName.MatchString(e.Name()) || !ours(path) {
 			continue
 		}
-		_ = os.Chmod(path, 0o700) // its original mode: without rights it can't be locked
+		_ = os.Chmod(path, 0o700) //nolint:gosec // its original mode: without rights it can't be locked
 		lock, err := lockFolder(path)
 		if err != nil {
 			continue
