@@ -22,10 +22,10 @@ func themeOf(r *http.Request) string {
 func (p *Pages) takeTheme(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	next := map[string]string{"": "dark", "dark": "light", "light": ""}[themeOf(r)]
-	c := &http.Cookie{Name: themeCookie, Value: next, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true, Secure: p.config.Secure, SameSite: http.SameSiteStrictMode}
+	c := &http.Cookie{Name: themeCookie, Value: next, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true, Secure: p.config.Secure, SameSite: http.SameSiteStrictMode} //nolint:gosec // Secure wherever the site has TLS
 	if next == "" {
 		c.MaxAge = -1
 	}
-	http.SetCookie(w, c)                                                   //nolint:gosec // Secure wherever the site has TLS
+	http.SetCookie(w, c)
 	http.Redirect(w, r, local(r.PostFormValue("to")), http.StatusSeeOther) //nolint:gosec // local keeps it on this site
 }
