@@ -98,7 +98,7 @@ func BenchmarkQueue(b *testing.B) {
 	b.Run("find", func(b *testing.B) {
 		for b.Loop() { // after thousands of starts
 			must(b, s.View(ctx, func(reader core.Reader) error {
-				id, err := job.NextReady(reader, job.Types())
+				id, err := r.NextReady(reader, job.Types())
 				if id == "" {
 					b.Fatal("nothing is found")
 				}

@@ -26,6 +26,8 @@ type change struct {
 	notifier *notifier
 	// elsewhere is about how many jobs wait in other shards; nil means none.
 	elsewhere func(shard) int
+	// turns are notified of ready jobs; nil if nobody claims.
+	turns *turns
 	// damage is what is wrong with jobs that were set aside.
 	damage []error
 }
@@ -249,6 +251,7 @@ func (c *change) saveQueue(old, rec *record) error {
 	if err != nil {
 		return err
 	}
+	c.turns.note(after)
 	return move(c, before, after)
 }
 

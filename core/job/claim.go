@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -17,38 +16,44 @@ const dueBatch = 64
 // clockSlack is how far a clock may go back before that counts.
 const clockSlack = time.Second
 
-// Claim gives a holder the next job of these types, or nil if none may run. Among the first
-// jobs of all users, it is the job of the user who was served longest ago. Workflow jobs
-// come after jobs of the other types, in the order in which they were queued. If jobs are
-// divided into shards ([Repository.Divide]), this order holds within a shard. Only a
-// registered holder may claim; a [Pool] is registered while it works.
+// Claim gives a holder the next job of these types, or nil if none may run. It is a job of the
+// tenant that this process served longest ago and, among the first jobs of the tenant's users,
+// the job of the user who was served longest ago. Workflow jobs come after jobs of the other
+// types. If jobs are divided into shards ([Repository.Divide]), the order of users holds within
+// a shard. Only a registered holder may claim; a [Pool] is registered while it works.
 //
 // A job whose record is damaged is set aside, so that it doesn't delay other users. An
 // error, which may come together with a job, reports it. A check finds such a job, and a
 // rebuild puts it back once its record can be read.
 func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (claimed *Claimed, err error) {
+	return r.claim(ctx, holder, types, nil)
+}
+
+// claim is Claim, in which tenants that have many workers come last.
+func (r *Repository) claim(ctx context.Context, holder string, types []Type, crowded crowd) (claimed *Claimed, err error) {
 	if !validID(holder) {
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
 	}
 	all := r.clockWentBack()
 	seen, err := r.look(ctx)
+	var damage []error
+	if err == nil && seen.divided {
+		seen, damage, err = r.wakeShards(ctx, seen, holder, all)
+	}
 	if err != nil {
 		r.forgetClock()
-		return nil, sdk.Wrap("claim a job", err)
+		return nil, sdk.Wrap("claim a job", core.JoinErrors(append(damage, err)...))
 	}
-	var damage []error
-	for _, s := range seen.worth(r.beginAt(holder), types, all, r.clock.Now()) {
-		want := types
-		if claimed != nil {
-			if !all {
-				break
-			}
-			want = nil // in the other shards, only wake jobs that have waited too long because the clock went back
-		}
-		got, met, err := r.claimIn(ctx, s, holder, want, all)
+	list := []shard{""}
+	if seen.divided {
+		list = r.turns.sort(seen.worth(r.beginAt(holder), types), types, crowded)
+	}
+	for _, s := range list {
+		got, met, err := r.claimIn(ctx, s, holder, types, crowded, all && !seen.divided)
 		damage = append(damage, met...)
 		if err != nil {
 			r.forgetClock()
+			r.turns.forget()
 			damage = append(damage, err)
 			if !isCorrupt(err) {
 				break
@@ -57,13 +62,40 @@ func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (cl
 		if got != nil {
 			claimed = got
 			r.noteClaim(holder, s)
+			r.turns.started(s, &got.Job)
+			break
 		}
 	}
 	return claimed, sdk.Wrap("claim a job", core.JoinErrors(damage...))
 }
 
+// wakeShards makes the jobs of divided shards ready whose time has come, and looks again, so that
+// these jobs have their turn too. met is what is wrong with jobs that were set aside.
+func (r *Repository) wakeShards(ctx context.Context, seen *glance, holder string, all bool) (again *glance, met []error, err error) {
+	again = seen
+	now, woke := r.clock.Now(), false
+	for _, at := range seen.shards {
+		if at.due.IsZero() || !all && at.due.After(now) {
+			continue
+		}
+		_, damage, err := r.claimIn(ctx, at.shard, holder, nil, nil, all)
+		met, woke = append(met, damage...), true
+		if err != nil && !isCorrupt(err) {
+			return seen, met, err
+		}
+		if err != nil {
+			r.forgetClock() // the next claim looks at the shard again
+			met = append(met, err)
+		}
+	}
+	if woke {
+		again, err = r.look(ctx)
+	}
+	return again, met, err
+}
+
 // claimIn is Claim in a shard. damage is what is wrong with jobs that were set aside.
-func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types []Type, all bool) (claimed *Claimed, damage []error, err error) {
+func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types []Type, crowded crowd, all bool) (claimed *Claimed, damage []error, err error) {
 	for again := true; again; {
 		var met []error
 		err = r.update(ctx, func(c *change, _ *journal.Tx) error {
@@ -73,7 +105,7 @@ func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types 
 			}
 			due, err := c.wakeDue(s, all)
 			if again = due == dueBatch; err == nil && !again {
-				claimed, err = c.claim(s, holder, types)
+				claimed, err = c.claim(s, holder, types, crowded)
 			}
 			met = c.damage
 			return err
@@ -169,9 +201,9 @@ func (c *change) setAside(from spot, damage error) error {
 }
 
 // claim starts the next job of a shard; nil if there is none.
-func (c *change) claim(s shard, holder string, types []Type) (*Claimed, error) {
+func (c *change) claim(s shard, holder string, types []Type, crowded crowd) (*Claimed, error) {
 	for {
-		at, err := nextReady(c, s, types)
+		at, err := c.turns.next(c, s, types, crowded)
 		if err != nil || at.item == "" {
 			return nil, err
 		}
@@ -219,28 +251,6 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	claimed := &Claimed{Job: rec.shown(), Held: rec.lease(), Caller: start.Caller.caller()}
 	claimed.Payload = start.Payload
 	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
-}
-
-// nextReady finds the spot of the shard's next job; the zero spot if there is none. It
-// looks at the first item of each type.
-func nextReady(r core.Reader, s shard, types []Type) (best spot, err error) {
-	for _, t := range types {
-		if !t.Queued() {
-			continue
-		}
-		first, err := s.ready(t).first(r)
-		if err != nil {
-			return spot{}, err
-		}
-		if first != "" && (best.item == "" || first < best.item) {
-			best = spot{s.ready(t), first}
-		}
-	}
-	if best.item == "" && slices.Contains(types, Workflow) {
-		first, err := s.ready(Workflow).first(r)
-		return spot{s.ready(Workflow), first}, err
-	}
-	return best, nil
 }
 
 // NextDue returns when the first waiting job may run; the zero time if none waits.

@@ -10,13 +10,17 @@
 // # Order
 //
 // A user's jobs are a queue: they run one at a time, in the order in which they were
-// queued. Among the users whose first job may run, the user who was served longest ago is next.
-// Jobs of [SystemUser] have a queue for each namespace, and each job of type workflow is its own
-// queue. If no job of a queue is running, its first job is in one of two ordered sets: ready,
-// ordered by when its queue was last served, or waiting, ordered by when it may run. So the next
-// job is found by looking at the first job of each type, whatever the number of waiting jobs. If
-// hosts share a store, jobs are divided by their users into shards ([Repository.Divide]), each of
-// which keeps that order.
+// queued. Jobs of [SystemUser] have a queue for each namespace, and each job of type workflow is
+// its own queue. Among the jobs that may run, the next one is of the tenant that was served longest
+// ago, and of the tenant's user who was served longest ago. A tenant with half of a pool's workers
+// gets no more of them while another tenant waits.
+//
+// If no job of a queue is running, its first job is in one of two ordered sets: ready, ordered by
+// when its queue was last served, or waiting, ordered by when it may run. A process groups the ready
+// jobs by tenant in memory, and checks what it chooses against the set, so a claim looks at each
+// waiting tenant, and at no job but the next. If hosts share a store, jobs are divided by their
+// users into shards ([Repository.Divide]). The order of users holds within a shard, and each process
+// takes tenants in turn, and the users of workflow jobs, by its own starts.
 //
 // [Checker] proves that records, indices and events agree, and [Memories] removes a purged
 // memory from jobs. The layout of the keys is in core/store/FORMAT.md.

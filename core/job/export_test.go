@@ -30,8 +30,8 @@ var (
 var DerivedPrefixes = derived
 
 // NextReady finds the job that goes next.
-func NextReady(r core.Reader, types []Type) (string, error) {
-	at, err := nextReady(r, "", types)
+func (r *Repository) NextReady(reader core.Reader, types []Type) (string, error) {
+	at, err := r.turns.next(reader, "", types, nil)
 	_, id := parts(at.item)
 	return id, err
 }

@@ -34,8 +34,17 @@ type glimpse struct {
 // look looks at all shards, in one statement.
 func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
 	err = r.view(ctx, func(reader core.Reader) (err error) {
-		seen, err = lookAt(reader, nil)
-		return err
+		var ready []spot
+		seen, err = lookAt(reader, func(s shard, t Type, items []string) error {
+			for _, item := range items {
+				ready = append(ready, spot{s.ready(t), item})
+			}
+			return nil
+		})
+		if err != nil || !seen.divided {
+			return err
+		}
+		return r.turns.look(reader, ready)
 	})
 	if err != nil {
 		return nil, err
@@ -48,7 +57,7 @@ func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
 
 // lookAt scans the shards, and calls each, unless each is nil, with the pages of jobs that are
 // ready.
-func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, error) {
+func lookAt(r core.Reader, each func(s shard, t Type, items []string) error) (*glance, error) {
 	seen := &glance{counts: newCounts(), queued: map[shard]int{}}
 	err := core.ScanPrefix(r, []byte(shardPrefix), func(key, value []byte) (bool, error) {
 		if string(key) == string(dividedKey()) {
@@ -77,7 +86,7 @@ func lookAt(r core.Reader, each func(t Type, items []string) error) (*glance, er
 		if each == nil {
 			return true, nil
 		}
-		return true, each(Type(ofType), items)
+		return true, each(s, Type(ofType), items)
 	})
 	return seen, err
 }
@@ -105,13 +114,9 @@ func (g *glance) at(s shard) *glimpse {
 
 // worth are the shards in which a claim may find a job, in order, beginning with from and
 // continuing at the first shard.
-func (g *glance) worth(from shard, types []Type, all bool, now time.Time) (list []shard) {
-	if !g.divided {
-		return []shard{""}
-	}
+func (g *glance) worth(from shard, types []Type) (list []shard) {
 	for _, at := range g.shards {
-		due := !at.due.IsZero() && (all || !at.due.After(now))
-		if due || slices.ContainsFunc(at.ready, func(t Type) bool { return slices.Contains(types, t) }) {
+		if slices.ContainsFunc(at.ready, func(t Type) bool { return slices.Contains(types, t) }) {
 			list = append(list, at.shard)
 		}
 	}

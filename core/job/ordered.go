@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Every start looks for the next job, and removes it from the set. With a key for each job,
+// Every start removes a job from the set, and looks for it there. With a key for each job,
 // an engine that keeps deleted keys until it merges its files would have to step over all
 // of them: after a thousand starts, finding the first key would be a thousand times slower.
 // So jobs are in ordered pages with a directory. The directory and the pages are read by

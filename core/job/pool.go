@@ -268,7 +268,7 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 		if len(types) == 0 || p.silent() {
 			return true
 		}
-		claimed, err := p.jobs.Claim(ctx, p.options.Holder, types)
+		claimed, err := p.jobs.claim(ctx, p.options.Holder, types, p.crowded())
 		if err != nil {
 			p.report(ctx, err)
 		}
@@ -316,6 +316,23 @@ func (p *Pool) free() (types []Type) {
 		}
 	}
 	return types
+}
+
+// crowded reports which tenants have half or more of the workers.
+func (p *Pool) crowded() crowd {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	used := map[turn]int{}
+	for j := range p.running {
+		used[turn{!j.Type.Queued(), owner{tenant: core.Tenant(j.Namespace)}}]++
+	}
+	return func(t Type, tenant string) bool {
+		places := p.options.Workers
+		if !t.Queued() {
+			places = p.options.Runs
+		}
+		return used[turn{!t.Queued(), owner{tenant: tenant}}] >= max(places/2, 1)
+	}
 }
 
 // run lets a handler work on a job in its own goroutine.

@@ -170,9 +170,9 @@ func TestPool_IsFair(t *testing.T) {
 		})})
 		const users, each = 16, 4
 		for i := range each {
-			c.add("slow", job.Reflection, fmt.Sprint("n", i))
+			c.add("slow", job.Reflection, fmt.Sprint("n/", i))
 			for u := range users {
-				c.add(fmt.Sprint("u", u), job.Reflection, fmt.Sprint("n", i))
+				c.add(fmt.Sprint("u", u), job.Reflection, fmt.Sprint("n/", i))
 			}
 		}
 		began := time.Now()

@@ -32,6 +32,8 @@ type Repository struct {
 	seenAt time.Time
 	// claimedIn is the shard of a holder's last claim, if jobs are divided.
 	claimedIn map[string]shard
+	// turns determine which of the ready jobs is next.
+	turns *turns
 }
 
 // New returns the repository on the writer's store. The writer's subscribers get the jobs'
@@ -44,7 +46,7 @@ func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
-	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listening: map[chan struct{}]bool{}, claimedIn: map[string]shard{}}
+	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listening: map[chan struct{}]bool{}, claimedIn: map[string]shard{}, turns: newTurns(o.Exclusive)}
 	r.journal = &journal.Writer{Store: w.Store, Clock: clock, Subscribers: append(w.Subscribers[:len(w.Subscribers):len(w.Subscribers)], r.Wake)}
 	return r, nil
 }
@@ -89,7 +91,7 @@ func (r *Repository) update(ctx context.Context, fn func(c *change, tx *journal.
 }
 
 func (r *Repository) change(ctx context.Context, tx core.Tx, now time.Time) *change {
-	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0), elsewhere: r.elsewhere}
+	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0), elsewhere: r.elsewhere, turns: r.turns}
 }
 
 // view runs fn on a snapshot.

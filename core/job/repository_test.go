@@ -308,7 +308,7 @@ func TestClaim_ServesWhoWaitedLongest(t *testing.T) {
 	b := newBoard(t, job.Options{})
 	for i := range 4 {
 		for _, user := range []string{"a", "b", "c"} {
-			b.add(user, job.Reflection, fmt.Sprint("n", i))
+			b.add(user, job.Reflection, fmt.Sprint("n/", i))
 		}
 	}
 	var order strings.Builder
