@@ -24,6 +24,10 @@ type Input struct {
 	Blocks  []*Block
 	// Before is the digest of the prefix of the session's previous snapshot; "" if there is none.
 	Before string
+
+	// early is whether the blocks of the snapshot have neither turns nor references, as in
+	// snapshots that were stored before they did.
+	early bool
 }
 
 // assembly is a snapshot in the making.
@@ -299,7 +303,11 @@ func (a *assembly) snapshot(in *Input) *Snapshot {
 	}
 	total := size{}
 	for _, p := range a.blocks {
-		s.BlocksUsed = append(s.BlocksUsed, p.used())
+		u := p.used()
+		if in.early {
+			u.TTLTurns, u.CreatedTurn, u.TraceRefs = nil, nil, nil
+		}
+		s.BlocksUsed = append(s.BlocksUsed, u)
 		if p.size.chars != p.chars {
 			s.TruncatedBlocks = append(s.TruncatedBlocks, Truncated{p.draft.BlockID, p.chars, p.size.chars})
 		}
@@ -328,6 +336,7 @@ func (a *assembly) snapshot(in *Input) *Snapshot {
 func (p *piece) used() Used {
 	u := Used{
 		BlockID: p.draft.BlockID, Category: p.draft.Category, Priority: p.priority, Source: p.draft.Source, Tags: p.draft.Tags,
+		TTLTurns: p.draft.TTLTurns, CreatedTurn: p.draft.CreatedTurn, TraceRefs: p.draft.TraceRefs,
 		MemoryID: p.draft.MemoryID, Anchor: p.anchor, Stable: p.stable, Format: p.draft.Format,
 		Chars: p.size.chars, PayloadDigest: p.digest, Payload: p.payload,
 	}

@@ -78,6 +78,7 @@ func fedBack(t *testing.T, s *inject.Snapshot) []*inject.Block {
 	for _, u := range s.BlocksUsed {
 		drafts = append(drafts, inject.Draft{
 			BlockID: u.BlockID, Category: u.Category, Priority: &u.Priority, Payload: u.Payload, Source: u.Source, Tags: u.Tags,
+			TTLTurns: u.TTLTurns, CreatedTurn: u.CreatedTurn, TraceRefs: u.TraceRefs,
 			MemoryID: u.MemoryID, Anchor: u.Anchor, Stable: u.Stable, Format: u.Format,
 		})
 	}
@@ -210,8 +211,9 @@ func TestAssemble_PrefixHoldsWhileItsBlocksDo(t *testing.T) {
 func TestSnapshot_DigestIsOfTheSortedJSON(t *testing.T) {
 	d := draft("a\"<é>&\u2028\\", inject.Workflow, 3, "text")
 	d.Tags, d.Source = []string{"t", "\u007f?"[1:]}, "x"
+	d.TraceRefs, d.TTLTurns, d.CreatedTurn = []string{"run/1"}, new(int64(3)), new(int64(0))
 	s := assemble(t, inject.Policy{MaxTokens: 100, CategoryCap: map[inject.Category]int{inject.Workflow: 50}}, blocks(t, d, draft("a", inject.Workflow, 1, "dropped")))
-	s.RoleMix = &inject.RoleMix{ProfileID: "p", Roles: []string{"Debugger"}}
+	s.RoleMix = &inject.RoleMix{ProfileID: "p", Roles: []string{"Debugger"}, Mode: inject.Hybrid, Weights: []float64{.5}, Objectives: []string{"<o>"}, Constraints: []inject.RoleConstraint{{Text: "c", Hard: true}}}
 	s, err := inject.Assemble(&inject.Input{Namespace: "n", SessionID: "s", TurnID: 2, Route: "react", RoleMix: s.RoleMix, Policy: s.PolicyApplied.Policy, Blocks: blocks(t, d)})
 	if err != nil {
 		t.Fatal(err)

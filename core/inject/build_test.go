@@ -2,6 +2,7 @@ package inject_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -325,6 +326,66 @@ func (w *world) put(key, value string) {
 	if err := w.store.Update(w.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) }); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// TestReplay_OfWhatABlocksMakerSaid: a snapshot has the turns and the references of its blocks,
+// and one that was stored before they were in it is still made again as it was.
+func TestReplay_OfWhatABlocksMakerSaid(t *testing.T) {
+	one := new(int64(1))
+	for name, set := range map[string]func(*inject.Draft){
+		"nothing":           func(*inject.Draft) {},
+		"tags":              func(d *inject.Draft) { d.Tags = []string{"t"} },
+		"a reference":       func(d *inject.Draft) { d.TraceRefs = []string{"run/1"} },
+		"references":        func(d *inject.Draft) { d.TraceRefs = []string{"run/1", "<é>"} },
+		"turns":             func(d *inject.Draft) { d.TTLTurns, d.CreatedTurn = one, one },
+		"a turn":            func(d *inject.Draft) { d.CreatedTurn = one },
+		"turns, references": func(d *inject.Draft) { d.TTLTurns, d.CreatedTurn, d.TraceRefs = one, one, []string{"a"} },
+		"a turn, tags":      func(d *inject.Draft) { d.CreatedTurn, d.Tags = one, []string{"t"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			d := draft("b", inject.Workflow, 1, "text")
+			set(&d)
+			built := w.build(inject.BuildRequest{Session: "s", Turn: 1, Blocks: []inject.Draft{d}})
+			u := built.BlocksUsed[0]
+			if diff := cmp.Diff([]any{d.TraceRefs, d.TTLTurns, d.CreatedTurn}, []any{u.TraceRefs, u.TTLTurns, u.CreatedTurn}); diff != "" {
+				t.Errorf("the snapshot's block (-want +got):\n%s", diff)
+			}
+			replay := func() {
+				t.Helper()
+				if again, err := w.Repository.Replay(t.Context(), built.SnapshotID); err != nil || !again.Same || !again.Verified {
+					t.Errorf("replayed: %+v, %v", again, err)
+				}
+			}
+			if replay(); len(w.problems()) > 0 {
+				t.Errorf("the check reports %+v", w.problems())
+			}
+			w.put("snapshot/"+built.SnapshotID, early(t, w.contents()["snapshot/"+built.SnapshotID]))
+			replay()
+		})
+	}
+}
+
+// early is a stored record as it was before a snapshot had the turns and the references of its
+// blocks.
+func early(t *testing.T, record string) string {
+	t.Helper()
+	decoded, err := core.DecodeJSON([]byte(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := decoded.(map[string]any)["snapshot"].(map[string]any)
+	for _, u := range snapshot["blocks_used"].([]any) {
+		for _, field := range []string{"ttl_turns", "created_turn", "trace_refs"} {
+			delete(u.(map[string]any), field)
+		}
+	}
+	without := maps.Clone(snapshot)
+	for _, field := range []string{"snapshot_id", "created_at", "latency_ms", "digest"} {
+		delete(without, field)
+	}
+	snapshot["digest"] = core.Digest(core.MustJSON(without))
+	return string(core.MustJSON(decoded))
 }
 
 func TestList_OfASessionAndOfANamespace(t *testing.T) {

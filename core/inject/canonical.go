@@ -72,6 +72,13 @@ func (c *canonical) positive(name string, n int) {
 	}
 }
 
+// pointed is a member with a whole number, unless it is absent.
+func (c *canonical) pointed(name string, n *int64) {
+	if n != nil {
+		c.number(name, *n)
+	}
+}
+
 // flag is a member that is true, or absent.
 func (c *canonical) flag(name string, on bool) {
 	if on {
@@ -130,6 +137,7 @@ func canonicalUsed(c *canonical, u *Used) {
 	c.string("block_id", u.BlockID)
 	c.string("category", string(u.Category))
 	c.number("chars", int64(u.Chars))
+	c.pointed("created_turn", u.CreatedTurn)
 	c.string("format", string(u.Format))
 	c.optional("memory_id", u.MemoryID)
 	c.string("payload_digest", u.PayloadDigest)
@@ -137,6 +145,8 @@ func canonicalUsed(c *canonical, u *Used) {
 	c.optional("source", u.Source)
 	c.flag("stable", u.Stable)
 	words(c, "tags", u.Tags)
+	words(c, "trace_refs", u.TraceRefs)
+	c.pointed("ttl_turns", u.TTLTurns)
 	c.close('}')
 }
 

@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -51,6 +52,7 @@ func (r *record) replay(reader core.Reader) (*Replay, error) {
 	in := &Input{
 		Namespace: s.Namespace, SessionID: s.SessionID, TurnID: s.TurnID, Route: s.Route, Policy: applied.Policy,
 		File: applied.File, FileDigest: applied.FileDigest, Rule: applied.Rule, RoleMix: s.RoleMix, Before: r.Before,
+		early: !slices.ContainsFunc(s.BlocksUsed, func(u Used) bool { return u.TTLTurns != nil || u.CreatedTurn != nil || u.TraceRefs != nil }),
 	}
 	for i := range r.Candidates {
 		b, purged, err := r.block(reader, &r.Candidates[i])

@@ -75,10 +75,29 @@ type RoleMix struct {
 	ProfileID string `json:"profile_id"`
 	// Roles are the names of its roles, in their order.
 	Roles []string `json:"roles"`
+	// Mode is the mode that the profile is made for: hybrid or classified. Early snapshots don't
+	// have it, nor the weights, the constraints and the objectives.
+	Mode Mode `json:"mode,omitempty"`
+	// Weights are how much each role counts, in the order of the roles.
+	Weights []float64 `json:"weights,omitempty"`
+	// Constraints are what the roles must or should keep to, merged: hard ones first.
+	Constraints []RoleConstraint `json:"constraints,omitempty"`
+	// Objectives are what the roles aim at, merged.
+	Objectives []string `json:"objectives,omitempty"`
 	// ActivationReason comes from the rule that chose the profile.
 	ActivationReason string `json:"activation_reason"`
 	// Conflicts are the constraints that other constraints replaced.
 	Conflicts []RoleConflict `json:"conflicts,omitempty"`
+}
+
+// RoleConstraint is something that a role must or should keep to.
+type RoleConstraint struct {
+	// Key names what it is about: of two with the same key only one holds.
+	Key string `json:"key,omitempty"`
+	// Text is what the model gets.
+	Text string `json:"text"`
+	// Hard is whether it must be kept, and so is never cut from a prompt.
+	Hard bool `json:"hard,omitempty"`
 }
 
 // RoleConflict is a constraint that another one with the same key replaced.
@@ -103,6 +122,13 @@ type Used struct {
 	Source string `json:"source,omitempty"`
 	// Tags are the tags that its maker set.
 	Tags []string `json:"tags,omitempty"`
+	// TTLTurns is for how many turns it is valid, from CreatedTurn on; null is without end.
+	TTLTurns *int64 `json:"ttl_turns,omitempty"`
+	// CreatedTurn is the turn in which it was made, if its maker set it.
+	CreatedTurn *int64 `json:"created_turn,omitempty"`
+	// TraceRefs refer to what led to it, such as events or runs. Early snapshots have neither
+	// these nor the turns.
+	TraceRefs []string `json:"trace_refs,omitempty"`
 	// MemoryID is the memory whose text it has.
 	MemoryID string `json:"memory_id,omitempty"`
 	// Anchor is whether it couldn't be cut or dropped.

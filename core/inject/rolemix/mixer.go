@@ -119,7 +119,13 @@ func (m *Mixer) Mix(_ context.Context, _ *inject.Turn, state inject.SessionState
 	}
 	p := all[i]
 	merged := p.Merge()
-	mix := &inject.RoleMix{ProfileID: p.ProfileID, Roles: p.roles(), ActivationReason: reason, Conflicts: merged.Conflicts}
+	mix := &inject.RoleMix{
+		ProfileID: p.ProfileID, Roles: p.roles(), Mode: p.Mode, Weights: p.Weights, Objectives: merged.Objectives,
+		ActivationReason: reason, Conflicts: merged.Conflicts,
+	}
+	for _, c := range slices.Concat(merged.Hard, merged.Soft) {
+		mix.Constraints = append(mix.Constraints, inject.RoleConstraint(c))
+	}
 	return mix, merged.blocks(p), nil
 }
 

@@ -80,6 +80,36 @@ func TestMerge_DoesNotDependOnTheOrderWithinARole(t *testing.T) {
 	}
 }
 
+// TestMix_IsAllInTheSnapshot: what each shipped profile and an operator's asks for.
+func TestMix_IsAllInTheSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "own.yaml"), []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := &Mixer{Dir: dir}
+	all, err := m.Profiles()
+	if err != nil || len(all) < 7 {
+		t.Fatal(len(all), err)
+	}
+	for _, p := range all {
+		mix, _, err := m.Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &core.InjectionOutcome{RoleMix: p.ProfileID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		merged := p.Merge()
+		want := &inject.RoleMix{
+			ProfileID: p.ProfileID, Roles: p.roles(), Mode: p.Mode, Weights: p.Weights, Objectives: merged.Objectives, Conflicts: merged.Conflicts,
+			ActivationReason: mix.ActivationReason,
+		}
+		for _, c := range append(merged.Hard, merged.Soft...) {
+			want.Constraints = append(want.Constraints, inject.RoleConstraint{Key: c.Key, Text: c.Text, Hard: c.Hard})
+		}
+		if diff := cmp.Diff(want, mix); diff != "" || mix.Mode == "" || len(mix.Weights) != len(mix.Roles) || len(mix.Constraints) == 0 || len(mix.Objectives) == 0 {
+			t.Errorf("%s (-want +got):\n%s", p.ProfileID, diff)
+		}
+	}
+}
+
 // TestShipped: there are six, and each makes two blocks that the injection takes.
 func TestShipped(t *testing.T) {
 	all, err := Shipped()
