@@ -73,7 +73,7 @@ func levelsOf(d *operation.Decision) *chart.Chart {
 	drawn := map[string]bool{}
 	add := func(name string, value float64, note, weight string, own ...chart.Limit) {
 		drawn[name] = true
-		levels = append(levels, chart.Level{Name: words(name), Value: value, Note: note, Weight: weight, Class: chart.Accent, Limits: append(own, limits[name]...)})
+		levels = append(levels, chart.Level{Name: termFor(name).Word, Value: value, Note: note, Weight: weight, Class: chart.Accent, Limits: append(own, limits[name]...)})
 	}
 	if d.Gate != nil {
 		for _, lane := range d.Gate.Lanes {
@@ -168,7 +168,7 @@ func referencesOf(d *operation.Decision) (list []string) {
 	}
 	for _, lane := range d.Gate.Lanes {
 		for _, ref := range lane.Refs {
-			list = append(list, lane.Name+": "+line(ref, 120))
+			list = append(list, termFor(lane.Name).Word+": "+line(ref, 120))
 		}
 	}
 	return list[:min(len(list), maxCompared)]

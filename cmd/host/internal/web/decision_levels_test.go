@@ -33,7 +33,7 @@ func TestDecision_ShowsWhatItWasComparedWith(t *testing.T) {
 		root := s.tree(a, http.StatusOK)
 		s.wellMade(id, a, root)
 		text := textOf(root)
-		for _, want := range []string{"confidence .93 against ≥ .70 (holds)", "× .32 = ", "utility", "The gate’s own conditions: met", "named uses", "sessions"} {
+		for _, want := range []string{termFor("confidence").Word + " .93 against ≥ .70 (holds)", "× .32 = ", termFor("utility").Word, "The gate’s own conditions: met", "named uses", "sessions"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q: %s", id, want, text)
 			}

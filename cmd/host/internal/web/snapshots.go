@@ -269,7 +269,7 @@ func (d *snapshotData) blocks(v *visit) {
 func trustOf(u *inject.Used) tag {
 	switch {
 	case u.Anchor:
-		return tag{Text: "anchor: the operator’s or the host’s", Class: "ok"}
+		return tag{Text: "never cut or dropped: the operator’s or the host’s (anchor)", Class: "ok"}
 	case u.MemoryID != "" || u.Category == inject.MemoryRecall:
 		return tag{Text: "data: escaped, no instruction", Class: "warn"}
 	}

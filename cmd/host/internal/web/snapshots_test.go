@@ -71,7 +71,7 @@ func TestSnapshots_ShowWhatAModelWasTold(t *testing.T) {
 	ids := s.told("harbour")
 	for target, wants := range map[string][]string{
 		"/snapshots?namespace=" + operationtest.Here + "&session=harbour": {"Turn 3", "reused", "Characters by turn and category", "characters"},
-		"/snapshots/" + ids[1]:                          {"digest verified", "anchor: the operator’s or the host’s", "data: escaped", "it held for fewer turns", "cut from", "The cached prefix ends here", "the same as in the turn before", hostile[0]},
+		"/snapshots/" + ids[1]:                          {"digest verified", "never cut or dropped: the operator’s or the host’s (anchor)", "data: escaped", "it held for fewer turns", "cut from", "The cached prefix ends here", "the same as in the turn before", hostile[0]},
 		"/snapshots/" + ids[1] + "?replay=1":            {"Built again, it comes out the same."},
 		"/snapshots/" + ids[1] + "/diff":                {"prefix reused"},
 		"/snapshots/" + ids[2] + "/diff":                {"prefix broken", "task", "breaks the prefix", "other words", "two sentences"},
