@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,19 +36,30 @@ const (
 	ScopePolicy      Scope = "policy"
 	ScopePlugin      Scope = "plugin"
 	ScopeOperate     Scope = "operate"
+	// ScopeMetrics only lets a monitoring system read the metrics.
+	ScopeMetrics Scope = "metrics"
+	// ScopeStoreExport and ScopeStoreImport are about the whole contents of the store, which
+	// those who only run the host needn't see.
+	ScopeStoreExport Scope = "store:export"
+	ScopeStoreImport Scope = "store:import"
 )
 
 // Scopes lists all scopes.
 func Scopes() []Scope {
 	return []Scope{
 		ScopeMemoryRead, ScopeMemoryWrite, ScopeMemoryErase, ScopeRun, ScopeEvaluate, ScopeApprove,
-		ScopePolicy, ScopePlugin, ScopeOperate,
+		ScopePolicy, ScopePlugin, ScopeOperate, ScopeMetrics, ScopeStoreExport, ScopeStoreImport,
 	}
 }
 
-// OperatorSubject is the subject of the local operator, who can read and write the data
-// folder, and so may do everything.
-const OperatorSubject = "operator"
+// The subjects of callers that have no token of their own.
+const (
+	// OperatorSubject is the subject of the local operator, who can read and write the data
+	// folder, and so may do everything.
+	OperatorSubject = "operator"
+	// LocalSubject is the subject of everybody whom a server lets in that needs no credentials.
+	LocalSubject = "local"
+)
 
 // The limits of a [Caller].
 const (
@@ -72,11 +84,21 @@ type Caller struct {
 	// Label is a name that the caller chose, up to [MaxCallerName] bytes, such as an
 	// agent's. Events and new memories have it as agent_id.
 	Label string
+	// Until is when the caller's credential ends; zero means never. What the caller hands on,
+	// such as a token that it makes, ends no later.
+	Until time.Time
 }
 
 // Operator is the local operator, who has every scope in every namespace.
 func Operator(label string) Caller {
 	return Caller{Subject: OperatorSubject, Scopes: Scopes(), Namespaces: []string{"**"}, Label: label}
+}
+
+// Anybody is a caller of a server that needs no credentials. It may work with memories and
+// workflows in every namespace, and nothing that only the operator should do.
+func Anybody() Caller {
+	scopes := []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeRun, ScopeEvaluate}
+	return Caller{Subject: LocalSubject, Scopes: scopes, Namespaces: []string{"**"}, Label: LocalSubject}
 }
 
 // Has reports whether the caller has a scope.

@@ -166,6 +166,9 @@ func scopeRows() [][2]string {
 				names = append(names, code(o.Name))
 			}
 		}
+		if scrape := operation.Scrape(); slices.Contains(scrape.Scopes(), scope) {
+			names = append(names, code(scrape.Method+" "+scrape.Path))
+		}
 		rows = append(rows, [2]string{string(scope), strings.Join(names, ", ")})
 	}
 	return rows

@@ -81,8 +81,9 @@ type Issued struct {
 }
 
 // Issue makes a token. All errors of the request are reported at once; the reason is
-// "subject_denied" if [Request.Reaches] forbids the subject, and sdk.Exhausted,
-// "tokens_full", if there are too many tokens.
+// "subject_denied" if [Request.Reaches] forbids the subject, "expires_in_denied" if the token
+// would outlast the context's caller, and sdk.Exhausted, "tokens_full", if there are too many
+// tokens.
 func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	if err := q.normalize(); err != nil {
 		return nil, err
@@ -93,8 +94,9 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	}
 	rec := record{Token: Token{Subject: q.Subject, Scopes: q.Scopes, Namespaces: q.Namespaces, Label: q.Label}, Digest: c.digest().String()}
 	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
+		q := q // a transaction may be tried again
 		now := tx.Now().UTC().Truncate(time.Second)
-		if err := makeRoom(tx, &q, now); err != nil {
+		if err := core.JoinErrors(q.within(tx.Caller(), now), makeRoom(tx, &q, now)); err != nil {
 			return err
 		}
 		if rec.ID, err = a.newID(tx, now); err != nil {

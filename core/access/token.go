@@ -81,7 +81,7 @@ func (t *Token) ended() time.Time {
 // caller is the caller that uses the token. Over a network nobody can choose another
 // name: the caller's label is the token's subject.
 func (t *Token) caller() core.Caller {
-	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Label: t.Subject}
+	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Label: t.Subject, Until: t.ExpiresAt}
 }
 
 // record is the stored form of a token. [Token.LastUsedAt] has its own key, so that a
@@ -98,8 +98,19 @@ func decodeRecord(id string, value []byte) (rec record, d digest, ok bool) {
 		return record{}, digest{}, false
 	}
 	d, ok = parseDigest(rec.Digest)
-	return rec, d, ok && rec.ID == id && id != OperatorID && rec.Subject != core.OperatorSubject && rec.LastUsedAt.IsZero()
+	return rec, d, ok && rec.ID == id && id != OperatorID && !reserved(rec.Subject) && rec.LastUsedAt.IsZero()
 }
+
+// reserved reports whether no token may be made for a subject: an issuer vouches for a person by
+// [SubjectPrefix], and the host for the names of its own, in whatever case they are written.
+func reserved(subject string) bool {
+	return strings.HasPrefix(strings.ToLower(subject), SubjectPrefix) || slices.ContainsFunc([]string{core.OperatorSubject, core.LocalSubject, systemSubject}, func(name string) bool {
+		return strings.EqualFold(subject, name)
+	})
+}
+
+// systemSubject is the user of the jobs that nobody asked for.
+const systemSubject = "system"
 
 // Request asks for a token.
 type Request struct {
@@ -111,13 +122,16 @@ type Request struct {
 	Namespaces []string
 	// Label describes what the token is for, for people, in up to [MaxLabel] bytes.
 	Label string
-	// Lifetime is from [MinLifetime] to [MaxLifetime]; 0 is [DefaultLifetime].
+	// Lifetime is from [MinLifetime] to [MaxLifetime], and ends no later than the caller that
+	// asks; 0 is [DefaultLifetime], or until the caller's end.
 	Lifetime time.Duration
 	// Reaches reports whether the caller reaches everything that a pattern of namespaces
 	// matches. If the subject has a token with another pattern, the request is refused,
 	// so that the new token isn't mistaken for a token that reaches further. Nil reaches
 	// everything.
 	Reaches func(pattern string) bool
+
+	ends bool // whether the lifetime was given
 }
 
 // normalize checks a request, reports everything that is wrong with it, and converts it
@@ -127,20 +141,20 @@ func (q *Request) normalize() error {
 	add := func(field, format string, args ...any) {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, field+"_invalid", format, args...).WithDetail("field", field))
 	}
-	text := func(field, value string, limit int) {
+	text := func(field, value string, limit int, unwanted func(rune) bool) {
 		if len(value) > limit {
 			add(field, "%s has %d bytes (limit %d)", field, len(value), limit)
-		} else if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) || strings.TrimSpace(value) != value {
-			add(field, "%s %q isn't a line of text without space around it", field, core.Cut(value))
+		} else if !utf8.ValidString(value) || strings.ContainsFunc(value, unwanted) || strings.TrimSpace(value) != value {
+			add(field, "%s %q isn't a line of text without space around it, and without invisible characters", field, core.Cut(value))
 		}
 	}
-	switch text("subject", q.Subject, core.MaxCallerName); {
+	switch text("subject", q.Subject, core.MaxCallerName, invisible); {
 	case q.Subject == "":
 		add("subject", "subject is missing: it says who uses the token")
-	case q.Subject == core.OperatorSubject:
-		add("subject", "subject %s is reserved for the local operator, who has a token of its own", core.OperatorSubject)
+	case reserved(q.Subject):
+		add("subject", "subject %q is reserved: the names %s, %s and %s belong to the host, and names that begin with %s to the issuer", core.Cut(q.Subject), core.OperatorSubject, core.LocalSubject, systemSubject, SubjectPrefix)
 	}
-	text("label", q.Label, MaxLabel)
+	text("label", q.Label, MaxLabel, unicode.IsControl)
 	problems = append(problems, q.scopeProblems()...)
 	switch n := len(q.Namespaces); {
 	case n == 0:
@@ -151,7 +165,8 @@ func (q *Request) normalize() error {
 	for _, pattern := range q.Namespaces[:min(len(q.Namespaces), core.MaxCallerNamespaces)] {
 		problems = append(problems, core.CheckNamespacePattern(pattern))
 	}
-	if q.Lifetime == 0 {
+	q.ends = q.Lifetime != 0
+	if !q.ends {
 		q.Lifetime = DefaultLifetime
 	}
 	if q.Lifetime < MinLifetime || q.Lifetime > MaxLifetime {
@@ -162,6 +177,27 @@ func (q *Request) normalize() error {
 	}
 	q.Namespaces = slices.Compact(slices.Sorted(slices.Values(q.Namespaces)))
 	q.Scopes = slices.DeleteFunc(core.Scopes(), func(s core.Scope) bool { return !slices.Contains(q.Scopes, s) })
+	return nil
+}
+
+// invisible reports whether a character can't be seen, so that a name with it looks like
+// another name.
+func invisible(r rune) bool {
+	return !unicode.IsGraphic(r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// within bounds the lifetime by the end of the caller that asks for the token: a token that
+// outlived it would be a right that the caller doesn't have.
+func (q *Request) within(c core.Caller, now time.Time) error {
+	if c.Until.IsZero() || !now.Add(q.Lifetime).After(c.Until) {
+		return nil
+	}
+	left := c.Until.Sub(now).Truncate(time.Second)
+	if q.ends || left < MinLifetime {
+		return sdk.Errorf(sdk.Denied, "expires_in_denied", "a token can't outlast the credential that makes it, which ends at %s", c.Until.UTC().Format(time.RFC3339)).
+			WithHint("give an earlier end, or ask the operator").WithDetail("field", "expires_in")
+	}
+	q.Lifetime = left
 	return nil
 }
 

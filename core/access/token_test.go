@@ -27,7 +27,7 @@ func TestTokenMakesItsCaller(t *testing.T) {
 	c, err := g.Authenticate(g.ctx, string(issued.Secret))
 	g.must(err)
 	want := core.Caller{
-		Subject: "ci", Label: "ci", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeRun}, Namespaces: []string{"lab", "team/**"},
+		Subject: "ci", Label: "ci", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeRun}, Namespaces: []string{"lab", "team/**"}, Until: issued.ExpiresAt,
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the caller is %+v; want %+v", c, want)
@@ -403,4 +403,65 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	})
+}
+
+// TestToken_SubjectsOfOthersArentGivenAway: whoever makes a token can't make it for a subject
+// that somebody else vouches for, or that looks like one.
+func TestToken_SubjectsOfOthersArentGivenAway(t *testing.T) {
+	g := newGate(t)
+	for _, subject := range []string{
+		"oidc:bob", "oidc:", "OIDC:bob", "Oidc:bob", "oidc: bob", "oidc::bob", "oidc:oidc:bob", "o\u0131dc\u200b:bob", "oi\u200bdc:bob",
+		"operator", "Operator", "OPERATOR", "local", "Local", "system", "SYSTEM",
+		"oper\u200bator", "lo\u00adcal", "bob\U000E0062\U000E006F", "\u202ebob", "bob\ufe0f", "\ufeffbob",
+	} {
+		q := request()
+		q.Subject = subject
+		if issued, err := g.Issue(g.ctx, q); sdk.CodeOf(err) != sdk.Invalid || sdk.ReasonOf(err) != "subject_invalid" {
+			t.Errorf("%q: %+v, %v", subject, issued, err)
+		}
+	}
+	for _, subject := range []string{"bob", "ci-1", "oidc", "oidc-bob", "bob@example.org", "équipe", "team/ci", "operators", "the local build", "memory:read", "bob:", "not oidc:bob"} {
+		q := request()
+		q.Subject = subject
+		if _, err := g.Issue(g.ctx, q); err != nil {
+			t.Errorf("%q: %v", subject, err)
+		}
+	}
+}
+
+// TestToken_EndsNoLaterThanItsMaker, also by default, and also through a session.
+func TestToken_EndsNoLaterThanItsMaker(t *testing.T) {
+	g := newGate(t)
+	q := request()
+	q.Lifetime = time.Hour
+	maker := g.issue(q)
+	c, err := g.Authenticate(g.ctx, string(maker.Secret))
+	g.holds("the maker", c, err, "ci")
+	login, err := g.OpenSession(g.ctx, string(maker.Secret))
+	g.must(err)
+	browser, err := g.AuthenticateSession(g.ctx, string(login.Secret))
+	g.holds("the maker's browser", browser, err, "ci")
+	for name, c := range map[string]core.Caller{"token": c, "browser": browser} {
+		ctx := core.WithCaller(t.Context(), c)
+		for lifetime, want := range map[time.Duration]string{
+			0: "", time.Minute: "", time.Hour: "", time.Hour + time.Second: "expires_in_denied", 2 * time.Hour: "expires_in_denied",
+			access.DefaultLifetime: "expires_in_denied", access.MaxLifetime: "expires_in_denied", access.MaxLifetime + 1: "expires_in_invalid",
+		} {
+			q := request()
+			q.Lifetime = lifetime
+			issued, err := g.Issue(ctx, q)
+			if sdk.ReasonOf(err) != want {
+				t.Errorf("%s, %s: %v, want %q", name, lifetime, err, want)
+			} else if err == nil && issued.ExpiresAt.After(maker.ExpiresAt) {
+				t.Errorf("%s, %s: it lasts until %s, its maker until %s", name, lifetime, issued.ExpiresAt, maker.ExpiresAt)
+			}
+		}
+	}
+	g.clock.Advance(time.Hour - 30*time.Second)
+	if _, err := g.Issue(core.WithCaller(t.Context(), c), request()); sdk.ReasonOf(err) != "expires_in_denied" {
+		t.Errorf("half a minute before its end: %v", err)
+	}
+	if issued := g.issue(request()); issued.ExpiresAt.Sub(g.clock.Now()) < access.DefaultLifetime-time.Second {
+		t.Errorf("the operator's lasts until %s", issued.ExpiresAt)
+	}
 }

@@ -17,7 +17,7 @@ import (
 // it is loaded, so it may be copied and used concurrently.
 type Config struct {
 	// Where data is kept.
-	DataDir, PluginDir, Lock, TrustFile, PolicyDir Setting
+	DataDir, PluginDir, Lock, TrustFile, PolicyDir, BackupDir Setting
 	// Plugins, and what they may reach.
 	DevPlugins, LLMEndpoints, Sandbox Setting
 	// How vectors of memories, and summaries of promoted memories and old turns, are made.

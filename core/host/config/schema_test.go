@@ -39,7 +39,7 @@ func schemaJudge(t testing.TB) sdk.Evaluator {
 // accepted are files that Load takes.
 var accepted = []string{
 	"", "{}", "settings:\n  llm:\nsandbox:\nplugins:\n",
-	"data_dir: d\nplugin_dir: /p\ntrust_file: t\npolicy_dir: p\nnamespace: team/mail\nlog_level: off\n",
+	"data_dir: d\nplugin_dir: /p\ntrust_file: t\npolicy_dir: p\nbackup_dir: b\nnamespace: team/mail\nlog_level: off\n",
 	"sandbox: require\ndurability: relaxed\nlock_wait: 10s\n", "lock_wait: 0", "lock_wait: 1m30.5s", "lock_wait: '+.5s'", "lock_wait: 300µs",
 	"keep: {decisions: 90d, runs: 720h}", "keep: {decisions: 0, runs: '0'}", "keep: {runs: 0.0, decisions: 36500d}",
 	"plugins: [{path: a, dev: true}]", "plugins: []",

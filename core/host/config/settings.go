@@ -101,6 +101,10 @@ func places() []Definition {
 			Default: "policies in the data folder, if it is there", computed: inDataDir("policies"),
 			Doc:   "folder of the policies; if it is set, it must exist",
 			field: func(c *Config) *Setting { return &c.PolicyDir }, folder: true,
+		}, {
+			Name: "backup_dir", Key: "backup_dir", Variable: "REFLECTORY_BACKUP_DIR",
+			Doc:   "folder below which callers over the network may have backups and pruned data written; without it they can't choose a folder",
+			field: func(c *Config) *Setting { return &c.BackupDir }, folder: true,
 		},
 	}
 }

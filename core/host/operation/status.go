@@ -17,5 +17,14 @@ func statuses() []Operation {
 	}
 }
 
+// Scrape is reading the metrics, which isn't in the table: a server answers it in the form that
+// monitoring systems read. It gives the right to that, and does nothing.
+func Scrape() Operation {
+	return define(Operation{
+		Name: "metrics", main: true, Method: "GET", Path: "/metrics", Scope: core.ScopeMetrics, Or: []core.Scope{core.ScopeOperate}, ReadOnly: true, Idempotent: true, NoStore: true,
+		Doc: "Read the metrics of this host.",
+	}, onHost[StatusGet], func(context.Context, *Call, *StatusGet) (*StatusGet, error) { return nil, nil })
+}
+
 // StatusGet asks for the host's status.
 type StatusGet struct{}

@@ -19,21 +19,21 @@ func stores() []Operation {
 			Doc: "Prove that records, indices, links and events agree; with repair, first rebuild what can be derived from other records.",
 		}, inAll[StoreCheck], storeCheck),
 		define(Operation{
-			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Sink: true,
+			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeStoreExport, ReadOnly: true, Idempotent: true, Long: true, Sink: true,
 			Doc: "Write everything in the store as JSON Lines.",
 		}, inAll[StoreExport], storeExport),
 		define(Operation{
-			Name: "store_import", Method: "POST", Path: "/v1/store/import", Scope: core.ScopeOperate, Destructive: true, Long: true, Body: true,
+			Name: "store_import", Method: "POST", Path: "/v1/store/import", Scope: core.ScopeStoreImport, Destructive: true, Long: true, Body: true,
 			Doc: "Replace the store with an export, sent as the body, or add namespaces from it.",
 		}, inAll[StoreImport], storeImport),
 		define(Operation{
 			Name: "store_backup", Method: "POST", Path: "/v1/store/backup", Scope: core.ScopeOperate, Long: true, Job: job.Workflow,
 			Doc: "Copy the store, as it is now, to a new folder on the host's machine.",
-		}, inAll[StoreBackup], storeBackup),
+		}, inAllTo(func(in *StoreBackup) *string { return &in.Folder }), storeBackup),
 		define(Operation{
 			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true, Job: job.Workflow,
 			Doc: "Move decisions and finished runs to files if they are older than the settings keep them.",
-		}, inAll[StorePrune], storePrune),
+		}, inAllTo(func(in *StorePrune) *string { return &in.Folder }), storePrune),
 	}
 }
 
@@ -122,7 +122,9 @@ func storeImport(ctx context.Context, c *Call, in *StoreImport) (*host.Imported,
 	return c.Host.Import(ctx, c.Body, host.ImportOptions{Replace: in.Replace, Namespaces: in.Namespaces, Progress: c.moving})
 }
 
-// StoreBackup names a folder of the host's machine that doesn't exist yet.
+// StoreBackup names a folder of the host's machine that doesn't exist yet. A caller over the
+// network names one below the folder of the setting backup_dir, by a path from there or a whole
+// path.
 type StoreBackup struct {
 	Folder string `json:"folder"`
 	// All includes the policies, the lock, the trust file and the copied packages.
@@ -151,7 +153,8 @@ type StorePrune struct {
 	// DryRun only counts what would be pruned.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Folder is where the files are written, on the host's machine; "" is segments in the
-	// data folder.
+	// data folder. A caller over the network names one below the folder of the setting
+	// backup_dir.
 	Folder string `json:"folder,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // exported is an export of a host's store.
@@ -34,7 +36,7 @@ func TestStore_IsForOperatorsOfEveryNamespace(t *testing.T) {
 		"store_backup": &operation.StoreBackup{Folder: "x"}, "store_prune": &operation.StorePrune{},
 	} {
 		refused(t, tokenOf(t, "**", core.ScopeMemoryRead, core.ScopeMemoryErase), c, name, in, "scope_denied")
-		refused(t, tokenOf(t, "a/** b", core.ScopeOperate), c, name, in, "namespace_denied")
+		refused(t, tokenOf(t, "a/** b", core.ScopeOperate, core.ScopeStoreExport, core.ScopeStoreImport), c, name, in, "namespace_denied")
 	}
 }
 
@@ -120,7 +122,7 @@ func TestStoreImport_AddsNamespaces(t *testing.T) {
 
 func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 	h := toolsHost(t, nil)
-	c := operation.Call{Host: h}
+	c := operation.Call{Host: h, Local: true}
 	observe(t, h, "n")
 	if err := os.MkdirAll(filepath.Dir(h.Settings().TrustFile.Value), 0o700); err != nil {
 		t.Fatal(err)
@@ -149,7 +151,7 @@ func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 	if page := called[operation.Memories](t, operator(t), operation.Call{Host: restored}, "memory_list", &operation.MemoryList{Namespace: "n"}); len(page.Items) != 1 {
 		t.Errorf("restored %+v", page.Items)
 	}
-	refused(t, operator(t), operation.Call{Host: toolsHost(t, mem.Open())}, "store_backup", &operation.StoreBackup{Folder: to + "-mem"}, "store_not_local")
+	refused(t, operator(t), operation.Call{Host: toolsHost(t, mem.Open()), Local: true}, "store_backup", &operation.StoreBackup{Folder: to + "-mem"}, "store_not_local")
 }
 
 func TestStorePrune_WritesFilesThatAreProven(t *testing.T) {
@@ -180,4 +182,95 @@ func TestStorePrune_WritesFilesThatAreProven(t *testing.T) {
 	}
 	// What is left of it says nothing of where it was: only who reaches all may see it.
 	refused(t, tokenOf(t, "n", core.ScopeMemoryRead), c, "audit_entries", &operation.AuditEntries{Stream: "run/run-that-is-old"}, "stream_not_found")
+}
+
+// TestStore_ContentsAreNotTheOperators: a token that runs a host neither reads nor replaces
+// everything in its store, and a token for that does nothing else.
+func TestStore_ContentsAreNotTheOperators(t *testing.T) {
+	h := toolsHost(t, mem.Open())
+	observe(t, h, "n")
+	call := func() operation.Call {
+		return operation.Call{Host: h, Sink: &bytes.Buffer{}, Body: strings.NewReader("")}
+	}
+	requests := map[string]any{
+		"store_export": &operation.StoreExport{}, "store_import": &operation.StoreImport{}, "store_check": &operation.StoreCheck{},
+		"token_new": grant("x", []core.Scope{core.ScopeStoreExport}, "**"), "status": &operation.StatusGet{},
+		"governance_get": &operation.GovernanceGet{Namespace: "n"}, "memory_list": &operation.MemoryList{Namespace: "n"},
+	}
+	for scope, may := range map[core.Scope]string{
+		core.ScopeOperate: "store_check status", core.ScopeStoreExport: "store_export", core.ScopeStoreImport: "store_import",
+		core.ScopeMetrics: "", core.ScopePolicy: "", core.ScopePlugin: "", core.ScopeMemoryErase: "", core.ScopeMemoryRead: "governance_get memory_list",
+	} {
+		for name, in := range requests {
+			_, err := operation.Do(tokenOf(t, "**", scope), call(), name, in)
+			if let := sdk.ReasonOf(err) != "scope_denied"; let != slices.Contains(strings.Fields(may), name) {
+				t.Errorf("%s with %s: %v", name, scope, err)
+			}
+		}
+	}
+	for _, scope := range []core.Scope{core.ScopeStoreExport, core.ScopeStoreImport} {
+		_, err := operation.Do(tokenOf(t, "n/**", scope), call(), strings.ReplaceAll(string(scope), ":", "_"), requests[strings.ReplaceAll(string(scope), ":", "_")])
+		if sdk.ReasonOf(err) != "namespace_denied" {
+			t.Errorf("%s for a part of the store: %v", scope, err)
+		}
+	}
+}
+
+// TestStore_FoldersOverTheNetworkAreBelowARoot that the operator chose; the operator's own
+// commands write anywhere.
+func TestStore_FoldersOverTheNetworkAreBelowARoot(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	link := func(name, to string) {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("out", outside)
+	link("in", root)
+	link("dangling", filepath.Join(outside, "nothing"))
+	operate := tokenOf(t, "**", core.ScopeOperate)
+	ask := map[string]func(h *host.Host, folder string, local bool) error{
+		"store_backup": func(h *host.Host, folder string, local bool) error {
+			_, err := operation.Do(operate, operation.Call{Host: h, Local: local}, "store_backup", &operation.StoreBackup{Folder: folder})
+			return err
+		},
+		"store_prune": func(h *host.Host, folder string, local bool) error {
+			_, err := operation.Do(operate, operation.Call{Host: h, Local: local}, "store_prune", &operation.StorePrune{Folder: folder, DryRun: true})
+			return err
+		},
+		"a job": func(h *host.Host, folder string, local bool) error {
+			_, err := operation.Do(operate, operation.Call{Host: h, Local: local, Queue: true}, "store_backup", &operation.StoreBackup{Folder: folder})
+			return err
+		},
+	}
+	none, set := toolsHost(t, nil), toolsHost(t, nil, "REFLECTORY_BACKUP_DIR", root)
+	observe(t, none, "n")
+	observe(t, set, "n")
+	for name, ask := range ask {
+		for _, folder := range []string{
+			outside, filepath.Join(outside, "x"), "/etc/cron.d/x", root + "-next", filepath.Join(root, "..", "x"), "../x", "a/../../x", "..", "/",
+			filepath.Join(root, "out", "x"), "out/x", "out", "in/out/x", "dangling", "dangling/x", root, ".",
+		} {
+			if err := ask(set, folder, false); sdk.ReasonOf(err) != "folder_denied" {
+				t.Errorf("%s to %s: %v", name, folder, err)
+			}
+		}
+		for i, folder := range []string{filepath.Join(root, name), name + " relative", filepath.Join("in", name+" below")} {
+			if err := ask(none, folder, false); sdk.ReasonOf(err) != "folder_denied" {
+				t.Errorf("%s to %s without a root: %v", name, folder, err)
+			}
+			if err := ask(set, folder, false); err != nil {
+				t.Errorf("%s to %s, %d: %v", name, folder, i, err)
+			}
+		}
+		if err := ask(none, filepath.Join(outside, name), true); err != nil {
+			t.Errorf("%s of the operator: %v", name, err)
+		}
+	}
+	if err := ask["store_prune"](none, "", false); err != nil {
+		t.Errorf("pruning to the data folder: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "store_backup relative")); err != nil {
+		t.Errorf("a relative folder isn't below the root: %v", err)
+	}
 }

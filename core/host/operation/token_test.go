@@ -86,7 +86,7 @@ func TestATokenListHasPages(t *testing.T) {
 func TestACallerGivesNoMoreThanItHas(t *testing.T) {
 	w := newWorld(t)
 	operate := []core.Scope{core.ScopeOperate, core.ScopeMemoryRead}
-	who := core.Caller{Subject: "lead", Scopes: operate, Namespaces: []string{here + "/**", "lab"}}
+	who := core.Caller{Subject: "lead", Scopes: operate, Namespaces: []string{here + "/**", "lab"}, Until: w.Config.Clock.Now().Add(time.Hour)}
 	for what, in := range map[string]*operation.TokenNew{
 		"":                    grant("a", operate, here+"/**", here+"/below/**", here+"/below", here, "lab"),
 		"scope_denied":        grant("b", []core.Scope{core.ScopeMemoryWrite}, here),
@@ -103,6 +103,12 @@ func TestACallerGivesNoMoreThanItHas(t *testing.T) {
 		"expires_in_invalid":  {Subject: "m", Scopes: operate, Namespaces: []string{here}, ExpiresIn: 1 << 62},
 		"expires_in_invalid ": {Subject: "n", Scopes: operate, Namespaces: []string{here}, ExpiresIn: -1},
 		"subject_invalid":     grant(core.OperatorSubject, operate, here),
+		"subject_invalid 2":   grant("oidc:bob", operate, here),
+		"subject_invalid 3":   grant(core.LocalSubject, operate, here),
+		"scope_denied 2":      grant("o", []core.Scope{core.ScopeStoreExport}, here),
+		"scope_denied 3":      grant("p", []core.Scope{core.ScopeMetrics, core.ScopeOperate}, here),
+		"expires_in_denied":   {Subject: "q", Scopes: operate, Namespaces: []string{here}, ExpiresIn: 3601},
+		"expires_in_denied 2": {Subject: "r", Scopes: operate, Namespaces: []string{here}, ExpiresIn: int64(access.MaxLifetime / time.Second)},
 	} {
 		_, err := w.Do(who, "token_new", in)
 		want, _, _ := strings.Cut(what, " ")

@@ -67,7 +67,7 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.StringVar(&settings.oidcClient, "oidc-client", "", "client `id` of this server at the issuer, for browser logins; its secret, if any, is in REFLECTORY_OIDC_CLIENT_SECRET")
 	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to everyone whose token has a certain claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that matches applies")
 	r.peering.flags(c)
-	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
+	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine read and write memories, and run workflows, without a token")
 }
 
 // check refuses an invalid start, before the store is opened.

@@ -180,7 +180,7 @@ func TestServe_NoAuth(t *testing.T) {
 		t.Errorf("%d", a.StatusCode)
 	}
 	out, _ := w.ok("status")
-	wantIn(t, out, "none: every program on this machine may do everything", s.URL)
+	wantIn(t, out, "none: every program on this machine may read and write memories, and run workflows", s.URL)
 	if out, _ := w.ok("open"); strings.TrimSpace(out) != s.URL+"/" {
 		t.Errorf("open: %s", out)
 	}

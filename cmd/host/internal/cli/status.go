@@ -109,7 +109,7 @@ func printStatus(out *output, s *host.Status) error {
 // authLine describes how callers are authenticated, for people.
 func authLine(auth string) string {
 	if auth == host.AuthNone {
-		return "none: every program on this machine may do everything"
+		return "none: every program on this machine may read and write memories, and run workflows"
 	}
 	return auth
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-// scrape answers with the metrics if the caller may see the status. Metrics reveal which
-// plugins are installed and how often policies deny, which only the operator should know.
-// So they need a token with the scope operate, which Prometheus can send.
+// scrape answers with the metrics if the caller may read them. Metrics reveal which plugins are
+// installed and how often policies deny, but no content. So they have a scope of their own, for
+// a monitoring system that needs nothing else.
 func (a *API) scrape(w http.ResponseWriter, r *request) {
 	ctx := core.WithCaller(r.http.Context(), r.caller)
-	if err := a.routes["status"].Allow(ctx, operation.Call{Host: a.config.Host}, &operation.StatusGet{}); err != nil {
+	scrape := operation.Scrape()
+	if err := scrape.Allow(ctx, operation.Call{Host: a.config.Host}, &operation.StatusGet{}); err != nil {
 		a.refuse(w, r, err)
 		return
 	}

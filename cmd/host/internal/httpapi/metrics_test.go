@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestMetrics_AreTheOperators: a scrape needs a caller with the scope that the status needs.
-func TestMetrics_AreTheOperators(t *testing.T) {
+// TestMetrics_HaveAScope: a scrape needs a caller with the scope metrics, or one that runs the host.
+func TestMetrics_HaveAScope(t *testing.T) {
 	s := newSite(t)
 	if a := s.send("operator", "GET", "/metrics", ""); a.StatusCode != http.StatusNotFound {
 		t.Errorf("without metrics: %d", a.StatusCode)
@@ -28,6 +28,14 @@ func TestMetrics_AreTheOperators(t *testing.T) {
 	if a := s.send("operator", "GET", "/metrics", ""); a.StatusCode != http.StatusOK || a.body != "up 1\n" {
 		t.Errorf("the operator: %d %s", a.StatusCode, a.body)
 	}
+	for _, scope := range core.Scopes() {
+		s.api.config.Authenticator = callers{"one": {Subject: "one", Scopes: []core.Scope{scope}, Namespaces: []string{"team/**"}}}
+		let := s.send("one", "GET", "/metrics", "").StatusCode == http.StatusOK
+		if want := scope == core.ScopeMetrics || scope == core.ScopeOperate; let != want {
+			t.Errorf("%s: let in %v", scope, let)
+		}
+	}
+	s.api.config.Authenticator = known()
 	s.File("data/policies/access/none.yaml", `rule: {match: [{output: '{"allow": false, "code": "closed", "reason": "we are closed"}'}]}`)
 	s.Must(s.Host.Close())
 	s.Open()

@@ -63,14 +63,15 @@ func (t Tokens) session(r *http.Request) (string, bool) {
 	return cookies[0].Value, true
 }
 
-// Anybody admits every caller as the operator, for a server that asks for no credentials.
+// Anybody admits every caller with the few rights of [core.Anybody], for a server that asks for
+// no credentials.
 type Anybody struct{}
 
 var _ Authenticator = Anybody{}
 
 // Authenticate implements [Authenticator].
 func (Anybody) Authenticate(*http.Request) (core.Caller, error) {
-	return core.Operator(core.OperatorSubject), nil
+	return core.Anybody(), nil
 }
 
 // bearer is the token that a request sends.

@@ -108,7 +108,9 @@ func (v *Verifier) Authenticate(ctx context.Context, token string) (core.Caller,
 	if err := checked.Claims(&claims); err != nil {
 		return core.Caller{}, access.Unauthenticated()
 	}
-	return v.options.Mapping.Caller(claims)
+	caller, err := v.options.Mapping.Caller(claims)
+	caller.Until = checked.Expiry
+	return caller, err
 }
 
 // ready asks the issuer how its tokens are checked, unless it has already answered.

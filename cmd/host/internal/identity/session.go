@@ -70,6 +70,7 @@ func (s *sessions) find(cookie string, now time.Time) (core.Caller, bool) {
 	for _, one := range s.list {
 		if one.key == key && now.Before(one.expires) {
 			caller := one.caller
+			caller.Until = one.expires
 			caller.Scopes, caller.Namespaces = slices.Clone(caller.Scopes), slices.Clone(caller.Namespaces)
 			return caller, true
 		}

@@ -93,7 +93,9 @@ func newWorld(t testing.TB) *World {
 // started loads the settings and opens the host.
 func (w *World) started(s core.Store) *World {
 	w.T.Helper()
-	settings, err := config.Load(config.Sources{Folder: w.Folder, Flags: w.Flags()})
+	settings, err := config.Load(config.Sources{Folder: w.Folder, Flags: w.Flags(), Getenv: func(name string) string {
+		return map[string]string{"REFLECTORY_BACKUP_DIR": w.Folder}[name]
+	}})
 	w.Must(err)
 	w.Config.Settings, w.Config.Store = settings, s
 	w.Open()
