@@ -151,6 +151,8 @@ func (q *Request) normalize() error {
 	switch text("subject", q.Subject, core.MaxCallerName, invisible); {
 	case q.Subject == "":
 		add("subject", "subject is missing: it says who uses the token")
+	case q.Subject == core.OperatorSubject:
+		add("subject", "subject %s is reserved for the local operator, who has a token of its own", core.OperatorSubject)
 	case reserved(q.Subject):
 		add("subject", "subject %q is reserved: the names %s, %s and %s belong to the host, and names that begin with %s to the issuer", core.Cut(q.Subject), core.OperatorSubject, core.LocalSubject, systemSubject, SubjectPrefix)
 	}

@@ -82,7 +82,7 @@ func Restore(ctx context.Context, settings *config.Config, dir string, replace b
 	if settings.Shared() {
 		return notLocal()
 	}
-	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
+	if err := settings.MakeDataDir(); err != nil {
 		return err
 	}
 	parts, err := restorable(settings, dir, replace)

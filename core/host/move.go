@@ -95,7 +95,7 @@ func Import(ctx context.Context, settings *config.Config, in io.Reader, o Import
 		return nil, sdk.Errorf(sdk.Invalid, "import_invalid", "namespaces are added to the existing store: they don't replace it").
 			WithHint("leave out one of replace and namespaces")
 	}
-	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
+	if err := settings.MakeDataDir(); err != nil {
 		return nil, err
 	}
 	if len(o.Namespaces) > 0 {

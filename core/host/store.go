@@ -110,7 +110,7 @@ func (h *Host) sharedStore() *store.OnDemand {
 	fresh := &postgres.FreshIDs{}
 	h.config.IDs = fresh.Note(h.config.IDs)
 	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
-		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil { // the folder of the host's own data
+		if err := h.config.Settings.MakeDataDir(); err != nil { // the folder of the host's own data
 			return nil, err
 		}
 		h.config.Activity(OpeningStore)
@@ -134,7 +134,7 @@ func (h *Host) onDemandStore() *store.OnDemand {
 // localStore is the store of the data folder, which its first transaction opens.
 func (h *Host) localStore() *store.OnDemand {
 	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
-		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil {
+		if err := h.config.Settings.MakeDataDir(); err != nil {
 			return nil, err
 		}
 		h.config.Activity(OpeningStore)

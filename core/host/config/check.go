@@ -70,7 +70,7 @@ func (d Definition) fault(value string) *fault {
 	if d.check == nil || value == "" {
 		return nil
 	}
-	if d.kind != texts {
+	if d.kind != texts && d.kind != endpoints {
 		return d.check(value)
 	}
 	for _, item := range list(value) {
@@ -122,7 +122,13 @@ func checkNamespace(value string) *fault {
 }
 
 func checkEndpoint(value string) *fault {
-	err := install.CheckEndpoint(value)
+	host, key, keyed := strings.Cut(value, "=")
+	if keyed {
+		if f := checkKeyEnv(key); f != nil {
+			return f
+		}
+	}
+	err := install.CheckEndpoint(host)
 	if err == nil {
 		return nil
 	}
@@ -370,7 +376,7 @@ func (l *loader) checkAsked(what, asks string, model, url, endpoints Setting) {
 	off := model.Value == NoModel
 	l.checkPair(what, model, url, off, fmt.Sprintf(hint, what, NoModel))
 	endpoint, ok := EndpointOf(url.Value)
-	if off || !ok || l.wrong[what+"_url"] || l.wrong["llm_endpoints"] || slices.Contains(append(knownEndpoints(), list(endpoints.Value)...), endpoint) {
+	if off || !ok || l.wrong[what+"_url"] || l.wrong["llm_endpoints"] || slices.Contains(append(knownEndpoints(), hostsOf(list(endpoints.Value))...), endpoint) {
 		return
 	}
 	l.add(what+"_url", url, fmt.Sprintf("if it may, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint),

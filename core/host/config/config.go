@@ -43,6 +43,8 @@ type Config struct {
 	HTTPSProxy, HTTPProxy, NoProxy, CertFile, CertDir, LLMCA Setting
 	// The namespace of runs, the agent, and which logs are shown.
 	Namespace, Agent, LogLevel Setting
+	// Folders whose files count whoever owns them.
+	SafeDirs Setting
 
 	file  string // reflectory.yaml; "" if there is none
 	typed typed
@@ -64,6 +66,7 @@ func (s Setting) IsDefault() bool { return s.Origin == OriginDefault }
 // typed are the values that aren't text, parsed once.
 type typed struct {
 	dev, endpoints []string
+	keys           map[endpointKey]bool
 	grants         []access.Grant
 	dims           int
 	depthBoost     float64
@@ -74,6 +77,7 @@ type typed struct {
 	reflection     Reflection
 	dream          dream.Options
 	network        *outbound.Network
+	trust          trust
 }
 
 // Reflection bounds reflections.
@@ -98,6 +102,13 @@ func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
 // Endpoints are where models may be called, each as host:port: the well-known ones and,
 // from LLMEndpoints, the operator's.
 func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
+
+// MaySend reports whether callers of a server may have the value of a variable sent to an endpoint,
+// given as host:port: LLMEndpoints names them together, or they are the endpoint and the variable of
+// the settings' own models.
+func (c *Config) MaySend(endpoint, keyEnv string) bool {
+	return c.typed.keys[endpointKey{endpoint, keyEnv}]
+}
 
 // Grants are the parsed OIDCGrants: the rights of people whom the OpenID Connect issuer
 // identifies.

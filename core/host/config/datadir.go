@@ -11,16 +11,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MakeDataDir makes a data folder that only its owner may use, unless it exists. Its
-// errors have the reasons of [CheckDataDir].
-func MakeDataDir(dir string) error {
+// MakeDataDir makes the data folder, which only its owner may use, unless it exists. Its
+// errors have the reasons of [CheckDataDir], and "path_untrusted" if another user was faster.
+func (c *Config) MakeDataDir() error {
+	dir := c.DataDir.Value
 	if err := CheckDataDir(dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return dataDirError(dir, "it can't be made in "+existing(dir), err)
 	}
-	return nil
+	return c.typed.trust.check("the data folder", dir)
 }
 
 // CheckDataDir reports which part of a path prevents it from being a folder, or returns

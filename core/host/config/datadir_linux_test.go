@@ -27,7 +27,7 @@ func TestMakeDataDir_NamesTheWrongPartOfAPath(t *testing.T) {
 		"/proc/self/reflectory/deeper": {"data_dir_invalid", "it can't be made in /proc/self:"},
 		"/sys/reflectory":              {"store_unwritable", "it can't be made in /sys:"},
 	} {
-		err := config.MakeDataDir(path)
+		err := (&config.Config{DataDir: config.Setting{Value: path}}).MakeDataDir()
 		e := sdk.AsError(err)
 		if e == nil || e.Code != sdk.Invalid || e.Reason != want.reason || !strings.Contains(e.Message, want.says) || !strings.Contains(e.Hint, "--data-dir") {
 			t.Errorf("%s: %v, want %s, %q", path, err, want.reason, want.says)
@@ -41,7 +41,7 @@ func TestMakeDataDir_NamesTheWrongPartOfAPath(t *testing.T) {
 func TestMakeDataDir_MakesItForItsOwnerAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	for range 2 {
-		if err := config.MakeDataDir(path); err != nil {
+		if err := (&config.Config{DataDir: config.Setting{Value: path}}).MakeDataDir(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,7 +25,7 @@ func limits() document.Limits {
 
 // findFile reads the nearest configuration file in a folder ("" is the working one) or
 // above it. If there is none, the path is "".
-func findFile(folder string) (path string, data []byte, err error) {
+func findFile(folder string, t trust) (path string, data []byte, err error) {
 	dir, err := filepath.Abs(folder)
 	if err != nil {
 		return "", nil, sdk.Wrap("find "+FileName, err)
@@ -33,6 +33,9 @@ func findFile(folder string) (path string, data []byte, err error) {
 	for {
 		path = filepath.Join(dir, FileName)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // else an error would look for similar names
+			if err := t.check("the configuration", path); err != nil {
+				return "", nil, err
+			}
 			data, err := core.ReadFile(path, int64(limits().Bytes))
 			if err == nil {
 				return path, data, nil
@@ -53,12 +56,13 @@ func findFile(folder string) (path string, data []byte, err error) {
 type kind int
 
 const (
-	text    kind = iota // a text
-	number              // a number
-	flag                // true or false
-	span                // a text with a unit, or the number 0
-	texts               // a list of texts
-	folders             // a list of {path, dev: true}
+	text      kind = iota // a text
+	number                // a number
+	flag                  // true or false
+	span                  // a text with a unit, or the number 0
+	texts                 // a list of texts
+	endpoints             // a list of texts and of {host, key_env}
+	folders               // a list of {path, dev: true}
 )
 
 // String describes a value of a kind, for "must be …".
@@ -149,7 +153,7 @@ func (r fileReader) setting(m *document.Reader, key string, d Definition) {
 	before := r.Len()
 	v := fileValue{at: n.At}
 	switch d.kind {
-	case texts, folders:
+	case texts, folders, endpoints:
 		v.list = r.items(m, key, d)
 		v.text = strings.Join(v.list, ",")
 	default:
@@ -203,6 +207,8 @@ func (r fileReader) items(m *document.Reader, key string, d Definition) (items [
 		switch {
 		case d.kind == folders:
 			items = append(items, r.plugin(n))
+		case d.kind == endpoints && n.Kind == document.Mapping:
+			items = append(items, r.endpoint(n, d))
 		case n.Kind != document.Text:
 			r.Add(n.At, d.hint(), "an item of %s must be text, not %s", key, n.Kind)
 		default:
@@ -213,6 +219,22 @@ func (r fileReader) items(m *document.Reader, key string, d Definition) (items [
 		}
 	}
 	return items
+}
+
+// endpoint reads an endpoint with the variable that may be sent there.
+func (r fileReader) endpoint(n *document.Node, d Definition) string {
+	m := r.Mapping(n, "an entry of endpoints")
+	m.NullIsAbsent = true
+	host, key := m.Text("host"), m.Text("key_env")
+	m.Done()
+	if host == "" || key == "" {
+		m.Lacks("write {host: api.example.org:443, key_env: EXAMPLE_KEY}", "an entry needs host, and key_env")
+		return ""
+	}
+	if f := d.check(host + "=" + key); f != nil {
+		r.Add(n.At, f.hint, "%s", f.text(d, host, ""))
+	}
+	return host + "=" + key
 }
 
 // plugin reads the folder of a plugin that runs unlocked. dev: true confirms that this is

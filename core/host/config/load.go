@@ -30,7 +30,8 @@ type Sources struct {
 // file, the flags and the environment are one error, sdk.Invalid with the reason
 // "config_invalid", whose detail "problems" is a []document.Problem. A problem of the
 // file has its line and column, any other has its flag or variable. If the file can't be
-// read, the error has the reason of [core.ReadFile].
+// read, the error has the reason of [core.ReadFile]. If somebody else may change a file or
+// folder that decides which programs run, the error is sdk.Denied, "path_untrusted".
 //
 // The whole file is checked, even the values that a flag or the environment overrides. A
 // variable that a flag overrides isn't checked.
@@ -39,7 +40,8 @@ func Load(from Sources) (*Config, error) {
 		from.Getenv = func(string) string { return "" }
 	}
 	l := loader{Sources: from, settings: definitions(), wrong: map[string]bool{}, secrets: map[string]string{}}
-	path, data, err := findFile(from.Folder)
+	trust := newTrust(from.Getenv)
+	path, data, err := findFile(from.Folder, trust)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,8 @@ func Load(from Sources) (*Config, error) {
 	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
 		return nil, err
 	}
-	c.typed = typed{dev: l.file["dev_plugins"].list, endpoints: append(knownEndpoints(), list(c.LLMEndpoints.Value)...)}
+	c.typed = typed{dev: l.file["dev_plugins"].list, endpoints: append(knownEndpoints(), hostsOf(list(c.LLMEndpoints.Value))...)}
+	c.typed.keys = c.keys()
 	c.typed.dims, _ = readDims(c.EmbeddingsDims.Value) // these were checked
 	c.typed.depthBoost, _ = readBoost(c.RecallDepthBoost.Value)
 	c.typed.keep.Decisions, _ = readKeep(c.KeepDecisions.Value)
@@ -78,7 +81,11 @@ func Load(from Sources) (*Config, error) {
 	c.typed.reflection.Debounce, _ = readDebounce(c.ReflectionDebounce.Value)
 	c.typed.dream = c.readDream()
 	c.typed.network = l.openNetwork(c)
-	c.LLMEndpoints.Value = strings.Join(c.typed.endpoints, ",")
+	c.typed.trust = trust
+	c.LLMEndpoints.Value = strings.Join(append(knownEndpoints(), list(c.LLMEndpoints.Value)...), ",")
+	if err := c.checkTrust(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

@@ -58,6 +58,34 @@ func asked(model, url, keyEnv Setting) json.RawMessage {
 	return core.MustJSON(llm)
 }
 
+// endpointKey is an endpoint, and a variable whose value may be sent there.
+type endpointKey struct{ endpoint, variable string }
+
+// keys are the endpoints with the variables that may be sent there.
+func (c *Config) keys() map[endpointKey]bool {
+	all := map[endpointKey]bool{}
+	for _, item := range list(c.LLMEndpoints.Value) {
+		if host, variable, keyed := strings.Cut(item, "="); keyed {
+			all[endpointKey{host, variable}] = true
+		}
+	}
+	for _, own := range [][2]Setting{{c.LLMURL, c.LLMKeyEnv}, {c.SummariesURL, c.SummariesKeyEnv}} {
+		if endpoint, ok := EndpointOf(own[0].Value); ok && own[1].Value != "" {
+			all[endpointKey{endpoint, own[1].Value}] = true
+		}
+	}
+	return all
+}
+
+// hostsOf are the endpoints of a list, without variables.
+func hostsOf(items []string) []string {
+	hosts := make([]string, len(items))
+	for i, item := range items {
+		hosts[i], _, _ = strings.Cut(item, "=")
+	}
+	return hosts
+}
+
 // EndpointOf is the host:port of a URL, with the default port of its scheme if it has
 // none.
 func EndpointOf(base string) (endpoint string, ok bool) {

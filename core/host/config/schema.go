@@ -77,6 +77,12 @@ func (d Definition) valueSchema() schema {
 		s = schema{"anyOf": []any{d.with(schema{"type": "string", "minLength": 1}), schema{"const": 0}}}
 	case texts:
 		s = schema{"type": "array", "items": d.with(schema{"type": "string"})}
+	case endpoints:
+		host := d.with(schema{"type": "string"})
+		s = schema{"type": "array", "items": schema{"anyOf": []any{host, schema{
+			"type": "object", "required": []string{"host", "key_env"}, "additionalProperties": false,
+			"properties": schema{"host": host, "key_env": keyEnvSchema().as("string")},
+		}}}}
 	case folders:
 		s = schema{"type": "array", "items": schema{
 			"type": "object", "required": []string{"path", "dev"}, "additionalProperties": false,
@@ -90,6 +96,12 @@ func (d Definition) valueSchema() schema {
 			s["default"] = json.RawMessage(d.Default)
 		}
 	}
+	return s
+}
+
+// as is the schema of a value of a type.
+func (s schema) as(kind string) schema {
+	s["type"] = kind
 	return s
 }
 

@@ -105,6 +105,10 @@ func places() []Definition {
 			Name: "backup_dir", Key: "backup_dir", Variable: "REFLECTORY_BACKUP_DIR",
 			Doc:   "folder below which callers over the network may have backups and pruned data written; without it they can't choose a folder",
 			field: func(c *Config) *Setting { return &c.BackupDir }, folder: true,
+		}, {
+			Name: "safe_dirs", Variable: safeDirsVariable,
+			Doc:   "folders whose configuration, lock, policies, plugins and data count even if other users may change them, separated by " + string(filepath.ListSeparator) + "; the caller of the program vouches for them",
+			field: func(c *Config) *Setting { return &c.SafeDirs },
 		},
 	}
 }
@@ -123,8 +127,8 @@ func plugins() []Definition {
 			field: func(c *Config) *Setting { return &c.DevPlugins }, kind: folders, folder: true,
 		}, {
 			Name: "llm_endpoints", Key: "settings.llm.endpoints", Variable: "REFLECTORY_LLM_ENDPOINTS",
-			Doc:   "where prompts and keys may go, as host:port, in addition to OpenAI and to Ollama on this machine; in the variable, separated by commas",
-			field: func(c *Config) *Setting { return &c.LLMEndpoints }, kind: texts, check: checkEndpoint,
+			Doc:   "where prompts may go, as host:port, in addition to OpenAI and to Ollama on this machine; as {host, key_env}, also the variable of this program's environment whose value callers of a server may have sent there; in the variable, host:port or host:port=KEY_ENV, separated by commas",
+			field: func(c *Config) *Setting { return &c.LLMEndpoints }, kind: endpoints, check: checkEndpoint,
 			schema: schema{"pattern": `^(\[[0-9a-f:.]+\]|[a-z0-9._:-]+):[1-9][0-9]{0,4}$`},
 		}, {
 			Name: "sandbox", Key: "sandbox", Variable: "REFLECTORY_SANDBOX", Flag: "sandbox",

@@ -8,7 +8,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
-	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -43,7 +42,7 @@ func loginNew(ctx context.Context, c *Call, _ *LoginNew) (*NewLogin, error) {
 	if server.Auth == host.AuthNone {
 		return &NewLogin{URL: access.Secret(server.URL + "/")}, nil
 	}
-	if err := config.MakeDataDir(c.Host.Settings().DataDir.Value); err != nil {
+	if err := c.Host.Settings().MakeDataDir(); err != nil {
 		return nil, err
 	}
 	link, err := c.Host.Access.NewLink(ctx)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
-	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -104,7 +103,7 @@ func tokenOperator(ctx context.Context, c *Call, _ *TokenOperator) (*OperatorTok
 		return nil, sdk.Errorf(sdk.Denied, "operator_only", "only the local operator can replace the operator's token").
 			WithHint("ask the operator")
 	}
-	if err := config.MakeDataDir(c.Host.Settings().DataDir.Value); err != nil {
+	if err := c.Host.Settings().MakeDataDir(); err != nil {
 		return nil, err
 	}
 	secret, err := c.Host.Access.ReplaceOperatorToken(ctx)

@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/mcpserver"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
-	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -54,7 +53,7 @@ input ends, or on SIGTERM, what was read is done and answered first, for up to 2
 
 // mcp serves one client until its input or the context ends.
 func (a *App) mcp(ctx context.Context, profile mcpserver.Profile) (err error) {
-	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
+	if err := a.config.MakeDataDir(); err != nil {
 		return err
 	}
 	k := &keeper{app: a}

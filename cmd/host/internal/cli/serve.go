@@ -19,7 +19,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
-	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -83,7 +82,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return usageError{err}
 	}
 	dir := a.config.DataDir.Value
-	if err := config.MakeDataDir(dir); err != nil {
+	if err := a.config.MakeDataDir(); err != nil {
 		return err
 	}
 	tcp, err := httpapi.Listen(ctx, &r.Listen)
