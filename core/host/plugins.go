@@ -225,6 +225,9 @@ func (h *Host) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	if err := h.checkLock(ctx, need.Uses); err != nil {
 		return nil, err
 	}
+	if err := h.checkKeys(ctx, uses); err != nil {
+		return nil, err
+	}
 	if err := h.checkEnv(need.Uses); err != nil {
 		return nil, err
 	}
@@ -257,7 +260,7 @@ func modelUse(llm json.RawMessage) workflow.PluginUse {
 		return use // the plugin reports what is wrong
 	}
 	if settings.KeyEnv != "" {
-		use.EnvNames = []string{settings.KeyEnv}
+		use.EnvNames, use.Keys = []string{settings.KeyEnv}, []workflow.KeyUse{{URL: settings.BaseURL, EnvName: settings.KeyEnv}}
 	}
 	if settings.BaseURL != "" {
 		use.URLs = []string{settings.BaseURL}
@@ -304,6 +307,28 @@ func (h *Host) warnOfKeys(pairs []string) {
 		}
 		h.warnf("the key in %s %s: it is sent, but it isn't cut out of replies, errors and logs", variable, why)
 	}
+}
+
+// checkKeys refuses a variable that the operator doesn't let be sent to the endpoint that the
+// config names: else a caller of a server would choose which of the server's variables is sent
+// where. It is refused before it is looked up, so that the answer doesn't say whether it is set. The
+// operator, whose environment it is, may name any.
+func (h *Host) checkKeys(ctx context.Context, uses []workflow.PluginUse) error {
+	if who := core.CallerOf(ctx).Subject; who == "" || who == core.OperatorSubject { // "" is the program itself
+		return nil
+	}
+	for _, use := range uses {
+		for _, key := range use.Keys {
+			endpoint, _ := config.EndpointOf(key.URL)
+			if h.config.Settings.MaySend(endpoint, key.EnvName) {
+				continue
+			}
+			return sdk.Errorf(sdk.Denied, "secret_denied", "the workflow sends the variable %s to %s, which this host doesn't allow", core.Cut(key.EnvName), core.Cut(endpoint)).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [{host: %q, key_env: %s}]}}", core.Cut(endpoint), core.Cut(key.EnvName)).
+				WithDetail("variable", core.Cut(key.EnvName)).WithDetail("endpoint", core.Cut(endpoint))
+		}
+	}
+	return nil
 }
 
 // secretMissing is the error for a missing variable, with the place where it must be set.

@@ -171,7 +171,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	}
 	config = append(config, field{"llm", settings.part()})
 	l.use(LLMPlugin, kind, settings.text("api_key_env"))
-	l.reach(LLMPlugin, settings.text("base_url"))
+	l.reach(LLMPlugin, settings.text("base_url"), settings.text("api_key_env"))
 	l.llmSteps = append(l.llmSteps, settings)
 	return action.Step{
 		Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout),

@@ -1,9 +1,11 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -70,13 +72,20 @@ type PluginUse struct {
 	EnvNames []string
 	// URLs are the endpoints that its configs name as base_url, sorted.
 	URLs []string
+	// Keys are the variables with the endpoint to which each is sent, sorted.
+	Keys []KeyUse
 }
+
+// KeyUse is a variable that a config names as api_key_env, and the base_url of the same config,
+// where the variable's value is sent.
+type KeyUse struct{ URL, EnvName string }
 
 // pluginUse collects a PluginUse while the file is read.
 type pluginUse struct {
 	kinds map[sdk.Kind]bool
 	env   map[string]bool
 	urls  map[string]bool
+	keys  map[KeyUse]bool
 }
 
 // Plugins are the plugins that the workflow needs, sorted by name.
@@ -100,6 +109,9 @@ func sortedUses(plugins map[string]*pluginUse) []PluginUse {
 			Kinds:    slices.Sorted(maps.Keys(use.kinds)),
 			EnvNames: slices.Sorted(maps.Keys(use.env)),
 			URLs:     slices.Sorted(maps.Keys(use.urls)),
+			Keys: slices.SortedFunc(maps.Keys(use.keys), func(x, y KeyUse) int {
+				return cmp.Or(strings.Compare(x.URL, y.URL), strings.Compare(x.EnvName, y.EnvName))
+			}),
 		})
 	}
 	return uses

@@ -116,7 +116,7 @@ func (l *loader) use(plugin string, kind sdk.Kind, env ...string) {
 	}
 	u := l.plugins[plugin]
 	if u == nil {
-		u = &pluginUse{kinds: map[sdk.Kind]bool{}, env: map[string]bool{}, urls: map[string]bool{}}
+		u = &pluginUse{kinds: map[sdk.Kind]bool{}, env: map[string]bool{}, urls: map[string]bool{}, keys: map[KeyUse]bool{}}
 		l.plugins[plugin] = u
 	}
 	u.kinds[kind] = true
@@ -127,10 +127,14 @@ func (l *loader) use(plugin string, kind sdk.Kind, env ...string) {
 	}
 }
 
-// reach notes that a config of a plugin names an endpoint.
-func (l *loader) reach(plugin, url string) {
+// reach notes that a config of a plugin names an endpoint, and a variable whose value is sent
+// there.
+func (l *loader) reach(plugin, url, env string) {
 	if url != "" {
 		l.plugins[plugin].urls[url] = true
+	}
+	if env != "" {
+		l.plugins[plugin].keys[KeyUse{url, env}] = true
 	}
 }
 
