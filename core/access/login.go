@@ -3,8 +3,11 @@ package access
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
+	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -16,6 +19,12 @@ import (
 // it for as long as the token is valid. It has the cookie of a session instead, which is
 // made from a token, or from a link that can be used once. A session has exactly the
 // rights of its token, and ends when the token is revoked, expires or is replaced.
+//
+// A browser sends a cookie to every port of a host's name. Without TLS, a server of another user of
+// the same machine would get the cookie of 127.0.0.1 as soon as the browser looks at a page of that
+// server. So without TLS a link leads to a name that nobody can guess, [NewLoginHost], and both the
+// link and its session hold only under that name. Over TLS the cookie's prefix and the server's
+// certificate do that.
 
 const (
 	// LinkTime is how long a login link is valid: as long as opening a browser takes.
@@ -44,6 +53,26 @@ type login struct {
 	Token     string    `json:"token"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`
+	// Host is the name of the host under which it holds; "" under any, over TLS.
+	Host string `json:"host,omitempty"`
+}
+
+// loginDomain ends the names of [NewLoginHost]: browsers look up names in it on this machine only.
+const loginDomain = ".localhost"
+
+// NewLoginHost makes a name of this machine that nobody can guess.
+func (a *Authority) NewLoginHost() (string, error) {
+	var b [16]byte
+	if _, err := io.ReadFull(a.random, b[:]); err != nil {
+		return "", sdk.Errorf(sdk.Unavailable, "no_randomness", "generate a name: %w", err)
+	}
+	return hex.EncodeToString(b[:]) + loginDomain, nil
+}
+
+// IsLoginHost reports whether a name has the form of [Authority.NewLoginHost].
+func IsLoginHost(name string) bool {
+	digits, is := strings.CutSuffix(name, loginDomain)
+	return is && len(digits) == 32 && isHex(digits)
 }
 
 // decodeLogin accepts only what this package writes.
@@ -64,7 +93,10 @@ type Login struct {
 // NewLink makes a login link for the operator, who must be the context's caller: others
 // are refused, sdk.Denied of reason "operator_only". If the operator has no token, one is
 // made.
-func (a *Authority) NewLink(ctx context.Context) (*Login, error) {
+func (a *Authority) NewLink(ctx context.Context) (*Login, error) { return a.NewLinkAt(ctx, "") }
+
+// NewLinkAt is NewLink for a link that holds only under a host's name.
+func (a *Authority) NewLinkAt(ctx context.Context, host string) (*Login, error) {
 	if core.CallerOf(ctx).Subject != core.OperatorSubject {
 		return nil, sdk.Errorf(sdk.Denied, "operator_only", "only the local operator makes login links").
 			WithHint("use a token to log in")
@@ -72,16 +104,21 @@ func (a *Authority) NewLink(ctx context.Context) (*Login, error) {
 	if _, err := a.EnsureOperatorToken(ctx); err != nil {
 		return nil, err
 	}
-	return a.open(ctx, kindLink, OperatorID, func(tx *journal.Tx) (*holder, error) { return a.operatorHolder(), nil })
+	return a.open(ctx, kindLink, OperatorID, host, func(tx *journal.Tx) (*holder, error) { return a.operatorHolder(), nil })
 }
 
 // Redeem makes a session from a login link, which can't be used again. A link that isn't
 // valid gets an error for which [IsUnauthenticated] holds.
 func (a *Authority) Redeem(ctx context.Context, link string) (*Login, error) {
+	return a.RedeemAt(ctx, link, "")
+}
+
+// RedeemAt is Redeem of a link that holds only under a host's name, and so does the session.
+func (a *Authority) RedeemAt(ctx context.Context, link, host string) (*Login, error) {
 	c, ok := parse(kindLink, link)
 	key := loginKey(linkPrefix, c.id, c.digest())
-	return a.open(ctx, kindSession, c.id, func(tx *journal.Tx) (*holder, error) {
-		h, err := a.loggedIn(tx, key, c.id, tx.Now())
+	return a.open(ctx, kindSession, c.id, host, func(tx *journal.Tx) (*holder, error) {
+		h, err := a.loggedIn(tx, key, c.id, host, tx.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -94,8 +131,18 @@ func (a *Authority) Redeem(ctx context.Context, link string) (*Login, error) {
 
 // OpenSession makes a session from a token that somebody typed into a form.
 func (a *Authority) OpenSession(ctx context.Context, token string) (*Login, error) {
+	return a.byToken(ctx, kindSession, token, "")
+}
+
+// LinkOf makes a link from a token that somebody typed into a form under another name of the
+// host than the link's.
+func (a *Authority) LinkOf(ctx context.Context, token, host string) (*Login, error) {
+	return a.byToken(ctx, kindLink, token, host)
+}
+
+func (a *Authority) byToken(ctx context.Context, k kind, token, host string) (*Login, error) {
 	c, ok := parse(kindToken, token)
-	return a.open(ctx, kindSession, c.id, func(tx *journal.Tx) (*holder, error) {
+	return a.open(ctx, k, c.id, host, func(tx *journal.Tx) (*holder, error) {
 		h, err := a.holder(tx, c.id)
 		if err != nil {
 			return nil, err
@@ -108,7 +155,7 @@ func (a *Authority) OpenSession(ctx context.Context, token string) (*Login, erro
 }
 
 // open makes a link or a session for the holder that fn finds in the transaction.
-func (a *Authority) open(ctx context.Context, k kind, id string, fn func(*journal.Tx) (*holder, error)) (*Login, error) {
+func (a *Authority) open(ctx context.Context, k kind, id, host string, fn func(*journal.Tx) (*holder, error)) (*Login, error) {
 	prefix, lasts, limit := sessionPrefix, SessionTime, MaxSessions
 	if k == kindLink {
 		prefix, lasts, limit = linkPrefix, LinkTime, MaxLinks
@@ -124,7 +171,7 @@ func (a *Authority) open(ctx context.Context, k kind, id string, fn func(*journa
 			return err
 		}
 		now := tx.Now().UTC().Truncate(time.Second)
-		l = login{Token: h.digest.String(), CreatedAt: now, ExpiresAt: now.Add(lasts)}
+		l = login{Token: h.digest.String(), CreatedAt: now, ExpiresAt: now.Add(lasts), Host: host}
 		if h.token.ID != "" && h.token.ExpiresAt.Before(l.ExpiresAt) {
 			l.ExpiresAt = h.token.ExpiresAt
 		}
@@ -145,10 +192,15 @@ func (a *Authority) open(ctx context.Context, k kind, id string, fn func(*journa
 // AuthenticateSession returns the caller that a session's cookie belongs to, as
 // [Authority.Authenticate] does for a token.
 func (a *Authority) AuthenticateSession(ctx context.Context, cookie string) (core.Caller, error) {
+	return a.AuthenticateSessionAt(ctx, cookie, "")
+}
+
+// AuthenticateSessionAt is AuthenticateSession of a cookie that was sent to a host's name.
+func (a *Authority) AuthenticateSessionAt(ctx context.Context, cookie, host string) (core.Caller, error) {
 	c, ok := parse(kindSession, cookie)
 	var found *holder
 	err := a.writer.Store.View(ctx, func(r core.Reader) (err error) {
-		found, err = a.loggedIn(r, loginKey(sessionPrefix, c.id, c.digest()), c.id, a.now())
+		found, err = a.loggedIn(r, loginKey(sessionPrefix, c.id, c.digest()), c.id, host, a.now())
 		return err
 	})
 	if err != nil {
@@ -162,8 +214,8 @@ func (a *Authority) AuthenticateSession(ctx context.Context, cookie string) (cor
 }
 
 // loggedIn returns the holder of a link or session at a time; nil if it doesn't exist,
-// has ended, or its token has.
-func (a *Authority) loggedIn(r core.Reader, key []byte, id string, now time.Time) (*holder, error) {
+// has ended, its token has, or it doesn't hold under the host's name.
+func (a *Authority) loggedIn(r core.Reader, key []byte, id, host string, now time.Time) (*holder, error) {
 	value, found, err := r.Get(key)
 	if err != nil {
 		return nil, err
@@ -174,7 +226,7 @@ func (a *Authority) loggedIn(r core.Reader, key []byte, id string, now time.Time
 		return nil, err
 	}
 	from, _ := parseDigest(l.Token)
-	same, live := h.digest.equal(from), h.live(now) && now.Before(l.ExpiresAt)
+	same, live := h.digest.equal(from), h.live(now) && now.Before(l.ExpiresAt) && l.Host == host
 	if !found || !ok || !same || !live {
 		return nil, nil
 	}

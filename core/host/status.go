@@ -44,6 +44,9 @@ type Server struct {
 	Beyond bool `json:"beyond"`
 	// Encryption is how connections are encrypted.
 	Encryption access.Encryption `json:"encryption"`
+	// Bound is whether a browser's session holds only under a name of this machine that nobody can
+	// guess: without TLS.
+	Bound bool `json:"-"`
 	// Auth is how callers authenticate: [AuthToken], [AuthOIDC] or [AuthNone].
 	Auth string `json:"auth"`
 	// Peers is the address at which other hosts on the same store reach it; "" if they don't

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"net"
 	"net/url"
 	"time"
 
@@ -45,10 +46,24 @@ func loginNew(ctx context.Context, c *Call, _ *LoginNew) (*NewLogin, error) {
 	if err := c.Host.Settings().MakeDataDir(); err != nil {
 		return nil, err
 	}
-	link, err := c.Host.Access.NewLink(ctx)
+	at, host := server.URL, ""
+	if server.Bound {
+		var err error
+		if host, err = c.Host.Access.NewLoginHost(); err != nil {
+			return nil, err
+		}
+		at = "http://" + net.JoinHostPort(host, portOf(server.Listen))
+	}
+	link, err := c.Host.Access.NewLinkAt(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	query := url.Values{"link": {string(link.Secret)}}
-	return &NewLogin{URL: access.Secret(server.URL + "/login?" + query.Encode()), ExpiresAt: link.ExpiresAt}, nil
+	return &NewLogin{URL: access.Secret(at + "/login?" + query.Encode()), ExpiresAt: link.ExpiresAt}, nil
+}
+
+// portOf is the port of an address.
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -145,6 +146,9 @@ func (r *reach) server(listen net.Addr) *host.Server {
 		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
 		Peers: r.peering.reached(),
 	}
+	at, _ := netip.ParseAddrPort(s.Listen)
+	loopback := map[string]bool{"127.0.0.1": true, "::1": true}[at.Addr().Unmap().String()]
+	s.Bound = loopback && r.exposure.Encryption == access.EncryptionNone && !r.NoAuth
 	switch {
 	case r.NoAuth:
 		s.Auth = host.AuthNone
@@ -180,6 +184,12 @@ func (r *reach) url(listen string) string {
 	return "http://" + net.JoinHostPort(name, port)
 }
 
+// portOf is the port of an address.
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
+}
+
 // secure is whether this server does TLS itself.
 func (r *reach) secure() bool { return r.certificate != nil }
 
@@ -190,7 +200,8 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
 		Trace: a.traces(), Peers: r.peering.peers(a, h),
 	}
-	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
+	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted), Bound: a.serving.Bound}
+	c.LoginHosts = a.serving.Bound
 	if r.OIDC {
 		c.Resource = &httpapi.Resource{URL: a.serving.URL, Audience: cmp.Or(a.config.OIDCAudience.Value, a.serving.URL), Issuer: a.config.OIDCIssuer.Value}
 		r.identities = identity.New(identity.Options{
@@ -217,7 +228,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 		}
 	}
 	shown := web.Config{
-		Host: h, Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
+		Host: h, Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(), Bound: a.serving.Bound, Port: portOf(a.serving.Listen),
 		Authenticate: func(r *http.Request) (core.Caller, error) { return c.Authenticator.Authenticate(r) },
 	}
 	browserLogin := r.identities != nil && a.config.OIDCClient.Value != ""

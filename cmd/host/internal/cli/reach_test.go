@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -18,6 +21,7 @@ import (
 	"github.com/oauth2-proxy/mockoidc"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
@@ -43,6 +47,12 @@ func newBrowser(t *testing.T, roots *x509.CertPool) *browser {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if name, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(name, ".localhost") { // as browsers do
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &browser{t, http.Client{Transport: transport, Jar: jar}}
 }
@@ -138,6 +148,91 @@ func TestOpen_LogsABrowserIn(t *testing.T) {
 	}
 }
 
+// follow follows the pages that lead on by themselves.
+func (b *browser) follow(a *http.Response, text string) (*http.Response, string) {
+	b.t.Helper()
+	for range 3 {
+		_, next, leads := strings.Cut(text, `http-equiv="refresh" content="0; url=`)
+		if !leads {
+			break
+		}
+		next, _, _ = strings.Cut(next, `"`)
+		at, err := a.Request.URL.Parse(html.UnescapeString(next))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		a, text = b.ask("GET", at.String(), nil)
+	}
+	return a, text
+}
+
+// TestLogin_HoldsUnderItsNameOnly: another user's server on another port of this machine gets the
+// cookies that the browser has for the host's name that it is reached by. None of them is a
+// session, or the session isn't accepted.
+func TestLogin_HoldsUnderItsNameOnly(t *testing.T) {
+	w := newPlainWorld(t)
+	s := w.serve()
+	token, _ := w.ok("token", "new", "amy", "--scope", "memory:read", "--namespace", "a/**")
+	read := "/v1/memories?namespace=a"
+	enter := map[string]func(b *browser) (*http.Response, string){
+		"a link": func(b *browser) (*http.Response, string) {
+			out, _ := w.ok("open")
+			return b.ask("GET", strings.TrimSpace(out), nil)
+		},
+		"a token": func(b *browser) (*http.Response, string) {
+			return b.ask("POST", s.URL+"/login", url.Values{"token": {token}})
+		},
+		"a token, by another name": func(b *browser) (*http.Response, string) {
+			return b.ask("POST", strings.Replace(s.URL, "127.0.0.1", "localhost", 1)+"/login", url.Values{"token": {token}})
+		},
+		"a token, by a name that another user knows": func(b *browser) (*http.Response, string) {
+			return b.ask("POST", strings.Replace(s.URL, "127.0.0.1", strings.Repeat("0a", 16)+".localhost", 1)+"/login", url.Values{"token": {token}})
+		},
+	}
+	names := map[string]bool{}
+	for name, enter := range enter {
+		b := newBrowser(t, nil)
+		a, text := b.follow(enter(b))
+		at := a.Request.URL
+		if a.StatusCode != 200 || at.Path != "/" || !access.IsLoginHost(at.Hostname()) || names[at.Hostname()] || strings.HasPrefix(at.Hostname(), "0a0a") {
+			t.Errorf("%s: %d at %s: %s", name, a.StatusCode, at, text)
+		}
+		names[at.Hostname()] = true
+		cookies := b.http.Jar.Cookies(at)
+		if len(cookies) != 1 {
+			t.Fatalf("%s: %d cookies", name, len(cookies))
+		}
+		if a, _ := b.ask("GET", "http://"+at.Host+read, nil); a.StatusCode != 200 {
+			t.Errorf("%s: its own page gets %d", name, a.StatusCode)
+		}
+		for _, other := range []string{"127.0.0.1", "localhost", "[::1]", strings.Repeat("0a", 16) + ".localhost", "a." + at.Hostname(), strings.ToUpper(at.Hostname())} {
+			to := strings.Replace(s.URL, "127.0.0.1", other, 1)
+			target, err := url.Parse(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sent := b.http.Jar.Cookies(target); len(sent) > 0 && !strings.EqualFold(other, at.Hostname()) {
+				t.Errorf("%s: the browser sends its cookie to %s", name, to)
+			}
+			if strings.EqualFold(other, at.Hostname()) || other == "[::1]" {
+				continue // the same name, written otherwise; or not listened on by every system
+			}
+			if a, _ := newBrowser(t, nil).ask("GET", to+read, nil, "Cookie", cookies[0].Name+"="+cookies[0].Value); a.StatusCode != http.StatusUnauthorized && a.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: whoever got the cookie is let in to %s: %d", name, to, a.StatusCode)
+			}
+		}
+	}
+	out, _ := w.ok("open")
+	link, err := url.Parse(strings.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link.Host = strings.TrimPrefix(s.URL, "http://")
+	if a, _ := newBrowser(t, nil).ask("GET", link.String(), nil); a.StatusCode != http.StatusUnauthorized || len(a.Cookies()) > 0 {
+		t.Errorf("the link under another name: %d", a.StatusCode)
+	}
+}
+
 // TestLogin_ByAToken, in a form; after wrong ones, the address has to wait.
 func TestLogin_ByAToken(t *testing.T) {
 	w := newPlainWorld(t)
@@ -145,7 +240,7 @@ func TestLogin_ByAToken(t *testing.T) {
 	token, _ := w.ok("token", "new", "amy <b>", "--scope", "memory:read", "--namespace", "team/**")
 	b := newBrowser(t, nil)
 	a, text := b.ask("POST", s.URL+"/login", url.Values{"token": {token}})
-	if a.StatusCode != 200 || a.Request.URL.Path != "/" || !strings.Contains(text, "amy &lt;b&gt;") {
+	if a, text = b.follow(a, text); a.StatusCode != 200 || a.Request.URL.Path != "/" || !strings.Contains(text, "amy &lt;b&gt;") {
 		t.Errorf("%d at %s: %s", a.StatusCode, a.Request.URL, text)
 	}
 	statuses := map[int]int{}

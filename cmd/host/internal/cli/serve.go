@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -93,6 +94,12 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	defer func() { _ = tcp.Close() }() // if it isn't served; otherwise it is closed already
+	var beside net.Listener
+	if r.server(tcp.Addr()).Bound {
+		if beside, err = httpapi.ListenBeside(ctx, tcp); err != nil {
+			return err
+		}
+	}
 	defer r.close()
 	if err := r.open(ctx, a, tcp.Addr()); err != nil {
 		return err
@@ -118,6 +125,9 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
+	if beside != nil {
+		server.ServeTCP(beside)
+	}
 	if r.peering.listener != nil {
 		server.ServePeers(r.peering.listener, r.peering.certificate.Server())
 	}

@@ -120,7 +120,7 @@ func (a *API) local(r *request) error {
 
 // checkOrigin refuses requests from pages of other sites.
 func (a *API) checkOrigin(r *request) error {
-	if host := hostOf(r.http.Host); !r.local && !a.hosts[host] && (a.config.Covers == nil || !a.config.Covers(host)) {
+	if host := hostOf(r.http.Host); !r.local && !a.hosts[host] && !(a.config.LoginHosts && access.IsLoginHost(host)) && (a.config.Covers == nil || !a.config.Covers(host)) {
 		return sdk.Errorf(sdk.Denied, "host_unknown", "this server isn't known by the host's name in the request").
 			WithHint("use a name that the server was started with, or the address that it listens on")
 	}

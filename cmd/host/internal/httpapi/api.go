@@ -44,6 +44,9 @@ type Config struct {
 	// Proxies are the networks of proxies that do TLS, whose headers about a request's origin
 	// are trusted. If there are any, requests without TLS from other addresses are refused.
 	Proxies []netip.Prefix
+	// LoginHosts also accepts the names that browsers are logged in under: see
+	// [access.IsLoginHost]. Browsers look them up on this machine only.
+	LoginHosts bool
 	// NoAuth adds a header to each answer that shows that no credentials are needed.
 	// Authenticator then admits every caller.
 	NoAuth bool

@@ -56,6 +56,31 @@ func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	return l, nil
 }
 
+// ListenBeside listens on the same port of this machine's other address, 127.0.0.1 or ::1, so that
+// nobody else's program gets what a browser sends to a name that means both. It is nil if the system
+// has no such address, or if l listens elsewhere.
+func ListenBeside(ctx context.Context, l net.Listener) (net.Listener, error) {
+	at, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return nil, nil
+	}
+	other := map[string]string{"127.0.0.1": "::1", "::1": "127.0.0.1"}[at.Addr().Unmap().String()]
+	if other == "" {
+		return nil, nil
+	}
+	address := net.JoinHostPort(other, strconv.Itoa(int(at.Port())))
+	var config net.ListenConfig
+	beside, err := config.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, sdk.Errorf(sdk.Conflict, "listen_taken", "another program listens on %s, and would get what browsers send to this server", address).
+			WithHint("stop it, or choose another port; port 0 takes one that is free").WithDetail("field", "listen")
+	case err != nil:
+		return nil, nil // a system without the address, where nobody else listens on it either
+	}
+	return beside, nil
+}
+
 // bounded limits the number of connections, and shares them among tenants: see
 // [share.Share.Hold]. A connection for which none yields gets an error and is closed: if it
 // were left waiting, the server would seem to hang.

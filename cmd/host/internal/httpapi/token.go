@@ -22,6 +22,8 @@ type Tokens struct {
 	Sessions func(cookie string) (core.Caller, bool)
 	// Cookie is the name of the cookie of a session; if it is "", there are no sessions.
 	Cookie string
+	// Bound is whether sessions hold only under the name of the host at which they began.
+	Bound bool
 }
 
 var _ Authenticator = Tokens{}
@@ -43,7 +45,11 @@ func (t Tokens) Authenticate(r *http.Request) (core.Caller, error) {
 				return caller, nil
 			}
 		}
-		caller, err = t.Authority.AuthenticateSession(r.Context(), session)
+		host := ""
+		if t.Bound {
+			host = hostOf(r.Host)
+		}
+		caller, err = t.Authority.AuthenticateSessionAt(r.Context(), session, host)
 	default:
 		return core.Caller{}, unauthenticated()
 	}

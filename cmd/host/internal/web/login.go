@@ -2,7 +2,9 @@ package web
 
 import (
 	"math"
+	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +29,11 @@ func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet || strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch"):
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		login, err := p.config.Authority.Redeem(r.Context(), link)
+		host := ""
+		if p.config.Bound {
+			host = nameOf(r.Host)
+		}
+		login, err := p.config.Authority.RedeemAt(r.Context(), link, host)
 		if err != nil {
 			p.refuse(w, r, err, "This link is no longer valid. A login link works once, within a minute.")
 			return
@@ -36,7 +42,7 @@ func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 		// This isn't a redirect: after a redirect, a browser that came from elsewhere, such as a
 		// mail or a file, leaves the cookie out. A request from this page comes from this site.
 		v := p.signIn(r, "")
-		v.Title, v.To = "Signed in", "/"
+		v.Title, v.To = "Signed in", local(r.URL.Query().Get("to"))
 		p.show(w, http.StatusOK, "welcome.html", v)
 	}
 }
@@ -44,6 +50,10 @@ func (p *Pages) askLogin(w http.ResponseWriter, r *http.Request) {
 // takeLogin handles the form with a token.
 func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
+	if p.config.Bound {
+		p.leadOn(w, r)
+		return
+	}
 	login, err := p.config.Authority.OpenSession(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 	if err != nil {
 		p.refuse(w, r, err, "This token isn’t valid here.")
@@ -51,6 +61,33 @@ func (p *Pages) takeLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	p.remember(w, login)
 	http.Redirect(w, r, local(r.PostFormValue("to")), http.StatusSeeOther) //nolint:gosec // local keeps it on this site
+}
+
+// leadOn answers the form with a token by a page that leads to a link under a name of its own. It
+// isn't a redirect, since the page's policy forbids forms to lead elsewhere.
+func (p *Pages) leadOn(w http.ResponseWriter, r *http.Request) {
+	host, err := p.config.Authority.NewLoginHost()
+	if err != nil {
+		p.unavailable(w, r)
+		return
+	}
+	link, err := p.config.Authority.LinkOf(r.Context(), strings.TrimSpace(r.PostFormValue("token")), host)
+	if err != nil {
+		p.refuse(w, r, err, "This token isn’t valid here.")
+		return
+	}
+	v := p.signIn(r, "")
+	query := url.Values{"link": {string(link.Secret)}, "to": {local(r.PostFormValue("to"))}}
+	v.Title, v.To = "Signed in", "http://"+net.JoinHostPort(host, p.config.Port)+"/login?"+query.Encode()
+	p.show(w, http.StatusOK, "welcome.html", v)
+}
+
+// nameOf is a host's name without its port.
+func nameOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
 }
 
 // logout ends the session.

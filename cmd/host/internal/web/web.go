@@ -42,6 +42,10 @@ type Config struct {
 	EndSession func(cookie string)
 	// Secure is whether browsers reach the pages over TLS.
 	Secure bool
+	// Bound is whether sessions hold only under a name that nobody can guess, at which they began:
+	// without TLS. Port is then the server's port.
+	Bound bool
+	Port  string
 	// NoAuth is whether the server needs no credentials; each page shows this.
 	NoAuth bool
 	// Version is the program's version.
