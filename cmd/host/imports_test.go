@@ -128,7 +128,7 @@ var imports = map[string][]string{
 	"core/memory/embed":        {"core", "core/memory/text"},
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
 	"core/memory/search":       {"core", "core/memory/text", "core/memory/top", "core/memory/vector"},
-	"core/memory/text":         {"core/memory/top"},
+	"core/memory/text":         {"core", "core/memory/top"},
 	"core/memory/top":          {},
 	"core/memory/vector":       {"core/memory/top", "sdk"},
 

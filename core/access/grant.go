@@ -23,8 +23,9 @@ const DefaultSubjectClaim = "sub"
 
 // Grant is what everybody with a certain value of a claim may do.
 type Grant struct {
-	// Claim is the claim's name, and Value what it has to be, to have as an item of a list, or
-	// to have as a word of a text. "*" is any value.
+	// Claim is the claim's name, and Value what it has to be or to have as an item of a list. A
+	// text is one value, such as a display name, but for the claims scope and scp, whose words
+	// are a list. "*" is any value.
 	Claim, Value string
 	// Scopes and Namespaces are what is granted.
 	Scopes     []core.Scope
@@ -65,8 +66,11 @@ func (g *Grant) fits(claims map[string]any) bool {
 	var values []string
 	switch v := claims[g.Claim].(type) {
 	case string:
-		if values = strings.Fields(v); len(values) > 1 {
-			values = append(values, v)
+		if values = []string{v}; g.Claim == "scope" || g.Claim == "scp" { // lists, by OAuth
+			values = strings.Fields(v)
+		}
+		if strings.TrimSpace(v) == "" {
+			values = nil
 		}
 	case []any:
 		for _, item := range v {

@@ -29,7 +29,7 @@ func TestGrant_IsAClaimScopesAndNamespaces(t *testing.T) {
 // host.
 func TestMapping_TheFirstGrantThatFitsHolds(t *testing.T) {
 	var grants []access.Grant
-	for _, text := range []string{"groups=admins operate in **", "groups=staff memory:read in team/**", "scope=runner run in jobs", "email=* evaluate in mail"} {
+	for _, text := range []string{"groups=admins operate in **", "name=admins operate in **", "name=staff operate in **", "scp=jobs run in jobs", "groups=staff memory:read in team/**", "scope=runner run in jobs", "email=* evaluate in mail"} {
 		g, err := access.ParseGrant(text)
 		if err != nil {
 			t.Fatal(err)
@@ -46,6 +46,14 @@ func TestMapping_TheFirstGrantThatFitsHolds(t *testing.T) {
 		"a text":              {map[string]any{"groups": "staff"}, "memory:read"},
 		"a word of a text":    {map[string]any{"scope": "openid runner"}, "run"},
 		"any value":           {map[string]any{"email": "a@b"}, "evaluate"},
+		"a word of a name":    {map[string]any{"name": "Bob staff"}, ""},
+		"the last of it":      {map[string]any{"name": "Bob admins"}, ""},
+		"with a line break":   {map[string]any{"name": "Bob\nadmins"}, ""},
+		"a word of an item":   {map[string]any{"groups": []any{"no staff"}}, ""},
+		"a word of groups":    {map[string]any{"groups": "other staff"}, ""},
+		"space around":        {map[string]any{"groups": " staff "}, ""},
+		"a name":              {map[string]any{"name": "admins"}, "operate"},
+		"a word of scp":       {map[string]any{"scp": "openid jobs"}, "run"},
 		"a part of a word":    {map[string]any{"scope": "runners"}, ""},
 		"another case":        {map[string]any{"groups": "Staff"}, ""},
 		"no claim":            {map[string]any{}, ""},

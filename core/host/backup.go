@@ -37,6 +37,8 @@ func backupParts(c *config.Config) []Part {
 		{"lock", c.Lock.Value, install.LockFile},
 		{"trust file", c.TrustFile.Value, "trust.yaml"},
 		{"packages", c.PluginDir.Value, "plugins"},
+		{"prompt policies", filepath.Join(c.DataDir.Value, PromptPolicyDir), PromptPolicyDir},
+		{"role mixes", filepath.Join(c.DataDir.Value, RoleMixDir), RoleMixDir},
 	}
 }
 
@@ -50,8 +52,8 @@ func partsThere(c *config.Config) []Part {
 }
 
 // Backup copies the store, as it is now, to a new folder, which appears when the copy is
-// complete. With all it also copies the policies, the lock, the trust file and the
-// packages. It returns what it left out. If it fails, it leaves no folder.
+// complete. With all it also copies the policies, the lock, the trust file, the packages, the
+// prompt policies and the role mixes. It returns what it left out. If it fails, it leaves no folder.
 func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part, err error) {
 	db, err := h.OpenStore(ctx)
 	if err != nil {

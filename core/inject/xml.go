@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
@@ -114,7 +116,7 @@ func (o *outline) longest(payload string, fits func(payload string, chars int) b
 func isQuoted(payload, id string) bool {
 	inner, begins := strings.CutPrefix(payload, `<memory id="`+text.Escape(id)+`">`)
 	inner, ends := strings.CutSuffix(inner, `</memory>`)
-	if !begins || !ends || strings.ContainsAny(inner, "<>") {
+	if !begins || !ends || strings.ContainsAny(inner, "<>") || strings.ContainsFunc(inner, core.Hidden) {
 		return false
 	}
 	for rest := inner; ; {
@@ -136,5 +138,7 @@ func startsWithEntity(s string) bool {
 			return true
 		}
 	}
-	return false
+	number, _, isNumber := strings.Cut(strings.TrimPrefix(s[:min(len(s), len("&#x10FFFF;"))], "&#x"), ";")
+	r, err := strconv.ParseInt(number, 16, 32)
+	return strings.HasPrefix(s, "&#x") && isNumber && err == nil && core.Hidden(rune(r))
 }

@@ -91,6 +91,9 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 	if answer.Allow {
 		return nil
 	}
+	if err := ctx.Err(); err != nil { // the policy had no time to decide
+		return sdk.Wrap(o.Name, err)
+	}
 	return c.Host.Policies.Refusal(&answer, "access_denied", o.Name+" may not be done in "+orHost(namespace))
 }
 

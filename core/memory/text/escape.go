@@ -1,8 +1,11 @@
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Recalled text is data: whatever it says, it must not end the element that it was put
@@ -12,7 +15,8 @@ import (
 // Escape returns a text such that it can be in the content of an XML element, or in an
 // attribute in double quotes without line breaks, and a reader of XML gets the same text
 // back. What XML can't hold (most control characters, and bytes that aren't UTF-8) is
-// U+FFFD. It isn't idempotent: what is escaped twice has to be read twice.
+// U+FFFD, and what a person doesn't see ([core.Hidden]) is a reference that is seen. It isn't
+// idempotent: what is escaped twice has to be read twice.
 func Escape(s string) string {
 	if plainXML(s) {
 		return s
@@ -35,6 +39,10 @@ func Escape(s string) string {
 		case '\r': // which a reader would take for a line's end
 			b.WriteString("&#xD;")
 		default:
+			if core.Hidden(r) { // a model reads what a person doesn't see
+				fmt.Fprintf(&b, "&#x%X;", r)
+				break
+			}
 			if !inXML(r) || r == utf8.RuneError {
 				r = utf8.RuneError
 			}

@@ -19,6 +19,9 @@ import (
 // installedModes are the permissions of installed copies.
 func installedModes() modes { return modes{dir: 0o755, file: 0o555} }
 
+// ShippedPublisher begins the names of the plugins that come with the program.
+const ShippedPublisher = "reflectory/"
+
 // AddOptions determine how a package is added.
 type AddOptions struct {
 	// Place is the lock that pins it, and the folder that it is copied to.

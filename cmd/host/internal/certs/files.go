@@ -13,6 +13,8 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,6 +76,18 @@ func Open(o Options) (*Files, error) {
 	return f, nil
 }
 
+// Suites are the cipher suites for TLS 1.2: those with forward secrecy that authenticate what they
+// encrypt, so none in CBC mode. TLS 1.3 has no others.
+func Suites() (ids []uint16) {
+	for _, s := range tls.CipherSuites() {
+		aead := strings.Contains(s.Name, "_GCM_") || strings.Contains(s.Name, "_CHACHA20_POLY1305")
+		if aead && strings.HasPrefix(s.Name, "TLS_ECDHE_") {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
 // Get is the certificate for a handshake: it fits [tls.Config.GetCertificate].
 func (f *Files) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.look()
@@ -95,6 +109,17 @@ func (f *Files) Name() string {
 		return ip.String()
 	}
 	return ""
+}
+
+// secret refuses a key that everybody on this machine may read or change. Its group may read it, as
+// programs that renew certificates have it.
+func secret(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o027 == 0 || runtime.GOOS == "windows" {
+		return nil // reading it reports what is wrong
+	}
+	return sdk.Errorf(sdk.Invalid, "tls_key_open", "other users may read or change %s (its mode is %#o)", path, info.Mode().Perm()).
+		WithHint("make it readable only by the server's user: chmod 600 %s", path)
 }
 
 // look reads the files again, if it is time.
@@ -125,6 +150,9 @@ func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, fi
 	cert, err := core.ReadFile(f.options.Cert, maxFile)
 	if err != nil {
 		return nil, sha256.Sum256([]byte(err.Error())), "tls_cert", err
+	}
+	if err := secret(f.options.Key); err != nil {
+		return nil, sha256.Sum256([]byte(err.Error())), "tls_key", err
 	}
 	key, err := core.ReadFile(f.options.Key, maxFile)
 	if err != nil {

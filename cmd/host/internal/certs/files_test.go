@@ -259,3 +259,34 @@ func TestFiles_RenewalUnderLoad(t *testing.T) {
 		t.Error("the last one isn't shown")
 	}
 }
+
+// TestFiles_RefuseAKeyThatIsOpen to other users of the machine.
+func TestFiles_RefuseAKeyThatIsOpen(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	coretest.WriteCertificate(t, cert, key, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "localhost")
+	for mode, open := range map[os.FileMode]bool{
+		0o600: false, 0o400: false, 0o440: false, 0o640: false, 0o644: true, 0o604: true, 0o666: true, 0o602: true, 0o660: true, 0o620: true, 0o444: true, 0o755: true,
+	} {
+		if err := os.Chmod(key, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(Options{Cert: cert, Key: key})
+		if (err != nil) != open || open && (sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), key)) {
+			t.Errorf("%#o: %v", mode, err)
+		}
+	}
+}
+
+// TestSuites_AuthenticateWhatTheyEncrypt, with a key of their own for each connection.
+func TestSuites_AuthenticateWhatTheyEncrypt(t *testing.T) {
+	ids := Suites()
+	if len(ids) < 6 {
+		t.Errorf("%d suites", len(ids))
+	}
+	for _, id := range ids {
+		if name := tls.CipherSuiteName(id); strings.Contains(name, "CBC") || strings.Contains(name, "TLS_RSA") || strings.Contains(name, "RC4") || strings.Contains(name, "3DES") {
+			t.Errorf("%s", name)
+		}
+	}
+}

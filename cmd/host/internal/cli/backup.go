@@ -28,12 +28,13 @@ func storeBackupCommand(a *App) *cobra.Command {
 		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
 		Long: `Copy the store, as it is now, to a new folder, which appears when it is complete. Files
 that never change are linked rather than copied if the folder is on the same disk. --all
-includes the policies, the lock, the trust file and the copied packages. The command
+includes the policies, the lock, the trust file, the copied packages, the prompt policies
+and the role mixes. The command
 names what it leaves out.`,
 		Example: "  reflectory store backup backups/monday --all",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().BoolVar(&all, "all", false, "include policies, lock, trust file and packages")
+	c.Flags().BoolVar(&all, "all", false, "include policies, lock, trust file, packages, prompt policies and role mixes")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dir, err := absolutePath(args[0])
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ type addFlags struct {
 	grant   []string
 	inPlace bool
 	purge   bool
+	replace bool
 }
 
 func pluginAddCommand(a *App) *cobra.Command {
@@ -37,7 +39,8 @@ plugin's files are copied to the plugin folder, unless --in-place leaves them wh
 are, for plugins that belong to the lock's own folder. The command says which version
 the plugin replaces, and whether that is a downgrade. The old version's copy stays,
 since other locks may pin it, unless --purge deletes it (plugin prune deletes every copy
-that no lock names).`,
+that no lock names). A package with the name of a plugin that comes with the program is
+refused, unless --replace lets it take that plugin's place.`,
 		Example: `  reflectory plugin add words`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return addPlugin(c.Context(), a, args[0], f) },
@@ -45,7 +48,25 @@ that no lock names).`,
 	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
 	c.Flags().BoolVar(&f.inPlace, "in-place", false, "use the folder where it is, below the lock's, instead of a copy")
 	c.Flags().BoolVar(&f.purge, "purge", false, "delete the copied files of the version that it replaces")
+	c.Flags().BoolVar(&f.replace, "replace", false, "let it take the place of a plugin that comes with the program: a package whose name begins with "+install.ShippedPublisher)
 	return c
+}
+
+// mayReplace refuses a package with a name of the plugins that come with the program, unless it is
+// the same package or that is wanted. Whoever runs a workflow with such a name expects the program's
+// own. shipped is the lock of those plugins, which is empty where none is built.
+func mayReplace(shipped *install.Lock, r install.Request, wanted bool) error {
+	name := r.Package.Name
+	if wanted || len(shipped.Plugins) == 0 || !strings.HasPrefix(name, install.ShippedPublisher) {
+		return nil
+	}
+	for _, own := range shipped.Plugins {
+		if own.Name == name && maps.Equal(own.Files, r.Files) {
+			return nil
+		}
+	}
+	return sdk.Errorf(sdk.Denied, "plugin_reserved", "the name %s belongs to the plugins that come with the program, and this package would take the place of one", name).
+		WithHint("if you want that, add --replace; otherwise give it a publisher of its own")
 }
 
 func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
@@ -57,11 +78,21 @@ func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 	if err != nil {
 		return err
 	}
+	shippedPlace := host.ShippedPlace()
+	shipped, err := install.ReadLock(shippedPlace.Lock)
+	if err != nil {
+		return err
+	}
 	var added addedPlugin
 	p, err := install.Add(ctx, path, install.AddOptions{
 		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
 			added.Replaced, added.signer, added.Unchecked = r.Replaced(), r.Signer, r.Unchecked()
+			if place.Lock != shippedPlace.Lock { // else they are being built
+				if err := mayReplace(shipped, r, f.replace); err != nil {
+					return err
+				}
+			}
 			return approvePlugin(ctx, a, r, f.grant)
 		},
 		Check: func(ctx context.Context, p *install.Plugin) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -56,6 +57,37 @@ func (w *world) shellPlugin(name, script string) string {
 	w.file(name+"/plugin.yaml", "name: acme/"+name+"\nversion: 1.0.0\nkinds: [evaluator]\nentry: [sh, run.sh]\ncapabilities: {fs: [system]}\n")
 	w.file(name+"/run.sh", script)
 	return folder
+}
+
+// TestPluginAdd_ShippedNamesAreReserved: no package takes the place of a plugin that comes with the
+// program unless that is wanted.
+func TestPluginAdd_ShippedNamesAreReserved(t *testing.T) {
+	own := map[string]string{"plugin.yaml": "aa", "bin/run": "bb"}
+	shipped := &install.Lock{Plugins: []install.Locked{{Name: "reflectory/llm-eval", Files: own}, {Name: "reflectory/lua-eval", Files: map[string]string{"plugin.yaml": "cc"}}}}
+	for _, c := range []struct {
+		name     string
+		files    map[string]string
+		reserved bool
+	}{
+		{"reflectory/llm-eval", map[string]string{"plugin.yaml": "aa", "bin/run": "b0"}, true},
+		{"reflectory/llm-eval", map[string]string{"plugin.yaml": "aa"}, true},
+		{"reflectory/lua-eval", own, true},
+		{"reflectory/schema-eval", own, true},
+		{"reflectory/new", own, true},
+		{"reflectory/llm-evaluator", own, true},
+		{"reflectory/llm-eval", own, false},
+		{"reflectory-x/llm-eval", own, false},
+		{"acme/llm-eval", own, false},
+		{"acme/reflectory", own, false},
+	} {
+		r := install.Request{Package: &install.Package{Name: c.name}, Files: c.files}
+		if err := mayReplace(shipped, r, false); (sdk.ReasonOf(err) == "plugin_reserved") != c.reserved {
+			t.Errorf("%s of %v: %v", c.name, c.files, err)
+		}
+		if err := core.JoinErrors(mayReplace(shipped, r, true), mayReplace(&install.Lock{}, r, false)); err != nil {
+			t.Errorf("%s, wanted, or where nothing is shipped: %v", c.name, err)
+		}
+	}
 }
 
 // What a plugin prints can't pass for the host's own lines, nor control the terminal.

@@ -222,7 +222,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	}
 	if r.certificate != nil {
 		c.Covers = r.certificate.Covers
-		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate.Get}
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: certs.Suites(), GetCertificate: r.certificate.Get}
 		if r.asked != nil {
 			c.TLS.NextProtos = []string{acme.Protocol}
 		}

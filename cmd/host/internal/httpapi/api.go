@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,7 +152,22 @@ func (a *API) Remote() http.Handler {
 		inner.ServeHTTP(w, r.with(r.http.Context()))
 	})
 	outer.Handle("/", known)
-	return a.sayNoAuth(cleanOnly(outer, known))
+	return a.onlyEncrypted(a.sayNoAuth(cleanOnly(outer, known)))
+}
+
+// onlyEncrypted asks browsers to use only TLS for the name that they reached this server by. A name
+// of the browser's own machine is left out, since other programs there have it too.
+func (a *API) onlyEncrypted(next http.Handler) http.Handler {
+	if a.config.TLS == nil && len(a.config.Proxies) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostOf(r.Host)
+		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // noAuthHeader is in each answer of a server that asks for no credentials.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -94,7 +95,11 @@ func (a *API) input(w http.ResponseWriter, r *request, rt *route, c *operation.C
 // do calls the operation.
 func (a *API) do(w http.ResponseWriter, r *request, rt *route, c operation.Call, in any) (any, error) {
 	c.Host, c.Local, r.called = a.config.Host, r.local, true
-	out, err := rt.Do(core.WithCaller(r.http.Context(), r.caller), c, in)
+	ctx := r.http.Context()
+	if !rt.Long { // a client that only ended its sending wants the answer, and the call is bounded
+		ctx = context.WithoutCancel(ctx)
+	}
+	out, err := rt.Do(core.WithCaller(ctx, r.caller), c, in)
 	if r.replayed {
 		w.Header().Set(replayedHeader, "true")
 	}

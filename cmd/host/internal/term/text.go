@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Cut shortens a text to one line of up to n characters, cleaned by [Clean].
@@ -20,25 +23,34 @@ func Cut(text string, n int) string {
 // become spaces.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
-		if steers(r) {
-			return ' '
-		}
-		return r
+		return visible(r)
 	}, text)
+}
+
+// visible is a character as it is shown: one that controls the terminal is a space, and one that
+// can't be seen is a mark that something is there.
+func visible(r rune) rune {
+	switch {
+	case steers(r):
+		return ' '
+	case core.Hidden(r):
+		return '\ufffd'
+	}
+	return r
 }
 
 // Lines is [Clean] for a text of several lines, which keeps line breaks and tabs.
 func Lines(text string) string {
 	return strings.Map(func(r rune) rune {
-		if steers(r) && r != '\n' && r != '\t' {
-			return ' '
+		if r == '\n' || r == '\t' {
+			return r
 		}
-		return r
+		return visible(r)
 	}, text)
 }
 
-// JSON replaces control characters that encoding/json leaves as they are with equivalent
-// escapes.
+// JSON replaces control characters and invisible ones, which encoding/json leaves as they are, with
+// equivalent escapes.
 func JSON(data []byte) []byte {
 	if !bytes.ContainsFunc(data, steersInJSON) {
 		return data
@@ -46,7 +58,9 @@ func JSON(data []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(data) {
 		if steersInJSON(r) {
-			fmt.Fprintf(&out, "\\u%04x", r)
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&out, "\\u%04x", unit)
+			}
 		} else {
 			out.WriteRune(r)
 		}
@@ -54,8 +68,8 @@ func JSON(data []byte) []byte {
 	return out.Bytes()
 }
 
-// steersInJSON is steers without the line breaks between JSON values.
-func steersInJSON(r rune) bool { return steers(r) && r != '\n' }
+// steersInJSON is steers without the line breaks between JSON values, and what can't be seen.
+func steersInJSON(r rune) bool { return steers(r) && r != '\n' || core.Hidden(r) }
 
 // steers reports whether a character controls a terminal instead of being shown: the
 // control characters of ASCII and Latin-1, the other characters that end a line, and

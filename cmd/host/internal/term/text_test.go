@@ -1,6 +1,7 @@
 package term_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
@@ -16,6 +17,33 @@ func TestTextFromOutsideCannotSteerTheTerminal(t *testing.T) {
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: got %q, want %q", name, test.got, test.want)
+		}
+	}
+}
+
+// TestTextFromOutsideHidesNothing: what can't be seen leaves a mark.
+func TestTextFromOutsideHidesNothing(t *testing.T) {
+	const tags = "Hi\U000E0049\U000E0067\U000E006E"
+	for hidden, want := range map[string]string{
+		tags: "Hi\ufffd\ufffd\ufffd", "a\u200bb": "a\ufffdb", "a\u2060b": "a\ufffdb", "a\U000E0101b": "a\ufffdb", "a\ufe01b": "a\ufffdb", "a\u00adb": "a\ufffdb", "\ufeffb": "\ufffdb",
+		"a\u3164b": "a\ufffdb", "a\u202eb": "a b", "👩\u200d🔬 ❤\ufe0f": "👩\u200d🔬 ❤\ufe0f",
+	} {
+		if got := term.Clean(hidden); got != want {
+			t.Errorf("%+q on a line: %+q, want %+q", hidden, got, want)
+		}
+		if got := term.Lines(hidden); got != want {
+			t.Errorf("%+q on several lines: %+q, want %+q", hidden, got, want)
+		}
+		data, err := json.Marshal(hidden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, back := term.JSON(data), ""
+		if err := json.Unmarshal(shown, &back); err != nil || back != hidden {
+			t.Errorf("%s reads as %+q, %v", shown, back, err)
+		}
+		if want != hidden && string(shown) == string(data) {
+			t.Errorf("%+q isn't escaped", shown)
 		}
 	}
 }
