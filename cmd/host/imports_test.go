@@ -169,7 +169,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/metrics":  {"core", "core/host", "core/job", "core/journal", "core/plugin", "sdk"},
 	"cmd/host/internal/trace":    {"core", "sdk"},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
-	"cmd/host/internal/term":     {},
+	"cmd/host/internal/term":     {"core"},
 
 	"cmd/host/internal/mcpserver": {"cmd/host/internal/client", "core", "core/host/operation", "core/job", "sdk"},
 

@@ -99,6 +99,9 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		if beside, err = httpapi.ListenBeside(ctx, tcp); err != nil {
 			return err
 		}
+		if beside != nil {
+			defer func() { _ = beside.Close() }() // as for tcp
+		}
 	}
 	defer r.close()
 	if err := r.open(ctx, a, tcp.Addr()); err != nil {
