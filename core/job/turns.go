@@ -39,7 +39,8 @@ type turns struct {
 	// ready are the items of a set, by tenant and by queue, or by user for workflow jobs. Each
 	// list is in order.
 	ready map[ordered]map[string]map[string][]string
-	// owners is whose the ready jobs are, by id. It never changes for a job.
+	// owners is whose the ready jobs are, by id. It never changes for a job. A started job stays
+	// here until the sets are read again.
 	owners map[string]owner
 	// notes are spots to which this process moved a job. The transaction may not be committed
 	// yet, so a note is kept until the spot is in its set, or until the sets have been read
@@ -274,22 +275,20 @@ func (t *turns) insert(at spot, o owner) {
 	}
 }
 
-// remove removes a spot, and groups that become empty.
+// remove removes a spot, and groups that become empty. A job may have become known after its
+// spot was added as a stranger's, so both groups are looked at.
 func (t *turns) remove(at spot) {
 	_, id := parts(at.item)
-	o, known := t.owners[id]
-	if !known {
-		o = owner{queue: id}
-	}
-	delete(t.owners, id)
-	queues := t.ready[at.set][o.tenant]
-	items := slices.DeleteFunc(queues[o.queue], func(item string) bool { return item == at.item })
-	if len(items) > 0 {
-		queues[o.queue] = items
-		return
-	}
-	if delete(queues, o.queue); len(queues) == 0 {
-		delete(t.ready[at.set], o.tenant)
+	for _, o := range []owner{t.owners[id], {queue: id}} {
+		queues := t.ready[at.set][o.tenant]
+		items := slices.DeleteFunc(queues[o.queue], func(item string) bool { return item == at.item })
+		if len(items) > 0 {
+			queues[o.queue] = items
+			continue
+		}
+		if delete(queues, o.queue); len(queues) == 0 {
+			delete(t.ready[at.set], o.tenant)
+		}
 	}
 }
 
