@@ -79,7 +79,7 @@ func isHostname(text string) bool {
 			return false
 		}
 		for _, r := range label {
-			if r != '-' && !unicode.In(r, unicode.L, unicode.N, unicode.M) && !strings.ContainsRune("·‌‍׳״・ـ゠", r) {
+			if r != '-' && !unicode.In(r, unicode.L, unicode.N, unicode.M) && !strings.ContainsRune("\u00b7\u200c\u200d\u05f3\u05f4\u30fb\u0640\u30a0", r) {
 				return false
 			}
 		}
