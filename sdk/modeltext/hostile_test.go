@@ -10,9 +10,9 @@ import (
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
-// Each of these would take hours in a reader that isn't linear.
+// All of these together would take an hour in a reader that isn't linear.
 func TestSplit_HostileTextInLinearTime(t *testing.T) {
-	const size = 256 << 10
+	const size = 64 << 10
 	for _, piece := range []string{
 		"</think>", "<think>", "<think></think>", "</think>[", `</think>["`, `["</think>", `, `{"a":"</think>",`, `[["</think>"],`, "</think>1",
 		"`</think>`", "`<think>`", `"</think>"`, "```\n</think>\n", "\n```x\n</think>", "[THINK]", "[/THINK]{", "<|channel|>", "<|message|>",
