@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,15 +134,22 @@ func TestSuspects_ATenantsBreakerClosesAgain(t *testing.T) {
 // A call that must be alone gets an instance, however busy they are.
 func TestSuspects_AreRepeatedAlone(t *testing.T) {
 	d := &driver{}
+	var mu sync.Mutex
 	together := map[int]int{}
+	count := func(n, change int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		together[n] += change
+		return together[n]
+	}
 	d.callFn = func(ctx context.Context, i *instance) error {
 		output, _ := ctx.Value(outputKey{}).(string)
-		together[i.n]++
-		defer func() { together[i.n]-- }()
+		count(i.n, 1)
+		defer count(i.n, -1)
 		switch {
 		case output == "kill":
 			time.Sleep(time.Second)
-			if i.n > 1 && together[i.n] > 1 {
+			if i.n > 1 && count(i.n, 0) > 1 {
 				t.Errorf("on instance %d it isn't alone", i.n)
 			}
 			return i.crash("out of memory")

@@ -167,7 +167,7 @@ func TestTwoRunsAtOnce_NothingCrosses(t *testing.T) {
 			replies = append(replies, llmtest.Text(`{"pattern": "Do m like that."}`))
 		}
 		who.server = llmtest.New(t, replies...)
-		endpoints = append(endpoints, strings.TrimPrefix(who.server.URL, "http://"))
+		endpoints = append(endpoints, strings.TrimPrefix(who.server.URL, "http://")+"="+who.keyEnv())
 		w.env[who.keyEnv()] = who.key()
 	}
 	w.env["REFLECTORY_LLM_ENDPOINTS"] = strings.Join(endpoints, ",")
