@@ -190,10 +190,11 @@ func (m *model) mayRun(workflows bool) (list []*modelJob) {
 		}
 	}
 	for _, j := range m.jobs {
-		if j.status != job.StatusQueued || seen[j.queue] {
+		flow := j.typ == job.Workflow // each user's is in turn, whatever was queued before
+		if j.status != job.StatusQueued || seen[j.queue] && !flow {
 			continue
 		}
-		seen[j.queue] = true
+		seen[j.queue] = seen[j.queue] || !flow
 		if j.notBefore.IsZero() && (j.typ == job.Workflow) == workflows {
 			list = append(list, j)
 		}
@@ -204,9 +205,10 @@ func (m *model) mayRun(workflows bool) (list []*modelJob) {
 func (m *model) claimNext(t *rapid.T) {
 	m.due()
 	holder := rapid.SampledFrom(modelHolders).Draw(t, "holder")
-	may := m.mayRun(false)
-	for _, flow := range m.mayRun(true) { // in the order of queueing, after the others of the shard
-		if !slices.ContainsFunc(may, func(j *modelJob) bool { return j.shard == flow.shard }) {
+	others := m.mayRun(false)
+	may := slices.Clone(others)
+	for _, flow := range m.mayRun(true) { // in turn by user, after the others of the shard
+		if !slices.ContainsFunc(others, func(j *modelJob) bool { return j.shard == flow.shard }) {
 			may = append(may, flow)
 		}
 	}
