@@ -21,7 +21,7 @@ func TestRegex_IsChargedBeforeItIsMatched(t *testing.T) {
 		"a range of repeats":             `output.s.matches("a{0,1000}b")`,
 		"nested repeats":                 `output.s.matches("(a{0,30}){30}b")`,
 		"repeats of a class":             `output.s.matches("([ab]{0,5}[^b]{0,5}){50}b")`,
-		"repeats of a group of literals": `output.s.matches("(?:(?:aaaaaaaa)?){100}b")`,
+		"repeats of a group of literals": `output.s.matches("(?:(?:aaaaaaaa)?){900}b")`,
 		"alternatives":                   `output.s.matches("(a|aa|aaa|aaaa|aaaaa){100}b")`,
 		"as a function":                  `"x" == "" || matches(output.s, "(a?){500}b")`,
 		"a pattern from the data":        `output.s.matches(output.p)`,
