@@ -15,7 +15,7 @@ func TestHidden_IsWhatNobodySees(t *testing.T) {
 			t.Errorf("%U isn't hidden", r)
 		}
 	}
-	for _, r := range "aé ß\t\n日本語 ไทย नमस्ते می‌خواهم 👩‍🔬 ❤️ ☎︎ e\u0301 \u00a0\u2003 \u200e\u202e\u2066\u061c" {
+	for _, r := range "aé ß\t\n日本語 ไทย नमस्ते می\u200cخواهم 👩\u200d🔬 ❤️ ☎︎ e\u0301 \u00a0\u2003 \u200e\u202e\u2066\u061c" {
 		if core.Hidden(r) {
 			t.Errorf("%U is hidden", r)
 		}
