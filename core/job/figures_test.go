@@ -35,7 +35,7 @@ func TestFigures(t *testing.T) {
 	running := claim()
 	figures := coretest.Interleave(21, 20, func() {
 		must(t, s.View(ctx, func(reader core.Reader) error {
-			_, err := job.NextReady(reader, job.Types())
+			_, err := r.NextReady(reader, job.Types())
 			return err
 		}))
 	}, func() { held = append(held, claim().Held) }, func() {
