@@ -146,7 +146,7 @@ type Stream struct {
 }
 
 // Add adds an event's JSON, and returns the text that came with it, which may contain
-// thoughts. The errors are those of [Read].
+// thoughts. It has the same errors as [Read].
 func (s *Stream) Add(event []byte) (text string, err error) {
 	p, err := decode(event)
 	if err != nil {

@@ -340,7 +340,7 @@ func (w *walker) between(t tag, quote byte) bool {
 	return t.start > 0 && t.end < len(w.text) && w.text[t.start-1] == quote && w.text[t.end] == quote
 }
 
-// quoted reports whether a tag stands in quotation marks that open before it.
+// quoted reports whether a tag is in quotation marks that open before it.
 func (w *walker) quoted(t tag) bool {
 	return w.between(t, '"') && (t.start == 1 || strings.ContainsRune(" (\n\t", rune(w.text[t.start-2])))
 }

@@ -43,7 +43,7 @@ type Config struct {
 	HTTPSProxy, HTTPProxy, NoProxy, CertFile, CertDir, LLMCA Setting
 	// The namespace of runs, the agent, and which logs are shown.
 	Namespace, Agent, LogLevel Setting
-	// Folders whose files count whoever owns them.
+	// Folders whose files count, regardless of their owner.
 	SafeDirs Setting
 
 	file  string // reflectory.yaml; "" if there is none

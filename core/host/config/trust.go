@@ -23,7 +23,7 @@ import (
 // belong to the caller or root. A folder that others may write counts only if it is sticky, like
 // /tmp, since they can't replace what is in it. The rule is like OpenSSH's for its keys. The
 // exception is like git's safe.directory: the caller's environment may name folders whose contents
-// count whoever owns them. A file can't, or it would vouch for itself.
+// count, regardless of their owner. A file can't, or it would vouch for itself.
 
 // maxTrusted is how many files of a folder of policies or of a plugin are looked at: no such
 // folder has more.

@@ -24,7 +24,7 @@ const (
 	pieceDone  = "data: [DONE]\n\n"
 )
 
-// A model that only streams is streamed, whoever asks and however it says so, and is asked
+// A model that only streams is streamed, regardless of who asks and how it says so, and is asked
 // right from the second time on.
 func TestStream_OfAModelThatOnlyStreams(t *testing.T) {
 	for name, refusal := range map[string]llmtest.Reply{
