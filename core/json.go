@@ -200,7 +200,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Members splits a JSON object and keeps its order. It returns none if the value isn't an
+// Members splits a JSON object and keeps its order. It returns none if the value isn't one
 // object.
 func Members(object json.RawMessage) []Member {
 	dec := json.NewDecoder(bytes.NewReader(object))
@@ -219,6 +219,9 @@ func Members(object json.RawMessage) []Member {
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil // more than one value
 	}
 	return list
 }

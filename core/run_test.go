@@ -44,6 +44,8 @@ func TestMembersKeepTheirOrder(t *testing.T) {
 		``:                      nil,
 		`{"a":1`:                nil,
 		`{"a":`:                 nil,
+		`{"a":1} {"b":2}`:       nil,
+		`{"a":1} x`:             nil,
 	} {
 		got := core.Members([]byte(object))
 		if diff := cmp.Diff(want, got); diff != "" {

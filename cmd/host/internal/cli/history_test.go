@@ -23,7 +23,7 @@ const largeWorkflow = `
 nodes:
   - name: work
     action: reflection.loop
-    with: {generator: {plugin: test/large}, evaluator: {plugin: test/large}, max_iterations: %d}
+    with: {generator: {plugin: test/large}, evaluator: {plugin: test/large}, max_iterations: %d, on_exhausted: continue}
   - name: after
     action: plugin.call
     with: {plugin: test/large, config: {seen: "{{ state.work.history | length }}", first: "{{ state.work.history[0].output }}"}}
