@@ -80,12 +80,10 @@ func request(conn net.Conn, via *url.URL, target string) (net.Conn, error) {
 	}
 	head := &io.LimitedReader{R: conn, N: maxHeadBytes}
 	buffered := bufio.NewReader(head)
-	answer, err := http.ReadResponse(buffered, r)
+	answer, err := http.ReadResponse(buffered, r) //nolint:bodyclose // closing would read to the body's end, which for a tunnel is the connection's
 	if err != nil {
 		return nil, failed(via, "doesn't answer as a proxy does", ioOnly(err))
 	}
-	// The answer's body isn't closed: that would read it to its end, which for a tunnel is the
-	// end of the connection.
 	switch {
 	case answer.StatusCode == http.StatusOK:
 		head.N = 1 << 62 // what follows is the tunnel's

@@ -306,6 +306,6 @@ type MemoryReembed struct {
 
 func memoryReembed(ctx context.Context, c *Call, in *MemoryReembed) (*memory.ReembedProgress, error) {
 	return c.Host.Memories.Reembed(ctx, in.Namespace, func(p memory.ReembedProgress) {
-		c.progress(Progress{What: "memories", Done: int64(p.Looked), Total: p.Total})
+		c.progress(Progress{What: "memories", Done: p.Looked, Total: p.Total})
 	})
 }
