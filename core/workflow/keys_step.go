@@ -22,7 +22,7 @@ func stepBlocks() []Block {
 	timeout := func(standard string) Key {
 		return Key{Name: "timeout", Type: TypeDuration, Default: standard, Doc: "How long one call may take."}
 	}
-	return []Block{
+	return append([]Block{
 		{formAction, "A step that is an action.", []Key{
 			{Name: "action", Type: TypeWord, Values: callActions, Doc: "Which one; the other keys are the action's."},
 		}},
@@ -69,6 +69,16 @@ func stepBlocks() []Block {
 			{Name: "coerce", Type: TypeFlag, Default: "false", Doc: "Turns texts into the numbers and booleans that the schema asks for."},
 			timeout(defaultTimeout.String()),
 		}},
+		{blockMessage, "A message of a conversation.", []Key{
+			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant"}, Required: true, Doc: "Who says it."},
+			{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "What is said."},
+		}},
+	}, compositeBlocks()...)
+}
+
+// compositeBlocks are the forms of evaluators that ask others, and their children.
+func compositeBlocks() []Block {
+	return []Block{
 		{formAll, "Several evaluators. `all` is valid if all of them are, and has the lowest score. `any` is valid if one of them is, and has the highest score.", []Key{
 			{Name: "evaluators", Type: TypeList, Block: blockChild, Required: true, Doc: fmt.Sprintf("The children, nested at most %d deep.", maxCompositeDepth)},
 			failFast(),
@@ -82,10 +92,6 @@ func stepBlocks() []Block {
 		{blockWeighted, "A child of `weighted`.", []Key{
 			childName(),
 			{Name: "weight", Type: TypeNumber, Most: math.MaxFloat64, Default: "1", Doc: "How much its score counts. At least one weight must be above 0."},
-		}},
-		{blockMessage, "A message of a conversation.", []Key{
-			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant"}, Required: true, Doc: "Who says it."},
-			{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "What is said."},
 		}},
 	}
 }

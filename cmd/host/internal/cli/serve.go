@@ -86,22 +86,13 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := a.config.MakeDataDir(); err != nil {
 		return err
 	}
-	tcp, err := httpapi.Listen(ctx, &r.Listen)
-	if sdk.ReasonOf(err) == "listen_taken" {
-		return sdk.AsError(err).WithHint("stop it, or take another port: --listen 127.0.0.1:0 takes a free one")
-	}
+	tcp, beside, err := r.listen(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tcp.Close() }() // if it isn't served; otherwise it is closed already
-	var beside net.Listener
-	if r.server(tcp.Addr()).Bound {
-		if beside, err = httpapi.ListenBeside(ctx, tcp); err != nil {
-			return err
-		}
-		if beside != nil {
-			defer func() { _ = beside.Close() }() // as for tcp
-		}
+	if beside != nil {
+		defer func() { _ = beside.Close() }() // as for tcp
 	}
 	defer r.close()
 	if err := r.open(ctx, a, tcp.Addr()); err != nil {
@@ -156,6 +147,22 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		a.out.term.Line("stopping: requests have 25 seconds to end")
 		return nil
 	}
+}
+
+// listen opens the address at which the server can be reached, and the other address of this machine
+// at which it has to be, too; nil if there is none.
+func (r *reach) listen(ctx context.Context) (tcp, beside net.Listener, err error) {
+	tcp, err = httpapi.Listen(ctx, &r.Listen)
+	if sdk.ReasonOf(err) == "listen_taken" {
+		return nil, nil, sdk.AsError(err).WithHint("stop it, or take another port: --listen 127.0.0.1:0 takes a free one")
+	}
+	if err != nil || !r.server(tcp.Addr()).Bound {
+		return tcp, nil, err
+	}
+	if beside, err = httpapi.ListenBeside(ctx, tcp); err != nil {
+		_ = tcp.Close()
+	}
+	return tcp, beside, err
 }
 
 // withOperatorToken makes the operator's token, unless there is one. Who waits for the server to be

@@ -1,0 +1,225 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// follower passes the entries that readers of the journal find to one connection.
+type follower struct {
+	api     *API
+	request *request
+	source
+	// after are the numbers of the last entries that were written. Only write changes them.
+	after []uint64
+	// events are pointers, since each follower has a buffer, and an entry is large.
+	events chan *followed
+	// lost is closed if the stream has to end for another tenant's.
+	lost <-chan struct{}
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	lagged bool
+	err    error
+}
+
+// followed is an entry of one of the streams, or the message that older entries are gone.
+type followed struct {
+	stream int
+	entry  journal.Entry
+	// gone is set if entries no longer exist: the stream continues after head.
+	gone bool
+	head uint64
+}
+
+var errLagged = errors.New("the reader lags")
+
+// read follows one stream until the context ends.
+func (f *follower) read(ctx context.Context, stream int) {
+	defer f.stop()
+	next := f.after[stream]
+	for ctx.Err() == nil {
+		err := f.streams[stream].host.Feed.Follow(ctx, f.streams[stream].name, next, func(e journal.Entry) error {
+			next = e.Seq
+			if !f.has(&e) {
+				return nil
+			}
+			return f.pass(ctx, &followed{stream: stream, entry: e})
+		})
+		if !journal.IsGone(err) {
+			f.fail(err)
+			return
+		}
+		head, _ := sdk.AsError(err).Details["head"].(uint64)
+		next = head
+		if err := f.pass(ctx, &followed{stream: stream, gone: true, head: head}); err != nil {
+			f.fail(err)
+			return
+		}
+	}
+}
+
+// fail records why a reader ended.
+func (f *follower) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.Is(err, errLagged) {
+		f.lagged = true
+	} else if f.err == nil && !errors.Is(err, context.Canceled) {
+		f.err = err
+	}
+}
+
+// pass puts an event into the buffer. If the buffer stays full, the reader lags.
+func (f *follower) pass(ctx context.Context, e *followed) error {
+	select {
+	case f.events <- e:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	default:
+	}
+	wait := time.NewTimer(f.api.limits.StreamTime)
+	defer wait.Stop()
+	select {
+	case f.events <- e:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+		return errLagged
+	}
+}
+
+// write writes events until the readers, the connection or the server end.
+func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
+	out := &eventWriter{w: w, control: http.NewResponseController(w), limit: 2 * f.api.limits.StreamTime}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	// The id comes first, without an event: if the connection breaks before the first event,
+	// the reader continues from here.
+	out.raw("retry: 1000\nid: " + eventID(f.after) + "\n\n")
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	again := time.NewTicker(authenticateAgain)
+	defer again.Stop()
+	for out.err == nil {
+		select {
+		case e := <-f.events:
+			f.put(out, e)
+		case progress := <-f.progress:
+			out.event("", "job.progress", struct {
+				JobID    string  `json:"job_id"`
+				Progress float64 `json:"progress"`
+			}{f.job, progress})
+		case <-beat.C:
+			out.raw(": \n\n")
+		case <-again.C:
+			if !f.api.stillKnown(f.request) {
+				out.event("", "bye", struct{}{})
+				return
+			}
+		case <-f.api.draining:
+			out.event("", "bye", struct{}{})
+			return
+		case <-f.lost:
+			out.event("", "bye", struct{}{})
+			return
+		case <-ctx.Done():
+			f.last(out)
+			return
+		}
+	}
+}
+
+// put writes an event.
+func (f *follower) put(out *eventWriter, e *followed) {
+	if e.gone {
+		f.after[e.stream] = e.head
+		out.event(eventID(f.after), "reset", struct {
+			Stream string `json:"stream"`
+			Head   uint64 `json:"head"`
+		}{f.streams[e.stream].name, e.head})
+		return
+	}
+	f.after[e.stream] = e.entry.Seq
+	name := e.entry.Type
+	if own := eventNames[name]; own != "" {
+		name = own
+	}
+	out.event(eventID(f.after), name, struct {
+		Stream  string          `json:"stream"`
+		Seq     uint64          `json:"seq"`
+		At      time.Time       `json:"at"`
+		Subject string          `json:"subject,omitempty"`
+		Status  string          `json:"status,omitempty"` // how a job ended
+		Data    json.RawMessage `json:"data"`
+	}{f.streams[e.stream].name, e.entry.Seq, e.entry.At, e.entry.Subject, endedAs(name, e.entry.Type), e.entry.Data})
+}
+
+// endedAs is how a job ended, according to the event of its end; "" for other events.
+func endedAs(name, entryType string) string {
+	if name != jobEnded {
+		return ""
+	}
+	return entryType[strings.LastIndexByte(entryType, '.')+1:]
+}
+
+// last sends the reader the reason why the events end, unless the reader ended them.
+func (f *follower) last(out *eventWriter) {
+	f.mu.Lock()
+	lagged, err := f.lagged, f.err
+	f.mu.Unlock()
+	switch {
+	case lagged:
+		out.event("", "lagged", struct {
+			LastID string `json:"last_id"`
+		}{eventID(f.after)})
+	case err != nil:
+		out.event("", "failed", struct {
+			Code string `json:"code"`
+		}{sdk.ReasonOf(err)})
+	}
+}
+
+// eventWriter writes the lines of events, until a line can't be written.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration
+	err     error
+}
+
+// event writes an event. Without an id the reader keeps the previous one.
+func (o *eventWriter) event(id, name string, data any) {
+	var b bytes.Buffer
+	if id != "" {
+		b.WriteString("id: " + id + "\n")
+	}
+	b.WriteString("event: " + name + "\ndata: ")
+	b.Write(core.MustJSON(data)) // on one line
+	b.WriteString("\n\n")
+	o.raw(b.String())
+}
+
+func (o *eventWriter) raw(text string) {
+	if o.err != nil {
+		return
+	}
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.limit)) // a test's writer has none
+	if _, o.err = o.w.Write([]byte(text)); o.err == nil {
+		o.err = o.control.Flush()
+	}
+}
