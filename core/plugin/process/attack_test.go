@@ -44,6 +44,7 @@ var attacks = map[string]func(arg string) (string, error){
 	"socket":  socket,
 	"pair":    pair,
 	"connect": connect,
+	"listen":  listen,
 	"fork": func(string) (string, error) {
 		out, err := exec.Command("/bin/true").CombinedOutput()
 		return string(out), err
@@ -151,6 +152,32 @@ func connect(name string) (string, error) {
 	}
 	defer syscall.Close(fd)
 	return "connected", syscall.Connect(fd, &syscall.SockaddrUnix{Name: name})
+}
+
+// listen listens on an abstract unix socket, by a name in Go's quoted form; "" lets the kernel
+// choose one. It returns the name, quoted, and goes on listening.
+func listen(quoted string) (string, error) {
+	name, err := strconv.Unquote(quoted)
+	if err != nil {
+		return "", err
+	}
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return "", err
+	}
+	address := append([]byte{unix.AF_UNIX, 0}, name...) // struct sockaddr_un
+	_, _, errno := syscall.Syscall(syscall.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&address[0])), uintptr(len(address)))
+	if errno != 0 {
+		return "", errno
+	}
+	if err := syscall.Listen(fd, 1); err != nil {
+		return "", err
+	}
+	bound, err := syscall.Getsockname(fd)
+	if err != nil {
+		return "", err
+	}
+	return strconv.Quote(bound.(*syscall.SockaddrUnix).Name), nil
 }
 
 // forks starts sleeping processes until it may not, or has as many as it wants.

@@ -33,8 +33,8 @@ With --json:
   files     the SHA-256 of each file that the lock pins; signer: the key that signed it
   sandbox   of a process: mode, refuses (mode require, and something is missing),
             holds (nothing essential is missing), user, no_new_privs, landlock (its
-            version, 0 for none), seccomp, rlimits, pid_namespace, cgroup (v1 or v2),
-            tasks (what bounds processes and threads, "" where they are only counted),
+            version, 0 for none), seccomp, rlimits, pid_namespace, network_namespace, cgroup
+            (v1 or v2), tasks (what bounds processes and threads, "" where they are only counted),
             missing and notes (texts), reads (paths), reaches (host:port)
   module    of a module: file, kind (reactor, extism, command), abi, exports, imports,
             metered or unmetered (why not), restorable or unrestorable (why not),

@@ -33,7 +33,7 @@ func sandboxRows(f host.Sandbox) [][2]string {
 	rows := [][2]string{
 		{"mode", f.Mode}, {"holds", holds},
 		{"own user", yes(f.User)}, {"no new privs", yes(f.NoNewPrivs)}, {"landlock", landlock}, {"seccomp", yes(f.Seccomp)},
-		{"rlimits", yes(f.Rlimits)}, {"pid ns", yes(f.Namespace)}, {"cgroup", cgroup},
+		{"rlimits", yes(f.Rlimits)}, {"pid ns", yes(f.Namespace)}, {"net ns", yes(f.Network)}, {"cgroup", cgroup},
 		{"tasks", cmp.Or(f.Tasks, "counted once a second")},
 	}
 	for _, text := range f.Missing {

@@ -41,9 +41,14 @@ func (c *Cell) prepare() error {
 		return nil
 	}
 	several, ordinary := c.spec.Processes > 1, os.Geteuid() != 0
-	isolated := (several || ordinary) && c.box.namespaces()
-	c.status.Namespace = several && isolated
-	c.ownUserNS = ordinary && isolated
+	if several || ordinary {
+		found := c.box.namespaces()
+		c.status.Namespace = several && found.pids
+		c.ownUserNS = ordinary && found.pids
+		if ordinary {
+			c.status.networked(found.network)
+		}
+	}
 	c.groups = newGroups(c.folder.name(), c.spec.MemoryBytes, tasks(c.spec.Processes))
 	c.status.grouped(c.groups.version)
 	c.status.Tasks = tasksBound(c.status, c.ownUserNS)
@@ -79,7 +84,7 @@ func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 		c.command.Ruleset = KeepFD + 1
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.ruleset)
 	}
-	isolate(cmd.SysProcAttr, c.status.Namespace, c.ownUserNS)
+	isolate(cmd.SysProcAttr, c.status.Namespace, c.status.Network, c.ownUserNS)
 	return cmd, nil
 }
 

@@ -26,6 +26,9 @@
 //	                    it has its own user, or a user namespace
 //	user namespace      if the host isn't root: the kernel counts its tasks
 //	                    apart from the user's (Linux 5.14)
+//	network namespace   no device but an unused loopback, and no abstract sockets of
+//	                    other programs; granted endpoints are reached through the
+//	                    host. If the host is root, or with the user namespace
 //	PID namespace       if it may be several processes: all of them end with
 //	                    the first, and that with the host
 //	cgroup              memory in every form, and tasks, of all its processes

@@ -48,11 +48,14 @@ type Spec struct {
 	StartTimeout time.Duration
 }
 
+// namespaces are the kinds of namespaces that instances can have.
+type namespaces struct{ pids, network bool }
+
 // Sandbox opens cells. It is safe for concurrent use.
 type Sandbox struct {
 	options    Options
 	look       func() Status
-	namespaces func() bool
+	namespaces func() namespaces
 	sweep      sync.Once
 
 	mu    sync.Mutex
@@ -65,7 +68,7 @@ func New(o Options) *Sandbox {
 		o.Mode = Prefer
 	}
 	return &Sandbox{
-		options: o, look: sync.OnceValue(look), namespaces: sync.OnceValue(tryNamespace), users: map[uint32]bool{},
+		options: o, look: sync.OnceValue(look), namespaces: sync.OnceValue(tryNamespaces), users: map[uint32]bool{},
 	}
 }
 

@@ -39,6 +39,9 @@ type Status struct {
 	Rlimits bool `json:"rlimits"`
 	// Namespace is whether instances of several processes have a PID namespace.
 	Namespace bool `json:"pid_namespace"`
+	// Network is whether each instance has a network namespace of its own: it has no devices but an
+	// unused loopback, and shares no abstract Unix sockets with the rest of the machine.
+	Network bool `json:"network_namespace"`
 	// Cgroup is which control groups limit an instance's memory in every form, and
 	// its tasks: "v1", "v2" or "".
 	Cgroup string `json:"cgroup,omitempty"`
