@@ -66,7 +66,7 @@ var imports = map[string][]string{
 	"core/memory/turn":      {"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/lifecycle", "sdk"},
 	"core/memory/lifecycle": {"core", "sdk"},
 	"core/outbound":         {"sdk"},
-	"core/plugin":           {"core", "sdk", "sdk/apikey"},
+	"core/plugin":           {"core", "core/share", "sdk", "sdk/apikey"},
 	"core/plugin/guard":     {"sdk"},
 	"core/plugin/install":   {"core", "core/document", "core/plugin", "sdk"},
 	"core/plugin/logfile":   {"core", "core/plugin", "sdk"},

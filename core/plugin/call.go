@@ -58,10 +58,11 @@ func (p *pool) try(ctx context.Context, c call, alone bool) (err error) {
 	if err := p.admit(ctx); err != nil {
 		return err
 	}
-	m, err := p.acquire(ctx, alone)
+	m, place, err := p.acquire(ctx, tenant, alone)
 	if err != nil {
 		return err
 	}
+	defer place()
 	answered, began := false, time.Now()
 	defer func() { p.release(m, tenant, answered, began) }()
 	if manifest := m.Manifest(); c.kind != "" && !manifest.Has(c.kind) {

@@ -8,14 +8,23 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+// tenantLasts is how long a tenant that called a plugin keeps its claim on half of the slots: a
+// call may take half a minute by default, so a tenant that calls every few seconds would
+// otherwise find all slots taken each time.
+const tenantLasts = 10 * time.Second
 
 // pool holds the running instances of one plugin in one environment and lends them
 // to calls.
 //
-//	acquire ─► queue ─► dispatch ─► a member with a free slot ─► release
-//	                       └─► grow ─► start ─► a new member ─► watch, until it is gone
+//	acquire ─► share ─► queue ─► dispatch ─► a member with a free slot ─► release
+//	                                └─► grow ─► start ─► a new member ─► watch, until it is gone
+//
+// The share has a place for each slot that the members have at most, and so decides whose
+// call is next: in the queue are only calls that have a place.
 //
 // mu guards all state, and each change of the state ends in dispatch.
 type pool struct {
@@ -38,6 +47,8 @@ type pool struct {
 	// didn't start: see admit.
 	unscoped Scope
 	ends     atomic.Int64
+
+	share *share.Share
 
 	mu       sync.Mutex
 	members  []*member // in the order of their starts
@@ -74,16 +85,38 @@ func newPool(p Installed, o *Options) *pool {
 	p.Limits = p.Limits.WithDefaults(p.Runtime)
 	p.Limits.Instances = max(1, p.Limits.Instances)
 	open, stop := context.WithCancel(context.Background())
-	return &pool{plugin: p, options: o, open: open, close: stop, latency: &latencies{}}
+	made := &pool{plugin: p, options: o, open: open, close: stop, latency: &latencies{}}
+	made.share = share.New(share.Options{Places: made.places(), Lasts: tenantLasts})
+	return made
 }
 
-// acquire waits for a slot, first come, first served. The caller must
-// release it.
-func (p *pool) acquire(ctx context.Context, alone bool) (*member, error) {
-	w := &waiter{granted: make(chan grant, 1), tenant: tenantOf(scopeIn(ctx)), alone: alone}
+// acquire waits for a slot: a tenant's calls are served in their order, and tenants take turns.
+// The caller must release the slot, and then its place.
+func (p *pool) acquire(ctx context.Context, tenant string, alone bool) (m *member, place func(), err error) {
 	if ctx.Err() != nil {
-		return nil, p.gaveUp(ctx, "before the call began")
+		return nil, nil, p.gaveUp(ctx, "before the call began")
 	}
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.open, cancel)()
+	place, err = p.share.Take(waiting, tenant, 1)
+	if err == nil {
+		if m, err = p.enqueue(ctx, tenant, alone); err != nil {
+			place()
+		}
+		return m, place, err
+	}
+	if ctx.Err() == nil {
+		return nil, nil, errClosed()
+	}
+	return nil, nil, p.gaveUp(ctx, waitedForInstance)
+}
+
+const waitedForInstance = "while the call waited for an instance"
+
+// enqueue waits for a slot, first come, first served.
+func (p *pool) enqueue(ctx context.Context, tenant string, alone bool) (*member, error) {
+	w := &waiter{granted: make(chan grant, 1), tenant: tenant, alone: alone}
 	p.mu.Lock()
 	if p.open.Err() != nil {
 		p.mu.Unlock()
@@ -98,7 +131,7 @@ func (p *pool) acquire(ctx context.Context, alone bool) (*member, error) {
 		return g.member, g.err
 	case <-ctx.Done():
 		p.withdraw(w)
-		return nil, p.gaveUp(ctx, "while the call waited for an instance")
+		return nil, p.gaveUp(ctx, waitedForInstance)
 	}
 }
 
@@ -224,6 +257,9 @@ func (p *pool) slots() int {
 	}
 	return 1
 }
+
+// places is how many calls all instances take at a time.
+func (p *pool) places() int64 { return int64(p.plugin.Limits.Instances * p.slots()) }
 
 // watch waits for a member's end, then removes it.
 func (p *pool) watch(m *member) {

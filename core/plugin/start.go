@@ -22,6 +22,7 @@ func (p *pool) start(delay time.Duration) {
 		p.startFailed(err)
 	default:
 		p.manifest = instance.Manifest()
+		p.share.Resize(p.places())
 		p.starts++
 		p.tell(InstanceStarted)
 		m := &member{Instance: instance, started: time.Now(), slots: p.slots(), gone: make(chan struct{})}

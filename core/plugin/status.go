@@ -74,7 +74,7 @@ func (p *pool) status(now time.Time) Status {
 	defer p.mu.Unlock()
 	st := Status{
 		Plugin: p.plugin.Name, Environment: p.environment(), Version: p.plugin.Version, Manifest: p.manifest,
-		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue),
+		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue) + p.share.Waiting(),
 		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills,
 	}
 	shown := p.worstBreaker(now)

@@ -12,6 +12,7 @@ package share
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Options determine how places are divided.
@@ -21,6 +22,10 @@ type Options struct {
 	// Each is how many a tenant may have even if nobody else waits; 0 is all. It is for places
 	// that a tenant could keep for long and that nobody can take back.
 	Each int64
+	// Lasts is how long a tenant that had places still counts as waiting. With places that
+	// are held for long and can't be taken back, a tenant that comes now and then would
+	// otherwise find all of them taken each time. 0 is only while it waits.
+	Lasts time.Duration
 }
 
 // Share divides places. It is safe for concurrent use.
@@ -34,6 +39,14 @@ type Share struct {
 	turn []*tenant
 	// held are the places that can be lost, the oldest first.
 	held []*Place
+	// last are the two tenants that had places last, the last first, if Lasts is set.
+	last [2]visit
+}
+
+// visit is when a tenant was last given places, or gave some back.
+type visit struct {
+	name string
+	at   time.Time
 }
 
 // tenant is a tenant that has places or waits for some.
@@ -89,6 +102,16 @@ func (s *Share) Take(ctx context.Context, name string, n int64) (done func(), er
 	return nil, ctx.Err()
 }
 
+// Waiting is how many requests wait for places.
+func (s *Share) Waiting() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.turn {
+		n += len(t.waits)
+	}
+	return n
+}
+
 // Taken is how many places are taken.
 func (s *Share) Taken() int64 {
 	s.mu.Lock()
@@ -109,15 +132,48 @@ func (s *Share) tenant(name string) *tenant {
 // may reports whether a tenant may have n more places now.
 func (s *Share) may(t *tenant, n int64) bool {
 	most := s.options.Each
-	if others := len(s.turn); others > 1 || others == 1 && s.turn[0] != t {
+	if others := len(s.turn); others > 1 || others == 1 && s.turn[0] != t || s.lately(t.name) {
 		most = min(most, max(Half(s.options.Places), n)) // one request may be larger than half
 	}
 	return s.taken+n <= s.options.Places && t.taken+n <= most
 }
 
+// visited notes that a tenant gets places or gives some back.
+func (s *Share) visited(name string) {
+	if s.options.Lasts <= 0 {
+		return
+	}
+	if s.last[0].name != name {
+		s.last[1] = s.last[0]
+	}
+	s.last[0] = visit{name, time.Now()}
+}
+
+// lately reports whether another tenant had places within the time that this counts.
+func (s *Share) lately(name string) bool {
+	other := s.last[0]
+	if other.name == name {
+		other = s.last[1]
+	}
+	return !other.at.IsZero() && time.Since(other.at) < s.options.Lasts
+}
+
+// Resize changes how many places there are. If that is fewer than are taken, no others are given
+// until enough of them are given back.
+func (s *Share) Resize(places int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.options.Each == s.options.Places {
+		s.options.Each = max(places, 1)
+	}
+	s.options.Places = max(places, 1)
+	s.settle()
+}
+
 func (s *Share) give(t *tenant, n int64) {
 	s.taken += n
 	t.taken += n
+	s.visited(t.name)
 }
 
 // giveBack is the function that gives n places of a tenant back.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/reflectory/reflectory/core/share"
 )
@@ -83,6 +84,46 @@ func TestTake_IsFair(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTake_Lasts: what a tenant may have depends on who else had places lately.
+func TestTake_Lasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share.New(share.Options{Places: 4, Lasts: time.Minute})
+		free := func(name string) bool {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			given := make(chan bool, 1)
+			go func() {
+				_, err := s.Take(ctx, name, 1)
+				given <- err == nil
+			}()
+			synctest.Wait()
+			stop()
+			return <-given
+		}
+		done, err := s.Take(t.Context(), "b", 1)
+		if err != nil || !free("a") || !free("a") || free("a") {
+			t.Errorf("a has other than half: %v", err)
+		}
+		done()
+		time.Sleep(time.Minute - 1)
+		if free("a") {
+			t.Error("a has more than half while b's claim lasts")
+		}
+		time.Sleep(1)
+		if !free("a") {
+			t.Error("a doesn't get more than half once b's claim has ended")
+		}
+		s.Resize(8)
+		if !free("a") || !free("a") || !free("a") || !free("a") || !free("a") || free("a") {
+			t.Error("a doesn't get what was added")
+		}
+		s.Resize(2)
+		if free("c") || s.Taken() != 8 {
+			t.Errorf("%d are taken of 2", s.Taken())
+		}
+	})
 }
 
 // TestHold_TakesBack follows who loses places. A step is a holder that comes, "?" before a
