@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,13 +13,15 @@ import (
 
 // Difference is a point and namespace for which two sets have different policies.
 type Difference struct {
+	// Point is the policy point. For a file of a [TextFolder] it is the folder's name, and the
+	// namespace is "".
 	Point     core.Point `json:"point"`
 	Namespace string     `json:"namespace"`
 	Shadow    bool       `json:"shadow,omitempty"`
 	// Before and After are the files; "" if there is none.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// Removed and Added are the rules that only one of them has, one per line.
+	// Removed and Added are the rules, or lines of a text, that only one of them has.
 	Removed []string `json:"removed,omitempty"`
 	Added   []string `json:"added,omitempty"`
 }
@@ -53,9 +57,35 @@ func Diff(before, after *Set) []Difference {
 			out = append(out, *d)
 		}
 	}
+	out = append(out, diffTexts(before.texts, after.texts)...)
 	slices.SortFunc(out, func(a, b Difference) int {
-		return strings.Compare(fmt.Sprint(a.Point, a.Namespace, a.Shadow), fmt.Sprint(b.Point, b.Namespace, b.Shadow))
+		return strings.Compare(fmt.Sprint(a.Point, a.Namespace, a.Shadow, a.Before, a.After), fmt.Sprint(b.Point, b.Namespace, b.Shadow, b.Before, b.After))
 	})
+	return out
+}
+
+// diffTexts lists the files of texts that differ.
+func diffTexts(before, after map[string]string) (out []Difference) {
+	names := map[string]string{}
+	maps.Copy(names, before)
+	maps.Copy(names, after)
+	for name := range names {
+		old, had := before[name]
+		text, has := after[name]
+		if had == has && old == text {
+			continue
+		}
+		d := Difference{Point: core.Point(path.Dir(name))}
+		if had {
+			d.Before = name
+		}
+		if has {
+			d.After = name
+		}
+		a, b := strings.Split(old, "\n"), strings.Split(text, "\n")
+		d.Removed, d.Added = lacking(a, b), lacking(b, a)
+		out = append(out, d)
+	}
 	return out
 }
 

@@ -66,7 +66,7 @@ func readFolder(folder fs.FS, points *Points) (*contents, error) {
 			c.misplaced(entry, entry.Name(), points)
 			continue
 		}
-		if _, err := points.find(core.Point(entry.Name())); err != nil {
+		if err := points.known(entry.Name()); err != nil {
 			c.refuse(entry.Name(), err)
 		} else if err := c.readPoint(folder, entry.Name()); err != nil {
 			return nil, err
@@ -85,10 +85,7 @@ func (c *contents) refuse(name string, err error) {
 // folders that look like a point's folder: they would be ignored, and their author
 // wouldn't notice.
 func (c *contents) misplaced(entry fs.DirEntry, name string, points *Points) {
-	var names []string
-	for _, point := range points.Names() {
-		names = append(names, string(point))
-	}
+	names := points.folderNames()
 	switch {
 	case isYAML(name):
 		c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "no point reads a file in the root of the policy folder").
@@ -166,11 +163,7 @@ func unreadable(err error) error {
 		WithHint("check the path and its permissions")
 }
 
-func unknownPoint(name core.Point, known []core.Point) error {
-	var names []string
-	for _, k := range known {
-		names = append(names, string(k))
-	}
+func unknownPoint(name core.Point, names []string) error {
 	return sdk.Errorf(sdk.Invalid, "policy_point_unknown", "there is no policy point %q", name).
 		WithHint("%s", sdk.DidYouMean(string(name), names, "the points are "+strings.Join(names, ", ")))
 }
@@ -216,7 +209,7 @@ func (p *Points) LoadFiles(files map[string]string) (*Set, error) {
 	c := &contents{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		dir, base := path.Split(name)
-		if _, err := p.find(core.Point(strings.TrimSuffix(dir, "/"))); err != nil {
+		if err := p.known(strings.TrimSuffix(dir, "/")); err != nil {
 			c.refuse(name, err)
 			continue
 		}
@@ -235,9 +228,10 @@ func (p *Points) LoadFiles(files map[string]string) (*Set, error) {
 func (p *Points) compile(c *contents) (*Set, error) {
 	set := p.Defaults()
 	set.digest = folderDigest(c.files)
-	problems := c.problems
+	set.texts = p.textsOf(c)
+	problems := slices.Concat(c.problems, p.checkTexts(set.texts))
 	for _, f := range c.files {
-		if isCases(f.name) {
+		if isCases(f.name) || p.folder(path.Dir(f.name)) != nil {
 			continue
 		}
 		parsed, found := format.Parse(f.name, f.text)
@@ -287,7 +281,7 @@ func (p *Points) Suites(folder fs.FS) (map[string][]byte, error) {
 	}
 	suites := map[string][]byte{}
 	for _, f := range c.files {
-		if isCases(f.name) {
+		if isCases(f.name) && p.folder(path.Dir(f.name)) == nil {
 			suites[f.name] = f.text
 		}
 	}

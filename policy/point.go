@@ -134,7 +134,8 @@ type Points struct {
 	admission point[core.AdmissionInput, core.Permission]
 	access    point[core.AccessInput, core.Permission]
 
-	list []*definition
+	list    []*definition
+	folders []TextFolder
 }
 
 // AllPoints returns the points. It makes them once for the whole process, since an
@@ -169,5 +170,5 @@ func (p *Points) find(name core.Point) (*definition, error) {
 			return d, nil
 		}
 	}
-	return nil, unknownPoint(name, p.Names())
+	return nil, unknownPoint(name, p.pointNames())
 }

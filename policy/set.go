@@ -2,6 +2,7 @@ package policy
 
 import (
 	"iter"
+	"path"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -47,6 +48,7 @@ type Set struct {
 	points *Points
 	digest string
 	files  []*Policy
+	texts  map[string]string
 	scopes map[core.Point]*scopes
 }
 
@@ -112,6 +114,17 @@ func (s *Set) Digest() string { return s.digest }
 
 // Files lists the folder's policies, sorted by name.
 func (s *Set) Files() []*Policy { return append([]*Policy(nil), s.files...) }
+
+// Texts are the texts of a [TextFolder], by names such as prompt-policies/no-keys.yaml.
+func (s *Set) Texts(folder string) map[string]string {
+	texts := map[string]string{}
+	for name, text := range s.texts {
+		if path.Dir(name) == folder {
+			texts[name] = text
+		}
+	}
+	return texts
+}
 
 // Defaults is the set of only the embedded files.
 func (p *Points) Defaults() *Set {

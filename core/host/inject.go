@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/inject/policytext"
@@ -23,13 +22,9 @@ func (h *Host) newInjections() *inject.Builder {
 	}
 }
 
-// PromptPolicyDir is the folder in the data folder for the operators' texts that are in every
-// prompt.
-const PromptPolicyDir = "prompt-policies"
-
 // promptPolicies are the operator's blocks.
 func (h *Host) promptPolicies() inject.Source {
-	return policytext.Folder{Dir: filepath.Join(h.config.Settings.DataDir.Value, PromptPolicyDir)}
+	return policytext.Source{Files: h.promptFiles(PromptPolicyDir)}
 }
 
 // saltOf is the salt of a memory; "" if the memory doesn't exist.

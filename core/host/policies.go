@@ -54,7 +54,7 @@ func (h *Host) sampleFrom() uint64 {
 
 // openPolicies loads the policy folder, and follows it until Close.
 func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
-	p := &Policies{Points: policy.AllPoints(), host: h, opened: opened, followed: make(chan struct{})}
+	p := &Policies{Points: PolicyPoints(), host: h, opened: opened, followed: make(chan struct{})}
 	o := policy.Options{Clock: h.config.Clock, Log: p.record, Decided: h.config.Observe.Decided, SampleFrom: h.sampleFrom()}
 	if h.config.Shared || h.config.Settings.Shared() {
 		p.shared = &sharedPolicies{

@@ -18,8 +18,9 @@ type Pushed struct {
 	// the defaults decided before.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous,omitempty"`
-	// Files is how many policies it has.
-	Files int `json:"files"`
+	// Files is how many policies it has, and PromptFiles how many prompt policies and role mixes.
+	Files       int `json:"files"`
+	PromptFiles int `json:"prompt_files,omitempty"`
 	// Unchanged is whether the set was already in force, so that nothing was pushed.
 	Unchanged bool `json:"unchanged,omitempty"`
 }
@@ -57,7 +58,9 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 	if err != nil {
 		return nil, sdk.Wrap("push policies", err)
 	}
-	return &Pushed{Epoch: now.Epoch, Digest: now.Digest, Previous: before.Digest, Files: len(set.Files()), Unchanged: now == before}, nil
+	return &Pushed{
+		Epoch: now.Epoch, Digest: now.Digest, Previous: before.Digest, Files: len(set.Files()), PromptFiles: len(PromptTexts(set)), Unchanged: now == before,
+	}, nil
 }
 
 // letsPush refuses a set under which the caller couldn't push another set.
@@ -90,6 +93,17 @@ func (p *Policies) Active() (policyset.Active, error) {
 		return policyset.Active{}, nil
 	}
 	return p.shared.active()
+}
+
+// inForce returns the set that is in force at this moment. For a store that hosts share, it reads
+// which one that is, and later decisions are made with that set or a newer one.
+func (p *Policies) inForce(ctx context.Context) (*policy.Set, error) {
+	if p.shared != nil {
+		if err := p.shared.refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.Set(), nil
 }
 
 // ready makes sure that the policies of a shared store can be used.

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,9 +18,6 @@ import (
 // summaries of the window's newest turns, and a text in place of the oldest turns. The blocks
 // are XML, since models and users wrote their texts: whatever a text contains, it can't leave
 // its element.
-
-// RoleMixDir is the folder in the data folder where operators put role mixes.
-const RoleMixDir = "role-mixes"
 
 // The priorities of a session's blocks.
 const (
@@ -145,7 +141,7 @@ func summaryXML(name string, turns []window.Turn, summary string) string {
 // roleMixer makes mixes of roles, from the profiles that come with the program and from the
 // operator's.
 func (h *Host) roleMixer() inject.RoleMixer {
-	return &rolemix.Mixer{Dir: filepath.Join(h.config.Settings.DataDir.Value, RoleMixDir)}
+	return &rolemix.Mixer{Files: h.promptFiles(RoleMixDir)}
 }
 
 // injectedMemories finds the memories that were in the prompts of turns.

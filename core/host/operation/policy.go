@@ -3,6 +3,8 @@ package operation
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -49,6 +51,26 @@ type Policies struct {
 	// from a folder.
 	Epoch uint64 `json:"epoch,omitempty"`
 	Page[Policy]
+	// PromptFiles are the prompt policies and role mixes that are in force, sorted by file: from
+	// the same place as the policies and, unless hosts share the store, from the data folder.
+	PromptFiles []PromptFile `json:"prompt_files"`
+}
+
+// PromptFile is a prompt policy or a role mix.
+type PromptFile struct {
+	// File is its name with its folder, such as prompt-policies/no-keys.yaml.
+	File string `json:"file"`
+	// Digest is the digest of its text.
+	Digest string `json:"digest"`
+}
+
+// PromptFilesOf describes prompt policies and role mixes, given their texts by name.
+func PromptFilesOf(texts map[string]string) []PromptFile {
+	list := []PromptFile{}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		list = append(list, PromptFile{name, core.Digest([]byte(texts[name]))})
+	}
+	return list
 }
 
 // Policy is a policy that is in force.
@@ -70,20 +92,24 @@ func PolicyOf(p *policy.Policy) Policy {
 	return Policy{p.File(), p.Point(), p.Namespace(), p.Shadow(), p.Optional(), p.Cost(), p.Tracked()}
 }
 
-func policyList(_ context.Context, c *Call, _ *PolicyList) (*Policies, error) {
+func policyList(ctx context.Context, c *Call, _ *PolicyList) (*Policies, error) {
+	texts, err := c.Host.PromptFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
 	set := c.Host.Policies.Set()
 	var list []Policy
 	for _, p := range set.Files() {
 		list = append(list, PolicyOf(p))
 	}
 	active, _ := c.Host.Policies.Active()
-	return &Policies{Digest: set.Digest(), Epoch: active.Epoch, Page: *allOf(list)}, nil
+	return &Policies{Digest: set.Digest(), Epoch: active.Epoch, Page: *allOf(list), PromptFiles: PromptFilesOf(texts)}, nil
 }
 
 // PolicyPush has a set of policies.
 type PolicyPush struct {
-	// Files are the texts of its policies, and of their cases, by names such as
-	// gate/strict.yaml.
+	// Files are the texts of its policies, of their cases, of prompt policies and of role mixes,
+	// by names such as gate/strict.yaml and prompt-policies/no-keys.yaml.
 	Files map[string]string `json:"files"`
 }
 

@@ -3,15 +3,13 @@ package rolemix
 import (
 	"context"
 	"embed"
-	"errors"
 	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -32,36 +30,58 @@ const (
 )
 
 // Shipped are the profiles that come with the program, by id.
-func Shipped() ([]*Profile, error) { return readAll(shippedFiles, "profiles", "") }
+func Shipped() ([]*Profile, error) {
+	names, err := fs.Glob(shippedFiles, "profiles/*.yaml")
+	files := map[string]string{}
+	for _, name := range names {
+		text, err := shippedFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = string(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readAll(files)
+}
 
 // Mixer makes mixes of roles. It is safe for concurrent use.
 type Mixer struct {
-	// Dir is the operator's folder of profiles, one in each *.yaml file; "" and a folder
-	// that doesn't exist are none. It is read for each mix, so that a change needs no
-	// restart.
-	Dir string
+	// Files are the operator's profiles, one in each file; nil has none. They are read for each
+	// mix, so that a change needs no restart.
+	Files inject.Files
 }
 
 var _ inject.RoleMixer = (*Mixer)(nil)
 
-// Profiles are the shipped and the operator's profiles, by id. A file of the operator's
-// that has the id of another profile is refused: sdk.Conflict, reason "role_mix_taken".
-func (m *Mixer) Profiles() ([]*Profile, error) {
+// profiles are the shipped and the operator's profiles, by id.
+func (m *Mixer) profiles(ctx context.Context) ([]*Profile, error) {
+	if m.Files == nil {
+		return Shipped()
+	}
+	files, err := m.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return WithShipped(files)
+}
+
+// WithShipped are the shipped profiles and an operator's, sorted by id. A file that has the id of
+// another profile is refused: sdk.Conflict, reason "role_mix_taken".
+func WithShipped(files map[string]string) ([]*Profile, error) {
 	all, err := Shipped()
-	if err != nil || m.Dir == "" {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
-	own, err := readAll(os.DirFS(m.Dir), ".", m.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
+	own, err := readAll(files)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range own {
 		if slices.ContainsFunc(all, func(before *Profile) bool { return before.ProfileID == p.ProfileID }) {
 			return nil, sdk.Errorf(sdk.Conflict, "role_mix_taken", "there are two profiles %s", p.ProfileID).
-				WithHint("give the profile in %s another profile_id", m.Dir).WithDetail("profile_id", p.ProfileID)
+				WithHint("give the profile in the folder role-mixes another profile_id").WithDetail("profile_id", p.ProfileID)
 		}
 		all = append(all, p)
 	}
@@ -69,36 +89,20 @@ func (m *Mixer) Profiles() ([]*Profile, error) {
 	return all, nil
 }
 
-// readAll reads the profiles of a folder, sorted by the names of their files. at names the
-// folder in messages.
-func readAll(files fs.FS, dir, at string) (list []*Profile, err error) {
-	entries, err := fs.ReadDir(files, dir)
-	if err != nil {
-		return nil, err
+// readAll reads profiles, sorted by the names of their files.
+func readAll(files map[string]string) (list []*Profile, err error) {
+	var problems []document.Problem
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		p, found := parse(name, files[name])
+		list, problems = append(list, p), append(problems, found...)
 	}
-	var problems []error
-	for _, e := range entries {
-		if e.IsDir() || path.Ext(e.Name()) != ".yaml" {
-			continue
-		}
-		text, err := fs.ReadFile(files, path.Join(dir, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		p, err := Read(filepath.Join(at, e.Name()), string(text))
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		list = append(list, p)
-	}
-	return list, core.JoinErrors(problems...)
+	return list, document.Invalid(invalidReason, problems)
 }
 
 // Mix implements [inject.RoleMixer]. The profile is the policy's, or, under hybrid, the one
 // for the turn before. For a profile that doesn't exist, the error is sdk.NotFound, reason
 // "role_mix_not_found".
-func (m *Mixer) Mix(_ context.Context, _ *inject.Turn, state inject.SessionState, chosen *core.InjectionOutcome) (*inject.RoleMix, []inject.Draft, error) {
+func (m *Mixer) Mix(ctx context.Context, _ *inject.Turn, state inject.SessionState, chosen *core.InjectionOutcome) (*inject.RoleMix, []inject.Draft, error) {
 	id, reason := chosen.RoleMix, because(chosen)
 	if id == "" {
 		if inject.Mode(chosen.Mode) != inject.Hybrid {
@@ -109,7 +113,7 @@ func (m *Mixer) Mix(_ context.Context, _ *inject.Turn, state inject.SessionState
 			id, reason = AfterFailure, "mode hybrid without a profile, after a failure: "+state.FailureClass
 		}
 	}
-	all, err := m.Profiles()
+	all, err := m.profiles(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

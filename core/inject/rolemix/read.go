@@ -16,7 +16,6 @@ import (
 // The bounds of a profile's file: nobody writes more by hand, and all of it goes into a
 // prompt.
 const (
-	maxFileBytes = 64 << 10
 	maxDepth     = 10
 	maxRoles     = 16
 	maxWishes    = 32  // objectives, or constraints, of one role
@@ -27,10 +26,17 @@ const (
 // Read reads a profile's YAML. Everything that is wrong is reported together, as
 // sdk.Invalid, reason "role_mix_invalid", with the detail "problems".
 func Read(file, text string) (*Profile, error) {
+	p, problems := parse(file, text)
+	return p, document.Invalid(invalidReason, problems)
+}
+
+const invalidReason = "role_mix_invalid"
+
+func parse(file, text string) (*Profile, []document.Problem) {
 	found := &document.Problems{File: file, Lines: document.Lines(text)}
-	root := document.Read(text, document.Limits{Bytes: maxFileBytes, Depth: maxDepth}, found)
+	root := document.Read(text, document.Limits{Bytes: inject.MaxFileBytes, Depth: maxDepth}, found)
 	if root == nil {
-		return nil, found.Err("role_mix_invalid")
+		return nil, found.List()
 	}
 	r := reader{found.Mapping(root, "the profile")}
 	p := &Profile{Mode: inject.Hybrid, Description: r.Text("description")}
@@ -50,10 +56,7 @@ func Read(file, text string) (*Profile, error) {
 	p.Weights = r.weights(len(p.Roles))
 	p.Constraints = constraints(r.Reader)
 	r.Done()
-	if err := found.Err("role_mix_invalid"); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, found.List()
 }
 
 func validID(id string) bool {

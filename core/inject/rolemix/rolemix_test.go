@@ -3,8 +3,6 @@ package rolemix
 import (
 	"context"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,12 +80,10 @@ func TestMerge_DoesNotDependOnTheOrderWithinARole(t *testing.T) {
 
 // TestMix_IsAllInTheSnapshot: what each shipped profile and an operator's asks for.
 func TestMix_IsAllInTheSnapshot(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "own.yaml"), []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m := &Mixer{Dir: dir}
-	all, err := m.Profiles()
+	m := &Mixer{Files: func(context.Context) (map[string]string, error) {
+		return map[string]string{"role-mixes/own.yaml": own}, nil
+	}}
+	all, err := m.profiles(t.Context())
 	if err != nil || len(all) < 7 {
 		t.Fatal(len(all), err)
 	}
@@ -136,11 +132,9 @@ func TestShipped(t *testing.T) {
 
 // TestMix_Chooses: the policy's profile with its reason, else hybrid's by the turn before.
 func TestMix_Chooses(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "own.yaml"), []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m := &Mixer{Dir: dir}
+	m := &Mixer{Files: func(context.Context) (map[string]string, error) {
+		return map[string]string{"role-mixes/own.yaml": own}, nil
+	}}
 	for _, c := range []struct {
 		chosen      core.InjectionOutcome
 		failure     string
@@ -168,10 +162,7 @@ func TestMix_Chooses(t *testing.T) {
 	if sdk.ReasonOf(err) != "role_mix_not_found" {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "twice.yaml"), []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Profiles(); sdk.ReasonOf(err) != "role_mix_taken" {
+	if _, err := WithShipped(map[string]string{"own.yaml": own, "twice.yaml": own}); sdk.ReasonOf(err) != "role_mix_taken" {
 		t.Error(err)
 	}
 }

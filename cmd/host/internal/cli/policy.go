@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,9 +21,10 @@ func policyCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "policy", Short: "Check, test and compare policies, and show how they decide",
 		Long: `Check, test and compare policies, and show how they decide. A policy folder holds
-<point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. Where no file
-decides, the built-in default does: policy describe POINT prints it. Hosts that share a
-database use no folder, but the set that policy push put there.`,
+<point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. It may also hold
+prompt policies (prompt-policies/<name>.yaml) and role mixes (role-mixes/<name>.yaml).
+Where no file decides, the built-in default does: policy describe POINT prints it. Hosts
+that share a database use no folder, but the set that policy push put there.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(
@@ -62,7 +64,9 @@ type policyChecked struct {
 	Valid    bool               `json:"valid"`
 	Digest   string             `json:"digest,omitempty"`
 	Policies []operation.Policy `json:"policies,omitempty"`
-	Problems []format.Problem   `json:"problems,omitempty"`
+	// PromptFiles are the folder's prompt policies and role mixes.
+	PromptFiles []operation.PromptFile `json:"prompt_files,omitempty"`
+	Problems    []format.Problem       `json:"problems,omitempty"`
 }
 
 func policyCheckCommand(out *output) *cobra.Command {
@@ -78,7 +82,7 @@ codes: 0 it can be used, 3 it can't.`,
 }
 
 func policyCheck(out *output, dir string) error {
-	set, err := host.LoadPolicies(policy.AllPoints(), dir)
+	set, err := host.LoadPolicies(host.PolicyPoints(), dir)
 	checked := policyChecked{Valid: err == nil}
 	if err != nil {
 		problems, ok := sdk.AsError(err).Details["problems"].([]format.Problem)
@@ -91,6 +95,7 @@ func policyCheck(out *output, dir string) error {
 		for _, p := range set.Files() {
 			checked.Policies = append(checked.Policies, operation.PolicyOf(p))
 		}
+		checked.PromptFiles = operation.PromptFilesOf(host.PromptTexts(set))
 	}
 	return exitNotValidUnless(checked.Valid, printChecked(out, checked))
 }
@@ -105,14 +110,15 @@ func printChecked(out *output, checked policyChecked) error {
 	if !checked.Valid {
 		return nil
 	}
-	return printPolicies(out, checked.Policies)
+	return printPolicies(out, checked.Policies, checked.PromptFiles)
 }
 
 func policyListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the policies that are in force",
 		Long: `List the policies that are in force, by file: the policies of the folder or, where hosts
-share a database, the policies that were pushed to it. Where there is none, the built-in
+share a database, the policies that were pushed to it. Prompt policies and role mixes
+follow, also the ones of the data folder. Where there is none, the built-in
 defaults decide; see reflectory policy explain.`,
 		Example: "  reflectory policy list",
 		Args:    cobra.NoArgs,
@@ -124,11 +130,11 @@ defaults decide; see reflectory policy explain.`,
 			if a.out.json {
 				return a.out.printJSON(found)
 			}
-			if len(found.Items) == 0 {
+			if len(found.Items)+len(found.PromptFiles) == 0 {
 				a.out.term.Line("there is no policy: the built-in defaults decide")
 				return nil
 			}
-			return printPolicies(a.out, found.Items)
+			return printPolicies(a.out, found.Items, found.PromptFiles)
 		},
 	}
 }
@@ -138,7 +144,8 @@ func policyPushCommand(a *App) *cobra.Command {
 		Use: "push DIR", Short: "Put a policy folder in force for all hosts that share a database",
 		Long: `Check a policy folder, store it in the database that hosts share (--store), and put it
 in force for all of them at once: whatever is committed after the push was decided by
-it, or by a later one. Pushing the folder that is already in force changes nothing. A
+it, or by a later one, and prompts that begin after it have its prompt policies and role
+mixes. What the folder doesn't have is no longer in force. Pushing the folder that is already in force changes nothing. A
 folder is refused if its policies wouldn't let you push another one.`,
 		Example: "  reflectory policy push examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
@@ -147,7 +154,7 @@ folder is refused if its policies wouldn't let you push another one.`,
 }
 
 func policyPush(ctx context.Context, a *App, dir string) error {
-	points := policy.AllPoints()
+	points := host.PolicyPoints()
 	if _, err := host.LoadPolicies(points, dir); err != nil {
 		return err
 	}
@@ -167,11 +174,15 @@ func policyPush(ctx context.Context, a *App, dir string) error {
 		fmt.Fprintf(a.out.Stdout, "these policies decide already: epoch %d, %s\n", pushed.Epoch, pushed.Digest)
 		return nil
 	}
-	fmt.Fprintf(a.out.Stdout, "%s in force from now on: epoch %d, %s\n", plural(pushed.Files, "policy is", "policies are"), pushed.Epoch, pushed.Digest)
+	what := plural(pushed.Files, "policy", "policies")
+	if pushed.PromptFiles > 0 {
+		what += " and " + plural(pushed.PromptFiles, "file", "files") + " for prompts"
+	}
+	fmt.Fprintf(a.out.Stdout, "in force from now on: %s, epoch %d, %s\n", what, pushed.Epoch, pushed.Digest)
 	return nil
 }
 
-func printPolicies(out *output, list []operation.Policy) error {
+func printPolicies(out *output, list []operation.Policy, prompts []operation.PromptFile) error {
 	var rows [][]string
 	for _, p := range list {
 		kind := "decides"
@@ -186,6 +197,13 @@ func printPolicies(out *output, list []operation.Policy) error {
 			cost = "watched"
 		}
 		rows = append(rows, []string{p.File, p.Namespace, kind, cost})
+	}
+	for _, f := range prompts {
+		kind := "is in prompts"
+		if path.Dir(f.File) == host.RoleMixDir {
+			kind = "a role mix"
+		}
+		rows = append(rows, []string{f.File, "", kind, ""})
 	}
 	return out.table([]string{"POLICY", "NAMESPACE", "WHAT", "COST"}, rows)
 }
@@ -208,7 +226,7 @@ func policyTest(ctx context.Context, out *output, dir string) error {
 	if err != nil {
 		return err
 	}
-	reports, err := policytest.Folder(ctx, policy.AllPoints(), folder)
+	reports, err := policytest.Folder(ctx, host.PolicyPoints(), folder)
 	if err != nil {
 		return err
 	}

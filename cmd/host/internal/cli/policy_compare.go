@@ -21,7 +21,8 @@ func policyDiffCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "diff A B", Short: "Show where two policy folders differ",
 		Long: `Show where two policy folders differ, by point and namespace. Names of files, comments
-and descriptions make no difference. Exit codes: 0 no differences, 3 they differ.`,
+and descriptions make no difference. Prompt policies and role mixes are compared by file,
+and each difference of their texts is one. Exit codes: 0 no differences, 3 they differ.`,
 		Example: "  reflectory policy diff examples/policy-folder/policies examples/policy-folder/candidate",
 		Args:    cobra.ExactArgs(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return policyDiff(out, args[0], args[1]) },
@@ -29,7 +30,7 @@ and descriptions make no difference. Exit codes: 0 no differences, 3 they differ
 }
 
 func policyDiff(out *output, before, after string) error {
-	points := policy.AllPoints()
+	points := host.PolicyPoints()
 	old, err := host.LoadPolicies(points, before)
 	if err != nil {
 		return sdk.Wrap(before, err)
@@ -50,7 +51,10 @@ func policyDiff(out *output, before, after string) error {
 }
 
 func printDifference(out *output, d policy.Difference) {
-	fmt.Fprintf(out.Stdout, "%s in %s", d.Point, d.Namespace)
+	fmt.Fprint(out.Stdout, d.Point)
+	if d.Namespace != "" {
+		fmt.Fprintf(out.Stdout, " in %s", d.Namespace)
+	}
 	if d.Shadow {
 		fmt.Fprint(out.Stdout, ", shadow")
 	}
@@ -96,7 +100,7 @@ func policyReplay(ctx context.Context, a *App, dir, log, since string) error {
 	if err != nil {
 		return err
 	}
-	points := policy.AllPoints()
+	points := host.PolicyPoints()
 	set, err := host.LoadPolicies(points, dir)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
@@ -44,7 +45,7 @@ decide: every condition that was evaluated, every variable, and the cost.`,
 }
 
 func policyExplain(ctx context.Context, a *App, point core.Point, f policyFlags) error {
-	set, err := currentPolicies(ctx, a, policy.AllPoints(), f.policies)
+	set, err := currentPolicies(ctx, a, host.PolicyPoints(), f.policies)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 }
 
 func policyEval(ctx context.Context, a *App, point core.Point, f policyFlags) error {
-	set, err := currentPolicies(ctx, a, policy.AllPoints(), f.policies)
+	set, err := currentPolicies(ctx, a, host.PolicyPoints(), f.policies)
 	if err != nil {
 		return err
 	}

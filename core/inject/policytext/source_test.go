@@ -1,8 +1,6 @@
 package policytext_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,19 +8,6 @@ import (
 	"github.com/reflectory/reflectory/core/inject/policytext"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// TestFolder_Missing has nothing, as have other files than YAML.
-func TestFolder_Missing(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "readme.md"), []byte("# nothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range []policytext.Folder{{Dir: dir}, {Dir: filepath.Join(dir, "absent")}} {
-		if drafts, err := f.Blocks(t.Context(), &inject.Turn{Namespace: "a"}); err != nil || drafts != nil {
-			t.Errorf("%+v, %v", drafts, err)
-		}
-	}
-}
 
 // TestRead_TakesWhatItSays: defaults, and every key.
 func TestRead_TakesWhatItSays(t *testing.T) {

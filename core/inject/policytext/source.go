@@ -3,10 +3,8 @@ package policytext
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,11 +14,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a file: nobody writes more by hand, and all of it goes into a prompt.
-const (
-	maxFileBytes = 64 << 10
-	maxDepth     = 10
-)
+// maxDepth bounds how deep a file's YAML is: nobody writes more by hand.
+const maxDepth = 10
 
 // defaultPriority is the priority of a block whose file gives none: the one of the hard
 // constraints of roles.
@@ -29,11 +24,11 @@ const defaultPriority = 1000
 // InvalidReason is the reason for refusing a file.
 const InvalidReason = "prompt_policy_invalid"
 
-// Folder is an operator's folder of policies for prompts, one in each *.yaml file; a folder
-// that doesn't exist has none. It is safe for concurrent use.
-type Folder struct{ Dir string }
+// Source makes blocks from an operator's policies for prompts, one in each file. It is safe for
+// concurrent use.
+type Source struct{ Files inject.Files }
 
-var _ inject.Source = Folder{}
+var _ inject.Source = Source{}
 
 // Text is a policy for prompts.
 type Text struct {
@@ -44,8 +39,12 @@ type Text struct {
 }
 
 // Blocks implements [inject.Source]: the blocks that hold in the turn's namespace.
-func (f Folder) Blocks(_ context.Context, t *inject.Turn) (drafts []inject.Draft, err error) {
-	texts, err := f.Texts()
+func (s Source) Blocks(ctx context.Context, t *inject.Turn) (drafts []inject.Draft, err error) {
+	files, err := s.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := ReadAll(files)
 	if err != nil {
 		return nil, err
 	}
@@ -58,50 +57,38 @@ func (f Folder) Blocks(_ context.Context, t *inject.Turn) (drafts []inject.Draft
 	return drafts, nil
 }
 
-// Texts reads the folder, in the order of the files' names. What is wrong with all files is
-// reported together: sdk.Invalid, reason "prompt_policy_invalid", with the detail "problems".
-func (f Folder) Texts() (list []Text, err error) {
-	entries, err := os.ReadDir(f.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "prompt_policy_unreadable", "read the policies for prompts: %w", err).
-			WithHint("let the host read the folder").WithDetail("folder", f.Dir)
-	}
-	var problems []error
-	for _, e := range entries {
-		if e.IsDir() || filepath.Ext(e.Name()) != ".yaml" {
-			continue
+// ReadAll reads files in the order of their names. What is wrong with all of them is reported
+// together: sdk.Invalid, reason "prompt_policy_invalid", with the detail "problems".
+func ReadAll(files map[string]string) (list []Text, err error) {
+	var problems []document.Problem
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		t, found := parse(name, files[name])
+		problems = append(problems, found...)
+		if len(found) == 0 {
+			list = append(list, *t)
 		}
-		path := filepath.Join(f.Dir, e.Name())
-		data, err := core.ReadFile(path, maxFileBytes)
-		if err != nil {
-			return nil, err
-		}
-		t, err := Read(path, string(data))
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		list = append(list, *t)
 	}
-	return list, core.JoinErrors(problems...)
+	return list, document.Invalid(InvalidReason, problems)
 }
 
 // Read reads a policy's YAML. Its block is named after the file unless it has a block_id.
 func Read(file, text string) (*Text, error) {
+	t, problems := parse(file, text)
+	return t, document.Invalid(InvalidReason, problems)
+}
+
+func parse(file, text string) (*Text, []document.Problem) {
 	found := &document.Problems{File: file, Lines: document.Lines(text)}
-	root := document.Read(text, document.Limits{Bytes: maxFileBytes, Depth: maxDepth}, found)
+	root := document.Read(text, document.Limits{Bytes: inject.MaxFileBytes, Depth: maxDepth}, found)
 	if root == nil {
-		return nil, found.Err(InvalidReason)
+		return nil, found.List()
 	}
 	r := found.Mapping(root, "the policy")
 	t := &Text{Block: inject.Draft{
 		BlockID: r.Text("block_id"), Category: inject.PolicyText, Priority: new(defaultPriority), Format: inject.Format(r.Text("format")), Anchor: true,
 	}}
 	if t.Block.BlockID == "" {
-		t.Block.BlockID = strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Block.BlockID = strings.TrimSuffix(path.Base(file), path.Ext(file))
 	}
 	t.Block.Source = "operator/" + t.Block.BlockID
 	if category := r.Get("category"); category != nil {
@@ -130,8 +117,5 @@ func Read(file, text string) (*Text, error) {
 			r.Add(root.At, sdk.AsError(err).Hint, "%s", sdk.AsError(err).Message)
 		}
 	}
-	if err := found.Err(InvalidReason); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t, found.List()
 }
