@@ -94,7 +94,7 @@ type Memory struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	State    MemoryState     `json:"state"`
 	// StateBefore is the state in which it began to wait for the gate; "" if it doesn't
-	// wait, and in early stores.
+	// wait.
 	StateBefore MemoryState `json:"state_before,omitempty"`
 	// EmbeddingModel names the model of its vector, which is stored next to it; "" means
 	// no vector.
@@ -149,8 +149,7 @@ type Signals struct {
 	// TTLScore is the last score from the retention policy.
 	TTLScore float64 `json:"ttl_score"`
 	// Revalidation is the utility that the gate's last decision found: how certain it is
-	// that the memory is still true. nil before the first decision. In early stores it is
-	// the confidence of a retain.
+	// that the memory is still true. nil before the first decision.
 	Revalidation *float64 `json:"revalidation_score,omitempty"`
 	Successes    int64    `json:"success_count"`
 	Partials     int64    `json:"partial_count"`
@@ -189,7 +188,7 @@ type Signals struct {
 // Uses counts the turns in which the memory was used.
 func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
 
-// Named counts the named uses. Early stores assumed no uses.
+// Named counts the named uses.
 func (s *Signals) Named() int64 { return s.Uses() - s.Assumed }
 
 // NamedFailures counts the named uses that failed.

@@ -4,7 +4,7 @@ import "strconv"
 
 // TurnNumber is the number of a session's turn, from 1. 0 is no turn, as of sweeps, jobs and
 // dream passes, and is null in JSON, so that every event that may have a turn says whether it
-// has one. Entries of early stores leave it out, which is read as none too.
+// has one.
 type TurnNumber int64
 
 // MarshalJSON implements json.Marshaler. Reading needs no method, for null either.

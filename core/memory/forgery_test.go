@@ -359,34 +359,6 @@ func TestALineTwiceIsntImported(t *testing.T) {
 	}
 }
 
-// TestAnExportOfFormat1IsTaken imports what the last program of format 1 exported of
-// the same calls. Its events prove less; once it is of format 2 all is proven. What
-// says format 1 and isn't is refused.
-func TestAnExportOfFormat1IsTaken(t *testing.T) {
-	old, err := os.ReadFile("testdata/format-1.jsonl")
-	must(t, err)
-	g, err := imported(t, string(old))
-	must(t, err)
-	g.sound(t)
-	useful, err := g.Get(t.Context(), "useful")
-	must(t, err)
-	if useful.Salt == "" || useful.State != core.StatePromoted {
-		t.Errorf("%+v", useful)
-	}
-	again := g.export(t)
-	must(t, g.MoveByDream(t.Context(), "plain", core.StateArchived, "")) // it goes on from there
-	g.sound(t)
-	if _, err := imported(t, forged(again, func(line string) string {
-		return strings.Replace(line, `"priority":5`, `"priority":6`, 1)
-	})); sdk.ReasonOf(err) != "import_refused" {
-		t.Errorf("a forged priority: %v", err)
-	}
-	downgraded := strings.Replace(again, `"store_format":2`, `"store_format":1`, 1)
-	if _, err := imported(t, forged(downgraded, func(line string) string { return line })); sdk.ReasonOf(err) != "store_format_forged" {
-		t.Errorf("format 2 that says format 1: %v", err)
-	}
-}
-
 // TestAForgedExportIsRefused forges one line of each kind in an export, and gives it
 // the end that fits.
 func TestAForgedExportIsRefused(t *testing.T) {

@@ -250,7 +250,7 @@ func SessionNotFound(name string) error { return turn.SessionNotFound(name) }
 
 // TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the namespace
 // that its first recall searched, and the namespaces of the recalled memories. found is whether
-// the turn exists; a turn of an early store that recalled nothing has no namespace.
+// the turn exists.
 func (m *Memories) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
 	return m.turns.TurnNamespaces(ctx, session, turn)
 }

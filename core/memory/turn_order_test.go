@@ -42,20 +42,6 @@ func TestTurn_IsTheSessionsNextWhereNoneIsGiven(t *testing.T) {
 	})
 }
 
-// TestTurn_OfASessionThatAnEarlyStoreHas has no number of the session's turn.
-func TestTurn_OfASessionThatAnEarlyStoreHas(t *testing.T) {
-	s := empty(t)
-	w := living(t, s, nil, nil)
-	m := w.observe(t, core.ObserveRequest{Content: "the build needs Go"})
-	w.live(t, "a", 41, m.ID, core.OutcomeSuccess)
-	if err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("session/a"), []byte(`{"bias":0.15}`)) }); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := w.recallIn(t, "a", 0, "build"); err != nil || got.Turn != 42 {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 func TestTurn_ThatFoundNothingIsATurn(t *testing.T) {
 	w := living(t, empty(t), nil, nil)
 	got, err := w.recallIn(t, "a", 0, "build")

@@ -79,8 +79,7 @@ func (s *Repository) status(r core.Reader, id string, stored core.Status) (core.
 }
 
 // Locate returns the full id of the run whose id is prefix, or the only one whose id
-// starts with prefix, and the run's namespace; "" for a run of early stores. Its errors
-// are the same as [Repository.Find]'s.
+// starts with prefix, and the run's namespace. Its errors are the same as [Repository.Find]'s.
 func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if id, err = findID(r, prefix); err != nil {
@@ -95,7 +94,7 @@ func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace s
 	return id, namespace, err
 }
 
-// RunNamespace returns the namespace of a run; "" for a run of early stores.
+// RunNamespace returns the namespace of a run.
 func (s *Repository) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		namespace, err = ReadRunNamespace(r, id)
@@ -211,7 +210,7 @@ type ListFilter struct {
 	// Status is one of core.RunStatuses, as shown.
 	Status   core.Status
 	Workflow string
-	// In selects runs by namespace, which is "" for a run of early stores.
+	// In selects runs by namespace.
 	In func(namespace string) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int

@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 const (
@@ -153,29 +152,5 @@ func TestMemories_DamageIsFound(t *testing.T) {
 				t.Errorf("not found: %v", all)
 			}
 		})
-	}
-}
-
-// TestMemories_OfEarlyStores brings a run of format 1 with a memory in a visit to
-// this format.
-func TestMemories_OfEarlyStores(t *testing.T) {
-	b := newBenchOn(t, mem.Open())
-	b.must(b.runs.Recorder(b.run).RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "n", Result: json.RawMessage(`{"n":1}`)}))
-	b.must(b.store.Update(b.ctx, func(tx core.Tx) error {
-		key := []byte("visit/" + runID + "/\x00\x00\x00\x01")
-		if err := tx.Put(key, core.MustJSON(core.Visit{Number: 1, Node: "n", Result: json.RawMessage(recalled)})); err != nil {
-			return err
-		}
-		return tx.Put([]byte("meta/format"), []byte("1"))
-	}))
-	b.must(store.Prepare(b.ctx, b.store))
-	b.wantResults([]string{recalled})
-	b.purge("m")
-	b.purge("n")
-	if b.holds("secret") {
-		t.Error("the store holds what was purged")
-	}
-	if all := b.problems(); len(all) > 0 {
-		t.Error(all)
 	}
 }

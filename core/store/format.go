@@ -23,9 +23,16 @@ const (
 type Formats struct {
 	// Newest is the format that it writes.
 	Newest int
-	// Steps convert a store from format n to n+1 at index n-1.
+	// Steps convert a store from each earlier format that the program knows to the next, the
+	// last one to Newest.
 	Steps []Step
 }
+
+// oldest is the earliest format that the program knows.
+func (f *Formats) oldest() int { return f.Newest - len(f.Steps) }
+
+// step is the step to a format.
+func (f *Formats) step(to int) Step { return f.Steps[to-1-f.oldest()] }
 
 // Step converts a store from one format to the next, in one of two ways.
 type Step struct {
@@ -43,12 +50,12 @@ type Step struct {
 const PartKeys = 1000
 
 // Known are the formats that this program knows.
-func Known() *Formats { return &Formats{Newest: Format, Steps: []Step{{Whole: toFormat2}}} }
+func Known() *Formats { return &Formats{Newest: Format} }
 
 // Prepare makes a store ready for this program, and must have succeeded before anything
 // else uses the store. It writes the format into an empty store, migrates a store of an
-// older format, and refuses a store of a newer format with sdk.Incompatible, reason
-// "store_format_newer".
+// older format that it knows, and refuses any other with sdk.Incompatible, reason
+// "store_format_newer" or "store_format_older".
 func Prepare(ctx context.Context, s core.Store) error { return Known().Prepare(ctx, s) }
 
 // Prepare makes a store ready for a program that knows these formats. Several programs may
@@ -78,6 +85,9 @@ func (f *Formats) prepare(ctx context.Context, s core.Store, allow func(context.
 			return sdk.Wrap("check the store's format", err)
 		case at > f.Newest:
 			return f.newer(at)
+		case at > 0 && at < f.oldest():
+			return sdk.Errorf(sdk.Incompatible, formatOlder, "the store has format %d, this program knows formats from %d", at, f.oldest()).
+				WithHint("open it with the program that wrote it")
 		case under != nil:
 			err = f.migratePart(ctx, s, *under)
 		case at == f.Newest:
@@ -107,12 +117,15 @@ func (f *Formats) Check(r core.Reader) error {
 	case at > f.Newest:
 		return f.newer(at)
 	}
-	return sdk.Errorf(sdk.Incompatible, "store_format_older", "the store has format %d by now, this program writes format %d", at, f.Newest).
+	return sdk.Errorf(sdk.Incompatible, formatOlder, "the store has format %d by now, this program writes format %d", at, f.Newest).
 		WithHint("restart the program: the store was replaced by an earlier one")
 }
 
-// formatNewer is the reason for refusing a store whose format the program doesn't know.
-const formatNewer = "store_format_newer"
+// The reasons for refusing a store whose format the program doesn't know.
+const (
+	formatNewer = "store_format_newer"
+	formatOlder = "store_format_older"
+)
 
 func (f *Formats) newer(at int) error {
 	return sdk.Errorf(sdk.Incompatible, formatNewer, "the store has format %d, this program knows formats up to %d", at, f.Newest).
@@ -136,7 +149,7 @@ func (f *Formats) migrate(ctx context.Context, s core.Store, at int, allowed fun
 				return err
 			}
 			begin := func(tx core.Tx) error { return migration{To: next}.put(tx) }
-			if whole := f.Steps[at-1].Whole; whole != nil {
+			if whole := f.step(next).Whole; whole != nil {
 				begin = whole
 			}
 			if err := begin(tx); err != nil {
@@ -173,7 +186,7 @@ func readMigration(r core.Reader) (*migration, error) {
 
 // migratePart does the next part of a step, unless another caller did.
 func (f *Formats) migratePart(ctx context.Context, s core.Store, m migration) error {
-	if m.To > f.Newest || f.Steps[m.To-2].Part == nil {
+	if m.To > f.Newest || m.To <= f.oldest() || f.step(m.To).Part == nil {
 		return unknownFormat("its marker %s says that format %d isn't complete", migrationKey, m.To)
 	}
 	return s.Update(ctx, func(tx core.Tx) error {
@@ -181,7 +194,7 @@ func (f *Formats) migratePart(ctx context.Context, s core.Store, m migration) er
 		if err != nil || now == nil || now.To != m.To || !bytes.Equal(now.From, m.From) {
 			return err // another caller was faster
 		}
-		next, err := f.Steps[m.To-2].Part(tx, string(m.From))
+		next, err := f.step(m.To).Part(tx, string(m.From))
 		if err != nil {
 			return err
 		}

@@ -62,6 +62,7 @@ func TestPrepareRefuses(t *testing.T) {
 	cases := []struct {
 		name, key, value, reason, says string
 	}{
+		{"an older format", "meta/format", "1", "store_format_older", "format 1, this program knows formats from 2"},
 		{"a newer format", "meta/format", "7", "store_format_newer", "format 7, this program knows formats up to 2"},
 		{"a marker that is no number", "meta/format", "x", "store_format_unknown", `"x"`},
 		{"a marker below 1", "meta/format", "0", "store_format_unknown", `"0"`},

@@ -216,7 +216,7 @@ func (l *lines) Read(p []byte) (int, error) {
 		case l.next > l.records+1:
 			return 0, io.EOF
 		case l.next == 0:
-			l.rest = []byte(`{"reflectory_export":1,"store_format":1}` + "\n")
+			l.rest = []byte(`{"reflectory_export":1,"store_format":2}` + "\n")
 		case l.next == l.records+1:
 			l.rest = fmt.Appendf(nil, `{"end":true,"records":%d}`+"\n", l.records)
 		default:
@@ -269,8 +269,8 @@ func FuzzImport(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.String())
-	f.Add(`{"reflectory_export":1,"store_format":1}` + "\n" + `{"key":"run/a","value":{}}` + "\n" + `{"end":true,"records":1}`)
-	f.Add(`{"reflectory_export":1,"store_format":1}` + "\n" + `{"key":"event-head/a","base64":"AA=="}` + "\n" + `{"end":true,"records":1}`)
+	f.Add(`{"reflectory_export":1,"store_format":2}` + "\n" + `{"key":"run/a","value":{}}` + "\n" + `{"end":true,"records":1}`)
+	f.Add(`{"reflectory_export":1,"store_format":2}` + "\n" + `{"key":"event-head/a","base64":"AA=="}` + "\n" + `{"end":true,"records":1}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		s := mem.Open()
 		if err := imported(t, s, text); err != nil {

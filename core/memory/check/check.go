@@ -174,9 +174,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry, life *turn
 	}
 	title, content, torn := made.Title, made.Content, life.Torn
 	if first, last := life.Rewritten[0], life.Rewritten[1]; last != nil {
-		// A digest that isn't keyed comes from an early store, and can't be compared.
-		keyed := strings.HasPrefix(content, record.KeyedPrefix)
-		torn = torn || life.FromStart && keyed && (first.TitleBefore != title || first.ContentBefore != content)
+		torn = torn || life.FromStart && (first.TitleBefore != title || first.ContentBefore != content)
 		title, content = last.Title, last.Content
 	}
 	if torn {
@@ -185,7 +183,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry, life *turn
 	switch {
 	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
 		c.problem(key, "its first event isn't its creation")
-	case !record.Fits(title, m.Salt, m.Title) || !record.Fits(content, m.Salt, m.Content):
+	case title != record.Keyed(m.Salt, m.Title) || content != record.Keyed(m.Salt, m.Content):
 		c.problem(key, "its title or content isn't what its event says")
 	case made.Depth != m.ReflectionDepth:
 		c.problem(key, "its depth is %d, but its event says %d", m.ReflectionDepth, made.Depth)

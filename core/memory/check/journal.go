@@ -27,7 +27,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 	switch {
 	case err != nil:
 		return err
-	case found && (!record.Fits(made.Content, m.Salt, k.Content) || !record.Fits(made.Summary, m.Salt, k.Summary)):
+	case found && (made.Content != record.Keyed(m.Salt, k.Content) || made.Summary != record.Keyed(m.Salt, k.Summary)):
 		c.problem(key, "its content or pattern isn't what its event says")
 	case found && made.DecisionID != k.DecisionID:
 		c.problem(key, "its event names decision %s", bounds.Shorten(made.DecisionID))

@@ -13,14 +13,9 @@ const (
 	creditRate  = 0.2 // how far a reward moves q at most
 	initial     = 0.5 // utility and q before the first use
 	recentTurns = 20  // turns that are remembered, for the gate's recurrence
-
-	// earlyRate is how far a reward moved hit rate and utility in early stores, whose
-	// events are still replayed.
-	earlyRate = 0.2
 )
 
-// Formula is the version of this package's arithmetic, as events name it. Events of early
-// stores name none: their averages moved faster, and cooling and rests weren't counted.
+// Formula is the version of this package's arithmetic, as events name it.
 const Formula = 2
 
 // Initial are the signals of a new memory.
@@ -40,8 +35,6 @@ type Turn struct {
 	FirstOfSession, FirstNamed bool
 	// Weight is the share of the credit that the memory's rank in the recall earns.
 	Weight float64
-	// Early is whether the turn was counted with an early store's arithmetic.
-	Early bool
 }
 
 // Reward is what the memory earns in the turn: 0 if it wasn't used.
@@ -65,13 +58,9 @@ func Reward(o core.Outcome) float64 {
 
 // After returns the signals after a relevant turn. It doesn't change its arguments.
 func After(s core.Signals, t *Turn) core.Signals {
-	rate := averageRate
-	if t.Early {
-		rate = earlyRate
-	}
 	s = remember(s, t)
 	s.RelevantTurns++
-	s.HitRate = toward(s.HitRate, t.Reward(), rate)
+	s.HitRate = toward(s.HitRate, t.Reward(), averageRate)
 	if !t.Used {
 		s.MissStreak++
 		return s
@@ -85,7 +74,7 @@ func After(s core.Signals, t *Turn) core.Signals {
 	if t.FirstNamed {
 		s.AssumedSessions--
 	}
-	s.Utility = toward(s.Utility, t.Reward(), rate)
+	s.Utility = toward(s.Utility, t.Reward(), averageRate)
 	s.Q = toward(s.Q, t.Reward(), creditRate*t.Weight)
 	s = count(s, t.Outcome)
 	if t.Assumed {
@@ -117,10 +106,10 @@ func count(s core.Signals, o core.Outcome) core.Signals {
 }
 
 // remember adds a turn to the last turns that used the memory, or, before its first use,
-// to the last turns that recalled it. An early store remembered all relevant turns.
+// to the last turns that recalled it.
 func remember(s core.Signals, t *Turn) core.Signals {
 	switch {
-	case t.Early, !t.Used && s.Uses() == 0:
+	case !t.Used && s.Uses() == 0:
 		s.Recent = last(s.Recent, t.TurnRef)
 	case t.Used:
 		s.RecentUses, s.Recent = last(s.RecentUses, t.TurnRef), nil

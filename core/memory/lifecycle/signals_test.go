@@ -92,16 +92,6 @@ func TestTheLastTwentyTurnsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestTurnsOfEarlyStoresAreCountedAsTheyWere: their averages moved by a fifth, and they
-// remembered every relevant turn.
-func TestTurnsOfEarlyStoresAreCountedAsTheyWere(t *testing.T) {
-	ref := core.TurnRef{Session: "s", Turn: 3}
-	s := lifecycle.After(lifecycle.Initial(), &lifecycle.Turn{TurnRef: ref, Used: true, Outcome: core.OutcomeSuccess, Weight: 1, Early: true})
-	if !near(s.HitRate, .2) || !near(s.Utility, .6) || !near(s.Q, .6) || len(s.Recent) != 1 || s.RecentUses != nil {
-		t.Errorf("%+v", s)
-	}
-}
-
 func TestRetain(t *testing.T) {
 	s := core.Signals{MissStreak: 7, LastHitTurn: 3, RelevantTurns: 11, HitRate: .1, Utility: .2, Q: .3}
 	got := lifecycle.Retained(s, 40, lifecycle.Decision{Utility: .62, Evidence: "e"})
@@ -148,7 +138,7 @@ func TestTheGateRestsLongerWithoutNewEvidence(t *testing.T) {
 		}
 	}
 	if !lifecycle.Rested(&core.Signals{RelevantTurns: 3}) || lifecycle.Rested(&core.Signals{Gated: true, GatedAt: 11, RelevantTurns: 20}) {
-		t.Error("what the gate never saw may come to it, and what it saw in an early store after 10 turns")
+		t.Error("what the gate never saw may come to it, and what it saw without a rest after 10 turns")
 	}
 }
 

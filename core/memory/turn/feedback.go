@@ -124,8 +124,7 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return nil, err
 	}
 	first := stored.Feedback
-	// Early stores don't record the source of a first feedback: it isn't replaced.
-	if first != nil && (first.Source == "" || !lifecycle.Better(source, first.Source)) {
+	if first != nil && !lifecycle.Better(source, first.Source) {
 		first.Duplicate = true
 		return first, nil
 	}

@@ -324,9 +324,6 @@ func (f *feedbackTx) creditAgain(t *record.Tx, m *core.Memory, item *core.Feedba
 	}
 	s := p.signals
 	s.TTLScore = m.Signals.TTLScore
-	if p.retained {
-		s.LastHitTurn = m.Signals.LastHitTurn
-	}
 	return s, nil
 }
 

@@ -189,9 +189,6 @@ func (f *feedbackTx) reflect(t *record.Tx, stored *turnRecord) error {
 			event.Used++
 		}
 	}
-	if stored.Namespace == "" { // of an early store
-		return t.Append(journal.SessionStream(r.SessionID), event)
-	}
 	return t.Record(stored.Namespace, event)
 }
 

@@ -17,10 +17,8 @@ type Replay struct {
 	Moved    bool // whether one of the events was a transition
 	signals  core.Signals
 	sessions map[string]bool // the sessions that used it, and whether the use was named
-	// retained is whether a retain of an early store, whose event has no turn, came after
-	// the last use; before is the state in which it began to wait for the gate.
-	retained bool
-	Before   core.MemoryState
+	// Before is the state in which it began to wait for the gate.
+	Before core.MemoryState
 	// revised are the turns whose credit was taken back, with the credit given instead.
 	revised map[core.TurnRef]credit
 	// undone are the merges that were taken back.
@@ -139,27 +137,22 @@ func (p *Replay) turn(e *journal.EvolutionApplied) {
 	}
 	turn := &lifecycle.Turn{
 		TurnRef: by, Number: e.Turn, Outcome: given.outcome,
-		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight, Early: e.Formula == 0,
+		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight,
 	}
 	if turn.Used {
 		named, known := p.sessions[e.SessionID]
 		turn.FirstOfSession, turn.FirstNamed = !known, !named && !turn.Assumed
-		p.sessions[e.SessionID], p.retained = named || !turn.Assumed, false
+		p.sessions[e.SessionID] = named || !turn.Assumed
 	}
 	p.signals = lifecycle.After(p.signals, turn)
-	if turn.Used && turn.Weight == 0 { // old events don't have its rank
-		p.signals.Q = given.item.Q
-	}
 }
 
 func (p *Replay) transition(e *journal.MemoryTransitioned) {
 	p.State, p.Moved = e.After, true
-	early := e.Formula == 0
 	switch {
 	case e.Cause == string(lifecycle.ByGate):
-		p.decided(e, early)
+		p.decided(e)
 	case e.Cause == string(lifecycle.ByDream), e.Cause == string(lifecycle.ByUndo): // they change no signals
-	case early: // nothing else changed signals, and the earlier state wasn't recorded
 	case e.After == core.StateRevalidatePending:
 		p.Before = e.Before
 	default:
@@ -168,17 +161,11 @@ func (p *Replay) transition(e *journal.MemoryTransitioned) {
 }
 
 // decided applies a decision of the gate.
-func (p *Replay) decided(e *journal.MemoryTransitioned, early bool) {
+func (p *Replay) decided(e *journal.MemoryTransitioned) {
 	s, before := &p.signals, p.Before
 	s.Gated, s.GatedAt, p.Before = true, s.RelevantTurns, ""
-	if !early {
-		s.Revalidation, s.GateRest, s.GateEvidence = e.RevalidationScore, e.GateRest, e.GateEvidence
-	}
-	switch {
-	case e.After == core.StatePromoted:
-	case early:
-		s.MissStreak, s.Revalidation, p.retained = 0, &e.Confidence, true
-	default:
+	s.Revalidation, s.GateRest, s.GateEvidence = e.RevalidationScore, e.GateRest, e.GateEvidence
+	if e.After != core.StatePromoted {
 		s.MissStreak, s.LastHitTurn = 0, e.Turn
 		*s = lifecycle.Moved(*s, before, e.After)
 	}

@@ -15,17 +15,16 @@ import (
 type sessionRecord struct {
 	// Bias is below 0 if recall has helped little lately in the current window.
 	Bias float64 `json:"bias"`
-	// Next is the number after the session's current turn, which is its highest. Early
-	// stores don't have it, so it is looked up if it is 0. It never goes back: turns are
-	// keys.
+	// Next is the number after the session's current turn, which is its highest. It never
+	// goes back: turns are keys.
 	Next int64 `json:"next_turn,omitempty"`
 	// Feedbacks counts the turns of the current window that had their feedback.
 	Feedbacks int64 `json:"feedbacks,omitempty"`
 	// Owner is the subject that first used the session. It is "" if the caller had no
-	// subject, and in early stores.
+	// subject.
 	Owner string `json:"owner,omitempty"`
 	// Namespace is where its recalls without a namespace search: the namespace of its first
-	// recall. Early stores don't have it.
+	// recall.
 	Namespace string `json:"namespace,omitempty"`
 	// Window is the current window and Windows how many there are; 0 means 1.
 	Window  int64 `json:"window,omitempty"`
@@ -43,7 +42,7 @@ func (s *sessionRecord) began() bool { return s.Next > 1 }
 
 // of refuses a caller that the session doesn't belong to, as if there were no such
 // session. The local operator is never refused: it may resume any run, which continues in
-// the run's session, and it owns the sessions of early stores.
+// the run's session.
 func (s *sessionRecord) of(caller core.Caller, name string) error {
 	if !s.began() || caller.Subject == s.Owner || caller.Subject == core.OperatorSubject {
 		return nil
@@ -66,17 +65,7 @@ func getSession(r core.Reader, session string) (s sessionRecord, err error) {
 // readSession is a session's record with its next turn: 1 for a new session.
 func readSession(r core.Reader, session string) (sessionRecord, error) {
 	s, err := getSession(r, session)
-	if err != nil || s.Next > 0 {
-		return s, err
-	}
-	s.Next = 1
-	start := []byte(record.TurnRecordPrefix + session + "/")
-	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
-		if len(key) == len(start)+8 {
-			s.Next = int64(binary.BigEndian.Uint64(key[len(start):])) + 1
-		}
-		return true, nil
-	})
+	s.Next = max(s.Next, 1)
 	return s, err
 }
 
@@ -182,15 +171,14 @@ type SessionTurn struct {
 	Turn int64 `json:"turn"`
 	// Window is the window that it belongs to.
 	Window int64 `json:"window"`
-	// Namespace is the namespace that its first recall searched; early stores don't
-	// record it.
+	// Namespace is the namespace that its first recall searched.
 	Namespace string `json:"namespace,omitempty"`
 	// Memories are the memories that it recalled.
 	Memories []string `json:"memories"`
 	// Feedback is the result of its feedback; nil if it had none yet.
 	Feedback *core.FeedbackResult `json:"feedback,omitempty"`
 	// Reflection is what its feedback said about it, in addition to the credit; nil if it
-	// had none yet, and in early stores.
+	// had none yet.
 	Reflection *Reflection `json:"reflection,omitempty"`
 }
 

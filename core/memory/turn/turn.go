@@ -24,7 +24,7 @@ const maxTurnItems = 1000
 // its feedback. It holds no content.
 type turnRecord struct {
 	// Namespace is the namespace that the turn's first recall searched: its stream
-	// records a turn that found nothing. Early stores don't have it.
+	// records a turn that found nothing.
 	Namespace string `json:"namespace,omitempty"`
 	// Window is the session's window that it belongs to; 0 means 1.
 	Window int64      `json:"window,omitempty"`
@@ -242,17 +242,14 @@ func nextTurn(t *record.Tx, namespace string) (int64, error) {
 
 // TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the
 // namespace that its first recall searched, and the namespaces of the recalled memories.
-// found is whether the turn exists; a turn of an early store that recalled nothing has no
-// namespace.
+// found is whether the turn exists.
 func (s *Turns) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		stored, err := readTurnRecord(r, session, turn)
 		if list, found = nil, stored != nil; err != nil || !found {
 			return err
 		}
-		if stored.Namespace != "" {
-			list = append(list, stored.Namespace)
-		}
+		list = append(list, stored.Namespace)
 		for _, item := range stored.Items {
 			list = append(list, item.Namespace)
 		}

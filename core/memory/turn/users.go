@@ -96,8 +96,5 @@ func Without(t *record.Tx, m *core.Memory, run string, step int64) (core.Signals
 	p.Run(history)
 	s := p.signals
 	s.TTLScore = m.Signals.TTLScore
-	if p.retained {
-		s.LastHitTurn = m.Signals.LastHitTurn
-	}
 	return s, p.sessions, nil
 }

@@ -201,7 +201,7 @@ func TestOpensEveryReleasedFormat(t *testing.T) {
 	if *update {
 		writeFormat(t, filepath.Join("testdata", fmt.Sprintf("format-%d", store.Format)))
 	}
-	for n := 1; n <= store.Format; n++ {
+	for n := 2; n <= store.Format; n++ { // 2 is the first that a release writes
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", fmt.Sprintf("format-%d", n)))); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 		t.Run(c.part, func(t *testing.T) {
 			w := newPlainWorld(t)
 			w.line(exitPassed, "", "store check")
-			export := `{"reflectory_export":1,"store_format":1}` + "\n" +
+			export := `{"reflectory_export":1,"store_format":2}` + "\n" +
 				`{"key":"` + c.key + `","value":` + c.value + "}\n" + `{"end":true,"records":1}` + "\n"
 			out, _ := w.line(exitFailure, export, "store import - --json")
 			wantIn(t, out, `"code": "import_refused"`, `"part": "`+c.part+`"`)

@@ -175,7 +175,7 @@ func ReflectionWindow(ending string) (session string, window int64) {
 	return session, window
 }
 
-// UserKey notes that a session used a memory; early stores noted named uses only.
+// UserKey notes that a session used a memory.
 func UserKey(id, session string) []byte { return []byte(UserPrefix + id + "/" + session) }
 
 // TurnRecordKey is the key of a turn of a session.

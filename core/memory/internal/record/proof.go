@@ -31,8 +31,7 @@ const (
 	saltBytes = 16
 	// maxProven is how many digests one event has at most, some 150 KB.
 	maxProven = 1000
-	// KeyedPrefix is the prefix of a digest that is keyed with a salt. Early stores of
-	// format 1 have plain digests, which begin as [core.Digest] does.
+	// KeyedPrefix is the prefix of a digest that is keyed with a salt.
 	KeyedPrefix = "hmac-sha256:"
 )
 
@@ -50,15 +49,6 @@ func Keyed(salt, text string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(text)) // never fails
 	return KeyedPrefix + hex.EncodeToString(mac.Sum(nil))
-}
-
-// Fits reports whether a digest is the digest of a text. A digest that isn't keyed is
-// from a store of format 1, or was copied from one.
-func Fits(digest, salt, text string) bool {
-	if strings.HasPrefix(digest, KeyedPrefix) {
-		return digest == Keyed(salt, text)
-	}
-	return digest == core.Digest([]byte(text))
 }
 
 // Write writes a record of a namespace, which the journal then proves.
