@@ -199,6 +199,7 @@ var holders = map[string][]string{
 	"github.com/google/cel-go":              {"policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
 	"go.yaml.in/yaml/v3":                    {"core/document"},
+	"github.com/go-json-experiment/json":    {"core/memory/codec"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
