@@ -21,6 +21,23 @@ type NamespaceLimits struct {
 	MaxLinksPerMemory int64 `json:"max_links_per_memory"`
 }
 
+// The limits that are quotas.
+const (
+	QuotaMemories = "max_memories"
+	QuotaBytes    = "max_bytes"
+)
+
+// Quota bounds what a namespace and everything below it hold together. A level above the
+// tenants, "*" or "users", bounds each tenant that sets nothing itself: see [Tenant].
+type Quota struct {
+	// Namespace is the namespace whose contents are counted, with what is below it.
+	Namespace string
+	// Limit is [QuotaMemories] or [QuotaBytes], Most is its value, and Level is where it was set.
+	Limit string
+	Most  int64
+	Level string
+}
+
 // Governance has the settings in force in a namespace: each field from the most specific
 // level of its chain that sets it, else the built-in default.
 type Governance struct {
@@ -37,7 +54,10 @@ type Governance struct {
 	Retention            RetentionWeights
 	// MinGateConfidence is the least confidence of a purge or promotion: 0.7 or more.
 	MinGateConfidence float64
-	Limits            NamespaceLimits
+	// Limits are the values in force in the namespace itself. Quotas are what its memories count
+	// towards: its own limits, and those of the levels above it.
+	Limits NamespaceLimits
+	Quotas []Quota
 	// Reflection has the thresholds at which a reflection on what was observed is due.
 	Reflection ReflectionThresholds
 	// Language is the language in which the words of memories are stemmed, one of

@@ -102,6 +102,9 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 		Retention:         core.RetentionWeights{Hit: 0.1, Utility: 0.2, Miss: 0.3, Stale: 0.4, Active: 0.6, Revalidate: 0.5, Hysteresis: 0.7},
 		MinGateConfidence: 0.9, Limits: core.NamespaceLimits{MaxMemories: 10, MaxBytes: 20, MaxLinksPerMemory: 30},
 		Reflection: core.ReflectionThresholds{Importance: 40.5, Hours: 12}, Language: "french", MaxStaleness: 1500 * time.Millisecond,
+		Quotas: []core.Quota{
+			{Namespace: "a", Limit: core.QuotaMemories, Most: 10, Level: "a"}, {Namespace: "a", Limit: core.QuotaBytes, Most: 20, Level: "a"},
+		},
 		SetBy: map[string]string{},
 	}
 	for _, f := range governance.Fields() {

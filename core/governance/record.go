@@ -49,7 +49,7 @@ type Gate struct {
 	MinConfidence *float64 `json:"min_confidence,omitempty"`
 }
 
-// Limits bound what a namespace holds.
+// Limits bound what a namespace holds with everything below it, and how many links a memory has.
 type Limits struct {
 	Memories *float64 `json:"max_memories,omitempty"`
 	Bytes    *float64 `json:"max_bytes,omitempty"`

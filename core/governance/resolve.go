@@ -2,6 +2,8 @@ package governance
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -146,7 +148,30 @@ func resolve(namespace string, levels []level) *core.Governance {
 			result.SetBy[f.Name] = v.Level
 		}
 	}
+	result.Quotas = quotas(namespace, levels)
 	return result
+}
+
+// quotas are the limits of a tenant, by the value in force at its level, and of each level below
+// it that sets one.
+func quotas(namespace string, levels []level) (list []core.Quota) {
+	if namespace == core.EveryNamespace {
+		return nil
+	}
+	tenant := slices.IndexFunc(levels, func(l level) bool { return l.name == core.Tenant(namespace) })
+	for _, f := range Fields() {
+		limit, _ := strings.CutPrefix(f.Name, "limits.")
+		if limit != core.QuotaMemories && limit != core.QuotaBytes {
+			continue
+		}
+		for i := tenant; i < len(levels); i++ {
+			name, v := levels[i].name, f.resolve(levels[:i+1])
+			if v.Value.number > 0 && (i == tenant || v.Level == name) {
+				list = append(list, core.Quota{Namespace: name, Limit: limit, Most: int64(v.Value.number), Level: v.Level})
+			}
+		}
+	}
+	return list
 }
 
 // depthField is the depth limit.

@@ -109,7 +109,7 @@ func TestShared_RefusesBackup(t *testing.T) {
 	}
 }
 
-// A limit of a namespace holds exactly, whichever hosts write at once.
+// A limit of a namespace holds exactly for all that is below it, whichever hosts write at once.
 func TestShared_LimitsHoldExactly(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
 	url := database.Cluster(t).URL(t)
@@ -123,7 +123,7 @@ func TestShared_LimitsHoldExactly(t *testing.T) {
 	for i, h := range hosts {
 		all.Go(func() {
 			for n := range limit {
-				_, err := h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team", Content: fmt.Sprintf("fact %d of host %d", n, i)})
+				_, err := h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: [...]string{"team", "team/a", "team/b/c"}[(n+i)%3], Content: fmt.Sprintf("fact %d of host %d", n, i)})
 				switch {
 				case err == nil:
 					stored.Add(1)

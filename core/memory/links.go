@@ -174,7 +174,7 @@ func (m *Memories) checkLinks(t *record.Tx, from *core.Memory) error {
 
 func linksFull(g *core.Governance, id, namespace string) error {
 	most := g.Limits.MaxLinksPerMemory
-	return beyond(g, namespace, "max_links_per_memory", most, "links_full", "memory %s can't have more links: max_links_per_memory is %d in namespace %s", id, most, namespace)
+	return beyond(g.SetBy["limits.max_links_per_memory"], namespace, "max_links_per_memory", most, "links_full", "memory %s can't have more links: max_links_per_memory is %d in namespace %s", id, most, namespace)
 }
 
 // Links returns the links that start at a memory and the links that end at it, the oldest

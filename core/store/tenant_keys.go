@@ -295,7 +295,7 @@ func (c *collecting) owners() map[string]owner {
 		owners[prefix] = ofRun
 	}
 	for _, prefix := range []string{
-		"memory-turn/", "memory-count/", "memory-time/", "memory-state/", "memory-kind/", "memory-agent/", "memory-tag/", "memory-title/",
+		"memory-turn/", "memory-count/", "memory-sum/", "memory-time/", "memory-state/", "memory-kind/", "memory-agent/", "memory-tag/", "memory-title/",
 		"pending-namespace/", "knowledge-namespace/", "dream-namespace/", "snapshot-time/", "reflection-count/", "reflection-state/", "governance/",
 	} {
 		owners[prefix] = inKey

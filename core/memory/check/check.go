@@ -19,7 +19,7 @@ import (
 
 // Derived are the prefixes of the keys that are derived from records and links.
 func Derived() []string {
-	prefixes := append(secondary(), record.CountPrefix)
+	prefixes := append(secondary(), record.CountPrefix, record.SumPrefix)
 	for _, index := range others() {
 		prefixes = append(prefixes, index.prefix)
 	}
@@ -52,7 +52,7 @@ func others() []index {
 func Run(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
-		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
+		c.memories, c.strayIndices, c.counts, c.sums, c.vectors, c.tombstones, c.links, c.pendings,
 		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.dreams, c.strayOthers, c.proofs,
 	} {
 		if err := pass(); err != nil {

@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +28,32 @@ func (c *checker) counts() error {
 			c.derived(record.CountPrefix+namespace, "it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
 		}
 		return c.ctx.Err()
+	})
+}
+
+// sums checks the sums of each tenant against the counts.
+func (c *checker) sums() error {
+	return c.each(record.SumPrefix, func(key string, _ []byte) error {
+		sums, err := record.ReadSums(c.r, key[len(record.SumPrefix):])
+		if record.IsDamage(err) {
+			c.derived(key, "it can't be read")
+			return nil
+		}
+		for _, namespace := range slices.Sorted(maps.Keys(sums)) {
+			counted := sums[namespace]
+			found, err := record.SumCounts(c.r, namespace, nil)
+			if record.IsDamage(err) {
+				return nil // the count's problem
+			}
+			if err != nil {
+				return err
+			}
+			if counted != found {
+				c.derived(key, "it counts %d memories of %d bytes in %s and below, but there are %d of %d",
+					counted.Memories, counted.Bytes, namespace, found.Memories, found.Bytes)
+			}
+		}
+		return err
 	})
 }
 

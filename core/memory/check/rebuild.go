@@ -33,7 +33,11 @@ func Rebuild(ctx context.Context, s core.Store) error {
 			return err
 		}
 	}
-	return restoreCounts(ctx, s)
+	if err := restoreCounts(ctx, s); err != nil {
+		return err
+	}
+	// A sum that is missing is made again when it is needed.
+	return core.UpdateEach(ctx, s, record.SumPrefix, func(tx core.Tx, key string) error { return tx.Delete([]byte(key)) })
 }
 
 // sweepStrays deletes the stray entries of an index.

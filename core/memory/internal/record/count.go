@@ -160,13 +160,14 @@ func recount(t *Tx, before, after *core.Memory) error {
 		c = &stored
 		t.counts[namespace] = c
 	}
+	was := c.Count
 	if before != nil {
 		c.add(before, -1)
 	}
 	if after != nil {
 		c.add(after, 1)
 	}
-	return nil
+	return t.addSums(namespace, c.Memories-was.Memories, c.Bytes-was.Bytes)
 }
 
 // Count returns the count of a namespace, including the transaction's changes.

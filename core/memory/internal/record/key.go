@@ -20,6 +20,7 @@ const (
 	PurgedPrefix  = "memory-purged/"
 	HistoryPrefix = "memory-history/"
 	CountPrefix   = "memory-count/"
+	SumPrefix     = "memory-sum/"
 	TurnPrefix    = "memory-turn/"
 
 	TimePrefix  = "memory-time/"
@@ -72,6 +73,9 @@ func PurgedKey(id string) []byte { return []byte(PurgedPrefix + id) }
 
 // CountKey is the key of a namespace's counters.
 func CountKey(namespace string) []byte { return []byte(CountPrefix + namespace) }
+
+// SumKey is the key of a tenant's sums.
+func SumKey(tenant string) []byte { return []byte(SumPrefix + tenant) }
 
 // TurnKey is the key of a namespace's turn counter.
 func TurnKey(namespace string) []byte { return []byte(TurnPrefix + namespace) }

@@ -34,6 +34,8 @@ type Tx struct {
 	// counts are the counts of the namespaces that it changed. They are written at the
 	// end.
 	counts map[string]*Tally
+	// sums are the sums of the tenants whose counts it changed, written at the end too.
+	sums map[string]*sums
 	// purged are the keys that a purge has written so far, so that their old values can
 	// be removed from the store's files; nil if nothing is purged.
 	purged [][]byte
@@ -87,6 +89,9 @@ func (s *Records) Within(inner *journal.Tx, fn func(*Tx) error) error {
 		return err
 	}
 	if err := t.putCounts(); err != nil {
+		return err
+	}
+	if err := t.putSums(); err != nil {
 		return err
 	}
 	return t.putProofs()
