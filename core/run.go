@@ -15,6 +15,10 @@ import (
 // core/run, which stores them, because the loop makes attempts, the runner makes visits,
 // and the host shows both.
 
+// AgentTurns is the name under which the turns of agents, which no run began, are counted next to the
+// runs of workflows. No workflow may have it.
+const AgentTurns = "reflectory/turns"
+
 // Run is one execution of a workflow, as it is stored.
 type Run struct {
 	ID string `json:"id"`

@@ -376,6 +376,7 @@ var redacted = map[string]string{
 	"http reflection_enqueue/fields":    ofValue,
 	"http reflection_enqueue/user":      ofValue,
 	"http stats/namespace":              ofValue,
+	"http session_list/namespace":       ofValue,
 	"http stats/scope":                  ofValue,
 	"http stats/user":                   ofValue,
 	"http knowledge_list/namespace":     ofValue,

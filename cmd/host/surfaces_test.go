@@ -426,7 +426,8 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return args{"session", "show", in.Session}.page(in.Paging)
 	}),
 	"session_list": on(func(_ *operationtest.World, in *operation.SessionList) args {
-		return args{"session", "list"}.page(in.Paging)
+		return args{"session", "list"}.flag("namespace", in.Namespace).is("subtree", in.Subtree).flag("owner", in.Owner).
+			flag("text", in.Text).page(in.Paging)
 	}),
 	"session_reset": on(func(_ *operationtest.World, in *operation.SessionReset) args {
 		return args{"session", "reset", in.Session}

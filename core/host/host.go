@@ -291,7 +291,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 	options := memory.Options{
 		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
-		Evidence: gate.Evidence{}, Injection: injectedMemories{}, Near: near, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(),
+		Evidence: gate.Evidence{}, Injection: injectedMemories{}, Near: near, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(), Ended: countTurn, RunOf: func(ctx context.Context) string { return plugin.ScopeOf(ctx).RunID },
 		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys, h.Snapshots}, DepthBoost: h.config.Settings.DepthBoost(),
 		Observer: h.config.Observe.Work, Subscribers: h.config.Subscribers,
 	}

@@ -158,9 +158,19 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 		return nil, err
 	}
 	return []core.Checker{
-		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		journal.Checker{}, run.Checker{Purged: memory.Purged, Turns: endedTurns}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
 		decisions.Checker{}, access.Checker{}, store.HostChecker{}, store.TenantChecker{}, idempotency.Checker{}, job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged}, rate.Checker{},
 	}, nil
+}
+
+// endedTurns are the turns that are counted next to the runs.
+func endedTurns(r core.Reader, fn func(*run.EndedTurn) error) error {
+	return memory.EachEndedTurn(r, func(t *memory.EndedTurn) error { return fn((*run.EndedTurn)(t)) })
+}
+
+// countTurn counts a turn next to the runs, in the commit of its feedback.
+func countTurn(tx core.Tx, now, before *memory.EndedTurn) error {
+	return run.CountTurn(tx, (*run.EndedTurn)(now), (*run.EndedTurn)(before))
 }
 
 // PrunedDecisions and PrunedRuns are the names of the parts that can be pruned.

@@ -12,8 +12,8 @@ import (
 
 // RecordTurn records what a recall returned.
 func (m *Memories) RecordTurn(ctx context.Context, session string, number int64, results []core.Recalled) error {
-	by := core.TurnRef{Session: session, Turn: number}
-	return m.records.Update(ctx, func(t *record.Tx) error { return turn.Record(t, by, "ns", results, 0) })
+	by := &turn.Recall{TurnRef: core.TurnRef{Session: session, Turn: number}, Namespace: "ns"}
+	return m.records.Update(ctx, func(t *record.Tx) error { return turn.Record(t, by, results) })
 }
 
 // MoveByDream moves a memory as a step of a dream pass does.

@@ -40,6 +40,13 @@ type Options struct {
 	// the gate. It is for a server whose jobs do the work that follows, so that a feedback
 	// doesn't wait for the gate. If it returns an error, the feedback fails. It may be nil.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
+	// Ended is called in the transaction of the feedback on a turn, unless a run began the turn:
+	// with what the turn is now, and what it was after an earlier feedback, nil for the first one.
+	// It may be nil.
+	Ended func(tx core.Tx, now, before *EndedTurn) error
+	// RunOf is the run whose context it is, which begins the turns that begin in it; "" is none. It
+	// may be nil.
+	RunOf func(context.Context) string
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence
@@ -114,8 +121,16 @@ func New(o Options) (*Memories, error) {
 	}
 	return &Memories{
 		options: o, records: records, dreaming: &dreaming{},
-		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned},
+		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned, Ended: o.Ended},
 		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}, nil
+}
+
+// runOf is the run whose context it is; "" if none is.
+func (m *Memories) runOf(ctx context.Context) string {
+	if m.options.RunOf == nil {
+		return ""
+	}
+	return m.options.RunOf(ctx)
 }

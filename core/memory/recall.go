@@ -104,8 +104,11 @@ func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []sear
 		if list, err = refreshed(t, read); err != nil {
 			return err
 		}
-		by := core.TurnRef{Session: r.Session, Turn: number}
-		if err := turn.Record(t, by, r.Namespace, list, m.records.MillisSince(began)); err != nil {
+		by := &turn.Recall{
+			TurnRef: core.TurnRef{Session: r.Session, Turn: number}, Namespace: r.Namespace, Query: r.Query,
+			RunID: m.runOf(ctx), Millis: m.records.MillisSince(began),
+		}
+		if err := turn.Record(t, by, list); err != nil {
 			return err
 		}
 		// Read again, now with the accesses that were counted.

@@ -158,12 +158,23 @@ type (
 	Reflection = turn.Reflection
 )
 
-// Session returns a session's totals, and its turns after a given turn (0 for the start), at
-// most limit; more is whether other turns follow. For a session that had no turn, or belongs to
-// another subject than the caller's, the error is sdk.NotFound, reason
-// "session_not_found".
-func (m *Memories) Session(ctx context.Context, name string, after int64, limit int) (s *Session, turns []SessionTurn, more bool, err error) {
-	return m.turns.Session(ctx, name, after, limit)
+type (
+	// SessionFilter selects sessions.
+	SessionFilter = turn.SessionFilter
+	// TurnFilter selects turns of a session.
+	TurnFilter = turn.TurnFilter
+	// EndedTurn is a turn that had its feedback.
+	EndedTurn = turn.Ended
+)
+
+// EachEndedTurn calls fn with each turn, begun by no run, that had its feedback.
+func EachEndedTurn(r core.Reader, fn func(*EndedTurn) error) error { return turn.EachEnded(r, fn) }
+
+// Session returns a session's totals and its turns, the oldest first; more is whether other turns
+// follow. For a session that had no turn, or that belongs to another subject than the caller's, the
+// error is sdk.NotFound, reason "session_not_found".
+func (m *Memories) Session(ctx context.Context, f *TurnFilter) (s *Session, turns []SessionTurn, more bool, err error) {
+	return m.turns.Session(ctx, f)
 }
 
 // SessionHead returns a session without its turns, for any owner; nil for a session that had no
@@ -185,17 +196,17 @@ func (m *Memories) ResumeSession(ctx context.Context, name string, window int64)
 	return m.turns.Resume(ctx, name, window)
 }
 
-// Sessions returns the sessions of an owner that follow a name ("" for the start), by name,
-// at most limit. next is the name after which the next page begins; "" if there is none.
-func (m *Memories) Sessions(ctx context.Context, owner, after string, limit int) (list []Session, next string, err error) {
-	return m.turns.List(ctx, owner, after, limit)
+// Sessions returns sessions by name. next is the name after which the next page begins; "" if there
+// is none.
+func (m *Memories) Sessions(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
+	return m.turns.List(ctx, f)
 }
 
 // BeginTurn begins a turn of a session without a recall, for a prompt that recalls nothing,
 // so that the turn can get feedback. A turn that has already begun doesn't change. The errors
 // are the same as for a recall in the turn.
 func (m *Memories) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
-	return m.turns.Begin(ctx, by, namespace)
+	return m.turns.Begin(ctx, by, namespace, m.runOf(ctx))
 }
 
 // SessionContext is what the prompt of a turn can use from its session.

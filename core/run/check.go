@@ -16,13 +16,15 @@ import (
 type Checker struct {
 	// Purged reports whether a memory was purged; nil is for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
+	// Turns finds the turns that are counted next to the runs; nil is for a store without turns.
+	Turns EachTurn
 }
 
 var _ core.Rebuilder = Checker{}
 
 // Check implements [core.Checker].
 func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	c := &checking{r: r, report: report, purged: part.Purged}
+	c := &checking{r: r, report: report, purged: part.Purged, turns: part.Turns}
 	err := scanPrefix(r, runPrefix, func(key, _ []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -64,6 +66,7 @@ type checking struct {
 	r      core.Reader
 	report func(core.Problem)
 	purged purgedMark
+	turns  EachTurn
 }
 
 func (c *checking) problem(key []byte, rebuildable bool, message string) {

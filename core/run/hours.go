@@ -33,7 +33,8 @@ const (
 	maxPasses = 64
 )
 
-// Counts is how some runs ended. Cancelled and running runs aren't counted.
+// Counts is how some runs ended. Cancelled and running runs aren't counted. Under the name
+// [core.AgentTurns] it is how turns ended that no run began: with success, partial success and failure.
 type Counts struct {
 	Passed int64 `json:"passed"`
 	// Exhausted counts runs with the status exhausted or raised, and Failed the runs that
@@ -213,13 +214,16 @@ func hourIn(key []byte) int64 {
 	return int64(^binary.BigEndian.Uint64(rest))
 }
 
-// hourKey is the key of the part that counts a run. The names of a workflow and a namespace
-// may have any length, so the key has their digest.
-func hourKey(r *runRecord) []byte {
-	names := sha256.Sum256(core.MustJSON([]string{r.Namespace, r.Workflow}))
+// hourKey is the key of the part that counts a run.
+func hourKey(r *runRecord) []byte { return partKey(r.StartedAt, r.Namespace, r.Workflow, r.ID) }
+
+// partKey is the key of the part that counts what has an id. The names of a workflow and a
+// namespace may have any length, so the key has their digest.
+func partKey(at time.Time, namespace, workflow, id string) []byte {
+	names := sha256.Sum256(core.MustJSON([]string{namespace, workflow}))
 	part := fnv.New32a()
-	_, _ = part.Write([]byte(r.ID)) // never fails
-	return append(append(hoursKey(hourOf(r.StartedAt)), names[:]...), byte(part.Sum32()%hourParts))
+	_, _ = part.Write([]byte(id)) // never fails
+	return append(append(hoursKey(hourOf(at)), names[:]...), byte(part.Sum32()%hourParts))
 }
 
 // countsOf is what a run that has ended adds to the counts; nil if it isn't counted.
@@ -246,7 +250,7 @@ func countEnd(tx core.Tx, r *runRecord) error {
 	if r.Counted = c != nil; !r.Counted {
 		return nil
 	}
-	return changeHour(tx, r, c, 1)
+	return changeHour(tx, hourKey(r), r.Namespace, r.Workflow, c, 1)
 }
 
 // uncount takes a run out of the counts, if it is in them.
@@ -255,18 +259,17 @@ func uncount(tx core.Tx, r *runRecord) error {
 		return nil
 	}
 	r.Counted = false
-	return changeHour(tx, r, countsOf(r), -1)
+	return changeHour(tx, hourKey(r), r.Namespace, r.Workflow, countsOf(r), -1)
 }
 
-func changeHour(tx core.Tx, r *runRecord, c *Counts, sign int64) error {
-	key := hourKey(r)
-	record := hourRecord{Namespace: r.Namespace, Workflow: r.Workflow}
+func changeHour(tx core.Tx, key []byte, namespace, workflow string, c *Counts, sign int64) error {
+	record := hourRecord{Namespace: namespace, Workflow: workflow}
 	value, found, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
 	if found && decodeHour(key, value, &record) != nil { // a damaged count doesn't keep a run from ending
-		record = hourRecord{Namespace: r.Namespace, Workflow: r.Workflow}
+		record = hourRecord{Namespace: namespace, Workflow: workflow}
 	}
 	record.add(c, sign)
 	return putHour(tx, key, &record)
@@ -279,6 +282,62 @@ func putHour(tx core.Tx, key []byte, record *hourRecord) error {
 	}
 	return put(tx, key, record)
 }
+
+// EndedTurn is a turn of an agent that had its feedback. It has the fields of memory.EndedTurn.
+type EndedTurn struct {
+	Session       string
+	Namespace     string
+	At            time.Time
+	Outcome       core.Outcome
+	Offered, Used int64
+}
+
+// counts is what the turn adds to the counts.
+func (t *EndedTurn) counts() *Counts {
+	c := &Counts{Recalled: t.Offered, Used: t.Used}
+	switch t.Outcome {
+	case core.OutcomeSuccess:
+		c.Passed = 1
+	case core.OutcomePartial:
+		c.Exhausted = 1
+	default:
+		c.Failed = 1
+	}
+	return c
+}
+
+// key is the key of the part that counts the turn.
+func (t *EndedTurn) key() []byte { return partKey(t.At, t.Namespace, core.AgentTurns, t.Session) }
+
+// CountTurn counts a turn, in the commit of its feedback. before is the turn after an earlier
+// feedback, which is taken out of the counts; nil if there was none.
+func CountTurn(tx core.Tx, now, before *EndedTurn) error {
+	if before != nil {
+		if err := changeHour(tx, before.key(), before.Namespace, core.AgentTurns, before.counts(), -1); err != nil {
+			return err
+		}
+	}
+	return changeHour(tx, now.key(), now.Namespace, core.AgentTurns, now.counts(), 1)
+}
+
+// countedTurns computes the parts of all hours from the turns, by key.
+func countedTurns(r core.Reader, each EachTurn) (map[string]*hourRecord, error) {
+	parts := map[string]*hourRecord{}
+	if each == nil {
+		return parts, nil
+	}
+	return parts, each(r, func(t *EndedTurn) error {
+		at := string(t.key())
+		if parts[at] == nil {
+			parts[at] = &hourRecord{Namespace: t.Namespace, Workflow: core.AgentTurns}
+		}
+		parts[at].add(t.counts(), 1)
+		return nil
+	})
+}
+
+// EachTurn calls fn with each turn of an agent that had its feedback.
+type EachTurn func(r core.Reader, fn func(*EndedTurn) error) error
 
 // counted computes the parts of an hour from the records of its runs, by key.
 func counted(ctx context.Context, r core.Reader, hour int64) (map[string]*hourRecord, error) {
@@ -303,24 +362,20 @@ func counted(ctx context.Context, r core.Reader, hour int64) (map[string]*hourRe
 }
 
 // eachHour calls fn with each hour in which a run began, or that has counts, the newest first.
-func eachHour(ctx context.Context, s viewer, fn func(hour int64) error) error {
+func eachHour(ctx context.Context, r core.Reader, fn func(hour int64) error) error {
 	for from := []byte{}; ; {
 		hours := []int64{}
-		err := s(func(r core.Reader) error {
-			hours = hours[:0]
-			for _, prefix := range []string{timePrefix, hourPrefix} {
-				err := r.Scan(append([]byte(prefix), from...), core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
-					hours = append(hours, hourOf(time.Unix(0, hourIn(key))))
-					return false, nil
-				})
-				if err != nil {
-					return err
-				}
+		for _, prefix := range []string{timePrefix, hourPrefix} {
+			err := r.Scan(append([]byte(prefix), from...), core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
+				hours = append(hours, hourOf(time.Unix(0, hourIn(key))))
+				return false, ctx.Err()
+			})
+			if err != nil {
+				return err
 			}
+		}
+		if len(hours) == 0 {
 			return ctx.Err()
-		})
-		if err != nil || len(hours) == 0 {
-			return err
 		}
 		// The newest hour is the first in the order of the keys, which contain the hour's
 		// complement. The comparison is unsigned, as in the keys, even for times before 1970.
@@ -331,6 +386,3 @@ func eachHour(ctx context.Context, s viewer, fn func(hour int64) error) error {
 		from = binary.BigEndian.AppendUint64(nil, ^uint64(hour-1))
 	}
 }
-
-// viewer reads a store.
-type viewer func(func(core.Reader) error) error

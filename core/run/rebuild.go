@@ -12,7 +12,7 @@ import (
 func (Checker) Derived() []string { return []string{timePrefix, hostPrefix, hourPrefix} }
 
 // Rebuild implements [core.Rebuilder].
-func (Checker) Rebuild(ctx context.Context, s core.Store) error {
+func (part Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, timePrefix, dropStray); err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, runPrefix, putIndex); err != nil {
 		return err
 	}
-	return rebuildHours(ctx, s)
+	return rebuildHours(ctx, s, part.Turns)
 }
 
 // dropStrayHost deletes a key of a host's run that doesn't agree with the run. No host then

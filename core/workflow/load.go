@@ -108,6 +108,9 @@ func (l *loader) workflow(root *document.Node, p *Plan) {
 		base := path.Base(strings.ReplaceAll(l.source.File, `\`, "/"))
 		p.Name = strings.TrimSuffix(base, path.Ext(base))
 	}
+	if p.Name == core.AgentTurns {
+		l.Add(b.Get("name").At, "", "a workflow can't be named %q: the name is reserved", p.Name)
+	}
 	p.Description = strings.TrimSpace(b.Text("description"))
 	p.Examples = l.examples(b.Typed("examples", document.List))
 	if n := b.Get("settings"); n != nil {

@@ -136,7 +136,7 @@ func TestSession_IsTheCallersOwn(t *testing.T) {
 	if rest := out.(*operation.Session); len(rest.Items) != 1 || rest.Items[0].Turn != 3 || rest.NextPageToken != "" {
 		t.Errorf("the rest is %+v", rest.Items)
 	}
-	for _, c := range []core.Caller{core.Operator(""), stranger()} {
+	for _, c := range []core.Caller{agent("one", "**"), stranger()} {
 		_, err := w.Do(c, "session_get", &operation.SessionGet{Session: "talk"})
 		w.Refused(err, sdk.NotFound, "session_not_found")
 	}

@@ -35,6 +35,10 @@ type RunHistory struct {
 	Buckets []run.Counts
 	// Workflows are the counts of each workflow; the workflow with the most runs is first.
 	Workflows []WorkflowHistory
+	// Turns counts the turns that agents began in the period, without any run, and that had their
+	// feedback; TurnBuckets are the turns that began in each bucket. See [run.Counts].
+	Turns       run.Counts
+	TurnBuckets []run.Counts
 }
 
 // WorkflowHistory is how the runs of a workflow ended.
@@ -70,13 +74,18 @@ func RunHistoryOf(ctx context.Context, c Call, in *RunHours) (*RunHistory, error
 		namespace = cmp.Or(namespace, config.DefaultNamespace)
 		return within(namespace, in.Namespace, in.Subtree) && caller.Reaches(namespace)
 	}
-	history := &RunHistory{Buckets: make([]run.Counts, in.Buckets)}
+	history := &RunHistory{Buckets: make([]run.Counts, in.Buckets), TurnBuckets: make([]run.Counts, in.Buckets)}
 	workflows := map[string]*run.Counts{}
 	until := in.Since.Add(in.Bucket*time.Duration(in.Buckets) - 1)
 	count := func(h *run.HourCounts) {
 		at := int(h.Hour.Sub(in.Since) / in.Bucket)
 		if h.Hour.Before(in.Since) || at >= in.Buckets {
 			return // the first hour may begin before
+		}
+		if h.Workflow == core.AgentTurns {
+			history.Turns.Add(&h.Counts)
+			history.TurnBuckets[at].Add(&h.Counts)
+			return
 		}
 		if workflows[h.Workflow] == nil {
 			workflows[h.Workflow] = &run.Counts{}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -13,11 +14,17 @@ import (
 // how many turns the session had and their outcomes, and a recall advances the turns. So for other
 // subjects there is no such session.
 //
-// This applies to the local operator too, with one exception: a caller that resumes a run continues
-// in the run's session, and the operator may resume any run.
+// This applies to the local operator too, with two exceptions. A caller that resumes a run continues
+// in the run's session, and the operator may resume any run. A caller with the scope operate may
+// look at the sessions of all subjects in the namespaces that it reaches, but not use them: a turn is
+// shown only to a caller that reaches all its namespaces.
 
-// ownSession returns a session that the caller may use; nil for a session that had no turn yet. For
-// another subject's session, the error is the same as for a session that doesn't exist.
+// oversees reports whether the caller may look at other subjects' sessions.
+func (c *Call) oversees() bool { return c.caller.Has(core.ScopeOperate) }
+
+// ownSession returns a session that the caller may use, or look at if the operation does no more; nil
+// for a session that had no turn yet. For another subject's session, the error is the same as for a
+// session that doesn't exist.
 func (c *Call) ownSession(ctx context.Context, name string) (*memory.Session, error) {
 	found, err := c.Host.Memories.SessionHead(ctx, name)
 	if err != nil || found == nil {
@@ -25,6 +32,9 @@ func (c *Call) ownSession(ctx context.Context, name string) (*memory.Session, er
 	}
 	operator := c.caller.Subject == core.OperatorSubject
 	if found.Owner == c.caller.Subject || operator && (found.Owner == "" || c.operation.Name == "run_resume") {
+		return found, nil
+	}
+	if c.operation.Name == "session_get" && c.oversees() && c.reaches(cmp.Or(found.Namespace, "**")) {
 		return found, nil
 	}
 	return nil, memory.SessionNotFound(name)
@@ -39,8 +49,8 @@ func sessions() []Operation {
 		}, ofSession(func(in *SessionGet) string { return in.Session }), sessionGet),
 		define(Operation{
 			Name: "session_list", listed: true, Method: "GET", Path: "/v1/sessions", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
-			Doc: "List the caller's sessions, by name.",
-		}, onHost[SessionList], sessionList),
+			Doc: "List sessions by name: the caller's own or, with the scope operate, the sessions of all subjects in the namespaces that the caller reaches.",
+		}, ofSessions, sessionList),
 		define(Operation{
 			Name: "session_reset", Method: "POST", Path: "/v1/sessions/{session}/reset", Scope: core.ScopeMemoryWrite,
 			Doc: "Open a new window of a session, which sees nothing of its earlier turns. Memories stay, and the numbers of turns continue.",
@@ -58,8 +68,19 @@ type SessionGet struct {
 	Paging
 }
 
-// SessionList asks for the caller's sessions.
-type SessionList struct{ Paging }
+// SessionList selects sessions.
+type SessionList struct {
+	// Namespace is where the sessions began; "" is every namespace that the caller reaches. Subtree
+	// includes the namespaces below.
+	Namespace string `json:"namespace,omitempty"`
+	Subtree   bool   `json:"subtree,omitempty"`
+	// Owner is the subject that the sessions belong to; "" is the caller, or every subject for a
+	// caller with the scope operate.
+	Owner string `json:"owner,omitempty"`
+	// Text is a part of the sessions' names; case doesn't matter.
+	Text string `json:"text,omitempty"`
+	Paging
+}
 
 // SessionReset names a session.
 type SessionReset struct {
@@ -99,7 +120,7 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 		return nil, err
 	}
 	after, _ := strconv.ParseInt(at, 10, 64) // 0 for the first page
-	found, turns, more, err := c.Host.Memories.Session(ctx, in.Session, after, limit)
+	found, turns, more, err := c.Host.Memories.Session(ctx, &memory.TurnFilter{Session: in.Session, Any: true, In: c.reaches, After: after, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -117,16 +138,42 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 	return &Session{found, *page}, nil
 }
 
+// ofSessions is the place of a list: the namespace that it names, or the host, with a filter by what
+// the caller reaches.
+func ofSessions(ctx context.Context, c *Call, in *SessionList) (place, error) {
+	if in.Namespace == "" {
+		return place{}, nil
+	}
+	return inTree(func(in *SessionList) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
+}
+
 func sessionList(ctx context.Context, c *Call, in *SessionList) (*Page[memory.Session], error) {
-	at, limit, err := in.open(ctx, c, nil)
+	if in.Namespace != "" {
+		if err := core.CheckNamespace(in.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	if in.Owner != "" && in.Owner != c.caller.Subject && !c.oversees() {
+		return nil, sdk.Errorf(sdk.Denied, "scope_denied", "the sessions of other subjects need the scope %s, which the caller doesn't have", core.ScopeOperate).
+			WithHint("ask the operator for a token with that scope, or leave the owner out").
+			WithDetail("operation", c.operation.Name).WithDetail("scope", string(core.ScopeOperate))
+	}
+	selected := *in
+	selected.Paging = Paging{}
+	filter := []any{selected, c.oversees()}
+	at, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := c.Host.Memories.Sessions(ctx, c.caller.Subject, at, limit)
+	list, next, err := c.Host.Memories.Sessions(ctx, &memory.SessionFilter{
+		Owner: cmp.Or(in.Owner, c.caller.Subject), Any: in.Owner == "" && c.oversees(), Text: in.Text, After: at, Limit: limit, In: func(namespace string) bool {
+			return within(namespace, in.Namespace, in.Subtree) && c.reaches(cmp.Or(namespace, "**"))
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(ctx, c, list, next, nil)
+	return pageOf(ctx, c, list, next, filter)
 }
 
 func sessionReset(ctx context.Context, c *Call, in *SessionReset) (*memory.Session, error) {

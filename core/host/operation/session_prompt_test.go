@@ -113,7 +113,7 @@ func TestPrompt_OfATurnWithoutARecall(t *testing.T) {
 	if next.RoleMix == nil || next.RoleMix.ProfileID != "recovery_reflection" || used(next, "role_mix:hard") == nil {
 		t.Errorf("the role mix is %+v", next.RoleMix)
 	}
-	_, err = w.Do(subject("other"), "session_get", &operation.SessionGet{Session: "s"})
+	_, err = w.Do(agent("other", here), "session_get", &operation.SessionGet{Session: "s"})
 	w.Refused(err, sdk.NotFound, "session_not_found")
 	sound(w)
 }

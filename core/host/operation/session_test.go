@@ -35,6 +35,11 @@ func subject(name string) core.Caller {
 	return core.Caller{Subject: name, Scopes: core.Scopes(), Namespaces: []string{here}}
 }
 
+// agent is a caller with a name that reaches these namespaces, and doesn't operate the host.
+func agent(name string, namespaces ...string) core.Caller {
+	return core.Caller{Subject: name, Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeMemoryWrite, core.ScopeRun}, Namespaces: namespaces}
+}
+
 // TestSession_BelongsToItsSubject makes others ask for a session in every way: they get the
 // answer for a session that doesn't exist, and the session isn't changed.
 func TestSession_BelongsToItsSubject(t *testing.T) {
@@ -47,7 +52,7 @@ func TestSession_BelongsToItsSubject(t *testing.T) {
 	failedTurn(busy, owner, "s1", here)
 	_, err := busy.Do(owner, "session_reset", &operation.SessionReset{Session: "s1"})
 	busy.Must(err)
-	for _, other := range []core.Caller{subject("one"), stranger(), core.Operator("")} {
+	for _, other := range []core.Caller{agent("one", here), agent("stranger", elsewhere+"/**"), agent("all", "**")} {
 		for name, in := range map[string]any{
 			"session_get":     &operation.SessionGet{Session: "s1"},
 			"session_reset":   &operation.SessionReset{Session: "s1"},

@@ -131,7 +131,7 @@ func TestSession_FeedbackAfterAReset(t *testing.T) {
 			t.Errorf("after feedback by %s the first window's bias is %v", step.source, got)
 		}
 	}
-	if s := try[operation.Page[memory.Session]](w, "session_list", &operation.SessionList{}); len(s.Items) != 0 {
+	if s := try[operation.Page[memory.Session]](w, "session_list", &operation.SessionList{Owner: core.OperatorSubject}); len(s.Items) != 0 {
 		t.Errorf("the operator's sessions are %+v", s.Items)
 	}
 	head, err := w.Host.Memories.SessionHead(w.Ctx, "s")

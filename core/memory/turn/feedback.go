@@ -28,6 +28,9 @@ type Turns struct {
 	// Turned is called in a feedback's transaction when a namespace reaches a new turn, or
 	// when memories of it wait for the gate; it may be nil.
 	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
+	// Ended is called in a feedback's transaction, unless a run began the turn: with what the turn
+	// is now, and what it was after an earlier feedback, nil for the first one. It may be nil.
+	Ended func(tx core.Tx, now, before *Ended) error
 }
 
 // Feedback applies the feedback on a turn in one commit: the session's bias, and the
@@ -128,6 +131,7 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		first.Duplicate = true
 		return first, nil
 	}
+	before := stored.ended(r.Session)
 	f := s.newFeedbackTx(r, first, outcome, source, began)
 	if err := f.offer(t, stored); err != nil {
 		return nil, err
@@ -145,5 +149,13 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return nil, err
 	}
 	stored.Feedback = f.result
+	if first == nil {
+		stored.Counted = s.Ended != nil && stored.RunID == "" && !stored.At.IsZero()
+	}
+	if now := stored.ended(r.Session); now != nil && s.Ended != nil {
+		if err := s.Ended(t, now, before); err != nil {
+			return nil, err
+		}
+	}
 	return f.result, putTurnRecord(t, r.Session, r.Turn, stored)
 }

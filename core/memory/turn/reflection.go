@@ -111,8 +111,8 @@ func putReflection(t *record.Tx, window int64, r *Reflection, about []string) er
 	return t.WriteOfSession(r.SessionID, record.ReflectionKey(r.SessionID, window, r.TurnID), core.MustJSON(stored))
 }
 
-// ForgetTexts removes the texts of the reflection records of turns that recalled a memory,
-// and the summaries of their windows.
+// ForgetTexts removes the queries and the texts of the reflection records of turns that recalled a
+// memory, and the summaries of their windows.
 func ForgetTexts(t *record.Tx, m *core.Memory) error {
 	start := record.ReflectionMemoryStart(m.ID)
 	var places []string
@@ -130,23 +130,41 @@ func ForgetTexts(t *record.Tx, m *core.Memory) error {
 			return err
 		}
 		if found {
-			stored, err := decodeReflection(session, value)
-			if err != nil {
+			if err := forgetReflection(t, session, window, key, value); err != nil {
 				return err
 			}
-			stored.CorrectiveAction, stored.NextTurnHint, stored.Summary, stored.Salt, stored.Purged = "", "", "", "", true
-			if err := t.WriteOfSession(session, key, core.MustJSON(stored)); err != nil {
-				return err
-			}
+		}
+		if err := forgetQuery(t, session, turnOf(key)); err != nil {
+			return err
 		}
 		if err := t.EraseOfSession(session, slices.Concat(start, []byte(place))); err != nil {
 			return err
 		}
-		if err := forgetSummary(t, session, window); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// forgetReflection removes the texts of a reflection record, and the summary of its window.
+func forgetReflection(t *record.Tx, session string, window int64, key, value []byte) error {
+	stored, err := decodeReflection(session, value)
+	if err != nil || !stored.hasText() {
+		return err
+	}
+	stored.CorrectiveAction, stored.NextTurnHint, stored.Summary, stored.Salt, stored.Purged = "", "", "", "", true
+	if err := t.WriteOfSession(session, key, core.MustJSON(stored)); err != nil {
+		return err
+	}
+	return forgetSummary(t, session, window)
+}
+
+// forgetQuery removes the query of a turn.
+func forgetQuery(t *record.Tx, session string, turn int64) error {
+	stored, err := readTurnRecord(t, session, turn)
+	if err != nil || stored == nil || stored.Query == "" {
+		return err
+	}
+	stored.Query, stored.Salt = "", ""
+	return putTurnRecord(t, session, turn, stored)
 }
 
 // reflect records what the feedback says about its turn. Feedback that replaces earlier

@@ -80,13 +80,20 @@ type Place struct {
 	Window, Turn int64
 }
 
-// Repeating are the turns whose texts may repeat a memory.
+// Repeating are the turns whose feedback has texts that may repeat a memory.
 func Repeating(r core.Reader, memoryID string) (list []Place, err error) {
 	start := record.ReflectionMemoryStart(memoryID)
 	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		if place := bytes.TrimPrefix(key, start); len(place) > 8 {
 			session, window := record.ReflectionWindow(string(place))
-			list = append(list, Place{session, window, turnOf(key)})
+			at := Place{session, window, turnOf(key)}
+			reflection, err := readReflection(r, session, window, at.Turn)
+			if err != nil {
+				return false, err
+			}
+			if reflection != nil && reflection.hasText() { // else only the turn's query may repeat it
+				list = append(list, at)
+			}
 		}
 		return true, nil
 	})

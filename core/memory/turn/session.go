@@ -3,8 +3,10 @@ package turn
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
@@ -29,6 +31,8 @@ type sessionRecord struct {
 	// Window is the current window and Windows how many there are; 0 means 1.
 	Window  int64 `json:"window,omitempty"`
 	Windows int64 `json:"windows,omitempty"`
+	// LastAt is when its current turn began.
+	LastAt time.Time `json:"last_at,omitzero"`
 }
 
 // window is the number of the current window.
@@ -113,24 +117,44 @@ func (s *Turns) Head(ctx context.Context, name string) (session *Session, err er
 	return session, err
 }
 
-// List returns the sessions of an owner that follow a name ("" for the start), by name, at
-// most limit. next is the name after which the next page begins; "" if there is none.
-func (s *Turns) List(ctx context.Context, owner, after string, limit int) (list []Session, next string, err error) {
+// SessionFilter selects sessions.
+type SessionFilter struct {
+	// Owner is the subject whose sessions are listed; Any lists the sessions of every subject.
+	Owner string
+	Any   bool
+	// In selects sessions by namespace, and Text by a part of their names, in upper or lower case.
+	// Without them, all are listed.
+	In   func(namespace string) bool
+	Text string
+	// After is the name after which the list begins, and Limit is how many are listed at most.
+	After string
+	Limit int
+}
+
+// fits reports whether the filter selects a session.
+func (f *SessionFilter) fits(s *sessionRecord, name string) bool {
+	nobodys := s.Owner == "" && f.Owner == core.OperatorSubject
+	return s.began() && (f.Any || s.Owner == f.Owner || nobodys) && (f.In == nil || f.In(s.Namespace)) &&
+		strings.Contains(strings.ToLower(name), strings.ToLower(f.Text))
+}
+
+// List returns sessions by name. next is the name after which the next page begins; "" if there
+// is none.
+func (s *Turns) List(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		list, next = nil, ""
 		start := []byte(record.SessionPrefix)
-		return r.Scan(append(record.SessionKey(after), 0), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
+		return r.Scan(append(record.SessionKey(f.After), 0), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
 			name := string(key[len(start):])
 			var stored sessionRecord
 			if err := json.Unmarshal(value, &stored); err != nil {
 				return false, record.Damaged(record.SessionPrefix+name, err)
 			}
-			early := stored.Owner == "" && owner == core.OperatorSubject
-			if stored.Owner != owner && !early || !stored.began() {
+			if !f.fits(&stored, name) {
 				return true, ctx.Err()
 			}
-			if len(list) == limit {
-				next = list[limit-1].Session
+			if len(list) == f.Limit {
+				next = list[f.Limit-1].Session
 				return false, nil
 			}
 			list = append(list, *stored.shown(name))
@@ -156,13 +180,15 @@ type Session struct {
 	// many turns of the window had their feedback.
 	NextTurn  int64 `json:"next_turn"`
 	Feedbacks int64 `json:"feedbacks"`
+	// LastAt is when its newest turn began.
+	LastAt time.Time `json:"last_at,omitzero"`
 }
 
 // shown is a session in the form that callers see.
 func (s *sessionRecord) shown(name string) *Session {
 	return &Session{
 		Session: name, Owner: s.Owner, Namespace: s.Namespace, Window: s.window(), Windows: s.windows(),
-		Bias: s.Bias, NextTurn: s.Next, Feedbacks: s.Feedbacks,
+		Bias: s.Bias, NextTurn: s.Next, Feedbacks: s.Feedbacks, LastAt: s.LastAt,
 	}
 }
 
@@ -173,8 +199,17 @@ type SessionTurn struct {
 	Window int64 `json:"window"`
 	// Namespace is the namespace that its first recall searched.
 	Namespace string `json:"namespace,omitempty"`
+	// At is when it began.
+	At time.Time `json:"at,omitzero"`
+	// RunID is the run that began it; "" if none did.
+	RunID string `json:"run_id,omitempty"`
+	// Query is the beginning of its first query, of at most 500 characters; "" if it had none, and
+	// after a purge of a memory that it recalled.
+	Query string `json:"query,omitempty"`
 	// Memories are the memories that it recalled.
 	Memories []string `json:"memories"`
+	// Score is the score of the memory that fitted best; 0 if none was recalled.
+	Score float64 `json:"score"`
 	// Feedback is the result of its feedback; nil if it had none yet.
 	Feedback *core.FeedbackResult `json:"feedback,omitempty"`
 	// Reflection is what its feedback said about it, in addition to the credit; nil if it
@@ -182,59 +217,82 @@ type SessionTurn struct {
 	Reflection *Reflection `json:"reflection,omitempty"`
 }
 
-// Session returns a session's totals, and its turns after a given turn (0 for the start),
-// at most limit; more is whether other turns follow. For a session that had no turn, or
-// belongs to another subject than the caller's, the error is sdk.NotFound, reason
-// "session_not_found".
-func (s *Turns) Session(ctx context.Context, name string, after int64, limit int) (session *Session, turns []SessionTurn, more bool, err error) {
-	if err := checkTurn(name, after); err != nil {
+// TurnFilter selects turns of a session.
+type TurnFilter struct {
+	Session string
+	// Any shows a session of another subject too, for code that decides who may see it.
+	Any bool
+	// In leaves out turns that belong to a namespace for which it is false; nil leaves out none.
+	In func(namespace string) bool
+	// After is the turn after which the list begins, and Limit is how many are listed at most.
+	After int64
+	Limit int
+}
+
+// Session returns a session's totals and its turns, the oldest first; more is whether other turns
+// follow. For a session that had no turn, or that belongs to another subject than the caller's, the
+// error is sdk.NotFound, reason "session_not_found".
+func (s *Turns) Session(ctx context.Context, f *TurnFilter) (session *Session, turns []SessionTurn, more bool, err error) {
+	if err := checkTurn(f.Session, f.After); err != nil {
 		return nil, nil, false, err
 	}
 	err = s.View(ctx, func(r core.Reader) error {
-		stored, err := readOwn(r, core.CallerOf(ctx), name)
+		stored, err := readSession(r, f.Session)
+		if err == nil && !f.Any {
+			err = stored.of(core.CallerOf(ctx), f.Session)
+		}
 		if err != nil {
 			return err
 		}
 		if !stored.began() {
-			return SessionNotFound(name)
+			return SessionNotFound(f.Session)
 		}
-		session = stored.shown(name)
-		turns, more, err = listTurns(ctx, r, name, after, limit)
+		session = stored.shown(f.Session)
+		turns, more, err = listTurns(ctx, r, f)
 		return err
 	})
 	return session, turns, more, err
 }
 
-// listTurns lists the turns of a session after a given turn, at most limit; more is
-// whether other turns follow.
-func listTurns(ctx context.Context, r core.Reader, name string, after int64, limit int) (turns []SessionTurn, more bool, err error) {
-	start := []byte(record.TurnRecordPrefix + name + "/")
-	err = r.Scan(record.TurnRecordKey(name, after+1), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
-		if more = len(turns) == limit; more || len(key) != len(start)+8 {
-			return !more, ctx.Err()
+// listTurns lists the turns of a session; more is whether other turns follow.
+func listTurns(ctx context.Context, r core.Reader, f *TurnFilter) (turns []SessionTurn, more bool, err error) {
+	start := []byte(record.TurnRecordPrefix + f.Session + "/")
+	err = r.Scan(record.TurnRecordKey(f.Session, f.After+1), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
+		if len(key) != len(start)+8 {
+			return true, ctx.Err()
 		}
 		var stored turnRecord
 		if err := json.Unmarshal(value, &stored); err != nil {
-			return false, record.Damaged(record.TurnRecordPrefix+name, err)
+			return false, record.Damaged(record.TurnRecordPrefix+f.Session, err)
 		}
-		turn := SessionTurn{
-			Turn:   int64(binary.BigEndian.Uint64(key[len(start):])), //nolint:gosec // turns count from 1
-			Window: stored.window(), Namespace: stored.Namespace, Memories: []string{}, Feedback: stored.Feedback,
+		if f.In != nil && slices.ContainsFunc(stored.namespaces(), func(namespace string) bool { return !f.In(namespace) }) {
+			return true, ctx.Err()
 		}
-		for i := range stored.Items {
-			turn.Memories = append(turn.Memories, stored.Items[i].ID)
+		if more = len(turns) == f.Limit; more {
+			return false, nil
 		}
-		if stored.Feedback != nil {
-			reflection, err := readReflection(r, name, turn.Window, turn.Turn)
-			if err != nil {
-				return false, err
-			}
-			turn.Reflection = reflection.shown()
-		}
+		turn, err := shownTurn(r, f.Session, turnOf(key), &stored)
 		turns = append(turns, turn)
-		return true, nil
+		return err == nil, err
 	})
 	return turns, more, err
+}
+
+// shownTurn is a turn in the form that callers see.
+func shownTurn(r core.Reader, session string, number int64, stored *turnRecord) (SessionTurn, error) {
+	turn := SessionTurn{
+		Turn: number, Window: stored.window(), Namespace: stored.Namespace, At: stored.At, RunID: stored.RunID, Query: stored.Query,
+		Memories: []string{}, Feedback: stored.Feedback,
+	}
+	for i := range stored.Items {
+		turn.Memories, turn.Score = append(turn.Memories, stored.Items[i].ID), max(turn.Score, stored.Items[i].Score)
+	}
+	if stored.Feedback == nil {
+		return turn, nil
+	}
+	reflection, err := readReflection(r, session, turn.Window, number)
+	turn.Reflection = reflection.shown()
+	return turn, err
 }
 
 // SessionNotFound is the error for a session that had no turn, and for another subject's

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -20,19 +22,32 @@ import (
 // maxTurnItems bounds what the recalls of one turn may return together.
 const maxTurnItems = 1000
 
+// maxQueryRunes is how many characters of a query a turn keeps, for readers of the session: enough to
+// recognize the question.
+const maxQueryRunes = 500
+
 // turnRecord is a turn of a session: what its recalls returned, and later the result of
-// its feedback. It holds no content.
+// its feedback.
 type turnRecord struct {
 	// Namespace is the namespace that the turn's first recall searched: its stream
 	// records a turn that found nothing.
 	Namespace string `json:"namespace,omitempty"`
 	// Window is the session's window that it belongs to; 0 means 1.
-	Window int64      `json:"window,omitempty"`
-	Items  []turnItem `json:"items"`
+	Window int64 `json:"window,omitempty"`
+	// At is when it began, and RunID the run that began it; "" if none did.
+	At    time.Time `json:"at,omitzero"`
+	RunID string    `json:"run_id,omitempty"`
+	// Query is the beginning of its first query, which may repeat what the turn recalled: a purge
+	// of such a memory removes it, with the salt that hides it in the record's digest.
+	Query string     `json:"query,omitempty"`
+	Salt  string     `json:"salt,omitempty"`
+	Items []turnItem `json:"items"`
 	// Feedback is the result of the turn's feedback; nil if it had none yet. Feedbacks is
 	// how many turns of the session had their feedback by then.
 	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
 	Feedbacks int64                `json:"feedbacks,omitempty"`
+	// Counted is whether [Turns.Ended] was called with it: not for the turn of a run.
+	Counted bool `json:"counted,omitempty"`
 }
 
 // window is the number of the window that the turn belongs to.
@@ -70,21 +85,38 @@ func (r *turnRecord) find(id string) *turnItem {
 	return nil
 }
 
-// Record records what a recall in a namespace returned in a turn, and counts an access of
+// Recall is a recall of a turn.
+type Recall struct {
+	core.TurnRef
+	// Namespace is where it searched, and Query what for.
+	Namespace, Query string
+	// RunID is the run that recalls; "" if none does.
+	RunID string
+	// Millis is how long it has taken.
+	Millis float64
+}
+
+// Record records what a recall returned in a turn, and counts an access of
 // each memory. All recalls of a turn count as one: a memory that several of them returned
 // is counted once, with its best rank. A memory that was purged since it was found is
-// skipped. millis is how long the recall has taken.
-func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Recalled, millis float64) error {
+// skipped.
+func Record(t *record.Tx, by *Recall, results []core.Recalled) error {
 	if err := checkTurn(by.Session, by.Turn); err != nil {
 		return err
 	}
-	stored, err := beginTurn(t, by, namespace)
+	stored, err := beginTurn(t, by)
 	if err != nil {
 		return err
 	}
+	if by.Query != "" && stored.Query == "" && len(stored.Items) == 0 {
+		stored.Query = beginning(by.Query)
+		if stored.Salt, err = t.NewSalt(); err != nil {
+			return err
+		}
+	}
 	accessed := map[string][]string{} // by namespace
 	if len(stored.Items) == 0 && len(results) == 0 {
-		accessed[namespace] = nil // an event records the turn anyway
+		accessed[by.Namespace] = nil // an event records the turn anyway
 	}
 	for i := range results {
 		item, err := access(t, stored, &results[i], len(results))
@@ -93,6 +125,9 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 		}
 		if item != nil {
 			stored.Items = append(stored.Items, *item)
+			if err := noteRepeated(t, by.TurnRef, stored, item.ID); err != nil {
+				return err
+			}
 			accessed[item.Namespace] = append(accessed[item.Namespace], item.ID)
 		}
 	}
@@ -102,7 +137,7 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
-		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: millis}
+		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: by.Millis}
 		if err := t.Record(namespace, event); err != nil {
 			return err
 		}
@@ -110,8 +145,28 @@ func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Reca
 	return putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
-// Begin begins a turn in which nothing is recalled. A turn that has begun stays unchanged.
-func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) error {
+// beginning is the beginning of a query that a turn keeps.
+func beginning(query string) string {
+	n := 0
+	for at := range query {
+		if n++; n > maxQueryRunes {
+			return query[:at] + "…"
+		}
+	}
+	return query
+}
+
+// noteRepeated notes that the turn's query may repeat a memory.
+func noteRepeated(t *record.Tx, by core.TurnRef, stored *turnRecord, id string) error {
+	if stored.Query == "" {
+		return nil
+	}
+	return t.WriteOfSession(by.Session, record.ReflectionMemoryKey(id, by.Session, stored.window(), by.Turn), nil)
+}
+
+// Begin begins a turn in which nothing is recalled, for a run or, with the id "", for none. A turn
+// that has begun stays unchanged.
+func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace, runID string) error {
 	var p bounds.Problems
 	p.Turn(by.Session, by.Turn)
 	p.Check(core.CheckNamespace(namespace))
@@ -123,7 +178,7 @@ func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) er
 		if err != nil {
 			return err
 		}
-		stored, err := beginTurn(t, by, namespace)
+		stored, err := beginTurn(t, &Recall{TurnRef: by, Namespace: namespace, RunID: runID})
 		if err != nil || before != nil {
 			return err
 		}
@@ -133,7 +188,7 @@ func (s *Turns) Begin(ctx context.Context, by core.TurnRef, namespace string) er
 
 // beginTurn returns the record of the turn to which a recall belongs: the session's
 // current turn, or a later turn, which becomes the current turn.
-func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, error) {
+func beginTurn(t *record.Tx, by *Recall) (*turnRecord, error) {
 	s, err := readOwn(t, t.Caller(), by.Session)
 	if err != nil {
 		return nil, err
@@ -143,16 +198,17 @@ func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, er
 			WithHint("recall in the current turn or a later one, or leave the turn out to begin the next").
 			WithDetail("current", s.Next-1)
 	}
+	begun := &turnRecord{Namespace: by.Namespace, Window: s.Window, At: t.Now().Round(0), RunID: by.RunID, Items: []turnItem{}}
 	if by.Turn >= s.Next {
 		if !s.began() {
-			s.Owner, s.Namespace = t.Caller().Subject, namespace
+			s.Owner, s.Namespace = t.Caller().Subject, by.Namespace
 		}
-		s.Next = by.Turn + 1
-		return &turnRecord{Namespace: namespace, Window: s.Window, Items: []turnItem{}}, putSession(t, by.Session, s)
+		s.Next, s.LastAt = by.Turn+1, begun.At
+		return begun, putSession(t, by.Session, s)
 	}
 	stored, err := readTurnRecord(t, by.Session, by.Turn)
 	if err == nil && stored == nil {
-		stored = &turnRecord{Namespace: namespace, Window: s.Window, Items: []turnItem{}}
+		stored = begun
 	}
 	if err == nil && stored.window() != s.window() {
 		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "turn %d of session %s belongs to window %d, and the session is in window %d", by.Turn, by.Session, stored.window(), s.window()).
@@ -249,14 +305,61 @@ func (s *Turns) TurnNamespaces(ctx context.Context, session string, turn int64) 
 		if list, found = nil, stored != nil; err != nil || !found {
 			return err
 		}
-		list = append(list, stored.Namespace)
-		for _, item := range stored.Items {
-			list = append(list, item.Namespace)
-		}
+		list = stored.namespaces()
 		return nil
 	})
+	return list, found, err
+}
+
+// namespaces are the namespaces that the turn belongs to, sorted.
+func (r *turnRecord) namespaces() (list []string) {
+	list = append(list, r.Namespace)
+	for _, item := range r.Items {
+		list = append(list, item.Namespace)
+	}
 	slices.Sort(list)
-	return slices.Compact(list), found, err
+	return slices.Compact(list)
+}
+
+// Ended is a turn of a session, begun by no run, that had its feedback and is counted.
+type Ended struct {
+	Session string
+	// Namespace is the namespace of its first recall, and At is when it began.
+	Namespace string
+	At        time.Time
+	Outcome   core.Outcome
+	// Offered is how many memories it offered, and Used how many of them were used.
+	Offered, Used int64
+}
+
+// ended is the turn as it is counted; nil if it isn't.
+func (r *turnRecord) ended(session string) *Ended {
+	if !r.Counted || r.Feedback == nil {
+		return nil
+	}
+	e := &Ended{Session: session, Namespace: r.Namespace, At: r.At, Outcome: r.Feedback.Outcome, Offered: int64(len(r.Feedback.Items))}
+	for _, item := range r.Feedback.Items {
+		if item.Used {
+			e.Used++
+		}
+	}
+	return e
+}
+
+// EachEnded calls fn with each such turn. It leaves out records that can't be decoded, which a check
+// reports.
+func EachEnded(r core.Reader, fn func(*Ended) error) error {
+	return core.ScanPrefix(r, []byte(record.TurnRecordPrefix), func(key, value []byte) (bool, error) {
+		session, _, _ := strings.Cut(string(key[len(record.TurnRecordPrefix):]), "/")
+		var stored turnRecord
+		if json.Unmarshal(value, &stored) != nil {
+			return true, nil
+		}
+		if e := stored.ended(session); e != nil {
+			return true, fn(e)
+		}
+		return true, nil
+	})
 }
 
 // Turn returns a namespace's turn counter: how many turns had their feedback.

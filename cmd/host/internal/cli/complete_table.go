@@ -136,6 +136,8 @@ var flagOffers = map[string]offer{
 	"memory feedback --next-turn-hint":    freeText,
 	"memory feedback --summary":           freeText,
 	"session resume --window":             freeText,
+	"session list --owner":                freeText,
+	"session list --text":                 freeText,
 	"outcome":                             oneOf("success", "failure", "partial"),
 	"lang":                                languages,
 	"runtime":                             oneOf("process", "wasm"),

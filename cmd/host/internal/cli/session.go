@@ -24,8 +24,9 @@ turn numbers continue from one window to the next.`,
 func sessionListCommand(a *App) *cobra.Command {
 	in := &operation.SessionList{}
 	c := &cobra.Command{
-		Use: "list", Short: "List your sessions, by name",
-		Example: "  reflectory session list --limit 10",
+		Use: "list", Short: "List sessions, by name",
+		Long:    `List sessions, by name: your own or, with the scope operate, the sessions of every subject.`,
+		Example: "  reflectory session list --namespace team --subtree\n  reflectory session list --owner anna --text mail",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			page, err := do[operation.Page[memory.Session]](c.Context(), a, "session_list", in)
@@ -34,15 +35,19 @@ func sessionListCommand(a *App) *cobra.Command {
 			}
 			rows := make([][]string, len(page.Items))
 			for i, s := range page.Items {
-				rows[i] = []string{s.Session, cell(s.Namespace), fmt.Sprintf("%d of %d", s.Window, s.Windows), fmt.Sprintf("%.2f", s.Bias), fmt.Sprint(s.NextTurn)}
+				rows[i] = []string{s.Session, cell(s.Owner), cell(s.Namespace), fmt.Sprintf("%d of %d", s.Window, s.Windows), fmt.Sprintf("%.2f", s.Bias), fmt.Sprint(s.NextTurn)}
 			}
-			if err := a.out.table([]string{"SESSION", "NAMESPACE", "WINDOW", "BIAS", "NEXT TURN"}, rows); err != nil {
+			if err := a.out.table([]string{"SESSION", "OWNER", "NAMESPACE", "WINDOW", "BIAS", "NEXT TURN"}, rows); err != nil {
 				return err
 			}
 			a.out.hintNext(page.NextPageToken)
 			return nil
 		},
 	}
+	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace in which the sessions began (default: every namespace)")
+	c.Flags().BoolVar(&in.Subtree, "subtree", false, "also the namespaces below it")
+	c.Flags().StringVar(&in.Owner, "owner", "", "the subject that the sessions belong to")
+	c.Flags().StringVar(&in.Text, "text", "", "a part of the sessions' names")
 	pagingFlags(c, &in.Paging)
 	return c
 }
@@ -95,8 +100,8 @@ func sessionShowCommand(a *App) *cobra.Command {
 			if err != nil || a.out.json {
 				return a.jsonOr(s, err)
 			}
-			fmt.Fprintf(a.out.Stdout, "session    %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f\nnext turn  %d\nfeedbacks  %d\n\n",
-				oneLine(s.Session.Session), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, s.NextTurn, s.Feedbacks)
+			fmt.Fprintf(a.out.Stdout, "session    %s\nowner      %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f\nnext turn  %d\nfeedbacks  %d\n\n",
+				oneLine(s.Session.Session), oneLine(s.Owner), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, s.NextTurn, s.Feedbacks)
 			rows := make([][]string, len(s.Items))
 			for i, t := range s.Items {
 				outcome := ""
@@ -107,9 +112,9 @@ func sessionShowCommand(a *App) *cobra.Command {
 				if t.Reflection != nil {
 					about = cmp.Or(t.Reflection.Summary, string(t.Reflection.FailureClass))
 				}
-				rows[i] = []string{fmt.Sprint(t.Turn), fmt.Sprint(t.Window), cell(t.Namespace), fmt.Sprint(len(t.Memories)), outcome, cell(about)}
+				rows[i] = []string{fmt.Sprint(t.Turn), fmt.Sprint(t.Window), cell(t.Namespace), cell(t.Query), fmt.Sprint(len(t.Memories)), outcome, cell(about)}
 			}
-			if err := a.out.table([]string{"TURN", "WINDOW", "NAMESPACE", "OFFERED", "OUTCOME", "ABOUT"}, rows); err != nil {
+			if err := a.out.table([]string{"TURN", "WINDOW", "NAMESPACE", "QUERY", "OFFERED", "OUTCOME", "ABOUT"}, rows); err != nil {
 				return err
 			}
 			a.out.hintNext(s.NextPageToken)

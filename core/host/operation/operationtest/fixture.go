@@ -72,7 +72,7 @@ func turnFixtures() fixtures {
 	return fixtures{
 		"discover":        func(w *World) any { w.Memory(); return &operation.Discover{Intent: "recall memories", Namespace: Here} },
 		"session_get":     func(w *World) any { return &operation.SessionGet{Session: w.Asked(w.Memory()).Session} },
-		"session_list":    func(w *World) any { w.Asked(w.Memory()); return &operation.SessionList{} },
+		"session_list":    func(w *World) any { w.Asked(w.Memory()); return &operation.SessionList{Namespace: Here, Text: "S"} },
 		"session_reset":   func(w *World) any { return &operation.SessionReset{Session: w.Asked(w.Memory()).Session} },
 		"session_resume":  func(w *World) any { return &operation.SessionResume{Session: w.Reset()} },
 		"snapshot_build":  func(w *World) any { return w.Injection(w.Session(), 1, w.Memory()) },

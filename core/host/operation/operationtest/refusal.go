@@ -64,6 +64,7 @@ func sessionRefusals() []Case {
 		request("session_reset", "nothing", operation.SessionReset{Session: "none"}),
 		request("session_resume", "nothing", operation.SessionResume{Session: "none"}),
 		request("session_list", "limit", operation.SessionList{Paging: limit}),
+		request("session_list", "namespace", operation.SessionList{Namespace: badSpace}),
 	}
 }
 
