@@ -24,7 +24,8 @@ func Cut(text string) string {
 // for each, with its hint in brackets. The joined error has the class of the first error. Its
 // reason is their common reason, or "several_problems" if their reasons differ, and the
 // detail "problems" lists them as []*ErrorInfo. nil errors are skipped, and errors with the
-// same text, whatever their Op, are counted once. It returns nil if there are no errors, and
+// same text, whatever their Op, are counted once. The problems of an error that was joined itself
+// are listed as they are. It returns nil if there are no errors, and
 // returns a single error unchanged.
 func JoinErrors(errs ...error) error {
 	refused := map[string]bool{}
@@ -43,10 +44,17 @@ func JoinErrors(errs ...error) error {
 	if len(errs) == 1 {
 		return errs[0]
 	}
-	reason := sdk.ReasonOf(errs[0])
-	lines, problems := make([]string, len(errs)), make([]*ErrorInfo, len(errs))
-	for i, err := range errs {
-		problems[i] = NewErrorInfo(err)
+	var problems []*ErrorInfo
+	for _, err := range errs {
+		e := sdk.AsError(err)
+		if parts, joined := e.Details["problems"].([]*ErrorInfo); joined && e.Op == "" && error(e) == err {
+			problems = append(problems, parts...)
+			continue
+		}
+		problems = append(problems, NewErrorInfo(err))
+	}
+	reason, lines := problems[0].Code, make([]string, len(problems))
+	for i := range problems {
 		lines[i] = problems[i].Message
 		if problems[i].Hint != "" {
 			lines[i] += " (" + problems[i].Hint + ")"

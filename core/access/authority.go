@@ -85,7 +85,7 @@ type Issued struct {
 // would outlast the context's caller, and sdk.Exhausted, "tokens_full", if there are too many
 // tokens.
 func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
-	if err := q.normalize(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	c, err := newSecret(a.random, "")

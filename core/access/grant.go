@@ -54,7 +54,7 @@ func ParseGrant(text string) (Grant, error) {
 	}
 	g.Namespaces = words[at+1:]
 	q := Request{Subject: "x", Scopes: g.Scopes, Namespaces: g.Namespaces}
-	if err := q.normalize(); err != nil {
+	if err := q.Check(); err != nil {
 		return g, invalid("%w", err)
 	}
 	g.Scopes, g.Namespaces = q.Scopes, q.Namespaces

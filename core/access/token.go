@@ -3,6 +3,7 @@ package access
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -134,9 +135,8 @@ type Request struct {
 	ends bool // whether the lifetime was given
 }
 
-// normalize checks a request, reports everything that is wrong with it, and converts it
-// to the stored form.
-func (q *Request) normalize() error {
+// Check reports everything that is wrong with a request, and converts it to the stored form.
+func (q *Request) Check() error {
 	var problems []error
 	add := func(field, format string, args ...any) {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, field+"_invalid", format, args...).WithDetail("field", field))
@@ -164,8 +164,10 @@ func (q *Request) normalize() error {
 	case n > core.MaxCallerNamespaces:
 		add("namespaces", "namespaces has %d patterns (limit %d)", n, core.MaxCallerNamespaces)
 	}
-	for _, pattern := range q.Namespaces[:min(len(q.Namespaces), core.MaxCallerNamespaces)] {
-		problems = append(problems, core.CheckNamespacePattern(pattern))
+	for i, pattern := range q.Namespaces[:min(len(q.Namespaces), core.MaxCallerNamespaces)] {
+		if err := core.CheckNamespacePattern(pattern); err != nil {
+			problems = append(problems, sdk.AsError(err).WithDetail("field", fmt.Sprintf("namespaces[%d]", i)))
+		}
 	}
 	q.ends = q.Lifetime != 0
 	if !q.ends {

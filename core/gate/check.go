@@ -150,7 +150,7 @@ func (c *checker) omega(key, _ []byte) error {
 		return err
 	}
 	known := &core.OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(core.OmegaFactors{}), Note: kept.Note}
-	if err := checkKnown(known); err != nil || kept.Seq < 1 {
+	if err := CheckOmega(known); err != nil || kept.Seq < 1 {
 		c.problem(key, false, "the factors of the memory are out of range")
 	}
 	return nil

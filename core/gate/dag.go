@@ -145,25 +145,31 @@ func (g *graph) unreachable() []string {
 	return list[:min(len(list), maxUnreachable)]
 }
 
+// CheckDAG refuses an invalid or too large graph, and lists everything that is wrong with it.
+func CheckDAG(dag *core.WorkflowDAG) error {
+	_, err := checkDAG(dag)
+	return err
+}
+
 // checkDAG refuses an invalid or too large graph, and lists everything that is wrong with
 // it.
 func checkDAG(dag *core.WorkflowDAG) (*graph, error) {
 	var p problems
-	p.name(dag.Workflow, "workflow")
+	p.in("workflow").name(dag.Workflow, "workflow")
 	places := 0
 	for _, nodes := range dag.Memories {
 		places += len(nodes)
 	}
-	small := p.atMost("edges", len(dag.Edges), MaxEdges)
-	small = p.atMost("entries", len(dag.Entry), MaxNodes) && small
-	small = p.atMost("exits", len(dag.Exits), MaxNodes) && small
-	small = p.atMost("memories", len(dag.Memories), MaxGraphMemories) && small
+	small := p.in("edges").atMost("edges", len(dag.Edges), MaxEdges)
+	small = p.in("entry").atMost("entries", len(dag.Entry), MaxNodes) && small
+	small = p.in("exits").atMost("exits", len(dag.Exits), MaxNodes) && small
+	small = p.in("memories").atMost("memories", len(dag.Memories), MaxGraphMemories) && small
 	small = p.atMost("nodes of memories", places, MaxGraphPlaces) && small
 	if !small {
 		return nil, p.err()
 	}
 	g := newGraph(dag)
-	p.atMost("nodes", len(g.Nodes), MaxNodes)
+	p.in("edges").atMost("nodes", len(g.Nodes), MaxNodes)
 	p.nodes(dag)
 	if err := p.err(); err != nil {
 		return nil, err
@@ -176,21 +182,23 @@ func checkDAG(dag *core.WorkflowDAG) (*graph, error) {
 
 // nodes checks the names in a graph.
 func (p *problems) nodes(dag *core.WorkflowDAG) {
-	p.list("entry", dag.Entry)
-	p.list("exits", dag.Exits)
+	p.in("entry").nodeList("entry", dag.Entry)
+	p.in("exits").nodeList("exits", dag.Exits)
 	for i, edge := range dag.Edges {
+		p.list, p.item, p.field = "edges", i, ""
 		for _, node := range edge {
 			p.id(node, "edge %d: a node", i+1)
 		}
 	}
+	p.list = ""
 	for _, memory := range slices.Sorted(maps.Keys(dag.Memories)) {
-		p.id(memory, "a memory")
-		p.list(fmt.Sprintf("memory %.128q", memory), dag.Memories[memory])
+		p.in("memories").id(memory, "a memory")
+		p.nodeList(fmt.Sprintf("memory %.128q", memory), dag.Memories[memory])
 	}
 }
 
-// list checks a list of nodes.
-func (p *problems) list(where string, nodes []string) {
+// nodeList checks a list of nodes.
+func (p *problems) nodeList(where string, nodes []string) {
 	if len(nodes) == 0 {
 		p.add("name at least one node", "%s: the list is empty", where)
 	}

@@ -27,7 +27,7 @@ func New(policy Policy) *Gate { return &Gate{policy: policy} }
 // is retained, with confidence 0. An error comes from the store, or from invalid factors
 // and notes.
 func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*core.GateDecision, error) {
-	if err := checkOmega(c); err != nil {
+	if err := CheckFactors(c.Omega, c.Notes); err != nil {
 		return nil, err
 	}
 	e, err := collect(r, c.Memory, c.Merged)
@@ -198,12 +198,13 @@ func numbers(in *core.GateInput) core.GateNumbers {
 	}
 }
 
-// checkOmega refuses factors outside 0 to 1, and notes that are too many or too long.
-func checkOmega(c *core.GateCase) error {
+// CheckFactors refuses factors outside 0 to 1, and notes that are too many or too long.
+func CheckFactors(factors core.OmegaFactors, notes []string) error {
 	var p problems
-	p.factors(c.Omega)
-	if p.atMost("notes", len(c.Notes), MaxNotes) {
-		for i, note := range c.Notes {
+	p.factors(factors)
+	if p.in("notes").atMost("notes", len(notes), MaxNotes) {
+		for i, note := range notes {
+			p.list, p.item, p.field = "notes", i, ""
 			p.text(note, "note %d", i+1)
 		}
 	}

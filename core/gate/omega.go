@@ -28,7 +28,7 @@ type keptOmega struct {
 // RecordOmega stores what is known about a memory of a namespace, replacing all that was
 // known before: a factor that isn't given is absent afterwards.
 func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaEvidence) (*OmegaRecorded, error) {
-	if err := checkKnown(known); err != nil {
+	if err := CheckOmega(known); err != nil {
 		return nil, err
 	}
 	before, err := readOmega(tx, known.MemoryID)
@@ -83,14 +83,14 @@ func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
 	}
 }
 
-// checkKnown refuses factors outside 0 to 1, and a record without any factor.
-func checkKnown(known *core.OmegaEvidence) error {
+// CheckOmega refuses factors outside 0 to 1, and a record without any factor.
+func CheckOmega(known *core.OmegaEvidence) error {
 	var p problems
-	p.id(known.MemoryID, "memory_id")
+	p.in("memory_id").id(known.MemoryID, "memory_id")
 	p.factors(known.OmegaFactors)
-	p.text(known.Note, "note")
+	p.in("note").text(known.Note, "note")
 	if (known.OmegaFactors == core.OmegaFactors{}) {
-		p.add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "no factor is given")
+		p.in("upstream_status").add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "no factor is given")
 	}
 	return p.err()
 }
@@ -114,5 +114,5 @@ func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 		return nil, err
 	}
 	known.Note = strings.TrimSpace(known.Note)
-	return &known, checkKnown(&known)
+	return &known, CheckOmega(&known)
 }

@@ -30,21 +30,21 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 		_, _ = dec.Token() // the bracket
 	}
 	var list []core.ToolOutcome
-	var missing error // the first outcome without a required key
+	var wrong problems // of outcomes that can't be read
 	for dec.More() {
 		where := fmt.Sprintf("outcome %d", len(list)+1)
-		o, without, err := readTool(dec)
+		o, unread, err := readTool(dec)
 		if err != nil {
 			return nil, notJSON(where, toolKeys, err)
 		}
-		if without != "" && missing == nil {
-			missing = notJSON(where, toolKeys, errors.New(without+" is missing"))
+		if unread != nil {
+			wrong.addError(inField(fmt.Sprintf("outcomes[%d]", len(list)), notJSON(where, toolKeys, unread)))
 		}
 		if list = append(list, o); len(list) > MaxToolOutcomes {
 			break
 		}
 	}
-	if err := core.JoinErrors(checkTools(list, MaxToolOutcomes), missing); err != nil {
+	if err := core.JoinErrors(CheckTools(list), wrong.err()); err != nil {
 		return nil, err
 	}
 	if isList {
@@ -65,9 +65,9 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 // toolKeys are the keys of an outcome.
 const toolKeys = "memory_id, session, turn, tool, ok, recovered, ref"
 
-// readTool reads an outcome, and names the required key that is missing: an outcome
+// readTool reads an outcome. unread is what is wrong with it, and err ends the whole text. An outcome
 // without "ok" or "turn" would otherwise count as a failure, or as turn 0.
-func readTool(dec *decoder) (o core.ToolOutcome, without string, err error) {
+func readTool(dec *decoder) (o core.ToolOutcome, unread, err error) {
 	var in struct {
 		core.ToolOutcome
 		Turn *int64 `json:"turn"`
@@ -76,26 +76,35 @@ func readTool(dec *decoder) (o core.ToolOutcome, without string, err error) {
 	var text json.RawMessage
 	start := dec.InputOffset()
 	if err := dec.Decode(&text); err != nil {
-		return o, "", dec.onLine(start, err)
+		return o, nil, dec.onLine(start, err)
 	}
 	start = dec.InputOffset() - int64(len(text))
 	if key := core.RepeatedKey(text); key != "" {
-		return o, "", dec.onLine(start, fmt.Errorf("the key %q is there twice", core.Cut(key)))
+		return core.ToolOutcome{MemoryID: "m", Session: "s", Tool: "t"}, dec.onLine(start, fmt.Errorf("the key %q is there twice", core.Cut(key))), nil
+	}
+	members := core.Members(text)
+	for i := range members {
+		if whole, is := core.WholeNumber(members[i].Value); is && members[i].Key == "turn" { // such as 5.0
+			members[i].Value, text = whole, nil
+		}
+	}
+	if text == nil {
+		text = core.JoinMembers(members)
 	}
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&in); err != nil {
-		return o, "", dec.onLine(start, err)
+		return core.ToolOutcome{MemoryID: "m", Session: "s", Tool: "t"}, dec.onLine(start, err), nil // what can't be read has no other faults
 	}
 	o = in.ToolOutcome
 	switch {
 	case in.Turn == nil:
-		return o, "turn", nil
+		return o, errors.New("turn is missing"), nil
 	case in.OK == nil:
-		return o, "ok", nil
+		return o, errors.New("ok is missing"), nil
 	}
 	o.Turn, o.OK = *in.Turn, *in.OK
-	return o, "", nil
+	return o, nil, nil
 }
 
 // ReadDAG reads a workflow's graph from a JSON object. It refuses unknown keys, and

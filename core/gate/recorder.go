@@ -38,7 +38,7 @@ type ToolsRecorded struct {
 // rest.
 func (r *Recorder) RecordTools(ctx context.Context, outcomes []core.ToolOutcome) (ToolsRecorded, error) {
 	var done ToolsRecorded
-	if err := checkTools(outcomes, MaxToolOutcomes); err != nil {
+	if err := CheckTools(outcomes); err != nil {
 		return done, err
 	}
 	for len(outcomes) > 0 {
@@ -114,7 +114,7 @@ func (r *Recorder) noteUses(tx *journal.Tx, homes map[string]string, outcomes []
 // RecordOmega stores what is known about a memory, replacing what was known before, see
 // [Evidence.RecordOmega]. The memory must exist.
 func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (*OmegaRecorded, error) {
-	if err := checkKnown(known); err != nil {
+	if err := CheckOmega(known); err != nil {
 		return nil, err
 	}
 	var done *OmegaRecorded

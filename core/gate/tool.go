@@ -182,19 +182,23 @@ func recorded(tx *journal.Tx, o *core.ToolOutcome) journal.Event {
 	}
 }
 
+// CheckTools refuses outcomes that can't be recorded, and lists everything that is wrong with them.
+func CheckTools(outcomes []core.ToolOutcome) error { return checkTools(outcomes, MaxToolOutcomes) }
+
 func checkTools(outcomes []core.ToolOutcome, limit int) error {
-	var p problems
+	p := problems{field: "outcomes"}
 	if !p.atMost("tool outcomes at once", len(outcomes), limit) {
 		return p.err()
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		p.id(o.MemoryID, "outcome %d: memory_id", i+1)
-		p.id(o.Session, "outcome %d: session", i+1)
-		p.name(o.Tool, "outcome %d: tool", i+1)
-		p.text(o.Ref, "outcome %d: ref", i+1)
+		p.list, p.item = "outcomes", i
+		p.in("memory_id").id(o.MemoryID, "outcome %d: memory_id", i+1)
+		p.in("session").id(o.Session, "outcome %d: session", i+1)
+		p.in("tool").name(o.Tool, "outcome %d: tool", i+1)
+		p.in("ref").text(o.Ref, "outcome %d: ref", i+1)
 		if o.Turn < 0 {
-			p.add("turns count from 0", "outcome %d: turn is %d", i+1, o.Turn)
+			p.in("turn").add("turns count from 0", "outcome %d: turn is %d", i+1, o.Turn)
 		}
 	}
 	return p.err()

@@ -41,11 +41,33 @@ const (
 type problems struct {
 	listed []error
 	more   int
+	// list and item name the entry of a list that is being checked; "" is no list. field is the
+	// checked field.
+	list  string
+	item  int
+	field string
+}
+
+// in names the field that is checked next.
+func (p *problems) in(field string) *problems {
+	p.field = field
+	return p
+}
+
+// place is the name of the checked field, such as outcomes[3].tool.
+func (p *problems) place() string {
+	if p.list == "" {
+		return p.field
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s[%d].%s", p.list, p.item, p.field), ".")
 }
 
 func (p *problems) add(hint, format string, args ...any) {
-	p.addError(sdk.Errorf(sdk.Invalid, "evidence_invalid", format, args...).WithHint("%s", hint))
+	p.addError(sdk.Errorf(sdk.Invalid, "evidence_invalid", format, args...).WithHint("%s", hint).WithDetail("field", p.place()))
 }
+
+// inField makes a field the place of an error.
+func inField(field string, err error) error { return sdk.AsError(err).WithDetail("field", field) }
 
 func (p *problems) addError(err error) {
 	if len(p.listed) == maxProblems {

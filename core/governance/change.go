@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,14 +53,7 @@ func (g *Governor) UnsetIf(ctx context.Context, namespace, version string, field
 	if len(fields) == 0 {
 		return g.clear(ctx, namespace, version)
 	}
-	known := append([]string{lockedField}, fieldNames()...)
-	var problems []error
-	for _, name := range fields {
-		if !slices.Contains(known, name) {
-			problems = append(problems, unknown(name, known))
-		}
-	}
-	return g.change(ctx, namespace, version, problems, func(record *Record, _ []level) []error {
+	return g.change(ctx, namespace, version, unknownFields(fields), func(record *Record, _ []level) []error {
 		for _, f := range Fields() {
 			if slices.Contains(fields, f.Name) {
 				f.set(record, nil)
@@ -70,6 +64,34 @@ func (g *Governor) UnsetIf(ctx context.Context, namespace, version string, field
 		}
 		return nil
 	})
+}
+
+// CheckSet reports everything that is wrong with a call of [Governor.Set] by itself, with a pointer to
+// each assignment.
+func CheckSet(namespace string, assignments ...string) error {
+	_, problems := parse(assignments)
+	return core.JoinErrors(append([]error{checkLevel(namespace)}, problems...)...)
+}
+
+// CheckUnset is CheckSet for [Governor.Unset].
+func CheckUnset(namespace string, fields ...string) error {
+	return core.JoinErrors(append([]error{checkLevel(namespace)}, unknownFields(fields)...)...)
+}
+
+// unknownFields lists the fields that don't exist.
+func unknownFields(fields []string) (problems []error) {
+	known := append([]string{lockedField}, fieldNames()...)
+	for i, name := range fields {
+		if !slices.Contains(known, name) {
+			problems = append(problems, at("fields", i, unknown(name, known)))
+		}
+	}
+	return problems
+}
+
+// at makes an item of a request's list the place of an error.
+func at(list string, i int, err error) error {
+	return sdk.AsError(err).WithDetail("pointer", fmt.Sprintf("/%s/%d", list, i))
 }
 
 // assignment is one change of a record.
@@ -85,20 +107,20 @@ func parse(list []string) (changes []assignment, problems []error) {
 			WithHint("write FIELD=VALUE, such as max_reflection_depth=2")}
 	}
 	var seen []string
-	for _, text := range list {
+	for i, text := range list {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			problems = append(problems, invalid(name, "%.80q isn't of the form FIELD=VALUE", text).WithHint("write it like max_reflection_depth=2"))
+			problems = append(problems, at("assignments", i, invalid(name, "%.80q isn't of the form FIELD=VALUE", text).WithHint("write it like max_reflection_depth=2")))
 			continue
 		}
 		if slices.Contains(seen, name) {
-			problems = append(problems, invalid(name, "%.80s is given twice", name).WithHint("give it once"))
+			problems = append(problems, at("assignments", i, invalid(name, "%.80s is given twice", name).WithHint("give it once")))
 			continue
 		}
 		seen = append(seen, name)
 		change, err := parseOne(name, value)
 		if err != nil {
-			problems = append(problems, err)
+			problems = append(problems, at("assignments", i, err))
 			continue
 		}
 		changes = append(changes, change)

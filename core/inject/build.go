@@ -178,6 +178,16 @@ func orHalf(n *float64) float64 {
 	return *n
 }
 
+// Check reports everything that is wrong with a request by itself. Who may make anchors is checked when
+// it is built.
+func (r *BuildRequest) Check() error {
+	var blocks error
+	if len(r.Blocks) <= MaxBlocks {
+		_, blocks = NewBlocks(r.Blocks, FromOperator)
+	}
+	return core.JoinErrors(r.check(FromOperator), blocks)
+}
+
 // check reports everything that is wrong with a request and its policy, except its blocks.
 func (r *BuildRequest) check(by Origin) error {
 	var p problems
@@ -208,12 +218,12 @@ func (r *BuildRequest) check(by Origin) error {
 		p.list = append(p.list, err)
 	}
 	if r.Policy != nil {
-		if _, err := r.Policy.Completed(); err != nil {
+		if _, err := r.Policy.completed("policy."); err != nil {
 			p.list = append(p.list, err)
 		}
 		if r.Policy.Anchors != nil && by == FromCaller {
 			p.list = append(p.list, sdk.Errorf(sdk.Denied, AnchorDenied, "the policy says which categories are anchors, which only the operator may").
-				WithHint("leave out anchor_categories").WithDetail("field", "anchor_categories"))
+				WithHint("leave out anchor_categories").WithDetail("field", "policy.anchor_categories"))
 		}
 	}
 	return p.err()

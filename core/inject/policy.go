@@ -89,7 +89,10 @@ type Policy struct {
 // Completed is the policy with its defaults, and in one form: two policies that mean the
 // same are equal. All problems are reported together, as sdk.Invalid with a reason for
 // each field.
-func (p Policy) Completed() (Policy, error) {
+func (p Policy) Completed() (Policy, error) { return p.completed("") }
+
+// completed is Completed for a policy whose fields have a prefix in errors, such as "policy.".
+func (p Policy) completed(of string) (Policy, error) {
 	setDefault(&p.Mode, Classified)
 	setDefault(&p.Ordering, ByPriority)
 	setDefault(&p.Dedupe, ByBlockID)
@@ -104,7 +107,7 @@ func (p Policy) Completed() (Policy, error) {
 	if p.Anchors == nil {
 		p.Anchors = []Category{Safety, PolicyText}
 	}
-	if err := p.check(); err != nil {
+	if err := p.check(of); err != nil {
 		return Policy{}, err
 	}
 	p.Enabled, p.Anchors = ranked(p.Enabled), ranked(p.Anchors)
@@ -112,8 +115,8 @@ func (p Policy) Completed() (Policy, error) {
 	return p, nil
 }
 
-func (p *Policy) check() error {
-	var found problems
+func (p *Policy) check(of string) error {
+	found := problems{of: of}
 	checkOneOf(&found, "mode", p.Mode, Single, Classified, Hybrid)
 	checkOneOf(&found, "ordering_strategy", p.Ordering, ByPriority, ByCategory, StablePrefix)
 	checkOneOf(&found, "dedupe_strategy", p.Dedupe, ByBlockID, BySource)
@@ -131,8 +134,8 @@ func (p *Policy) check() error {
 	for _, c := range p.Anchors {
 		checkOneOf(&found, "anchor_categories", c, categories[:]...)
 		if !slices.Contains(p.Enabled, c) {
-			found.list = append(found.list, sdk.Errorf(sdk.Invalid, "anchor_category_disabled", "anchor_categories has %s, which isn't enabled", core.Cut(string(c))).
-				WithHint("enable it: anchors are never dropped").WithDetail("field", "anchor_categories"))
+			found.list = append(found.list, sdk.Errorf(sdk.Invalid, "anchor_category_disabled", "%sanchor_categories has %s, which isn't enabled", of, core.Cut(string(c))).
+				WithHint("enable it: anchors are never dropped").WithDetail("field", of+"anchor_categories"))
 		}
 	}
 	return found.err()

@@ -60,7 +60,7 @@ func (m *Memories) RecallAmong(ctx context.Context, r *core.RecallRequest, ids [
 		return nil, sdk.Errorf(sdk.Invalid, "memory_invalid", "session: a recall among given memories is part of no turn").
 			WithDetail("field", "session")
 	}
-	if err := checkRecall(r); err != nil {
+	if err := CheckRecall(r); err != nil {
 		return nil, err
 	}
 	var among map[string]bool

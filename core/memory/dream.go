@@ -197,7 +197,7 @@ func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (
 // StoreDream stores an earlier plan, such as one in a file, so that it can be applied. Its
 // steps name memories by id and digest: a step whose memories have changed is skipped.
 func (m *Memories) StoreDream(ctx context.Context, plan *dream.Plan, mode DreamMode) (*DreamRun, error) {
-	if err := checkPlan(plan); err != nil {
+	if err := CheckPlan(plan); err != nil {
 		return nil, err
 	}
 	d := &DreamRun{
@@ -211,8 +211,8 @@ func (m *Memories) StoreDream(ctx context.Context, plan *dream.Plan, mode DreamM
 	return d, err
 }
 
-// checkPlan refuses a plan that no pass made.
-func checkPlan(plan *dream.Plan) error {
+// CheckPlan refuses a plan that no pass made.
+func CheckPlan(plan *dream.Plan) error {
 	var p bounds.Problems
 	p.Check(core.CheckNamespace(plan.Namespace))
 	p.Word("agent", plan.Agent)

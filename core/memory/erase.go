@@ -35,12 +35,7 @@ type EraseRequest struct {
 // transactions of their own: an error after the first erasure comes with the decision.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
-	var p bounds.Problems
-	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
-		p.Add("reason", "is blank: an erasure needs a reason")
-	}
-	p.Over("reason", len(r.Reason), maxReasonBytes, "bytes")
-	if err := p.Err(); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	if m.options.Gate == nil {
@@ -55,6 +50,16 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *cor
 	err = m.eraseCopies(ctx, v, r, &gone)
 	err = core.JoinErrors(gone.finish(ctx, m.options.Store), err)
 	return v.decision, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
+}
+
+// Check reports everything that is wrong with a request, and trims its reason.
+func (r *EraseRequest) Check() error {
+	var p bounds.Problems
+	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
+		p.Add("reason", "is blank: an erasure needs a reason")
+	}
+	p.Over("reason", len(r.Reason), maxReasonBytes, "bytes")
+	return p.Err()
 }
 
 // eraseOne erases a memory in a transaction.

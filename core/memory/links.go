@@ -37,6 +37,19 @@ type LinkRequest struct {
 // change a memory's depth, which its sources determine when it is created.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "link"}, &err)()
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	metadata := new(bounds.Problems).Metadata(r.Metadata)
+	err = m.records.Update(ctx, func(t *record.Tx) error {
+		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}
+		return m.link(t, link)
+	})
+	return link, err
+}
+
+// Check reports everything that is wrong with a request by itself.
+func (r *LinkRequest) Check() error {
 	var p bounds.Problems
 	p.ID("from", r.From)
 	p.ID("to", r.To)
@@ -44,17 +57,10 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 		p.Add("relation", "%q isn't 1 to %d of a-z 0-9 _", bounds.Shorten(r.Relation), bounds.MaxRelationBytes)
 	}
 	if r.From == r.To && r.From != "" {
-		p.Check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", bounds.Shorten(r.From)).WithHint("name another memory"))
+		p.Check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", bounds.Shorten(r.From)).WithHint("name another memory").WithDetail("field", "to"))
 	}
-	metadata := p.Metadata(r.Metadata)
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
-	err = m.records.Update(ctx, func(t *record.Tx) error {
-		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}
-		return m.link(t, link)
-	})
-	return link, err
+	p.Metadata(r.Metadata)
+	return p.Err()
 }
 
 // link writes a checked link. If the link exists, the stored link is used.

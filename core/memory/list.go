@@ -52,7 +52,7 @@ type Page struct {
 // List returns memories without their vectors: namespace by namespace, the newest first
 // in each.
 func (m *Memories) List(ctx context.Context, f ListFilter) (*Page, error) {
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	var page *Page
@@ -63,7 +63,8 @@ func (m *Memories) List(ctx context.Context, f ListFilter) (*Page, error) {
 	return page, err
 }
 
-func (f *ListFilter) check() error {
+// Check reports everything that is wrong with a filter, and brings its tags into their stored form.
+func (f *ListFilter) Check() error {
 	var p bounds.Problems
 	if f.Namespace != "" {
 		p.Check(core.CheckNamespace(f.Namespace))

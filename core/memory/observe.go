@@ -69,18 +69,12 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 	if len(requests) == 0 {
 		return nil, 0, nil
 	}
-	if len(requests) > MaxBatch {
-		return nil, 0, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once (limit %d)", len(requests), MaxBatch).
-			WithHint("store them in several batches")
-	}
-	var p bounds.Problems
-	memories, owned := make([]*core.Memory, len(requests)), make([]*core.ObserveRequest, len(requests))
+	owned := make([]*core.ObserveRequest, len(requests))
 	for i, r := range requests {
-		p.Of = fmt.Sprintf("memories[%d].", i)
 		owned[i] = ownObserve(ctx, r)
-		memories[i] = observed(&p, owned[i], m.options.Clock.Now())
 	}
-	if err := p.Err(); err != nil {
+	memories, err := observedAll(owned, m.options.Clock.Now())
+	if err != nil {
 		return nil, 0, err
 	}
 	stored, repeated, err = m.observe(ctx, memories, owned)
@@ -92,17 +86,45 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 
 // ownObserve is the request with the caller as its agent, if it names none.
 func ownObserve(ctx context.Context, r *core.ObserveRequest) *core.ObserveRequest {
+	if r == nil {
+		return nil
+	}
 	own := *r
 	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
 	return &own
 }
 
-// CheckObserve reports everything that is wrong with a request by itself.
-// [Memories.Observe] finds conflicts with stored data.
-func CheckObserve(r *core.ObserveRequest) error {
+// CheckObserve reports everything that is wrong with a request by itself, such as an occurred_at
+// after now. [Memories.Observe] finds conflicts with stored data.
+func CheckObserve(r *core.ObserveRequest, now time.Time) error {
 	var p bounds.Problems
-	observed(&p, r, core.SystemClock{}.Now())
+	observed(&p, r, now)
 	return p.Err()
+}
+
+// CheckObserveAll is CheckObserve for the requests of [Memories.ObserveAll].
+func CheckObserveAll(requests []*core.ObserveRequest, now time.Time) error {
+	_, err := observedAll(requests, now)
+	return err
+}
+
+// observedAll is observed for a batch.
+func observedAll(requests []*core.ObserveRequest, now time.Time) ([]*core.Memory, error) {
+	if len(requests) > MaxBatch {
+		return nil, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once (limit %d)", len(requests), MaxBatch).
+			WithHint("store them in several batches").WithDetail("field", "items")
+	}
+	var p bounds.Problems
+	memories := make([]*core.Memory, len(requests))
+	for i, r := range requests {
+		if p.Of = fmt.Sprintf("items[%d].", i); r != nil {
+			memories[i] = observed(&p, r, now)
+			continue
+		}
+		p.Of = ""
+		p.Add(fmt.Sprintf("items[%d]", i), "is null")
+	}
+	return memories, p.Err()
 }
 
 // observed checks a request and makes its memory, which has no id yet if the request

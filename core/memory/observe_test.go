@@ -207,7 +207,7 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 		}
 	}
 	_, _, err = w.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: "ns", Content: "c"}, {Namespace: "ns"}, {Content: "c"}})
-	if err == nil || !strings.Contains(err.Error(), "memories[1].content is blank") || !strings.Contains(err.Error(), "memories[2]: namespace") {
+	if err == nil || !strings.Contains(err.Error(), "items[1].content is blank") || !strings.Contains(err.Error(), "items[2]: namespace") {
 		t.Errorf("a batch: %v", err)
 	}
 }

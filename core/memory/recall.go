@@ -35,7 +35,7 @@ const MaxRecall = bounds.MaxRecall
 // yet is loaded first. If the embedder fails, words alone decide, and the result reports
 // this.
 func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *core.RecallResult, err error) {
-	if err := checkRecall(r); err != nil {
+	if err := CheckRecall(r); err != nil {
 		return nil, err
 	}
 	defer m.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall", Namespace: r.Namespace, Query: r.Query}, &err)()
@@ -118,8 +118,9 @@ func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []sear
 	return list, number, err
 }
 
-// checkRecall reports everything that is wrong with a request.
-func checkRecall(r *core.RecallRequest) error {
+// CheckRecall reports everything that is wrong with a request, and brings its tags into their stored
+// form.
+func CheckRecall(r *core.RecallRequest) error {
 	var p bounds.Problems
 	if r.Session != "" || r.Turn != 0 {
 		p.Turn(r.Session, r.Turn)

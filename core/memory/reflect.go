@@ -48,6 +48,22 @@ type draft struct {
 
 // draft checks a request before anything is loaded.
 func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
+	d, err := checkDraft(r, m.options.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	d.memory.ID = m.options.IDs.NewID()
+	return d, nil
+}
+
+// CheckReflect reports everything that is wrong with a request by itself, such as an occurred_at
+// after now. [Memories.Reflect] checks its sources.
+func CheckReflect(r *core.ReflectRequest, now time.Time) error {
+	_, err := checkDraft(r, now)
+	return err
+}
+
+func checkDraft(r *core.ReflectRequest, now time.Time) (*draft, error) {
 	var p bounds.Problems
 	d := &draft{request: r, memory: core.Memory{
 		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
@@ -70,14 +86,10 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	p.Priority(r.Priority)
 	p.Unit("importance", r.Importance)
 	p.Unit("confidence", r.Confidence)
-	d.memory.OccurredAt = p.Occurred(r.OccurredAt, m.options.Clock.Now())
+	d.memory.OccurredAt = p.Occurred(r.OccurredAt, now)
 	d.memory.Metadata = p.Metadata(r.Metadata)
 	p.Word("idempotency_key", r.IdempotencyKey)
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
-	d.memory.ID = m.options.IDs.NewID()
-	return d, nil
+	return d, p.Err()
 }
 
 func checkSources(p *bounds.Problems, ids []string) {

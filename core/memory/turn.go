@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
@@ -45,6 +46,13 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (resul
 
 // CheckFeedback reports everything that is wrong with a request, apart from its turn.
 func CheckFeedback(r *core.FeedbackRequest) error { return turn.CheckFeedback(r) }
+
+// CheckSession refuses what can't be a session's name.
+func CheckSession(name string) error {
+	var p bounds.Problems
+	p.ID("session", name)
+	return p.Err()
+}
 
 // TurnNotFound is the error for feedback on a turn that had no recall: sdk.NotFound,
 // reason "turn_not_found".

@@ -295,9 +295,6 @@ func (in *AuditEntries) shows(e *journal.Entry) bool {
 }
 
 func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntries, error) {
-	if err := in.checkTypes(); err != nil {
-		return nil, err
-	}
 	filter := *in
 	filter.Paging = Paging{}
 	at, limit, err := in.open(ctx, c, filter)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,18 +75,7 @@ func ofDecisions(ctx context.Context, c *Call, in *DecisionList) (place, error) 
 
 // check reports everything that is wrong with a list request.
 func (in *DecisionList) check() error {
-	var problems []error
-	if points := core.PolicyPoints(); in.Point != "" && !slices.Contains(points, in.Point) {
-		names := make([]string, len(points))
-		for i, p := range points {
-			names[i] = string(p)
-		}
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "point_invalid", "point %q is not one of %s", core.Cut(string(in.Point)), strings.Join(names, ", ")).
-			WithHint("%s", sdk.DidYouMean(string(in.Point), names, "")).WithDetail("field", "point"))
-	}
-	if in.Namespace != "" {
-		problems = append(problems, core.CheckNamespace(in.Namespace))
-	}
+	problems := []error{oneOf("point", in.Point, core.PolicyPoints()), checkNamespace(in.Namespace), in.Paging.check()}
 	if name, _, ok := strings.Cut(in.Outcome, "="); in.Outcome != "" && (!ok || name == "") {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "outcome_invalid", "outcome %q isn't of the form field=value", core.Cut(in.Outcome)).
 			WithHint("write it like allow=false").WithDetail("field", "outcome"))
@@ -115,9 +103,6 @@ func (c *Call) seesDecision(namespace string) bool {
 }
 
 func decisionList(ctx context.Context, c *Call, in *DecisionList) (*Page[Decided], error) {
-	if err := in.check(); err != nil {
-		return nil, err
-	}
 	filter := *in
 	filter.Paging = Paging{}
 	after, limit, err := in.open(ctx, c, filter)

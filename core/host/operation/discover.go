@@ -50,13 +50,10 @@ func (in *Discover) check() error {
 	case n > MaxIntent:
 		add("intent has %d characters (limit %d)", n, MaxIntent)
 	}
-	return core.JoinErrors(append(problems, core.CheckNamespace(in.Namespace))...)
+	return core.JoinErrors(append(problems, checkNamespace(in.Namespace))...)
 }
 
 func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.Answer, err error) {
-	if err := in.check(); err != nil {
-		return nil, err
-	}
 	var best []discover.Ranked
 	err = c.withSet(func(set *install.Set) error {
 		key := core.Digest(core.MustJSON([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))

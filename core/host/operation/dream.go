@@ -2,7 +2,7 @@ package operation
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -46,16 +46,29 @@ type DreamDates struct {
 	Ranges     bool `json:"ranges,omitempty"`
 }
 
-func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, error) {
-	if err := checkDreamText("text", in.Text); err != nil {
-		return nil, err
+func (in *DreamDates) at() (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, in.At)
+	if err != nil {
+		return at, sdk.Errorf(sdk.Invalid, "at_invalid", "at is %q, not RFC 3339 with an offset, such as 2026-04-15T12:00:00+02:00", core.Cut(in.At)).
+			WithDetail("field", "at")
 	}
+	return at, nil
+}
+
+func (in *DreamDates) check() error {
+	var wrong error
+	if in.At != "" {
+		_, wrong = in.at()
+	}
+	return core.JoinErrors(checkDreamText("text", in.Text), wrong)
+}
+
+func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, error) {
 	at := c.Host.Now()
 	if in.At != "" {
 		var err error
-		if at, err = time.Parse(time.RFC3339, in.At); err != nil {
-			return nil, sdk.Errorf(sdk.Invalid, "at_invalid", "at is %q, not RFC 3339 with an offset, such as 2026-04-15T12:00:00+02:00", core.Cut(in.At)).
-				WithDetail("field", "at")
+		if at, err = in.at(); err != nil {
+			return nil, err
 		}
 	}
 	options := dream.Options{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges}.Or(c.Host.Settings().Dream())
@@ -69,13 +82,11 @@ type DreamCompare struct {
 	B string `json:"b"`
 }
 
+func (in *DreamCompare) check() error {
+	return core.JoinErrors(checkDreamText("a", in.A), checkDreamText("b", in.B))
+}
+
 func dreamCompare(ctx context.Context, c *Call, in *DreamCompare) (*dream.Comparison, error) {
-	if err := checkDreamText("a", in.A); err != nil {
-		return nil, err
-	}
-	if err := checkDreamText("b", in.B); err != nil {
-		return nil, err
-	}
 	return c.Host.CompareTexts(ctx, in.A, in.B)
 }
 
@@ -89,17 +100,28 @@ type DreamCalibrate struct {
 	Pairs []dream.LabelledPair `json:"pairs,omitempty"`
 }
 
-func dreamCalibrate(ctx context.Context, c *Call, in *DreamCalibrate) (*dream.Calibration, error) {
+func (in *DreamCalibrate) check() error {
 	if n := len(in.Pairs); n > MaxLabelledPairs {
-		return nil, sdk.Errorf(sdk.Invalid, "pairs_invalid", "%d labelled pairs (limit %d)", n, MaxLabelledPairs).
-			WithDetail("most", MaxLabelledPairs).WithDetail("got", n)
+		return sdk.Errorf(sdk.Invalid, "pairs_invalid", "%d labelled pairs (limit %d)", n, MaxLabelledPairs).
+			WithDetail("field", "pairs").WithDetail("most", MaxLabelledPairs).WithDetail("got", n)
 	}
+	var problems []error
 	for i := range in.Pairs {
-		p := &in.Pairs[i]
-		if err := errors.Join(checkDreamText("a", p.A), checkDreamText("b", p.B)); err != nil {
-			return nil, sdk.Errorf(sdk.Invalid, "pairs_invalid", "pair %d: %w", i+1, err).WithDetail("pair", i+1)
+		for n, text := range []string{in.Pairs[i].A, in.Pairs[i].B} {
+			field := []string{"a", "b"}[n]
+			if err := checkDreamText(field, text); err != nil && len(problems) < maxPairProblems {
+				problems = append(problems, sdk.Errorf(sdk.Invalid, "pairs_invalid", "pair %d: %w", i+1, err).
+					WithDetail("pair", i+1).WithDetail("field", fmt.Sprintf("pairs[%d].%s", i, field)))
+			}
 		}
 	}
+	return core.JoinErrors(problems...)
+}
+
+// maxPairProblems is how many wrong texts a refusal names.
+const maxPairProblems = 64
+
+func dreamCalibrate(ctx context.Context, c *Call, in *DreamCalibrate) (*dream.Calibration, error) {
 	return c.Host.Calibrate(ctx, in.Pairs)
 }
 

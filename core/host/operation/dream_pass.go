@@ -148,9 +148,6 @@ type DreamList struct {
 }
 
 func dreamList(ctx context.Context, c *Call, in *DreamList) (*Page[*memory.DreamRun], error) {
-	if err := core.CheckNamespace(in.Namespace); err != nil {
-		return nil, err
-	}
 	filter := *in
 	filter.Paging = Paging{}
 	after, limit, err := in.open(ctx, c, filter)

@@ -37,7 +37,8 @@ func (f *SourceFiles) single(what, text string, load func(core.Source, workflow.
 	if err != nil {
 		return nil, err
 	}
-	return load(source, host.LoadOptions())
+	single, err := load(source, host.LoadOptions())
+	return single, inField(what, err)
 }
 
 // Evaluate asks for a verdict.
@@ -59,10 +60,7 @@ type Evaluate struct {
 // load reads the evaluator, and checks what it gets.
 func (in *Evaluate) load() (*workflow.Single, error) {
 	single, err := in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
-	if err != nil {
-		return nil, err
-	}
-	return single, core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State))
+	return single, core.JoinErrors(err, checkNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State))
 }
 
 // check implements checked.
@@ -107,13 +105,11 @@ type Correct struct {
 // load reads the corrector, and checks what it gets.
 func (in *Correct) load() (*workflow.Single, error) {
 	single, err := in.single("corrector", in.Corrector, workflow.LoadCorrector)
-	if err != nil {
-		return nil, err
-	}
+	output := checkInput("output", in.Output)
 	if len(in.Output) == 0 {
-		return nil, sdk.Errorf(sdk.Invalid, "output_missing", "output is missing").WithDetail("field", "output")
+		output = sdk.Errorf(sdk.Invalid, "output_missing", "output is missing").WithDetail("field", "output")
 	}
-	return single, core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("errors", in.Errors))
+	return single, core.JoinErrors(err, output, checkNamespace(in.Namespace), checkInput("errors", in.Errors))
 }
 
 // check implements checked.

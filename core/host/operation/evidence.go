@@ -76,17 +76,8 @@ func evidenceTool(ctx context.Context, c *Call, in *EvidenceTool) (*gate.ToolsRe
 	return &done, nil
 }
 
-// EvidenceDAG is a workflow's graph, which [gate.ReadDAG] reads from JSON.
+// EvidenceDAG is a workflow's graph.
 type EvidenceDAG struct{ core.WorkflowDAG }
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (e *EvidenceDAG) UnmarshalJSON(data []byte) error {
-	dag, err := gate.ReadDAG(data)
-	if err == nil {
-		e.WorkflowDAG = *dag
-	}
-	return err
-}
 
 // evidenceDAG requires a caller that reaches every namespace: a workflow has one graph
 // for all, so recording it changes what other callers' memories are worth, and reveals
@@ -95,17 +86,8 @@ func evidenceDAG(ctx context.Context, c *Call, in *EvidenceDAG) (*gate.DAGRecord
 	return c.Host.Evidence.RecordDAG(ctx, &in.WorkflowDAG)
 }
 
-// EvidenceOmega has the factors of a memory, which [gate.ReadOmega] reads from JSON.
+// EvidenceOmega has the factors of a memory.
 type EvidenceOmega struct{ core.OmegaEvidence }
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (e *EvidenceOmega) UnmarshalJSON(data []byte) error {
-	known, err := gate.ReadOmega(data)
-	if err == nil {
-		e.OmegaEvidence = *known
-	}
-	return err
-}
 
 func ofKnown(ctx context.Context, c *Call, in *EvidenceOmega) (place, error) {
 	ids := []string{in.MemoryID}

@@ -116,11 +116,16 @@ type GateRequest struct {
 	Copies bool `json:"copies,omitempty"`
 }
 
-func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecision, error) {
+func (in *GateRequest) check() error {
+	var missing error
 	if !in.Erase {
-		return nil, sdk.Errorf(sdk.Invalid, "erase_missing", "erase isn't true").
+		missing = sdk.Errorf(sdk.Invalid, "erase_missing", "erase isn't true").
 			WithHint("nothing else can be requested from the gate yet").WithDetail("field", "erase")
 	}
+	return core.JoinErrors(missing, (&memory.EraseRequest{Reason: in.Reason}).Check())
+}
+
+func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecision, error) {
 	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason, Copies: in.Copies})
 	return c.decided(ctx, d, err)
 }

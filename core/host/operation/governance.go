@@ -86,6 +86,14 @@ type GovernanceSet struct {
 	IfVersion string `json:"if_version,omitempty"`
 }
 
+func (in *GovernanceSet) check() error {
+	return governance.CheckSet(in.Namespace, in.Assignments...)
+}
+
+func (in *GovernanceUnset) check() error {
+	return governance.CheckUnset(in.Namespace, in.Fields...)
+}
+
 func governanceSet(ctx context.Context, c *Call, in *GovernanceSet) (*governance.Record, error) {
 	record, err := c.Host.Governance.SetIf(ctx, in.Namespace, in.IfVersion, in.Assignments...)
 	if err != nil {

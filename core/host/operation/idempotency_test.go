@@ -114,7 +114,12 @@ func TestIdempotency_OfWhatIsRefused(t *testing.T) {
 	if left := contents(t, w.Config.Store, "idempotency"); len(left) > 0 {
 		t.Errorf("a call that wasn't done left %v", left)
 	}
-	bad := &core.ObserveRequest{Namespace: here}
+	_, _, err = keyed(w, me, "k", "memory_observe", &core.ObserveRequest{Namespace: here})
+	w.Refused(err, sdk.Invalid, "content_invalid")
+	if left := contents(t, w.Config.Store, "idempotency"); len(left) > 0 {
+		t.Errorf("a request that can't be done left %v", left)
+	}
+	bad := &core.ObserveRequest{Namespace: here, ID: w.Memory(), Content: "another"}
 	_, _, first := keyed(w, me, "k", "memory_observe", bad)
 	_, again, err := keyed(w, me, "k", "memory_observe", bad)
 	if w.Answer(nil, first) != w.Answer(nil, err) || !again || sdk.CodeOf(first) != sdk.CodeOf(err) {

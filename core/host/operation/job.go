@@ -152,15 +152,11 @@ func ofJobs(ctx context.Context, c *Call, in *JobList) (place, error) {
 	return inTree(func(in *JobList) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
 }
 
+func (in *JobList) check() error {
+	return core.JoinErrors(oneOf("type", in.Type, job.Types()), oneOf("status", in.Status, job.Statuses()), checkNamespace(in.Namespace), in.Paging.check())
+}
+
 func jobList(ctx context.Context, c *Call, in *JobList) (*JobPage, error) {
-	if err := core.JoinErrors(oneOf("type", in.Type, job.Types()), oneOf("status", in.Status, job.Statuses())); err != nil {
-		return nil, err
-	}
-	if in.Namespace != "" {
-		if err := core.CheckNamespace(in.Namespace); err != nil {
-			return nil, err
-		}
-	}
 	filter := *in
 	filter.Paging = Paging{}
 	after, limit, err := in.open(ctx, c, filter)
@@ -244,6 +240,15 @@ type JobQueued struct {
 // operations that need them.
 func MaintenanceTypes() []job.Type { return []job.Type{job.Revalidate, job.Reembed, job.Compact} }
 
+func (in *JobEnqueue) check() error {
+	err := checkNamespace(in.Namespace)
+	if !slices.Contains(MaintenanceTypes(), in.Type) {
+		err = core.JoinErrors(sdk.Errorf(sdk.Invalid, "type_invalid", "type %q is not one of revalidate, reembed, compact", core.Cut(string(in.Type))).
+			WithHint("other jobs are made by the operations that need them").WithDetail("field", "type"), err)
+	}
+	return err
+}
+
 func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error) {
 	var name string
 	var does any
@@ -254,9 +259,6 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 		name, does = "memory_reembed", &MemoryReembed{Namespace: in.Namespace}
 	case job.Compact:
 		name, does = "store_prune", &StorePrune{}
-	default:
-		return nil, sdk.Errorf(sdk.Invalid, "type_invalid", "type %q is not one of revalidate, reembed, compact", core.Cut(string(in.Type))).
-			WithHint("other jobs are made by the operations that need them").WithDetail("field", "type")
 	}
 	o, err := Find(name)
 	if err != nil {
@@ -331,9 +333,6 @@ func (c *Call) mayTakeLong(o *Operation, in any) bool {
 	return o.Long && o.Job != ""
 }
 
-// checked is a request that can be checked before it is done.
-type checked interface{ check() error }
-
 // work is the payload of a job that does an operation.
 type work struct {
 	Operation string          `json:"operation"`
@@ -347,11 +346,6 @@ type work struct {
 
 // queue makes a job of an operation.
 func (c *Call) queue(ctx context.Context, o *Operation, in any) (any, error) {
-	if r, is := in.(checked); is {
-		if err := r.check(); err != nil {
-			return nil, err
-		}
-	}
 	at, err := o.where(ctx, c, in)
 	if err != nil {
 		return nil, err

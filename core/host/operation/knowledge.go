@@ -66,6 +66,10 @@ type KnowledgeList struct {
 	Paging
 }
 
+func (in *KnowledgeList) check() error {
+	return core.JoinErrors(checkNamespace(in.Namespace), in.Paging.check())
+}
+
 func knowledgeList(ctx context.Context, c *Call, in *KnowledgeList) (*Page[*core.Knowledge], error) {
 	filter := *in
 	filter.Paging = Paging{}

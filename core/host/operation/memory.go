@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -94,9 +95,6 @@ func ofBatch(ctx context.Context, c *Call, in *MemoryObserveAll) (place, error) 
 	var at place
 	one := inNamespace(func(r *core.ObserveRequest) *string { return &r.Namespace })
 	for i, r := range in.Items {
-		if r == nil {
-			return place{}, sdk.Errorf(sdk.Invalid, "items_invalid", "items[%d] is null", i)
-		}
 		p, err := one(ctx, c, r)
 		if err != nil {
 			return place{}, sdk.Wrap(itemName(i), err)
@@ -127,7 +125,7 @@ func memoryObserveAll(ctx context.Context, c *Call, in *MemoryObserveAll) (*Memo
 func ofSources(ctx context.Context, c *Call, in *core.ReflectRequest) (place, error) {
 	at, err := c.atMemories(ctx, in.SourceIDs)
 	if err == nil && in.Namespace != "" {
-		at.namespaces, err = append(at.namespaces, in.Namespace), core.CheckNamespace(in.Namespace)
+		at.namespaces = append(at.namespaces, in.Namespace)
 	}
 	return at, err
 }
@@ -181,6 +179,16 @@ type Memories struct {
 	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
 }
 
+func (in *MemoryList) filter() memory.ListFilter {
+	return memory.ListFilter{Namespace: in.Namespace, Subtree: in.Subtree, Kinds: in.Kinds, States: in.States, Tags: in.Tags, AgentID: in.AgentID}
+}
+
+func (in *MemoryList) check() error {
+	f := in.filter()
+	f.Namespace = cmp.Or(f.Namespace, config.DefaultNamespace)
+	return core.JoinErrors(f.Check(), in.Paging.check())
+}
+
 func memoryList(ctx context.Context, c *Call, in *MemoryList) (*Memories, error) {
 	filter := *in
 	filter.Paging = Paging{}
@@ -188,10 +196,9 @@ func memoryList(ctx context.Context, c *Call, in *MemoryList) (*Memories, error)
 	if err != nil {
 		return nil, err
 	}
-	page, err := c.Host.Memories.List(ctx, memory.ListFilter{
-		Namespace: in.Namespace, Subtree: in.Subtree, Kinds: in.Kinds, States: in.States, Tags: in.Tags, AgentID: in.AgentID,
-		Limit: limit, After: after,
-	})
+	selected := in.filter()
+	selected.Limit, selected.After = limit, after
+	page, err := c.Host.Memories.List(ctx, selected)
 	if err != nil {
 		return nil, err
 	}

@@ -232,6 +232,9 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if err := c.scoped(o); err != nil {
 		return nil, err
 	}
+	if err := o.Problems(in, c.Host.Now()); err != nil {
+		return nil, err
+	}
 	calls, err := c.spread(ctx, o, in)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,13 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -51,18 +53,9 @@ type Paging struct {
 // open returns where the page begins ("" is the start), and how many items it has. The
 // filter is everything that decides what is in the list, except the caller.
 func (p Paging) open(ctx context.Context, c *Call, filter any) (at string, limit int, err error) {
-	limit = p.Limit
-	if limit == 0 {
-		limit = DefaultLimit
-	}
-	if limit < 1 || limit > MaxLimit {
-		return "", 0, sdk.Errorf(sdk.Invalid, "limit_invalid", "limit is %d, not from 1 to %d", p.Limit, MaxLimit).WithDetail("field", "limit")
-	}
+	limit = cmp.Or(p.Limit, DefaultLimit)
 	if p.PageToken == "" {
 		return "", limit, nil
-	}
-	if len(p.PageToken) > maxToken {
-		return "", 0, badToken()
 	}
 	key, err := c.pageKey(ctx)
 	if err != nil {
@@ -72,6 +65,23 @@ func (p Paging) open(ctx context.Context, c *Call, filter any) (at string, limit
 		return "", 0, badToken()
 	}
 	return at, limit, nil
+}
+
+// check refuses a limit out of range, and a token that no list gave. The token's list, filter and
+// caller are checked by open.
+func (p Paging) check() error {
+	var limit, token error
+	if p.Limit < 0 || p.Limit > MaxLimit {
+		limit = sdk.Errorf(sdk.Invalid, "limit_invalid", "limit is %d, not from 1 to %d", p.Limit, MaxLimit).WithDetail("field", "limit")
+	}
+	given := p.PageToken
+	if _, rest, several := strings.Cut(given, "."); several { // the part after the number of a database
+		given = rest
+	}
+	if text, err := base64.RawURLEncoding.Strict().DecodeString(given); given != "" && (err != nil || len(text) <= sealBytes || len(given) > maxToken) {
+		token = badToken()
+	}
+	return core.JoinErrors(limit, token)
 }
 
 func badToken() error {

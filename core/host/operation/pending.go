@@ -58,7 +58,11 @@ func ofWaiting(_ context.Context, _ *Call, in *MemoryPending) (place, error) {
 	if in.Namespace == "" {
 		return place{}, nil
 	}
-	return place{namespaces: []string{in.Namespace}}, core.CheckNamespace(in.Namespace)
+	return place{namespaces: []string{in.Namespace}}, nil
+}
+
+func (in *MemoryPending) check() error {
+	return core.JoinErrors(checkNamespace(in.Namespace), in.Paging.check())
 }
 
 func memoryPending(ctx context.Context, c *Call, in *MemoryPending) (*Page[*memory.Pending], error) {

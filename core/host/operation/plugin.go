@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -121,14 +122,19 @@ type PluginLog struct {
 	Next string `json:"next"`
 }
 
+func (in *PluginLogs) check() error {
+	var lines, after error
+	if in.Lines < 0 || in.Lines > logfile.MaxLines {
+		lines = sdk.Errorf(sdk.Invalid, "lines_invalid", "lines is %d, not from 1 to %d", in.Lines, logfile.MaxLines).WithDetail("field", "lines")
+	}
+	if in.After != "" {
+		_, after = logfile.ParsePlace(in.After)
+	}
+	return core.JoinErrors(lines, inField("after", after))
+}
+
 func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) {
-	lines := in.Lines
-	if lines == 0 {
-		lines = DefaultLogLines
-	}
-	if lines < 1 || lines > logfile.MaxLines {
-		return nil, sdk.Errorf(sdk.Invalid, "lines_invalid", "lines is %d, not from 1 to %d", in.Lines, logfile.MaxLines).WithDetail("field", "lines")
-	}
+	lines := cmp.Or(in.Lines, DefaultLogLines)
 	dir := host.PluginLogDir(c.Host.Settings())
 	if in.After != "" {
 		from, err := logfile.ParsePlace(in.After)

@@ -90,9 +90,6 @@ type ReflectionEnqueued struct {
 // ofReflection is where a reflection is done.
 func ofReflection(_ context.Context, c *Call, in *ReflectionEnqueue) (place, error) {
 	in.Namespace = cmp.Or(reflectedIn(in.UserID, in.Namespace), c.Host.Settings().Namespace.Value)
-	if err := checkUser(in.UserID); err != nil {
-		return place{}, err
-	}
 	return place{namespaces: []string{in.Namespace}}, nil
 }
 
@@ -107,12 +104,9 @@ func checkUser(userID string) error {
 
 // check reports what is wrong with a request in itself.
 func (in *ReflectionEnqueue) check() error {
-	var problems []error
+	problems := []error{checkUser(in.UserID), checkNamespace(in.Namespace)}
 	add := func(field, format string, args ...any) {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "reflection_invalid", field+" "+format, args...).WithDetail("field", field))
-	}
-	if err := core.CheckNamespace(in.Namespace); err != nil {
-		problems = append(problems, err)
 	}
 	if n := utf8.RuneCountInString(in.Focus); n > reflection.MaxFocusChars || !utf8.ValidString(in.Focus) {
 		add("focus", "has %d characters (limit %d), or isn't UTF-8", n, reflection.MaxFocusChars)
@@ -124,9 +118,6 @@ func (in *ReflectionEnqueue) check() error {
 }
 
 func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*ReflectionEnqueued, error) {
-	if err := in.check(); err != nil {
-		return nil, err
-	}
 	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
 	if !c.sees(userID, in.Namespace) {
 		return nil, sdk.Errorf(sdk.Denied, "user_denied", "the caller may not have reflections of user %s made there", userID).

@@ -131,19 +131,16 @@ func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
 
 // load reads the workflow, and makes the run of it that is to be started.
 func (in *RunStart) load() (*workflow.Plan, *core.Run, error) {
-	if err := core.CheckNamespace(in.Namespace); err != nil {
-		return nil, nil, err
-	}
 	source, err := in.source("workflow", in.Workflow)
-	if err != nil {
-		return nil, nil, err
+	plan := &workflow.Plan{}
+	if err == nil {
+		plan, err = workflow.Load(source, host.LoadOptions())
 	}
-	plan, err := workflow.Load(source, host.LoadOptions())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, core.JoinErrors(inField("workflow", err), checkNamespace(in.Namespace))
 	}
 	state, err := in.Apply(plan.State)
-	if err != nil {
+	if err := core.JoinErrors(checkNamespace(in.Namespace), err); err != nil {
 		return nil, nil, err
 	}
 	return plan, &core.Run{Workflow: plan.Name, Namespace: in.Namespace, Session: in.Session, Source: source, State: state}, nil
@@ -210,19 +207,27 @@ type RunReplay struct {
 }
 
 func runReplay(ctx context.Context, c *Call, in *RunReplay) (*host.Replayed, error) {
-	var o host.ReplayOptions
-	var err error
-	if in.Evaluator != "" {
-		if o.Evaluator, err = in.single("evaluator", in.Evaluator, workflow.LoadEvaluator); err != nil {
-			return nil, err
-		}
-	}
-	if in.Accept != "" {
-		if o.Accept, err = host.LoadOptions().Expressions.Compile(core.PointAccept, in.Accept); err != nil {
-			return nil, sdk.AsError(sdk.Wrap("accept", err)).WithDetail("field", "accept")
-		}
+	o, err := in.options()
+	if err != nil {
+		return nil, err
 	}
 	return c.Host.Replay(ctx, in.ID, o)
+}
+
+func (in *RunReplay) options() (o host.ReplayOptions, err error) {
+	var accept error
+	if in.Evaluator != "" {
+		o.Evaluator, err = in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
+	}
+	if in.Accept != "" {
+		o.Accept, accept = host.LoadOptions().Expressions.Compile(core.PointAccept, in.Accept)
+	}
+	return o, core.JoinErrors(err, inField("accept", sdk.Wrap("accept", accept)))
+}
+
+func (in *RunReplay) check() error {
+	_, err := in.options()
+	return err
 }
 
 // RunList selects runs.
@@ -262,15 +267,11 @@ func ofRuns(ctx context.Context, c *Call, in *RunList) (place, error) {
 	return inTree(func(in *RunList) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
 }
 
+func (in *RunList) check() error {
+	return core.JoinErrors(oneOf("status", in.Status, core.RunStatuses()), checkNamespace(in.Namespace), in.Paging.check())
+}
+
 func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], error) {
-	if err := oneOf("status", in.Status, core.RunStatuses()); err != nil {
-		return nil, err
-	}
-	if in.Namespace != "" {
-		if err := core.CheckNamespace(in.Namespace); err != nil {
-			return nil, err
-		}
-	}
 	filter := *in
 	filter.Paging = Paging{}
 	after, limit, err := in.open(ctx, c, filter)

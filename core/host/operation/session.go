@@ -112,6 +112,10 @@ func ofSession[In any](name func(*In) string) func(context.Context, *Call, *In) 
 	}
 }
 
+func (in *SessionGet) check() error {
+	return core.JoinErrors(memory.CheckSession(in.Session), in.Paging.check())
+}
+
 func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) {
 	filter := *in
 	filter.Paging = Paging{}
@@ -220,9 +224,6 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 // the turn doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
 	absent := memory.TurnNotFound(in.Session, in.Turn)
-	if err := memory.CheckFeedback(in); err != nil { // before the turn is read
-		return place{}, err
-	}
 	if _, err := c.ownSession(ctx, in.Session); sdk.CodeOf(err) == sdk.NotFound {
 		return place{}, absent
 	} else if err != nil {

@@ -65,7 +65,7 @@ func TestSession_BelongsToItsSubject(t *testing.T) {
 			}
 		}
 		for _, in := range []*core.RecallRequest{
-			{Session: "s1", Query: "harbour"}, {Session: "s1", Turn: 9, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: other.Namespaces[0]}},
+			{Session: "s1", Query: "harbour"}, {Session: "s1", Turn: 9, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}},
 		} {
 			_, err := busy.Do(other, "memory_recall", in)
 			busy.Refused(err, sdk.NotFound, "session_not_found")

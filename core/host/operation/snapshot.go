@@ -102,10 +102,11 @@ func snapshotBuild(ctx context.Context, c *Call, in *inject.BuildRequest) (*inje
 	return c.Host.Injections.Build(ctx, in, by)
 }
 
+func (in *SnapshotList) check() error {
+	return core.JoinErrors(checkNamespace(in.Namespace), in.Paging.check())
+}
+
 func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject.Snapshot], error) {
-	if err := core.CheckNamespace(in.Namespace); err != nil {
-		return nil, err
-	}
 	filter := *in
 	filter.Paging = Paging{}
 	at, limit, err := in.open(ctx, c, filter)

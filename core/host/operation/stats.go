@@ -2,13 +2,11 @@ package operation
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin/install"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // stats are the operations that count.
@@ -75,9 +73,6 @@ type StoreStats struct {
 // ofStats is the place of statistics: the namespace that they name, or the host, filtered
 // by what the caller reaches.
 func ofStats(ctx context.Context, c *Call, in *StatsGet) (place, error) {
-	if err := checkUser(in.UserID); err != nil {
-		return place{}, err
-	}
 	if in.Namespace = reflectedIn(in.UserID, in.Namespace); in.Namespace == "" {
 		return place{}, nil
 	}
@@ -85,9 +80,6 @@ func ofStats(ctx context.Context, c *Call, in *StatsGet) (place, error) {
 }
 
 func statsGet(ctx context.Context, c *Call, in *StatsGet) (out *Stats, err error) {
-	if err := in.check(); err != nil {
-		return nil, err
-	}
 	out = &Stats{}
 	if in.wants(StatsMemory) {
 		counts := func(namespace string) bool { return in.countsIn(namespace) && c.reaches(namespace) }
@@ -129,19 +121,7 @@ func statsGet(ctx context.Context, c *Call, in *StatsGet) (out *Stats, err error
 }
 
 func (in *StatsGet) check() error {
-	var problems []error
-	if all := StatsScopes(); in.Scope != "" && !slices.Contains(all, in.Scope) {
-		names := make([]string, len(all))
-		for i, s := range all {
-			names[i] = string(s)
-		}
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "scope_invalid", "scope %q is not one of %s", core.Cut(string(in.Scope)), strings.Join(names, ", ")).
-			WithHint("%s", sdk.DidYouMean(string(in.Scope), names, "")).WithDetail("field", "scope"))
-	}
-	if in.Namespace != "" {
-		problems = append(problems, core.CheckNamespace(in.Namespace))
-	}
-	return core.JoinErrors(problems...)
+	return core.JoinErrors(oneOf("scope", in.Scope, StatsScopes()), checkUser(in.UserID), checkNamespace(in.Namespace))
 }
 
 func (in *StatsGet) wants(part StatsScope) bool {

@@ -76,14 +76,23 @@ func ofNewToken(_ context.Context, c *Call, in *TokenNew) (place, error) {
 	return place{namespaces: in.Namespaces[:min(len(in.Namespaces), core.MaxCallerNamespaces)]}, nil
 }
 
-func tokenNew(ctx context.Context, c *Call, in *TokenNew) (*NewToken, error) {
+func (in *TokenNew) request() access.Request {
 	lifetime := time.Duration(in.ExpiresIn) * time.Second
 	if most := int64(access.MaxLifetime / time.Second); in.ExpiresIn > most || in.ExpiresIn < 0 {
 		lifetime = access.MaxLifetime + time.Second // too long, so it is refused, but it doesn't overflow
 	}
-	issued, err := c.Host.Access.Issue(ctx, access.Request{
-		Subject: in.Subject, Scopes: in.Scopes, Namespaces: in.Namespaces, Label: in.Label, Lifetime: lifetime, Reaches: c.reaches,
-	})
+	return access.Request{Subject: in.Subject, Scopes: in.Scopes, Namespaces: in.Namespaces, Label: in.Label, Lifetime: lifetime}
+}
+
+func (in *TokenNew) check() error {
+	asked := in.request()
+	return asked.Check()
+}
+
+func tokenNew(ctx context.Context, c *Call, in *TokenNew) (*NewToken, error) {
+	asked := in.request()
+	asked.Reaches = c.reaches
+	issued, err := c.Host.Access.Issue(ctx, asked)
 	if err != nil {
 		return nil, err
 	}

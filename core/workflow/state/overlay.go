@@ -33,41 +33,48 @@ type Value struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Apply applies the overlay to a state. An error has the part that is wrong as its detail
-// "field".
+// Apply applies the overlay to a state. It reports all parts that are wrong, each as the detail
+// "field" of its problem.
 func (o *Overlay) Apply(state json.RawMessage) (json.RawMessage, error) {
-	var err error
+	var problems []error
+	part := func(field, what string, value json.RawMessage, apply func() (json.RawMessage, error)) {
+		err := CheckInput(what, value)
+		if err == nil {
+			var after json.RawMessage
+			if after, err = apply(); err == nil {
+				state = after
+				return
+			}
+		}
+		problems = append(problems, sdk.AsError(err).WithDetail("field", field))
+	}
 	if len(o.State) > 0 {
-		if err = CheckInput("state", o.State); err == nil {
-			state, err = Merge(state, o.State)
-		}
-		if err != nil {
-			return nil, ofField("state", err)
-		}
+		part("state", "state", o.State, func() (json.RawMessage, error) { return Merge(state, o.State) })
 	}
 	if len(o.Input) > 0 {
-		if err = CheckInput("input", o.Input); err == nil {
-			state, err = Set(state, "input", o.Input)
-		}
-		if err != nil {
-			return nil, ofField("input", err)
-		}
+		part("input", "input", o.Input, func() (json.RawMessage, error) { return Set(state, "input", o.Input) })
 	}
 	if len(o.Set) > MaxSet {
-		return nil, ofField("set", sdk.Errorf(sdk.Invalid, "set_invalid", "set has %d values (limit %d)", len(o.Set), MaxSet))
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "set_invalid", "set has %d values (limit %d)", len(o.Set), MaxSet).WithDetail("field", "set"))
 	}
 	for _, v := range o.Set {
+		if len(o.Set) > MaxSet || len(problems) == maxProblems {
+			break
+		}
 		what := "set " + core.Cut(v.Path)
-		if err = CheckInput(what, v.Value); err == nil {
-			state, err = Set(state, v.Path, v.Value)
-			err = sdk.Wrap(what, err)
-		}
-		if err != nil {
-			return nil, ofField("set", err)
-		}
+		part("set", what, v.Value, func() (json.RawMessage, error) {
+			after, err := Set(state, v.Path, v.Value)
+			return after, sdk.Wrap(what, err)
+		})
+	}
+	if err := core.JoinErrors(problems...); err != nil {
+		return nil, err
 	}
 	return state, nil
 }
+
+// maxProblems is how many problems of an overlay are reported.
+const maxProblems = 64
 
 // CheckInput refuses a value for a state, or to be judged, that is larger than
 // [MaxInput]: sdk.Exhausted, reason "input_too_large".
@@ -78,5 +85,3 @@ func CheckInput(what string, value json.RawMessage) error {
 	}
 	return nil
 }
-
-func ofField(field string, err error) error { return sdk.AsError(err).WithDetail("field", field) }

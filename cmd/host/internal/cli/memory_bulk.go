@@ -63,7 +63,7 @@ func (in *intake) add(ctx context.Context, line jsonLine, f memoryFlags) error {
 	if err := line.decode(r); err != nil {
 		return err
 	}
-	if err := memory.CheckObserve(r); err != nil {
+	if err := memory.CheckObserve(r, core.SystemClock{}.Now()); err != nil {
 		return sdk.Wrap(line.String(), err)
 	}
 	if len(in.batch) == 0 {

@@ -109,8 +109,9 @@ func (a *API) do(w http.ResponseWriter, r *request, rt *route, c operation.Call,
 // read fills a request from its path, and its query or body.
 func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 	var err error
+	var faults faults
 	if rt.inQuery() {
-		err = decodeQuery(r.http.URL.RawQuery, in, rt.taken)
+		err = faults.decodeQuery(r.http.URL.RawQuery, in, rt.taken)
 	} else {
 		if r.http.URL.RawQuery != "" {
 			return sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query").WithHint("put its fields into the body")
@@ -121,27 +122,26 @@ func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 		}
 		defer done()
 		if r.body, err = a.body(w, r, a.limits.Body); err == nil && len(r.body) > 0 {
-			err = decodeBody(r.body, in, rt.taken)
+			err = faults.decodeBody(r.body, in, rt.taken)
 		}
 	}
 	if err == nil && rt.Body {
 		err = mediaTypeOf(r, client.LinesType, "application/x-ndjson", "application/octet-stream")
 	}
-	return core.JoinErrors(err, setPath(r, rt, in))
+	faults.setPath(r, rt, in)
+	return core.JoinErrors(err, faults.refusal(&rt.Operation, in, a.config.Host.Now()))
 }
 
 // setPath sets the fields that are in the path.
-func setPath(r *request, rt *route, in any) error {
+func (f *faults) setPath(r *request, rt *route, in any) {
 	v, known := reflect.ValueOf(in).Elem(), fieldsOf(rt.In())
-	var faults faults
 	for _, name := range rt.taken {
 		value := r.http.PathValue(name)
-		if faults.notUTF8(value, "/"+name) {
+		if f.notUTF8(value, "/"+name) {
 			continue
 		}
 		fieldAt(v, known[name].index).SetString(value)
 	}
-	return faults.err()
 }
 
 // body is a request's JSON; nil if it has none.

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,33 +20,81 @@ import (
 // UTF-8, not too deep, and without repeated names, since encoding/json would silently use the
 // last one, and replace what isn't UTF-8. Then it is compared with the type of the request, so
 // that all unknown fields and all values of a wrong type are reported at once, with their
-// places; encoding/json would stop at the first. Finally, it is decoded, and types that read their own JSON can refuse it.
+// places; encoding/json would stop at the first. Finally, it is decoded without them, and types that
+// read their own JSON can refuse it. If something was wrong, the operation also says what is wrong with
+// the fields that could be decoded, so that a caller doesn't learn it only with the next request.
 
-// decodeBody fills a request, a pointer to a struct, from JSON. taken are the fields that
-// the path has.
-func decodeBody(data []byte, in any, taken []string) error {
+// decodeBody adds to the faults what is wrong with JSON, and fills a request, a pointer to a struct,
+// with what isn't. taken are the fields that the path has. The error is for a text that can't be read.
+func (f *faults) decodeBody(data []byte, in any, taken []string) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
-	var faults faults
 	data = bytes.TrimSpace(data)
-	faults.check(data, reflect.TypeOf(in).Elem(), "", taken)
-	if err := faults.err(); err != nil {
-		return err
+	f.check(data, reflect.TypeOf(in).Elem(), "", taken)
+	if f.full() {
+		return nil
 	}
-	err := json.Unmarshal(data, in)
-	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) { // an integer that is written as 5.0
+	var err error
+	if len(*f) == 0 {
+		err = json.Unmarshal(data, in)
+	}
+	if wrong := new(json.UnmarshalTypeError); len(*f) > 0 || errors.As(err, &wrong) { // or an integer that is written as 5.0
 		reflect.ValueOf(in).Elem().SetZero()
-		err = json.Unmarshal(PlainIntegers(data, reflect.TypeOf(in)), in)
+		err = json.Unmarshal(pruned(data, reflect.TypeOf(in), "", f.places()), in)
 	}
-	if err != nil {
-		var known *sdk.Error
-		if errors.As(err, &known) {
-			return known
-		}
-		return sdk.Errorf(sdk.Invalid, "request_invalid", "the request: %w", core.JSONProblem(err))
+	var known *sdk.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &known):
+		*f = append(*f, known)
+	default:
+		*f = append(*f, sdk.Errorf(sdk.Invalid, "request_invalid", "the request: %w", core.JSONProblem(err)))
 	}
 	return nil
+}
+
+// places are the pointers of the faults.
+func (f *faults) places() map[string]bool {
+	list := map[string]bool{}
+	for _, err := range *f {
+		list[operation.PointerOf(sdk.AsError(err).Details)] = true
+	}
+	return list
+}
+
+// refusal joins the faults with what the operation says about the fields that could be decoded. It
+// leaves out what may only be said because of a fault: problems at, above or below its place, and
+// problems without a place. It is nil if there are no faults: then the operation itself refuses.
+func (f *faults) refusal(o *operation.Operation, in any, now time.Time) error {
+	if len(*f) == 0 || f.full() {
+		return core.JoinErrors(*f...)
+	}
+	info := core.NewErrorInfo(o.Problems(in, now))
+	if info == nil {
+		return core.JoinErrors(*f...)
+	}
+	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
+	if len(problems) == 0 {
+		problems = []*core.ErrorInfo{info}
+	}
+	places := f.places()
+	for _, p := range problems {
+		if at := operation.PointerOf(p.Details); !f.full() && !touched(at, places) {
+			*f = append(*f, &sdk.Error{Code: sdk.Invalid, Reason: p.Code, Message: p.Message, Hint: p.Hint, Try: p.Try, Details: p.Details})
+		}
+	}
+	return core.JoinErrors(*f...)
+}
+
+// touched reports whether one of the places is at, above or below a pointer.
+func touched(pointer string, places map[string]bool) bool {
+	for place := range places {
+		if strings.HasPrefix(pointer+"/", place+"/") || strings.HasPrefix(place+"/", pointer+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // checkText refuses a text that isn't a JSON object, or that decoding would change.
@@ -68,9 +118,6 @@ const maxFaults = 64
 
 // full reports whether no further fault is reported.
 func (f *faults) full() bool { return len(*f) >= maxFaults }
-
-// err is all of them in one error, or nil.
-func (f faults) err() error { return core.JoinErrors(f...) }
 
 func (f *faults) add(reason, pointer, format string, args ...any) {
 	if !f.full() {
@@ -118,6 +165,10 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 		}
 		var items []json.RawMessage
 		_ = json.Unmarshal(data, &items) // it is an array of JSON
+		if t.Kind() == reflect.Array && len(items) != t.Len() {
+			f.add("field_type_invalid", pointer, "has %d items where %d must be", len(items), t.Len())
+			return
+		}
 		for i, item := range items {
 			if f.full() {
 				return

@@ -125,7 +125,7 @@ func namespacesOf(query string) ([]string, error) {
 			faults = append(faults, sdk.AsError(err).WithDetail("pointer", "/namespace"))
 		}
 	}
-	return list, faults.err()
+	return list, core.JoinErrors(faults...)
 }
 
 // runEvents follows the events of a run, from its first one or after Last-Event-ID.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -12,6 +13,15 @@ import (
 // has an integer: the schema that callers get allows 5.0 and 5e0, and Go's decoder doesn't. All
 // other numbers stay as they are, so that they are refused or kept by their own rules.
 func PlainIntegers(data json.RawMessage, t reflect.Type) json.RawMessage {
+	return pruned(data, t, "", nil)
+}
+
+// pruned is PlainIntegers of the part of a value at a pointer, without the parts of the value at some
+// pointers. It is nil for such a part; in a list, null takes its place.
+func pruned(data json.RawMessage, t reflect.Type, at string, without map[string]bool) json.RawMessage {
+	if without[at] {
+		return nil
+	}
 	for t.Kind() == reflect.Pointer && !readsItself(t) {
 		t = t.Elem()
 	}
@@ -24,21 +34,27 @@ func PlainIntegers(data json.RawMessage, t reflect.Type) json.RawMessage {
 		if list == nil {
 			return data
 		}
-		for i, m := range list {
+		kept := list[:0]
+		for _, m := range list {
+			of, here := known[m.Key]
 			if t.Kind() == reflect.Map {
-				list[i].Value = PlainIntegers(m.Value, t.Elem())
-			} else if field, ok := known[m.Key]; ok {
-				list[i].Value = PlainIntegers(m.Value, field.typ)
+				of.typ, here = t.Elem(), true
+			}
+			if here {
+				m.Value = pruned(m.Value, of.typ, at+"/"+core.EscapePointer(m.Key), without)
+			}
+			if m.Value != nil && (here || without == nil) {
+				kept = append(kept, m)
 			}
 		}
-		return core.JoinMembers(list)
+		return core.JoinMembers(kept)
 	case reflect.Slice, reflect.Array:
 		var items []json.RawMessage
 		if t.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &items) != nil {
 			return data
 		}
 		for i, item := range items {
-			items[i] = PlainIntegers(item, t.Elem())
+			items[i] = pruned(item, t.Elem(), at+"/"+strconv.Itoa(i), without)
 		}
 		return core.MustJSON(items)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -30,9 +31,13 @@ func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 	return schemaOf(t, request)
 }
 
-// Decode fills a request, a pointer to a struct, from a JSON object, or reports everything
-// that is wrong with the object.
-func (Requests) Decode(data []byte, in any) error { return decodeBody(data, in, nil) }
+// Decode fills a request of an operation, a pointer to a struct, from a JSON object. If that can't be
+// decoded, the error lists everything that is wrong with the request.
+func (Requests) Decode(o *operation.Operation, data []byte, in any) error {
+	var faults faults
+	err := faults.decodeBody(data, in, nil)
+	return core.JoinErrors(err, faults.refusal(o, in, core.SystemClock{}.Now()))
+}
 
 // Refused records for the log that a mounted surface refused a request, and removes from
 // the problem what a caller over the network mustn't see: paths of the host, refused

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -139,19 +140,15 @@ func (a *API) faultsOf(r *request, err error) []client.Fault {
 // request, such as items[3].content. If the request has no such field, the name may be a
 // part of a value, and the place is the whole request.
 func (a *API) pointerOf(r *request, details map[string]any) string {
-	if pointer, ok := details["pointer"].(string); ok {
+	pointer, rt := operation.PointerOf(details), a.routes[r.op]
+	if _, exact := details["pointer"]; exact {
 		return pointer
 	}
-	field, _ := details["field"].(string)
-	parts := strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(".[]", r) })
-	rt := a.routes[r.op]
-	if len(parts) == 0 || rt == nil || fieldsOf(rt.In())[parts[0]].typ == nil {
+	first, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	if rt == nil || fieldsOf(rt.In())[first].typ == nil {
 		return ""
 	}
-	for i := range parts {
-		parts[i] = core.EscapePointer(parts[i])
-	}
-	return "/" + strings.Join(parts, "/")
+	return pointer
 }
 
 // refuse answers with the problem of an error.

@@ -34,7 +34,7 @@ func TestProblem_SaysWhatIsWrong(t *testing.T) {
 		{"too deep", "POST", "/v1/memories", deep, nil, 400, "json_too_deep"},
 		{"repeated", "POST", "/v1/memories", `{"content":"a","content":"b"}`, nil, 400, "json_name_repeated"},
 		{"repeated inside", "POST", "/v1/memories", `{"content":"a","metadata":{"x":{"y":1,"y":2}}}`, nil, 400, "json_name_repeated"},
-		{"unknown", "POST", "/v1/memories", `{"Content":"a"}`, nil, 422, "field_unknown"},
+		{"unknown", "POST", "/v1/memories", `{"Title":"a","content":"a"}`, nil, 422, "field_unknown"},
 		{"type", "POST", "/v1/memories", `{"content":7}`, nil, 422, "field_type_invalid"},
 		{"fraction", "POST", "/v1/memories", `{"content":"a","priority":1.5}`, nil, 422, "field_range_invalid"},
 		{"path field in the body", "POST", "/v1/pending/x/reject", `{"id":"y"}`, nil, 422, "field_in_path"},
@@ -100,12 +100,12 @@ func TestProblem_HasEveryFault(t *testing.T) {
 		got[e.Pointer] = e.Code
 	}
 	want := map[string]string{
-		"/items/0/content": "field_type_invalid", "/items/0/tags/1": "field_type_invalid", "/items/1/x~1y~0z": "field_unknown", "/more": "field_unknown",
+		"/items/0/content": "field_type_invalid", "/items/0/tags/1": "field_type_invalid", "/items/1/x~1y~0z": "field_unknown", "/more": "field_unknown", "/items/1/content": "content_invalid",
 	}
 	if a.StatusCode != 422 || p.Code != "several_problems" || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s\nwant %v", a.body, want)
 	}
-	a = s.send("operator", "GET", "/v1/memories?limit=x&subtree=7&states=open&states=", "")
+	a = s.send("operator", "GET", "/v1/memories?limit=x&subtree=7&states=open", "")
 	if p := a.problem(t); len(p.Errors) != 2 || p.Errors[0].Pointer != "/limit" || p.Errors[1].Pointer != "/subtree" {
 		t.Errorf("%s", a.body)
 	}

@@ -19,35 +19,35 @@ import (
 // list. Otherwise a repeated name could mean one thing here and something else to a proxy
 // in front of the server.
 
-// decodeQuery fills a request from a query, with one problem for each value that is wrong.
-func decodeQuery(query string, in any, taken []string) error {
+// decodeQuery adds to the faults what is wrong with a query, and fills a request with what isn't. The
+// error is for a query that can't be read.
+func (f *faults) decodeQuery(query string, in any, taken []string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "query_invalid", "the query can't be read").WithHint("write & between its parameters, and escape what isn't plain")
 	}
 	v := reflect.ValueOf(in).Elem()
 	known := fieldsOf(v.Type())
-	var faults faults
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := "/" + core.EscapePointer(core.Cut(strings.ToValidUTF8(name, "\ufffd")))
 		field, ok := known[name]
 		switch {
 		case slices.Contains(taken, name):
-			faults.add("field_in_path", at, "is in the path already")
+			f.add("field_in_path", at, "is in the path already")
 		case !ok:
 			e := fault("field_unknown", at, "is no parameter that there is")
 			if hint := sdk.DidYouMean(name, names(known, taken), ""); hint != "" {
 				e = e.WithHint("%s", hint)
 			}
-			faults = append(faults, e)
+			*f = append(*f, e)
 		default:
-			faults.set(fieldAt(v, field.index), values[name], at)
+			f.set(fieldAt(v, field.index), values[name], at)
 		}
-		if len(faults) == maxFaults {
+		if f.full() {
 			break
 		}
 	}
-	return faults.err()
+	return nil
 }
 
 // set sets a field from its values in a query.

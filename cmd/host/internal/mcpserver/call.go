@@ -67,7 +67,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 	}
 	in := reflect.New(o.In()).Interface()
 	if o.May(core.CallerOf(ctx)) { // otherwise the error is the missing scope, whatever else is wrong
-		if err := s.config.Requests.Decode(args.request, in); err != nil {
+		if err := s.config.Requests.Decode(o, args.request, in); err != nil {
 			return nil, err
 		}
 	}
@@ -201,11 +201,7 @@ func faultsOf(err error) []client.Fault {
 	}
 	list := make([]client.Fault, len(problems))
 	for i, p := range problems {
-		pointer, known := p.Details["pointer"].(string)
-		if field, ok := p.Details["field"].(string); ok && !known {
-			pointer = "/" + field
-		}
-		list[i] = client.Fault{Pointer: pointer, Detail: p.Message, Code: p.Code}
+		list[i] = client.Fault{Pointer: operation.PointerOf(p.Details), Detail: p.Message, Code: p.Code}
 	}
 	return list
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,7 +36,7 @@ type Requests interface {
 	Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 	// Decode fills a request, a pointer to a struct, from a JSON object, or reports
 	// everything that is wrong with the object.
-	Decode(data []byte, in any) error
+	Decode(o *operation.Operation, data []byte, in any) error
 }
 
 // Config is what a [Server] works with.

@@ -33,7 +33,7 @@ func TestServer_RefusalsAreForModels(t *testing.T) {
 			tool, args, code string
 			errors           int
 		}{
-			{"observe", `{"contents": "x", "importanc": 1, "tags": 7}`, "several_problems", 3},
+			{"observe", `{"contents": "x", "importanc": 1, "tags": 7}`, "several_problems", 4},
 			{"observe", `{"content": "x", "importance": 7, "priority": 99}`, "several_problems", 2},
 			{"observe", `{"content": "x", "content_offset": 1}`, "field_unknown", 1},
 			{"observe", ``, "content_invalid", 1},

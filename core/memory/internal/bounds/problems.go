@@ -20,7 +20,7 @@ type Problems struct {
 // Add notes a problem of a field.
 func (p *Problems) Add(field, format string, args ...any) {
 	name := p.Of + field
-	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s %s", name, fmt.Sprintf(format, args...)).
+	p.append(sdk.Errorf(sdk.Invalid, invalid(field), "%s %s", name, fmt.Sprintf(format, args...)).
 		WithDetail("field", name))
 }
 
@@ -36,7 +36,7 @@ func (p *Problems) Over(field string, got, most int, unit string) {
 		return
 	}
 	name := p.Of + field
-	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s has %d %s (limit %d)", name, got, unit, most).
+	p.append(sdk.Errorf(sdk.Invalid, invalid(field), "%s has %d %s (limit %d)", name, got, unit, most).
 		WithDetail("field", name).WithDetail("most", most).WithDetail("got", got))
 }
 
@@ -47,8 +47,20 @@ func (p *Problems) Check(err error) {
 	}
 	if p.Of != "" {
 		err = sdk.Wrap(p.Of[:len(p.Of)-1], err)
+		if field, ok := sdk.AsError(err).Details["field"].(string); ok {
+			err = sdk.AsError(err).WithDetail("field", p.Of+field)
+		}
 	}
-	p.list = append(p.list, err)
+	p.append(err)
+}
+
+// maxProblems is how many problems are reported: a request with more has a different problem.
+const maxProblems = 64
+
+func (p *Problems) append(err error) {
+	if len(p.list) < maxProblems {
+		p.list = append(p.list, err)
+	}
 }
 
 // Err joins the problems into one error; nil if there are none.
