@@ -81,6 +81,32 @@ type Plugin struct {
 	Evaluator func(ctx context.Context, config json.RawMessage) (Evaluator, error)
 	Generator func(ctx context.Context, config json.RawMessage) (Generator, error)
 	Corrector func(ctx context.Context, config json.RawMessage) (Corrector, error)
+	// Health finds out whether the plugin can really work: it prepares and runs something small
+	// whose result is known, without network and host (see [EvaluatorHealth]). The host asks
+	// every 30 s while an instance is idle, waits 5 s, and replaces an instance that returns an
+	// error. Nil means that a plugin that answers is healthy. Only processes are asked.
+	Health func(ctx context.Context) error
+}
+
+// EvaluatorHealth returns a [Plugin.Health] that prepares an evaluator from config, has it judge
+// two outputs, and fails if it accepts the wrong one or refuses the right one.
+func EvaluatorHealth(prepare func(context.Context, json.RawMessage) (Evaluator, error), config, right, wrong string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		e, err := prepare(ctx, json.RawMessage(config))
+		if err != nil {
+			return Wrap("prepare", err)
+		}
+		for output, want := range map[string]bool{right: true, wrong: false} {
+			res, err := e.Evaluate(ctx, &EvaluateRequest{Call: Call{Iteration: 1}, Output: json.RawMessage(output)})
+			if err != nil {
+				return Wrap("judge", err)
+			}
+			if res.Verdict.Valid != want {
+				return Errorf(Internal, "verdict_wrong", "the verdict of %s is %t", output, res.Verdict.Valid)
+			}
+		}
+		return nil
+	}
 }
 
 // Describe returns the manifest with its contract version and its kinds, which

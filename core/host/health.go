@@ -21,12 +21,18 @@ type PluginHealth struct {
 	Exits int `json:"exits"`
 	// Kills is how many the host stopped for a deadline, a size or a cancellation.
 	Kills int `json:"kills"`
+	// Replacements is how many the host ended since they failed the first steps of two callers, or
+	// used a processor while they were idle.
+	Replacements int `json:"replacements"`
+	// IdleBusy is how often an instance used more than a quarter of a processor for 10 s without
+	// a call.
+	IdleBusy int `json:"idle_busy"`
 	// Breaker is whether an instance may be started: closed (yes), half_open (one, on trial)
 	// or open (no). With several environments, the most restrictive state counts.
 	Breaker plugin.BreakerState `json:"breaker"`
 	// RetryAt is when an open breaker lets one instance start.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
-	// LastCause is the reason why an instance last ended by itself.
+	// LastCause is the reason why an instance last ended by itself, was replaced, or was found busy while idle.
 	LastCause string `json:"last_cause,omitempty"`
 	// Latency is how long its calls took in the last hour; nil if there were none.
 	Latency *plugin.Latency `json:"latency,omitempty"`
@@ -58,6 +64,8 @@ func (p *PluginHealth) add(s *plugin.Status) {
 	p.Starts += s.Starts
 	p.Exits += s.UnaskedExits
 	p.Kills += s.Kills
+	p.Replacements += s.Replacements
+	p.IdleBusy += s.IdleBusy
 	switch {
 	case s.Breaker == plugin.BreakerOpen:
 		p.Breaker = plugin.BreakerOpen

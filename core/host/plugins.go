@@ -104,7 +104,7 @@ func NewPlugins(o PluginOptions) (*Plugins, error) {
 	}
 	p.Supervisor = plugin.NewSupervisor(plugin.Options{
 		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, Before: o.Before, ConfigEvaluator: configPlugin,
-		Observer: o.Observe.Work, Instances: o.Observe.Instance,
+		Observer: o.Observe.Work, Instances: o.Observe.Instance, Log: log,
 	})
 	return p, nil
 }

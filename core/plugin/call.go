@@ -23,6 +23,7 @@ type call struct {
 	timeout time.Duration
 	config  string               // the digest of the config; "" without one
 	request func() requestDigest // identifies the request; nil if it can't be at fault
+	item    func() error         // after a call that succeeded: the error of its items, if all failed; may be nil
 	run     func(ctx context.Context, instance Instance) error
 }
 
@@ -83,8 +84,10 @@ func (p *pool) try(ctx context.Context, c call, alone bool) (err error) {
 	if c.kind != "" && (err == nil || ctx.Err() == nil) {
 		p.latency.note(now, took, err != nil)
 	}
+	caller := ScopeOf(ctx).Namespace
 	switch {
 	case err == nil:
+		p.noteStep(m, caller, &c, nil, now)
 		answered = c.kind != ""
 		return nil
 	case ctx.Err() != nil:
@@ -101,6 +104,7 @@ func (p *pool) try(ctx context.Context, c call, alone bool) (err error) {
 		return interrupted{error: err, suspect: m.suspicious}
 	}
 	answered = true
+	p.noteStep(m, caller, &c, err, now)
 	return sdk.Wrap(c.op, err)
 }
 

@@ -27,6 +27,8 @@ type driver struct {
 	startPluginFn func(p plugin.Installed) error
 	// healthFn, if set, gives the result of a health check.
 	healthFn func(ctx context.Context, i *instance) error
+	// processorFn, if set, gives the processor time that an instance has used.
+	processorFn func(i *instance) (time.Duration, error)
 	// callFn, if set, gives the result of a call.
 	callFn func(ctx context.Context, i *instance) error
 	itemFn func(ctx context.Context, i *instance) error // the error of each item
@@ -68,6 +70,9 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.instances = append(d.instances, i)
+	if d.processorFn != nil {
+		return withProcessor{i}, nil
+	}
 	if d.healthFn != nil {
 		return withHealth{i}, nil
 	}
@@ -78,6 +83,13 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 type withHealth struct{ *instance }
 
 func (i withHealth) Healthy(ctx context.Context) error { return i.driver.healthFn(ctx, i.instance) }
+
+// withProcessor is an instance whose processor time is known.
+type withProcessor struct{ *instance }
+
+func (i withProcessor) ProcessorTime() (time.Duration, error) {
+	return i.driver.processorFn(i.instance)
+}
 
 // startedAt lists the starts so far, counted from the given time.
 func (d *driver) startedAt(begin time.Time) []time.Duration {

@@ -8,7 +8,7 @@ import (
 )
 
 // InstanceWithHealth is an [Instance] that can be asked whether it would answer
-// a call.
+// a call, which it finds out by preparing and running something real.
 type InstanceWithHealth interface {
 	Instance
 	// Healthy returns nil if the instance would answer, and otherwise the error.
@@ -34,38 +34,56 @@ func healthy(ctx context.Context, i Instance) error {
 // attend waits for a member's end. An idle member that doesn't answer is ended, which
 // counts as its own exit.
 func (p *pool) attend(m *member) {
-	if _, ok := m.Instance.(InstanceWithHealth); !ok {
-		<-m.Done()
-		return
+	var health, idle <-chan time.Time // nil if there is nothing to ask
+	if _, ok := m.Instance.(InstanceWithHealth); ok {
+		ticker := time.NewTicker(healthEvery)
+		defer ticker.Stop()
+		health = ticker.C
 	}
-	ticker := time.NewTicker(healthEvery)
-	defer ticker.Stop()
+	measured, ok := m.Instance.(InstanceWithProcessor)
+	if ok {
+		ticker := time.NewTicker(idleEvery)
+		defer ticker.Stop()
+		idle = ticker.C
+	}
+	var use idleUse
 	for {
 		select {
 		case <-m.Done():
 			return
-		case <-ticker.C:
+		case <-health:
 			p.checkHealth(m)
+		case <-idle:
+			p.checkIdle(m, measured, &use)
 		}
 	}
 }
 
 func (p *pool) checkHealth(m *member) {
-	if !p.isIdle(m) {
+	if !p.setChecked(m, true) {
 		return // its calls have deadlines
 	}
+	defer p.setChecked(m, false)
 	ctx, cancel := context.WithTimeout(p.open, healthTimeout)
 	defer cancel()
 	err := healthy(ctx, m.Instance)
-	if err == nil || p.open.Err() != nil || !p.isIdle(m) {
+	if err == nil || p.open.Err() != nil || m.done() {
 		return
 	}
-	m.Kill(sdk.Errorf(sdk.Unavailable, "plugin_unhealthy", "plugin %q did not answer a health check within %s: %w", p.plugin.Name, healthTimeout, err).
-		WithHint("nothing was lost: it is started again; its log may say why it hung"))
+	m.Kill(sdk.Errorf(sdk.Unavailable, "plugin_unhealthy", "plugin %q did not pass a health check (limit %s): %w", p.plugin.Name, healthTimeout, err).
+		WithHint("nothing was lost: it is started again; its log may say what it lacks"))
 }
 
-func (p *pool) isIdle(m *member) bool {
+// setChecked begins or ends the check of a member, which gets no call meanwhile. It begins only
+// if the member is idle, and reports that.
+func (p *pool) setChecked(m *member, on bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return m.busy == 0 && !m.asked
+	if on && !m.idle() {
+		return false
+	}
+	if m.checked = on; !on {
+		p.dispatch()
+	}
+	return true
 }

@@ -7,11 +7,15 @@ type member struct {
 	Instance
 	started time.Time
 	slots   int
-	busy    int           // slots taken
-	callers []string      // the tenants of the calls in its slots
-	alone   bool          // the call that it has must be its only one
-	kept    bool          // it takes no more calls until it is idle, for one that must be alone
-	asked   bool          // whether the host has asked it to end
+	busy    int      // slots taken
+	callers []string // the tenants of the calls in its slots
+	alone   bool     // the call that it has must be its only one
+	kept    bool     // it takes no more calls until it is idle, for one that must be alone
+	asked   bool     // whether the host has asked it to end
+	checked bool     // its health is being checked: it takes no calls meanwhile
+	calls   int      // counts the calls that it was given
+	retired error    // why it gets no more calls, and ends with its last one; or nil
+	steps   firstSteps
 	gone    chan struct{} // closed once the pool has let go of it
 
 	// Set before gone is closed, if it ended by itself: with one call, or with several.
@@ -19,12 +23,14 @@ type member struct {
 }
 
 // usable reports whether a call may be given to the member.
-func (m *member) usable() bool { return m.busy < m.slots && !m.alone && !m.kept && !m.ending() }
+func (m *member) usable() bool {
+	return m.busy < m.slots && !m.alone && !m.kept && !m.checked && !m.ending()
+}
 
 // idle reports whether it has no call, and may be given one.
-func (m *member) idle() bool { return m.busy == 0 && !m.ending() }
+func (m *member) idle() bool { return m.busy == 0 && !m.checked && !m.ending() }
 
-func (m *member) ending() bool { return m.asked || m.done() }
+func (m *member) ending() bool { return m.asked || m.retired != nil || m.done() }
 
 func (m *member) done() bool {
 	select {

@@ -15,11 +15,17 @@ const (
 	InstanceStarted InstanceEvent = "started" // it started
 	InstanceExited  InstanceEvent = "exited"  // it ended by itself, or failed to start
 	InstanceKilled  InstanceEvent = "killed"  // the host stopped it for a deadline, a size or a cancellation
+	// InstanceReplaced is an instance that the host ended since it failed the first steps of two
+	// callers, or used a processor while it was idle.
+	InstanceReplaced InstanceEvent = "replaced"
+	// InstanceIdleBusy is an instance that used more than a quarter of a processor for 10 s
+	// without a call.
+	InstanceIdleBusy InstanceEvent = "idle_busy"
 )
 
 // InstanceEvents lists all events of instances.
 func InstanceEvents() []InstanceEvent {
-	return []InstanceEvent{InstanceStarted, InstanceExited, InstanceKilled}
+	return []InstanceEvent{InstanceStarted, InstanceExited, InstanceKilled, InstanceReplaced, InstanceIdleBusy}
 }
 
 // tell reports what happened to an instance of the pool.

@@ -59,7 +59,8 @@ type pool struct {
 	manifest *sdk.Manifest
 	lastUsed time.Time // when the last call left; kept where idle is set
 
-	starts, exits, kills int
+	starts, exits, kills, replacements, idlers int
+	replaced                                   []replacement // within exitsWindow
 
 	// latency counts the plugin's calls, in all of its pools together.
 	latency *latencies
@@ -167,6 +168,7 @@ func (p *pool) free(m *member, tenant string) {
 	}
 	m.busy--
 	m.alone = false
+	p.endRetired(m)
 	p.tasks.Done()
 	p.dispatch()
 }
@@ -185,6 +187,7 @@ func (p *pool) dispatch() {
 			continue
 		}
 		m.busy++
+		m.calls++
 		m.alone, m.kept = p.queue[i].alone, false
 		m.callers = append(m.callers, p.queue[i].tenant)
 		p.tasks.Add(1)

@@ -35,12 +35,18 @@ type Status struct {
 	Starts       int `json:"starts"`
 	UnaskedExits int `json:"unasked_exits"`
 	Kills        int `json:"kills"`
+	// Replacements counts the instances that the host ended since they failed the first steps
+	// of two callers, or used a processor while they were idle. IdleBusy counts how often an
+	// instance used more than a quarter of a processor for 10 s without a call.
+	Replacements int `json:"replacements"`
+	IdleBusy     int `json:"idle_busy"`
 	// Breaker is whether the plugin may be started, and called by everyone: it is also open
 	// while a tenant whose requests ended instances isn't served. While it is open, RetryAt is
 	// when it is tried again.
 	Breaker BreakerState `json:"breaker"`
 	RetryAt time.Time    `json:"retry_at,omitzero"`
-	// LastCause is the reason why an instance last ended by itself.
+	// LastCause is the reason why an instance last ended by itself, was replaced, or was found
+	// busy while it was idle.
 	LastCause string `json:"last_cause,omitempty"`
 	// Latency is, if Environment is "", how long the calls of the plugin took in the last
 	// hour; nil if there were none.
@@ -75,7 +81,7 @@ func (p *pool) status(now time.Time) Status {
 	st := Status{
 		Plugin: p.plugin.Name, Environment: p.environment(), Version: p.plugin.Version, Manifest: p.manifest,
 		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue) + p.share.Waiting(),
-		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills,
+		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills, Replacements: p.replacements, IdleBusy: p.idlers,
 	}
 	shown := p.worstBreaker(now)
 	st.Breaker = shown.state(now)

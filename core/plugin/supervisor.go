@@ -46,6 +46,9 @@ type Options struct {
 	// Instances is called when instances start and end. It must be safe for concurrent use,
 	// and return soon, since a pool waits for it. It may be nil.
 	Instances func(plugin string, e InstanceEvent)
+	// Log receives the supervisor's own lines about instances. It is called like Instances,
+	// and may be nil.
+	Log func(LogLine)
 	// ConfigEvaluator names the schema evaluator that checks each plugin's config against
 	// the schema in its manifest. If it is "" or isn't installed, each plugin checks its
 	// own config.
@@ -191,7 +194,15 @@ func batch[Q, R any](
 	}
 	ctx, meter := s.serving(ctx)
 	request := func() requestDigest { return digestRequests(role, config.Digest, reqs) }
-	err = s.do(ctx, target, call{op: op, kind: kind, config: config.Digest, request: request, run: func(ctx context.Context, i Instance) (err error) {
+	item := func() (err error) {
+		for _, r := range results {
+			if err = r.Err; err == nil {
+				return nil
+			}
+		}
+		return err
+	}
+	err = s.do(ctx, target, call{op: op, kind: kind, config: config.Digest, request: request, item: item, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = run(ctx, i, config)
 		for n := range results {
 			err = stopped(ctx, err, results[n].Err)

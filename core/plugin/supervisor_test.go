@@ -161,9 +161,9 @@ func TestStatusIsSortedAndCounts(t *testing.T) {
 		}
 		got, err := json.Marshal(s.Status())
 		const manifest = `{"name":"m","version":"1.0.0","contract":1,"kinds":["corrector","evaluator","generator"]}`
-		const want = `[{"plugin":"a","instances":0,"starting":0,"busy":0,"waiting":0,"starts":0,"unasked_exits":0,"kills":0,"breaker":"closed"},` +
-			`{"plugin":"m","manifest":` + manifest + `,"instances":1,"starting":0,"busy":0,"waiting":0,"starts":2,"unasked_exits":1,"kills":0,"breaker":"closed","last_cause":"out of memory"},` +
-			`{"plugin":"z","instances":0,"starting":0,"busy":0,"waiting":0,"starts":0,"unasked_exits":0,"kills":0,"breaker":"closed"}]`
+		const want = `[{"plugin":"a","instances":0,"starting":0,"busy":0,"waiting":0,"starts":0,"unasked_exits":0,"kills":0,"replacements":0,"idle_busy":0,"breaker":"closed"},` +
+			`{"plugin":"m","manifest":` + manifest + `,"instances":1,"starting":0,"busy":0,"waiting":0,"starts":2,"unasked_exits":1,"kills":0,"replacements":0,"idle_busy":0,"breaker":"closed","last_cause":"out of memory"},` +
+			`{"plugin":"z","instances":0,"starting":0,"busy":0,"waiting":0,"starts":0,"unasked_exits":0,"kills":0,"replacements":0,"idle_busy":0,"breaker":"closed"}]`
 		if err != nil || string(got) != want {
 			t.Errorf("%v, got\n%s, want\n%s", err, got, want)
 		}

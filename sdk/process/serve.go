@@ -12,6 +12,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
@@ -38,7 +41,7 @@ func serve(ctx context.Context, p sdk.Plugin, o Options) error {
 		MessageBytes: start.MessageBytes, Parallel: start.Parallel, Stderr: o.Stderr,
 	})
 	limitProcessors(o.Getenv, half.Parallel())
-	srv := &server{ctx: ctx, messageBytes: start.MessageBytes, restore: keepStdio()}
+	srv := &server{ctx: ctx, health: p.Health, messageBytes: start.MessageBytes, restore: keepStdio()}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: wire.Handshake(),
 		TLSProvider:     func() (*tls.Config, error) { return tlsConfig, nil },
@@ -85,12 +88,13 @@ type server struct {
 	ctx          context.Context
 	messageBytes int
 	restore      func() // runs before the first call
+	health       func(context.Context) error
 	stopped      sync.WaitGroup
 	release      context.CancelFunc
 }
 
 func (s *server) create(opts []grpc.ServerOption) *grpc.Server {
-	gs := grpc.NewServer(append(append(opts, wire.ServerOptions(s.messageBytes)...), grpc.ChainStreamInterceptor(
+	gs := grpc.NewServer(append(append(opts, wire.ServerOptions(s.messageBytes)...), grpc.ChainUnaryInterceptor(s.checkHealth), grpc.ChainStreamInterceptor(
 		func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 			s.restore()
 			return handle(srv, stream)
@@ -102,6 +106,17 @@ func (s *server) create(opts []grpc.ServerOption) *grpc.Server {
 		gs.Stop()
 	})
 	return gs
+}
+
+// checkHealth answers gRPC's health check by the plugin's own, before go-plugin's answer, which is
+// always the same.
+func (s *server) checkHealth(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if s.health != nil && info.FullMethod == grpc_health_v1.Health_Check_FullMethodName {
+		if err := s.health(ctx); err != nil {
+			return nil, status.Error(codes.Unavailable, err.Error())
+		}
+	}
+	return handle(ctx, req)
 }
 
 // close waits for the server's end. It reports whether there was a server.

@@ -45,6 +45,7 @@ var attacks = map[string]func(arg string) (string, error){
 	"pair":    pair,
 	"connect": connect,
 	"listen":  listen,
+	"spin":    func(string) (string, error) { go spin(); return "spins", nil },
 	"fork": func(string) (string, error) {
 		out, err := exec.Command("/bin/true").CombinedOutput()
 		return string(out), err
@@ -178,6 +179,13 @@ func listen(quoted string) (string, error) {
 		return "", err
 	}
 	return strconv.Quote(bound.(*syscall.SockaddrUnix).Name), nil
+}
+
+// spin uses a processor for as long as the plugin lives.
+func spin() {
+	for {
+		_ = bytes.Repeat([]byte{1}, 1<<10)
+	}
 }
 
 // forks starts sleeping processes until it may not, or has as many as it wants.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"time"
 
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc/codes"
@@ -12,10 +13,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-var _ plugin.InstanceWithHealth = (*instance)(nil)
+var (
+	_ plugin.InstanceWithHealth    = (*instance)(nil)
+	_ plugin.InstanceWithProcessor = (*instance)(nil)
+)
 
-// Healthy asks gRPC's health service, which go-plugin's server has. A program without that
-// service counts as healthy while its connection works.
+// ProcessorTime is how long the instance's processes have used processors. A child that its
+// parent didn't wait for is counted only while it lives.
+func (i *instance) ProcessorTime() (time.Duration, error) { return i.cell.ProcessorTime(i.process.pid) }
+
+// Healthy asks gRPC's health service. A plugin built with sdk/process answers by [sdk.Plugin]'s
+// Health, another one as it likes; go-plugin's own server only shows that it serves. A program
+// without that service counts as healthy while its connection works.
 func (i *instance) Healthy(ctx context.Context) error {
 	answer, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
 	switch code := status.Code(err); {

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,8 +175,17 @@ type behaviour struct {
 	Arg string `json:"arg"`
 }
 
+// poisoned makes the plugin fail its own health check.
+var poisoned atomic.Bool
+
 func testPlugin() sdk.Plugin {
 	return sdk.Plugin{
+		Health: func(context.Context) error {
+			if poisoned.Load() {
+				return errors.New("nothing works")
+			}
+			return nil
+		},
 		Manifest: sdk.Manifest{Name: "probe", Version: "1.0.0", Parallel: 8},
 		Evaluator: func(ctx context.Context, config json.RawMessage) (sdk.Evaluator, error) {
 			var b behaviour
@@ -218,6 +228,10 @@ func testPlugin() sdk.Plugin {
 func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	said := func(feedback string) (*sdk.EvaluateResponse, error) {
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Feedback: feedback}}, nil
+	}
+	if b.Do == "poison" {
+		poisoned.Store(true)
+		return said("poisoned")
 	}
 	if name, ok := strings.CutPrefix(b.Do, "attack "); ok {
 		return said(attack(name, b.Arg))

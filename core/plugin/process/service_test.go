@@ -70,6 +70,12 @@ func TestAProcessIsAskedForItsHealth(t *testing.T) {
 	if err := i.(plugin.InstanceWithHealth).Healthy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := evaluate(t, i, do("poison")); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.(plugin.InstanceWithHealth).Healthy(t.Context()); sdk.ReasonOf(err) != "plugin_unhealthy" || !strings.Contains(err.Error(), "nothing works") {
+		t.Errorf("got %v", err)
+	}
 	i.Kill(context.Canceled)
 	if err := i.(plugin.InstanceWithHealth).Healthy(t.Context()); sdk.ReasonOf(err) != "plugin_unhealthy" {
 		t.Errorf("got %v", err)

@@ -48,8 +48,14 @@ func Plugin(opts Options) sdk.Plugin {
 		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) { return m.judge(config) },
 		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) { return m.caller(config) },
 		Corrector: func(_ context.Context, config json.RawMessage) (sdk.Corrector, error) { return m.caller(config) },
+		Health: func(context.Context) error {
+			_, err := m.judge(json.RawMessage(healthConfig)) // no model is called: that costs money
+			return sdk.Wrap("prepare", err)
+		},
 	}
 }
+
+const healthConfig = `{"llm": {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "health"}, "prompt": "{{output}}"}`
 
 // maker prepares judges and callers that share a transport.
 type maker struct {

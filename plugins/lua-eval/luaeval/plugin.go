@@ -18,6 +18,13 @@ const Version = "0.1.0"
 // Exhausted with lua_memory, and Unavailable with lua_missing if the plugin was built
 // without Lua.
 func Plugin() sdk.Plugin {
+	evaluator := func(_ context.Context, data json.RawMessage) (sdk.Evaluator, error) {
+		r, err := prepare(data)
+		if err != nil {
+			return nil, err
+		}
+		return evaluator{r}, nil
+	}
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{
 			Name:         "lua-eval",
@@ -26,13 +33,8 @@ func Plugin() sdk.Plugin {
 			ConfigSchema: json.RawMessage(configSchema),
 			Parallel:     parallel(dataLimit()),
 		},
-		Evaluator: func(_ context.Context, data json.RawMessage) (sdk.Evaluator, error) {
-			r, err := prepare(data)
-			if err != nil {
-				return nil, err
-			}
-			return evaluator{r}, nil
-		},
+		Evaluator: evaluator,
+		Health:    sdk.EvaluatorHealth(evaluator, healthConfig, "1", "2"),
 		Generator: func(_ context.Context, data json.RawMessage) (sdk.Generator, error) {
 			r, err := prepare(data)
 			if err != nil {
@@ -49,6 +51,9 @@ func Plugin() sdk.Plugin {
 		},
 	}
 }
+
+// healthConfig is a script that needs 1 MiB, far more than a state that could only be made.
+const healthConfig = `{"code": "local t = {} for i = 1, 16 do t[i] = string.rep(tostring(i), 1 << 15) end return #table.concat(t) > 1 << 19 and output == 1"}`
 
 // runner runs one prepared script. It is safe for concurrent use.
 type runner interface {

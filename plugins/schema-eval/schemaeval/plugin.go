@@ -16,6 +16,7 @@ import (
 
 // Plugin is the schema evaluator as data.
 func Plugin() sdk.Plugin {
+	evaluator := func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) { return prepare(config) }
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{
 			Name:         "schema-eval",
@@ -26,9 +27,10 @@ func Plugin() sdk.Plugin {
 			// the cores of a small machine busy.
 			Parallel: 4,
 		},
-		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {
-			return prepare(config)
-		},
+		Evaluator: evaluator,
+		Health: sdk.EvaluatorHealth(evaluator,
+			`{"schema": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "pattern": "^[a-z]+$"}}}}`,
+			`{"name": "anna"}`, `{"name": "4"}`),
 	}
 }
 

@@ -71,7 +71,7 @@ func New() *Metrics {
 
 		calls:       counter("plugin_calls_total", "Calls of plugins, by what they were called for and the class of the error, or ok.", "plugin", "role", "code"),
 		callSeconds: histogram("plugin_call_seconds", "How long calls of plugins took, with the wait for an instance.", callSeconds, "plugin"),
-		instances:   counter("plugin_instance_events_total", "Instances of plugins that started, exited by themselves, or were killed.", "plugin", "event"),
+		instances:   counter("plugin_instance_events_total", "Instances of plugins that started, exited by themselves, were killed or replaced, or used a processor while idle.", "plugin", "event"),
 
 		decisions: counter("decisions_total", "Decisions of policy points, recorded or not, by their outcome.", "point", "outcome"),
 		memories:  counter("memory_operations_total", "What was done with memories: search, update or delete, and the class of the error, or ok.", "operation", "code"),

@@ -3,10 +3,12 @@
 package sandbox
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"time"
 )
 
 // Probe reports that nothing confines plugins here.
@@ -46,6 +48,9 @@ func (c *Cell) Peer(net.Conn, int) error { return nil }
 
 // members is the first process: others aren't looked for here.
 func (c *Cell) members(pid int) []int { return []int{pid} }
+
+// ProcessorTime isn't known here.
+func (c *Cell) ProcessorTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
 // unnamed isn't counted here.
 func (c *Cell) unnamed([]int) unnamed { return unnamed{} }

@@ -1,0 +1,13 @@
+package llmeval
+
+import "testing"
+
+// TestHealth_PreparesAndRuns something real, again and again.
+func TestHealth_PreparesAndRuns(t *testing.T) {
+	p := Plugin(Options{})
+	for range 3 {
+		if err := p.Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+//go:build cgo && lua54
+
+package luaeval
+
+import "testing"
+
+// TestHealth_PreparesAndRuns something real, again and again.
+func TestHealth_PreparesAndRuns(t *testing.T) {
+	p := Plugin()
+	for range 3 {
+		if err := p.Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
