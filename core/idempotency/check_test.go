@@ -27,7 +27,7 @@ func TestKeyLayout(t *testing.T) {
 			t.Errorf("%q, want %q", c.key, c.want)
 		}
 	}
-	if timeDigest(timeKey(258, "d")) != "d" || memoryDigest(memoryKey("m", "d")) != "d" {
+	if timeDigest(timeKey(258, "d"), nil) != "d" || memoryDigest(memoryKey("m", "d"), nil) != "d" {
 		t.Error("a digest isn't found in its key")
 	}
 	const want = "3064463187306d83e9929c70458bf9b9080f11ea946742f31745fdc1b9db4fb8" // the SHA-256 of ["s","k"]

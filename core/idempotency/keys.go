@@ -135,7 +135,7 @@ func (k *Keys) wait(ctx context.Context, r *Request) (bool, error) {
 // look returns the outcome of a key that this host doesn't work on; nil if the key may be
 // claimed.
 func (k *Keys) look(reader core.Reader, r *Request) (*Outcome, error) {
-	found, err := read(reader, r.digest())
+	found, err := records.Get(reader, r.digest())
 	if err != nil || found == nil || found.expired(k.Clock.Now()) {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (k *Keys) Begin(ctx context.Context, r *Request, namespaces []string) (*Cla
 			return err
 		}
 		c.record.At = k.Clock.Now().UnixNano()
-		return put(tx, c.digest, &c.record)
+		return records.Put(tx, c.digest, &c.record)
 	})
 	if err != nil || out != nil {
 		c.Abandon()
@@ -244,7 +244,7 @@ func (k *Keys) reserve(c *Claim) bool {
 func (k *Keys) sweep(tx core.Tx) error {
 	var old []string
 	err := core.ScanPrefix(tx, []byte(timePrefix), func(key, _ []byte) (bool, error) {
-		r, err := read(tx, timeDigest(key))
+		r, err := records.Get(tx, timeDigest(key, nil))
 		switch {
 		case err != nil:
 			return false, err
@@ -253,11 +253,11 @@ func (k *Keys) sweep(tx core.Tx) error {
 		case !r.expired(k.Clock.Now()):
 			return false, nil
 		}
-		old = append(old, timeDigest(key))
+		old = append(old, timeDigest(key, nil))
 		return len(old) < sweepCount, nil
 	})
 	for i := 0; err == nil && i < len(old); i++ {
-		err = drop(tx, old[i])
+		err = records.Delete(tx, old[i])
 	}
 	return err
 }
@@ -270,7 +270,7 @@ func (c *Claim) Context(ctx context.Context) context.Context {
 	marked.State = written
 	value := core.MustJSON(&marked)
 	return core.WithMark(ctx, func(tx core.Tx) error {
-		now, err := read(tx, c.digest)
+		now, err := records.Get(tx, c.digest)
 		if err != nil {
 			return err
 		}
@@ -301,12 +301,12 @@ type Ending struct {
 func (c *Claim) End(ctx context.Context, e Ending) error {
 	defer c.Abandon()
 	return c.keys.Store.Update(context.WithoutCancel(ctx), func(tx core.Tx) error {
-		before, err := read(tx, c.digest)
+		before, err := records.Get(tx, c.digest)
 		if err != nil || c.lost(before) { // the outcome is that of the other host
 			return err
 		}
 		if e.Again && before != nil && before.State == claimed {
-			return drop(tx, c.digest)
+			return records.Delete(tx, c.digest)
 		}
 		after := c.record
 		after.State, after.Owner, after.Data = done, "", e.Data
@@ -317,9 +317,9 @@ func (c *Claim) End(ctx context.Context, e Ending) error {
 			return err
 		}
 		if gone || len(e.Data) > maxOutcome {
-			return put(tx, c.digest, after.forgotten())
+			return records.Put(tx, c.digest, after.forgotten())
 		}
-		return put(tx, c.digest, &after)
+		return records.Put(tx, c.digest, &after)
 	})
 }
 
@@ -348,11 +348,11 @@ func (k *Keys) Forget(tx core.Tx, memoryID string) ([]string, error) {
 		return nil, err
 	}
 	for _, digest := range digests {
-		r, err := read(tx, digest)
+		r, err := records.Get(tx, digest)
 		if err != nil || r == nil {
 			return nil, err
 		}
-		if err := put(tx, digest, r.forgotten()); err != nil {
+		if err := records.Put(tx, digest, r.forgotten()); err != nil {
 			return nil, err
 		}
 	}

@@ -3,13 +3,12 @@ package inject
 import (
 	"bytes"
 	"context"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -27,16 +26,19 @@ var (
 )
 
 // Derived implements [core.Rebuilder].
-func (Checker) Derived() []string { return []string{turnPrefix, timePrefix} }
+func (Checker) Derived() []string { return snapshots.Derived() }
 
 // Check implements [core.Checker].
 func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checking{r: r, report: report, purged: part.Purged}
+	if err := snapshots.Check(ctx, r, report, c.snapshot); err != nil {
+		return err
+	}
 	for _, each := range []struct {
 		prefix string
 		look   func(key []byte) error
 	}{
-		{snapshotPrefix, c.snapshot}, {payloadPrefix, c.payload}, {memoryPrefix, c.owned}, {sessionPrefix, c.owned}, {turnPrefix, c.index}, {timePrefix, c.index},
+		{payloadPrefix, c.payload}, {memoryPrefix, c.owned}, {sessionPrefix, c.owned},
 	} {
 		err := core.ScanPrefix(r, []byte(each.prefix), func(key, _ []byte) (bool, error) {
 			if err := ctx.Err(); err != nil {
@@ -62,35 +64,17 @@ func (c *checking) problem(key []byte, rebuildable bool, message string) {
 	c.report(core.Problem{Part: "snapshots", Key: strings.Trim(strconv.Quote(string(key)), `"`), Message: message, Rebuildable: rebuildable})
 }
 
-// snapshot checks one snapshot: its digests, its making, its event and its indices.
-func (c *checking) snapshot(key []byte) error {
-	rec, err := readRecord(c.r, string(key[len(snapshotPrefix):]))
-	if isCorrupt(err) {
-		c.problem(key, false, sdk.AsError(err).Message)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+// snapshot checks one snapshot: its digests, its making and its event.
+func (c *checking) snapshot(id string, rec *record, value []byte) error {
 	wrong, err := c.wrong(rec)
 	if err != nil {
 		return err
-	} else if wrong != "" {
-		c.problem(key, false, wrong)
-	} else if value, _, err := c.r.Get(key); err != nil {
-		return err
-	} else if !bytes.Equal(value, core.MustJSON(rec)) {
-		c.problem(key, false, "it has more than a snapshot has")
 	}
-	indices := rec.indices()
-	for _, index := range slices.Sorted(maps.Keys(indices)) {
-		value, found, err := c.r.Get([]byte(index))
-		if err != nil {
-			return err
-		}
-		if !found || string(value) != indices[index] {
-			c.problem([]byte(index), true, "the snapshot isn't in this index")
-		}
+	if wrong == "" && !bytes.Equal(value, core.MustJSON(rec)) {
+		wrong = "it has more than a snapshot has"
+	}
+	if wrong != "" {
+		c.problem(snapshotKey(id), false, wrong)
 	}
 	return nil
 }
@@ -102,7 +86,7 @@ func (c *checking) wrong(rec *record) (string, error) {
 	}
 	made, err := rec.replay(c.r)
 	switch {
-	case isCorrupt(err):
+	case table.Corrupt(err):
 		return sdk.AsError(err).Message, nil
 	case sdk.CodeOf(err) == sdk.Internal, sdk.CodeOf(err) == sdk.Unavailable, sdk.CodeOf(err) == sdk.Cancelled:
 		return "", err
@@ -202,41 +186,11 @@ func (c *checking) owned(key []byte) error {
 
 // tell reports an error about a wrong key, and returns any other error.
 func (c *checking) tell(key []byte, err error) error {
-	if isCorrupt(err) {
+	if table.Corrupt(err) {
 		c.problem(key, false, sdk.AsError(err).Message)
 		return nil
 	}
 	return err
-}
-
-// index checks that an index entry leads to a snapshot that belongs to it.
-func (c *checking) index(key []byte) error {
-	wanted, err := indexed(c.r, key)
-	if err == nil && !wanted {
-		c.problem(key, true, "the index has an entry that fits no snapshot")
-	}
-	return err
-}
-
-// indexed reports whether a key of an index belongs to a snapshot.
-func indexed(r core.Reader, key []byte) (bool, error) {
-	id := timeID(key)
-	if bytes.HasPrefix(key, []byte(turnPrefix)) {
-		value, _, err := r.Get(key)
-		if err != nil {
-			return false, err
-		}
-		id = string(value)
-	}
-	rec, err := readRecord(r, id)
-	if isCorrupt(err) {
-		return false, nil
-	}
-	if err != nil || rec == nil {
-		return false, err
-	}
-	_, wanted := rec.indices()[string(key)]
-	return wanted, nil
 }
 
 // told checks that each snapshot that was made, according to the journal, exists.
@@ -245,11 +199,11 @@ func (c *checking) told(ctx context.Context) error {
 	err := journal.StreamsUnder(c.r, under, func(s journal.StreamHead) (bool, error) {
 		namespace := strings.TrimPrefix(s.Stream, under)
 		return true, eachMade(ctx, c.r, namespace, func(entry *journal.Entry, made *journal.InjectionSnapshotCreated) error {
-			rec, err := readRecord(c.r, made.SnapshotID)
+			rec, err := snapshots.Get(c.r, made.SnapshotID)
 			if err == nil && (rec == nil || rec.Event != entry.Seq || rec.Snapshot.Namespace != namespace) {
 				c.problem(snapshotKey(made.SnapshotID), false, "an event says that it was made, but it isn't there")
 			}
-			if isCorrupt(err) {
+			if table.Corrupt(err) {
 				return nil // reported already
 			}
 			return err
@@ -280,7 +234,7 @@ func (Checker) Proven(ctx context.Context, r core.Reader, stream string) (list [
 		return nil, nil
 	}
 	err = eachMade(ctx, r, namespace, func(_ *journal.Entry, made *journal.InjectionSnapshotCreated) error {
-		rec, err := readRecord(r, made.SnapshotID)
+		rec, err := snapshots.Get(r, made.SnapshotID)
 		if err != nil || rec == nil {
 			return err
 		}
@@ -312,31 +266,5 @@ func (r *record) eachPayload(fn func(memory, digest string) error) error {
 	return nil
 }
 
-// Rebuild implements [core.Rebuilder]: it writes the indices of each snapshot that can be
-// read, and deletes entries that fit no snapshot.
-func (Checker) Rebuild(ctx context.Context, s core.Store) error {
-	for _, prefix := range (Checker{}).Derived() {
-		err := core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error {
-			wanted, err := indexed(tx, []byte(key))
-			if err != nil || wanted {
-				return err
-			}
-			return tx.Delete([]byte(key))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return core.UpdateEach(ctx, s, snapshotPrefix, func(tx core.Tx, key string) error {
-		rec, err := readRecord(tx, key[len(snapshotPrefix):])
-		if err != nil || rec == nil {
-			if isCorrupt(err) {
-				return nil // a check reports it
-			}
-			return err
-		}
-		return rec.putIndices(tx)
-	})
-}
-
-func isCorrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
+// Rebuild implements [core.Rebuilder].
+func (Checker) Rebuild(ctx context.Context, s core.Store) error { return snapshots.Rebuild(ctx, s) }

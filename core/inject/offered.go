@@ -12,7 +12,7 @@ func Offered(r core.Reader, session string, turn int64) (info *journal.Injection
 	if err != nil || !found {
 		return nil, nil, err
 	}
-	rec, err := readRecord(r, string(id))
+	rec, err := snapshots.Get(r, string(id))
 	if err != nil || rec == nil {
 		return nil, nil, err
 	}

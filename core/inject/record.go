@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -64,19 +65,23 @@ type storedPayload struct {
 	Purged string `json:"purged,omitempty"`
 }
 
-func readRecord(r core.Reader, id string) (*record, error) {
-	value, found, err := r.Get(snapshotKey(id))
-	if err != nil || !found {
-		return nil, err
-	}
-	var rec record
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return nil, corrupt(id, "it can't be decoded")
-	}
-	if rec.Snapshot.SnapshotID != id {
-		return nil, corrupt(id, "it has another id than its key")
-	}
-	return &rec, nil
+// snapshots are the records of snapshots, and how they are found.
+var snapshots = table.Kind[record]{
+	Part: "snapshots", Prefix: snapshotPrefix,
+	Valid: func(id string, rec *record) string {
+		if rec.Snapshot.SnapshotID != id {
+			return "it has another id than its key"
+		}
+		return ""
+	},
+	Indices: []table.Index[record]{
+		{Prefix: turnPrefix, ID: func(_, value []byte) string { return string(value) }, Entries: func(id string, rec *record) []table.Entry {
+			return []table.Entry{{Key: turnKey(rec.Snapshot.SessionID, rec.Snapshot.TurnID), Value: []byte(id)}}
+		}},
+		{Prefix: timePrefix, ID: func(key, _ []byte) string { return timeID(key) }, Entries: func(id string, rec *record) []table.Entry {
+			return []table.Entry{{Key: timeKey(rec.Snapshot.Namespace, rec.Snapshot.CreatedAt, id)}}
+		}},
+	},
 }
 
 // readPayload returns a payload, and whether it exists: a purge removes the payloads of
@@ -138,10 +143,7 @@ func (r *record) write(tx *journal.Tx, in *Input, used []Used, purged func(core.
 		return err
 	}
 	r.Event = head.Seq
-	if err := tx.Put(snapshotKey(r.Snapshot.SnapshotID), core.MustJSON(r)); err != nil {
-		return err
-	}
-	return r.putIndices(tx)
+	return snapshots.Add(tx, r.Snapshot.SnapshotID, r)
 }
 
 // saltOf is the salt of the digest of a block in the prompt.
@@ -152,24 +154,6 @@ func (in *Input) saltOf(u *Used) string {
 		}
 	}
 	return ""
-}
-
-// indices are the keys by which the snapshot is found, with their values.
-func (r *record) indices() map[string]string {
-	s := &r.Snapshot
-	return map[string]string{
-		string(turnKey(s.SessionID, s.TurnID)):                  s.SnapshotID,
-		string(timeKey(s.Namespace, s.CreatedAt, s.SnapshotID)): "",
-	}
-}
-
-func (r *record) putIndices(tx core.Tx) error {
-	for key, value := range r.indices() {
-		if err := tx.Put([]byte(key), []byte(value)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // events are the journal's events about the snapshot. The last one records that it was

@@ -32,7 +32,7 @@ type Replay struct {
 // Replay makes a snapshot again.
 func (p *Repository) Replay(ctx context.Context, id string) (out *Replay, err error) {
 	err = p.Writer.Store.View(ctx, func(r core.Reader) error {
-		rec, err := readRecord(r, id)
+		rec, err := snapshots.Get(r, id)
 		if err == nil && rec == nil {
 			err = NotFound(id)
 		}

@@ -151,7 +151,7 @@ func (p *Repository) List(ctx context.Context, f Filter) (*Listed, error) {
 			if f.Session != "" {
 				id = string(value)
 			}
-			rec, err := readRecord(r, id)
+			rec, err := snapshots.Get(r, id)
 			if err != nil || rec == nil {
 				return err == nil, err // an index entry that leads nowhere is reported by a check
 			}
@@ -194,7 +194,7 @@ func ofTurn(r core.Reader, session string, turn int64) (*Snapshot, error) {
 
 // get returns a snapshot with its payloads.
 func get(r core.Reader, id string) (*Snapshot, error) {
-	rec, err := readRecord(r, id)
+	rec, err := snapshots.Get(r, id)
 	if err != nil {
 		return nil, err
 	}
