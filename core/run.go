@@ -92,6 +92,8 @@ type Visit struct {
 	// the memories that its plugins reported as used.
 	Refers []string `json:"refers,omitempty"`
 	Used   []string `json:"used,omitempty"`
+	// Prompts are what its calls sent to language models. Prompts of a loop are at its attempts.
+	Prompts []Prompt `json:"prompts,omitempty"`
 }
 
 // SessionID is the session of the run's recalls.
@@ -164,6 +166,8 @@ type Attempt struct {
 	// StatePatch is what a corrector in mode regenerate merged into the state
 	// before this attempt was generated: a JSON object.
 	StatePatch json.RawMessage `json:"state_patch,omitempty"`
+	// Prompts are what the calls that made and judged it sent to language models.
+	Prompts []Prompt `json:"prompts,omitempty"`
 	// Usage is the usage of making and judging it.
 	Usage sdk.Usage `json:"usage"`
 	// ActiveMillis is how long the loop had been active when this was recorded,

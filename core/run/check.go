@@ -34,12 +34,15 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	if err != nil {
 		return err
 	}
-	for _, prefix := range []string{contentPrefix, resultPrefix, visitPrefix, attemptPrefix} {
+	for _, prefix := range []string{contentPrefix, resultPrefix, visitPrefix, attemptPrefix, promptPrefix, promptTextPrefix} {
 		if err := c.strays(ctx, prefix); err != nil {
 			return err
 		}
 	}
 	if err := c.strayTexts(ctx); err != nil {
+		return err
+	}
+	if err := c.strayPrompts(ctx); err != nil {
 		return err
 	}
 	if err := c.streams(ctx); err != nil {
@@ -109,6 +112,9 @@ func (c *checking) run(id string) error {
 		return err
 	} else if !found {
 		c.problem(timeKey(record.StartedAt, id), true, "the run isn't in the index by time")
+	}
+	if err := c.tell(c.prompts(id)); err != nil {
+		return err
 	}
 	return c.tell(c.events(record))
 }

@@ -59,7 +59,7 @@ func DescribeKey(key []byte) string {
 			return fmt.Sprintf("%s%s/%s/%d", textPrefix, memory, run, visit)
 		}
 	}
-	for _, prefix := range []string{visitPrefix, attemptPrefix} {
+	for _, prefix := range []string{visitPrefix, attemptPrefix, promptPrefix} {
 		rest, ok := strings.CutPrefix(string(key), prefix)
 		if !ok {
 			continue

@@ -46,7 +46,15 @@ func (s *Repository) Attempts(ctx context.Context, id string) (loops []VisitAtte
 		if _, err := readRecord(r, id); err != nil {
 			return err
 		}
-		loops, err = readAttempts(r, id)
+		if loops, err = readAttempts(r, id); err != nil {
+			return err
+		}
+		prompts, err := readPrompts(r, id)
+		for _, l := range loops {
+			for i := range l.Attempts {
+				l.Attempts[i].Prompts = prompts[[2]int{l.Visit, l.Attempts[i].Iteration}]
+			}
+		}
 		return err
 	})
 	return loops, err
@@ -59,7 +67,13 @@ func (s *Repository) Visits(ctx context.Context, id string) (visits []core.Visit
 		if err != nil {
 			return err
 		}
-		visits, _, err = readHistory(r, record)
+		if visits, _, err = readHistory(r, record); err != nil {
+			return err
+		}
+		prompts, err := readPrompts(r, id)
+		for i := range visits {
+			visits[i].Prompts = prompts[[2]int{visits[i].Number, 0}]
+		}
 		return err
 	})
 	return visits, err

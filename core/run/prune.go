@@ -86,5 +86,10 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 		part.Records = append(part.Records, bytes.Clone(key))
 		return nil
 	})
+	if err != nil {
+		return part, err
+	}
+	prompts, err := promptKeys(r, id)
+	part.Others = append(part.Others, prompts...)
 	return part, err
 }

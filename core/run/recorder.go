@@ -63,6 +63,7 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 			return nil, err
 		}
 		visit := visitRecord{Visit: *stored}
+		visit.Prompts = nil
 		digest := core.Digest(v.Result)
 		if record.Last.Iteration == 0 { // a loop returns no memories
 			if err := putTexts(tx, c.id, &visit, c.runs.Purged); err != nil {
@@ -74,7 +75,7 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		record.Visits, record.Last, record.Open = v.Number, lastAttempt{}, core.RunUsage{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: digest, Memories: visit.Memories,
-		}, put(tx, visitKey(c.id, v.Number), visit)
+		}, core.JoinErrors(put(tx, visitKey(c.id, v.Number), visit), addPrompts(tx, c.id, v.Number, 0, v.Prompts, c.runs.Purged))
 	})
 }
 
@@ -251,7 +252,9 @@ func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
 
 func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
 	key := attemptKey(c.id, c.visit, a.Iteration)
-	value, err := encode(key, attemptRecord{Node: c.node, Attempt: *a})
+	record := attemptRecord{Node: c.node, Attempt: *a}
+	record.Attempt.Prompts = nil
+	value, err := encode(key, record)
 	if err != nil {
 		return err
 	}
@@ -260,7 +263,7 @@ func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
 			a.Iteration, c.node, len(value), maxAttemptBytes).
 			WithHint("let the plugins return less: a shorter output, less feedback, fewer errors")
 	}
-	return tx.Put(key, value)
+	return core.JoinErrors(tx.Put(key, value), addPrompts(tx, c.id, c.visit, a.Iteration, a.Prompts, c.runs.Purged))
 }
 
 func (c *attempts) op(what string, a *core.Attempt) func() string {

@@ -263,5 +263,5 @@ func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
 			return nil, sdk.Wrap("remove memory "+memoryID+" from runs", err)
 		}
 	}
-	return runs, nil
+	return runs, sdk.Wrap("remove memory "+memoryID+" from the prompts of runs", forgetPrompts(tx, memoryID))
 }

@@ -263,15 +263,16 @@ func (c *collecting) owners() map[string]owner {
 		return c.mine(record.Namespace) || c.memory(record.MemoryID)
 	}
 	owners := map[string]owner{
-		"link-to/":          func(rest string, _ []byte) bool { return c.memory(last(rest)) },
-		"observe-request/":  func(_ string, value []byte) bool { return c.memory(string(value)) },
-		"pending-source/":   in("pending/", last),
-		"dream-step/":       in("dream-run/", first),
-		"run-time/":         in(runPrefix, afterTime),
-		"run-memory/":       c.ofRunMemory,
-		"run-hour/":         func(_ string, value []byte) bool { return core.Tenant(namespaceOf(value)) == c.tenant },
-		"snapshot-turn/":    func(_ string, value []byte) bool { return c.ids["snapshot/"][string(value)] },
-		"snapshot-payload/": func(digest string, _ []byte) bool { return c.payloads[digest] },
+		"link-to/":           func(rest string, _ []byte) bool { return c.memory(last(rest)) },
+		"observe-request/":   func(_ string, value []byte) bool { return c.memory(string(value)) },
+		"pending-source/":    in("pending/", last),
+		"dream-step/":        in("dream-run/", first),
+		"run-time/":          in(runPrefix, afterTime),
+		"run-memory/":        c.ofRunMemory,
+		"run-prompt-memory/": in(runPrefix, last),
+		"run-hour/":          func(_ string, value []byte) bool { return core.Tenant(namespaceOf(value)) == c.tenant },
+		"snapshot-turn/":     func(_ string, value []byte) bool { return c.ids["snapshot/"][string(value)] },
+		"snapshot-payload/":  func(digest string, _ []byte) bool { return c.payloads[digest] },
 	}
 	for _, kind := range []string{"namespace/", "run/", "session/"} { // the other streams stay
 		owners["event/"+kind] = func(rest string, _ []byte) bool { return c.ofStream(kind + rest) }
@@ -291,7 +292,7 @@ func (c *collecting) owners() map[string]owner {
 	for _, prefix := range []string{"turn/", "session-window/", "session-window-summary/", "turn-reflection/", "snapshot-session/"} {
 		owners[prefix] = ofSession
 	}
-	for _, prefix := range []string{"run-content/", "run-result/", "run-host/", "visit/", "attempt/"} {
+	for _, prefix := range []string{"run-content/", "run-result/", "run-host/", "visit/", "attempt/", "run-prompt/", "run-prompt-text/"} {
 		owners[prefix] = ofRun
 	}
 	for _, prefix := range []string{

@@ -100,6 +100,9 @@ var blocks = sync.OnceValue(func() map[string]*Block {
 	return all
 })
 
+// recordPrompts is the value of settings.record that keeps the texts of prompts.
+const recordPrompts = "prompts"
+
 // Blocks lists the blocks of a workflow file, in the order in which they are explained.
 func Blocks() []Block {
 	return append(append(outerBlocks(), actionBlocks()...), stepBlocks()...)
@@ -120,6 +123,10 @@ func outerBlocks() []Block {
 			{
 				Name: "step_limit", Type: TypeInteger, Least: 1, Most: maxStepLimit, Default: fmt.Sprint(DefaultStepLimit),
 				Doc: "How many nodes a run visits at most, so that a `goto` can't repeat nodes for ever.",
+			},
+			{
+				Name: "record", Type: TypeWord, Values: []string{recordPrompts, core.PromptDigests}, Default: recordPrompts,
+				Doc: "What a run records of the prompts that its steps send to language models: their texts, up to 64 KiB for each call, or only their sizes and digests.",
 			},
 			{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the language model is reached, unless a step says otherwise."},
 		}},

@@ -137,6 +137,7 @@ func (l *loader) settings(n *document.Node, p *Plan) {
 	if b.Get("step_limit") != nil {
 		p.StepLimit = b.integer("step_limit")
 	}
+	p.Digests = b.oneOf("record") == core.PromptDigests
 	if llm := b.Get("llm"); llm != nil {
 		l.llmSettings = l.connection(llm, "settings.llm")
 		p.LLM = core.MustJSON(l.llmSettings)

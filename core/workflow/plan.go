@@ -31,6 +31,8 @@ type Plan struct {
 	// StepLimit is how many nodes a run visits at most, skipped ones included:
 	// settings.step_limit, default [DefaultStepLimit].
 	StepLimit int
+	// Digests is whether a run records only the digests of prompts: settings.record.
+	Digests bool
 	// LLM is settings.llm, a JSON object: the model that plugins may be allowed to call.
 	// Nil if the file has none.
 	LLM json.RawMessage

@@ -16,6 +16,13 @@ import (
 type notes struct {
 	mu           sync.Mutex
 	refers, used map[string]bool
+	prompts      []core.Prompt
+}
+
+func (n *notes) prompt(p core.Prompt) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.prompts = append(n.prompts, p)
 }
 
 func (n *notes) add(refers, used []string) {
@@ -38,6 +45,7 @@ func (n *notes) into(v *core.Visit, t *turns) {
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.refers, func(name string, _ bool) bool { return !t.recalls(name) })
 	v.Refers, v.Used = slices.Sorted(maps.Keys(n.refers)), slices.Sorted(maps.Keys(n.used))
+	v.Prompts = n.prompts
 }
 
 // reads finds the names that a template or a script reads from the state.

@@ -232,12 +232,13 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	}
 	req := &action.Request{
 		RunID: w.run.ID, Visit: visit.Number, Node: node.Name, Action: node.Action,
-		State: w.state.JSON(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(),
+		State: w.state.JSON(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(), Withhold: w.plan.withholds(&w.turns),
 	}
 	if w.Recorder != nil {
 		req.Attempts = w.Recorder.Attempts(visit.Number, node.Name)
 	}
 	var notes notes
+	req.Prompt = notes.prompt
 	if w.Teacher != nil {
 		req.Session, req.Turn, req.Note = w.run.SessionID(), w.turns.open(), notes.add
 	}
@@ -251,6 +252,17 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "the result of %s can't be encoded: %w", node.ActionName, err)
 	}
 	return data, nil
+}
+
+// withholds is why the texts of a run's prompts aren't kept; "" keeps them.
+func (p *Plan) withholds(t *turns) string {
+	switch {
+	case t.told:
+		return core.PromptSession
+	case p.Digests:
+		return core.PromptDigests
+	}
+	return ""
 }
 
 // next is the node after the one at an index: the target of its first goto whose

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -36,6 +37,8 @@ type turns struct {
 	list []*turn
 	// memories are the ids of all memories in the results of memory.* nodes.
 	memories map[string]bool
+	// told is whether a result has turns of a session, which a snapshot repeats.
+	told bool
 	// loops are the loops that ended, and newest has the newest visit of each of them.
 	loops, newest []judged
 	// best is the best score of what decided the run's status so far.
@@ -83,6 +86,7 @@ func (t *turns) inject(v *core.Visit) {
 		Used    []struct {
 			BlockID  string `json:"block_id"`
 			MemoryID string `json:"memory_id"`
+			Digest   string `json:"payload_digest"`
 		} `json:"blocks_used"`
 	}
 	if json.Unmarshal(v.Result, &s) != nil || s.Session == "" {
@@ -90,6 +94,9 @@ func (t *turns) inject(v *core.Visit) {
 	}
 	at := &turn{TurnRef: core.TurnRef{Session: s.Session, Turn: s.Turn}, node: v.Node, visit: v.Number}
 	for _, u := range s.Used {
+		if u.MemoryID == "" && strings.HasPrefix(u.Digest, "hmac-sha256:") { // it can be purged
+			t.told = true
+		}
 		if u.BlockID == "memory:"+u.MemoryID { // knowledge isn't recalled in a turn
 			at.ids = append(at.ids, u.MemoryID)
 		}

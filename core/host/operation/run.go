@@ -310,9 +310,20 @@ type Run struct {
 	// ID isn't shown, because run_id is.
 	ID    *string             `json:"id,omitempty"`
 	Loops []run.VisitAttempts `json:"loops"`
+	// Prompts are what finished nodes that aren't loops sent to language models. Prompts of loops
+	// are at their attempts.
+	Prompts []VisitPrompts `json:"prompts"`
 	// Memories are the memories that its finished nodes were given and wrote; left out if the
 	// workflow can't be loaded any more.
 	Memories *RunMemories `json:"memories,omitempty"`
+}
+
+// VisitPrompts are the prompts of a finished node.
+type VisitPrompts struct {
+	Visit int    `json:"visit"`
+	Node  string `json:"node"`
+	// Prompts has a prompt for each call, in the order of the calls.
+	Prompts []core.Prompt `json:"prompts"`
 }
 
 // RunMemories are memories of a run, by their ids, in the order in which it had them.
@@ -332,14 +343,19 @@ func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Run{RunID: run.ID, Run: run, Loops: orEmpty(loops)}
-	plan, err := workflow.Load(run.Source, host.LoadOptions())
-	if err != nil {
-		return out, nil
-	}
 	visits, err := c.Host.Runs.Visits(ctx, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	out := &Run{RunID: run.ID, Run: run, Loops: orEmpty(loops), Prompts: []VisitPrompts{}}
+	for i := range visits {
+		if v := &visits[i]; len(v.Prompts) > 0 {
+			out.Prompts = append(out.Prompts, VisitPrompts{v.Number, v.Node, v.Prompts})
+		}
+	}
+	plan, err := workflow.Load(run.Source, host.LoadOptions())
+	if err != nil {
+		return out, nil
 	}
 	given, written := plan.Memories(visits)
 	out.Memories = &RunMemories{orEmpty(given), orEmpty(written)}

@@ -52,9 +52,10 @@ func (a *Actions) Act(ctx context.Context, req *Request) (any, error) {
 }
 
 func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, error) {
+	req, record := heardByAttempts(req)
 	o := &loop.Options{
 		Limits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
-		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Pieces: a.Pieces, Observer: a.Observer, Clock: a.Clock,
+		Done: req.Done, Used: req.Used, Recorder: record, Events: a.Events, Pieces: a.Pieces, Observer: a.Observer, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
 	gen, err := a.step(req, s.Generator)
@@ -62,7 +63,7 @@ func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, err
 		return nil, sdk.Wrap("generator", err)
 	}
 	o.Generator = gen
-	if o.Evaluator, err = newEvaluator(a.Plugins, s.Judge(), req.Note); err != nil {
+	if o.Evaluator, err = newEvaluator(a.Plugins, s.Judge(), listenerOf(req)); err != nil {
 		return nil, sdk.Wrap("evaluator", err)
 	}
 	if s.Corrector != nil {
@@ -101,7 +102,7 @@ func noteDone(req *Request, s *LoopSpec) {
 }
 
 func (a *Actions) evaluate(ctx context.Context, req *Request, s *EvaluateSpec) (any, error) {
-	ev, err := newEvaluator(a.Plugins, s.Evaluator, req.Note)
+	ev, err := newEvaluator(a.Plugins, s.Evaluator, listenerOf(req))
 	if err != nil {
 		return nil, err
 	}

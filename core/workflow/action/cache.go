@@ -16,7 +16,7 @@ import (
 
 // step makes a workflow's step callable for one action.
 func (a *Actions) step(req *Request, s Step) (*step, error) {
-	st, err := newStep(a.Plugins, s, req.Note)
+	st, err := newStep(a.Plugins, s, listenerOf(req))
 	if err == nil && s.Cache {
 		st.replies, st.namespace, st.memories = a.Replies, a.Namespace, req.Memories
 	}

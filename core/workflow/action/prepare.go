@@ -47,7 +47,7 @@ func isBroken(started bool, code sdk.Code) bool {
 
 // prepare has one plugin check its config, and reports whether the plugin started at all.
 func (a *Actions) prepare(ctx context.Context, u use) (started bool, err error) {
-	s, err := newStep(a.Plugins, u.step, nil)
+	s, err := newStep(a.Plugins, u.step, listener{})
 	if err != nil {
 		return true, err
 	}

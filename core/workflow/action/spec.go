@@ -157,4 +157,9 @@ type Request struct {
 	// Note is called with what a call read from the state (see [Step]) and the memories
 	// that its plugin reported as used. It is safe for concurrent use; nil drops this.
 	Note func(refers, used []string)
+	// Prompt is called with what a call sent to a language model, if its plugin reported it. It
+	// is safe for concurrent use; nil drops this. A loop's prompts go to Attempts.
+	Prompt func(core.Prompt)
+	// Withhold is why the texts of prompts aren't kept; "" keeps them.
+	Withhold string
 }

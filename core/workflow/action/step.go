@@ -17,7 +17,9 @@ type step struct {
 	config  Value
 	// refers is what the config reads from the state; the recorder notes it.
 	refers []string
-	note   note
+	hear   listener
+	// name is the step's name, if it is a child of a composite.
+	name string
 	// replies, unless nil, reuses the replies of identical calls in the namespace; memories are those that
 	// the run was given before.
 	replies   core.Replies
@@ -25,23 +27,39 @@ type step struct {
 	memories  []string
 }
 
-// note is called with what a call read from the state, and the memories that it used; nil
-// drops this.
-type note func(refers, used []string)
+// listener hears of the calls of steps. The zero value hears nothing.
+type listener struct {
+	// note is called with what a call read from the state, and the memories that it used.
+	note func(refers, used []string)
+	// prompt is called with what a call sent to a language model; memories are those that the run
+	// was given before.
+	prompt   func(core.Prompt)
+	withhold string
+	memories []string
+}
 
-// called notes a call.
-func (s *step) called(metadata map[string]string) {
-	if s.note == nil {
+func listenerOf(req *Request) listener {
+	return listener{req.Note, req.Prompt, req.Withhold, req.Memories}
+}
+
+// called reports a call.
+func (s *step) called(role sdk.Role, metadata map[string]string) {
+	used := strings.FieldsFunc(metadata[sdk.MetadataUsedMemories], func(r rune) bool { return r == ',' || r == ' ' })
+	if s.hear.note != nil && len(s.refers)+len(used) > 0 {
+		s.hear.note(s.refers, used)
+	}
+	if s.hear.prompt == nil {
 		return
 	}
-	used := strings.FieldsFunc(metadata[sdk.MetadataUsedMemories], func(r rune) bool { return r == ',' || r == ' ' })
-	if len(s.refers) > 0 || len(used) > 0 {
-		s.note(s.refers, used)
+	if messages := core.ReadPrompt(metadata); messages != nil {
+		p := core.Prompt{Role: role, Step: s.name, Plugin: s.target.Plugin, Messages: messages, Memories: s.hear.memories}
+		p.Withhold(s.hear.withhold)
+		s.hear.prompt(p)
 	}
 }
 
-func newStep(plugins core.Plugins, s Step, n note) (*step, error) {
-	st := &step{plugins: plugins, target: core.Target{Plugin: s.Plugin, Timeout: s.Timeout}, refers: s.Refers, note: n}
+func newStep(plugins core.Plugins, s Step, hear listener) (*step, error) {
+	st := &step{plugins: plugins, target: core.Target{Plugin: s.Plugin, Timeout: s.Timeout}, refers: s.Refers, hear: hear, name: s.Name}
 	if s.Config == nil {
 		s.Config = Constant("{}")
 	}
@@ -82,7 +100,7 @@ func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Eva
 	if err != nil {
 		return nil, err
 	}
-	s.called(resp.Metadata)
+	s.called(sdk.RoleEvaluate, resp.Metadata)
 	return resp, nil
 }
 
@@ -93,7 +111,7 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 		return nil, err
 	}
 	if known := s.cached(ctx, target, req.Iteration); known != nil {
-		s.called(known.Metadata)
+		s.called(sdk.RoleGenerate, known.Metadata)
 		return &sdk.GenerateResponse{Output: known.Output, Metadata: known.Metadata}, nil
 	}
 	resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, req)
@@ -101,7 +119,7 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 		return nil, err
 	}
 	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
-	s.called(resp.Metadata)
+	s.called(sdk.RoleGenerate, resp.Metadata)
 	return resp, nil
 }
 
@@ -112,7 +130,7 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 		return nil, err
 	}
 	if known := s.cached(ctx, target, req.Iteration); known != nil {
-		s.called(known.Metadata)
+		s.called(sdk.RoleCorrect, known.Metadata)
 		return &sdk.CorrectResponse{Output: known.Output, Metadata: known.Metadata}, nil
 	}
 	resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, req)
@@ -120,18 +138,18 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 		return nil, err
 	}
 	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
-	s.called(resp.Metadata)
+	s.called(sdk.RoleCorrect, resp.Metadata)
 	return resp, nil
 }
 
 // NewEvaluator makes an evaluator from a workflow's step: from a plugin, or from a
 // composite's children.
 func NewEvaluator(plugins core.Plugins, s Step) (sdk.Evaluator, error) {
-	return newEvaluator(plugins, s, nil)
+	return newEvaluator(plugins, s, listener{})
 }
 
-func newEvaluator(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
-	ev, err := unparsed(plugins, s, n)
+func newEvaluator(plugins core.Plugins, s Step, hear listener) (sdk.Evaluator, error) {
+	ev, err := unparsed(plugins, s, hear)
 	if err == nil && s.Parse {
 		return loop.Parsed(ev), nil
 	}
@@ -139,13 +157,13 @@ func newEvaluator(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
 }
 
 // unparsed is an evaluator of attempts that aren't parsed first.
-func unparsed(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
+func unparsed(plugins core.Plugins, s Step, hear listener) (sdk.Evaluator, error) {
 	if s.Composite == nil {
-		return newStep(plugins, s, n)
+		return newStep(plugins, s, hear)
 	}
 	c := &loop.Composite{Kind: s.Composite.Kind, Threshold: s.Composite.Threshold, FailFast: s.Composite.FailFast}
 	for i, child := range s.Composite.Children {
-		ev, err := newEvaluator(plugins, child, n)
+		ev, err := newEvaluator(plugins, child, hear)
 		if err != nil {
 			return nil, sdk.Wrap("evaluator "+child.Name, err)
 		}

@@ -54,6 +54,8 @@ type reply struct {
 	note string
 	// notSent are the fields of the config that the model refuses.
 	notSent []string
+	// sent are the messages that were sent, for [sdk.MetadataPrompt].
+	sent string
 }
 
 // chars is the length of the messages, in characters.
@@ -105,7 +107,7 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 
 // metadata is what a response contains in addition to its output.
 func (r *reply) metadata() map[string]string {
-	m := map[string]string{}
+	m := map[string]string{sdk.MetadataPrompt: r.sent}
 	if r.model != "" {
 		m["model"] = r.model
 	}

@@ -193,8 +193,18 @@ func (x *exchange) accept(r *modeltext.Reply, status int) error {
 	chars := x.question.chars()
 	r.CheckUsage(chars)
 	r.Replace(e.key.scrub)
-	x.reply = &reply{Reply: r, model: excerpt(r.Model, ""), usage: e.cost(r.Usage), prompt: chars}
+	x.reply = &reply{Reply: r, model: excerpt(r.Model, ""), usage: e.cost(r.Usage), prompt: chars, sent: x.sent()}
 	return nil
+}
+
+// sent are the messages of the request, without the key.
+func (x *exchange) sent() string {
+	messages := x.request(false).Messages
+	list := make([]sdk.PromptMessage, len(messages))
+	for i, m := range messages {
+		list[i] = sdk.PromptMessage{Role: m.Role, Content: x.endpoint.key.scrub(m.Content)}
+	}
+	return sdk.EncodePrompt(list)
 }
 
 // errReply is the fault of an endpoint that ends a reply with an error that it doesn't name.

@@ -125,6 +125,13 @@ func printRunDetails(out *output, run *operation.Run) error {
 			printAttempt(out, &l.Attempts[i])
 		}
 	}
+	for i := range run.Prompts {
+		at := &run.Prompts[i]
+		out.lines("  ", "\n%s (visit %d)", at.Node, at.Visit)
+		for j := range at.Prompts {
+			out.lines("       ", "     %s", promptLine(&at.Prompts[j]))
+		}
+	}
 	if hint := resumeHint(run.Run); hint != "" {
 		out.term.Line("hint: %s", hint)
 	}
@@ -141,4 +148,24 @@ func printAttempt(out *output, at *core.Attempt) {
 	for i := range at.Errors {
 		out.lines("       ", "     - %s", term.Lines(errorText(&at.Errors[i])))
 	}
+	for i := range at.Prompts {
+		out.lines("       ", "     %s", promptLine(&at.Prompts[i]))
+	}
+}
+
+// promptLine describes a prompt in a line; --json has its texts.
+func promptLine(p *core.Prompt) string {
+	var parts []string
+	for _, m := range p.Messages {
+		parts = append(parts, fmt.Sprintf("%s %d bytes", term.Clean(m.Role), m.Bytes))
+	}
+	line := "prompt to " + string(p.Role)
+	if p.Step != "" {
+		line += " (" + term.Clean(p.Step) + ")"
+	}
+	line += ": " + strings.Join(parts, ", ")
+	if p.Purged {
+		line += ", purged"
+	}
+	return line
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
@@ -245,6 +246,9 @@ func showAttempt(v *visit, id string, loop *run.VisitAttempts, a *core.Attempt) 
 	add("Feedback", "feedback", a.Feedback)
 	add("As the generator wrote it", "raw", pretty(a.Raw))
 	add("Changes to the state before it", "patch", pretty(a.StatePatch))
+	for i := range a.Prompts {
+		add(promptName(&a.Prompts[i]), "prompt&n="+strconv.Itoa(i), promptText(&a.Prompts[i]))
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.Children)) {
 		s.Children = append(s.Children, childRow{name, a.Children[name]})
 	}
@@ -260,6 +264,13 @@ func (d *runData) texts(v *visit, r *operation.Run) {
 	}
 	add("State at its start", "state", pretty(r.State))
 	add("Result", "result", pretty(r.Result))
+	for _, at := range r.Prompts {
+		for i := range at.Prompts {
+			p := &at.Prompts[i]
+			whole := wholeText(r.RunID, "prompt", 0, 0) + fmt.Sprintf("&visit=%d&n=%d", at.Visit, i)
+			d.Texts = append(d.Texts, namedText{line(at.Node, 80) + ": " + promptName(p), v.long(promptText(p), whole)})
+		}
+	}
 	add(cmp.Or(r.Source.File, "Workflow"), "workflow", r.Source.Text)
 	for _, name := range slices.Sorted(maps.Keys(r.Source.Files)) {
 		d.Texts = append(d.Texts, namedText{line(name, 200), v.long(r.Source.Files[name], wholeText(r.RunID, "file", 0, 0)+"&"+url.Values{"name": {name}}.Encode())})
@@ -268,7 +279,11 @@ func (d *runData) texts(v *visit, r *operation.Run) {
 
 // wholeText is the address of a run's whole text.
 func wholeText(id, what string, visit, iteration int) string {
+	what, n, _ := strings.Cut(what, "&n=") // the number of a prompt
 	q := url.Values{"what": {what}}
+	if n != "" {
+		q.Set("n", n)
+	}
 	if iteration > 0 {
 		q.Set("visit", strconv.Itoa(visit))
 		q.Set("iteration", strconv.Itoa(iteration))
@@ -293,6 +308,14 @@ func loadRunText(v *visit) (string, error) {
 		if text, has := r.Source.Files[v.query("name")]; has {
 			return text, nil
 		}
+	case "prompt":
+		if v.number("iteration") == 0 {
+			for _, at := range r.Prompts {
+				if n := v.number("n"); at.Visit == v.number("visit") && n >= 0 && n < len(at.Prompts) {
+					return promptText(&at.Prompts[n]), nil
+				}
+			}
+		}
 	}
 	loop := visitOf(r.Loops, v.number("visit"))
 	if n := v.number("iteration"); loop != nil && n >= 1 && n <= len(loop.Attempts) {
@@ -306,6 +329,10 @@ func loadRunText(v *visit) (string, error) {
 			return pretty(a.Raw), nil
 		case "patch":
 			return pretty(a.StatePatch), nil
+		case "prompt":
+			if n := v.number("n"); n >= 0 && n < len(a.Prompts) {
+				return promptText(&a.Prompts[n]), nil
+			}
 		}
 	}
 	return "", sdk.Errorf(sdk.NotFound, "text_not_found", "The run has no such text.")

@@ -82,12 +82,58 @@ func (s *site) hostileRun(attempts int, status core.Status) *core.Run {
 			Iteration: i + 1, Role: sdk.RoleCorrect, Judged: true, Score: float64(i) / float64(attempts), Valid: i == attempts-1, Accepted: i == attempts-1,
 			Output: core.MustJSON(out), Feedback: text, Usage: sdk.Usage{TokensIn: 12, TokensOut: 3, CostUSD: 0.002}, ActiveMillis: int64(i+1) * 900,
 			Errors:   []sdk.Finding{{Path: "/" + text, Message: message, Source: text}},
+			Prompts:  []core.Prompt{{Role: sdk.RoleCorrect, Step: text, Plugin: text, Messages: reported(text, out)}},
 			Children: map[string]sdk.Verdict{text: {Score: 0.5, Errors: []sdk.Finding{{Path: text, Message: text}}}},
 		})
 	}
 	r.Score, r.Iterations, r.StopReason = 1, attempts, core.StopValid
 	s.end(r, status)
 	return r
+}
+
+// reported is a prompt as a plugin reported it, with these texts as its role and content.
+func reported(role, content string) []core.PromptMessage {
+	return core.ReadPrompt(map[string]string{sdk.MetadataPrompt: sdk.EncodePrompt([]sdk.PromptMessage{{Role: role, Content: content}})})
+}
+
+// TestRun_ShowsPrompts: of attempts and of other nodes, on the page and as whole texts, and what
+// is missing is explained.
+func TestRun_ShowsPrompts(t *testing.T) {
+	s := newSite(t)
+	r := s.begin("contact")
+	long := strings.Repeat("Sail on. ", 2000) + "The end of it."
+	recorder := s.Host.Runs.Recorder(r)
+	a := core.Attempt{Iteration: 1, Role: sdk.RoleGenerate, Output: []byte(`1`), Prompts: []core.Prompt{{Role: sdk.RoleGenerate, Plugin: "p", Messages: reported("system", long)}}}
+	s.Must(recorder.Attempts(1, "contact").RecordOutput(s.Ctx, &a))
+	a.Judged, a.Prompts = true, []core.Prompt{
+		{Role: sdk.RoleEvaluate, Step: "tone", Plugin: "p", Messages: reported("user", "Is it kind?")},
+		{Role: sdk.RoleEvaluate, Step: "size", Plugin: "p", Purged: true, Messages: []core.PromptMessage{{Role: "user", Bytes: 77}}},
+	}
+	s.Must(recorder.Attempts(1, "contact").RecordVerdict(s.Ctx, &a))
+	s.Must(recorder.RecordVisit(s.Ctx, &core.Visit{Number: 1, Node: "contact", Next: "sum", Result: []byte(`{}`)}))
+	s.Must(recorder.RecordVisit(s.Ctx, &core.Visit{Number: 2, Node: "sum", Result: []byte(`{}`), Prompts: []core.Prompt{{Role: sdk.RoleGenerate, Plugin: "p", Messages: reported("user", "Sum it up.")}}}))
+	page := s.get("/runs/" + r.ID)
+	root := s.tree(page, http.StatusOK)
+	s.wellMade("prompts", page, root)
+	text := textOf(root)
+	for _, want := range []string{"Prompt to generate", "Sail on.", "Prompt to evaluate (tone)", "Is it kind?", "77 bytes", "was purged", "sum: Prompt to generate", "Sum it up."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q isn't on the page", want)
+		}
+	}
+	for query, want := range map[string]string{
+		"what=prompt&n=0&visit=1&iteration=1": "The end of it.", "what=prompt&n=1&visit=1&iteration=1": "Is it kind?", "what=prompt&n=0&visit=2": "Sum it up.",
+	} {
+		if a := s.get("/runs/" + r.ID + "/text?" + query); a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %d %.200s", query, a.StatusCode, a.body)
+		}
+	}
+	for _, query := range []string{"what=prompt&n=9&visit=1&iteration=1", "what=prompt&n=-1&visit=2", "what=prompt&n=5&visit=2", "what=prompt&n=x"} {
+		if a := s.get("/runs/" + r.ID + "/text?" + query); a.StatusCode >= 500 || a.StatusCode == http.StatusOK && strings.Contains(a.body, "[1]") && query != "what=prompt&n=x" {
+			t.Errorf("%s: %d %.200s", query, a.StatusCode, a.body)
+		}
+	}
+	s.end(r, core.StatusPassed)
 }
 
 // TestRun_HostileTextIsText: what others wrote is shown as text on each page, whatever is in

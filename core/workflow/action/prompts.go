@@ -1,0 +1,54 @@
+package action
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// promptRecorder records attempts with the prompts of the calls since the record before.
+type promptRecorder struct {
+	core.AttemptRecorder
+	mu      sync.Mutex
+	pending []core.Prompt
+}
+
+// heardByAttempts is the request of a loop, whose prompts belong to its attempts, and their
+// recorder.
+func heardByAttempts(req *Request) (*Request, core.AttemptRecorder) {
+	if req.Attempts == nil || req.Prompt == nil {
+		return req, req.Attempts
+	}
+	r := &promptRecorder{AttemptRecorder: req.Attempts}
+	of := *req
+	of.Prompt = r.add
+	return &of, r
+}
+
+func (r *promptRecorder) add(p core.Prompt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(r.pending, p)
+}
+
+// with is an attempt with the pending prompts. The loop's own attempt doesn't hold them, since
+// they are recorded once.
+func (r *promptRecorder) with(a *core.Attempt) *core.Attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	prompted := *a
+	prompted.Prompts, r.pending = slices.Clone(r.pending), nil
+	return &prompted
+}
+
+// RecordOutput implements [core.AttemptRecorder].
+func (r *promptRecorder) RecordOutput(ctx context.Context, a *core.Attempt) error {
+	return r.AttemptRecorder.RecordOutput(ctx, r.with(a))
+}
+
+// RecordVerdict implements [core.AttemptRecorder].
+func (r *promptRecorder) RecordVerdict(ctx context.Context, a *core.Attempt) error {
+	return r.AttemptRecorder.RecordVerdict(ctx, r.with(a))
+}

@@ -1,0 +1,113 @@
+package action_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// asking is a plugin that reports what it sent to a model: its role, the iteration and the plugin.
+func asking() *coretest.Plugins {
+	sent := func(role sdk.Role, plugin string, iteration int) map[string]string {
+		return map[string]string{sdk.MetadataPrompt: sdk.EncodePrompt([]sdk.PromptMessage{{Role: "user", Content: fmt.Sprint(role, " ", plugin, " ", iteration)}})}
+	}
+	return &coretest.Plugins{
+		GenerateFn: func(_ context.Context, to core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`), Metadata: sent(sdk.RoleGenerate, to.Plugin, reqs[0].Iteration)}}}, nil
+		},
+		CorrectFn: func(_ context.Context, to core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
+			return []sdk.CorrectResult{{Response: &sdk.CorrectResponse{Output: json.RawMessage(`2`), Metadata: sent(sdk.RoleCorrect, to.Plugin, reqs[0].Iteration)}}}, nil
+		},
+		EvaluateFn: func(_ context.Context, to core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+			v := sdk.Verdict{Valid: reqs[0].Iteration >= 2}
+			return []sdk.EvaluateResult{{Response: &sdk.EvaluateResponse{Verdict: v, Metadata: sent(sdk.RoleEvaluate, to.Plugin, reqs[0].Iteration)}}}, nil
+		},
+	}
+}
+
+// recording collects the prompts that attempts are recorded with.
+type recording struct{ prompts []string }
+
+func (r *recording) take(what string, a *core.Attempt) {
+	for _, p := range a.Prompts {
+		r.prompts = append(r.prompts, fmt.Sprintf("%s %d: %s%s (%s)", what, a.Iteration, p.Messages[0].Text, p.Withheld, strings.Join(p.Memories, ",")))
+	}
+}
+
+func (r *recording) RecordOutput(_ context.Context, a *core.Attempt) error {
+	r.take("output", a)
+	return nil
+}
+
+func (r *recording) RecordVerdict(_ context.Context, a *core.Attempt) error {
+	r.take("verdict", a)
+	return nil
+}
+
+// TestLoop_RecordsItsPromptsWithItsAttempts, each once, also after a resume.
+func TestLoop_RecordsItsPromptsWithItsAttempts(t *testing.T) {
+	judges := action.Step{Composite: &action.Composite{Kind: loop.CompositeAll, Children: []action.Step{{Name: "a", Plugin: "one"}, {Name: "b", Plugin: "two"}}}}
+	corrector := action.Step{Plugin: "fixer"}
+	spec := &action.LoopSpec{Generator: action.Step{Plugin: "maker"}, Corrector: &corrector, Evaluator: judges}
+	open := []core.Attempt{{Iteration: 1, Role: sdk.RoleGenerate, Output: json.RawMessage(`1`)}}
+	all := []string{
+		"output 1: generate maker 1 (m)", "verdict 1: evaluate one 1 (m)", "verdict 1: evaluate two 1 (m)",
+		"output 2: correct fixer 1 (m)", "verdict 2: evaluate one 2 (m)", "verdict 2: evaluate two 2 (m)",
+	}
+	for name, c := range map[string]struct {
+		done     []core.Attempt
+		withhold string
+		want     []string
+	}{
+		"from the start":     {nil, "", all},
+		"an interrupted run": {open, "", all[1:]},
+		"only digests":       {nil, core.PromptDigests, []string{"output 1: digests (m)", "verdict 1: digests (m)", "verdict 1: digests (m)", "output 2: digests (m)", "verdict 2: digests (m)", "verdict 2: digests (m)"}},
+	} {
+		r := &recording{}
+		outside := 0
+		_, err := (&action.Actions{Plugins: asking()}).Act(t.Context(), &action.Request{
+			RunID: "run", Visit: 1, Node: "n", Action: spec, Done: c.done, Attempts: r, Memories: []string{"m"}, Withhold: c.withhold,
+			Prompt: func(core.Prompt) { outside++ },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortStableFunc(r.prompts, strings.Compare)
+		want := slices.Sorted(slices.Values(c.want))
+		if !slices.Equal(r.prompts, want) || outside > 0 {
+			t.Errorf("%s: %d outside, and\n%s", name, outside, strings.Join(r.prompts, "\n"))
+		}
+	}
+}
+
+// TestNodes_ReportTheirPrompts outside loops, without what a plugin doesn't report.
+func TestNodes_ReportTheirPrompts(t *testing.T) {
+	for name, spec := range map[string]action.Spec{
+		"generate maker 1": &action.CallSpec{Step: action.Step{Plugin: "maker"}},
+		"evaluate judge 1": &action.EvaluateSpec{Evaluator: action.Step{Plugin: "judge"}, Data: action.Constant(`1`)},
+		"correct fixer 1":  &action.CorrectSpec{Corrector: action.Step{Plugin: "fixer"}, Data: action.Constant(`1`), Errors: action.Constant(`[]`)},
+	} {
+		for _, withhold := range []string{"", core.PromptDigests, core.PromptSession} {
+			var got []core.Prompt
+			_, err := (&action.Actions{Plugins: asking()}).Act(t.Context(), &action.Request{
+				RunID: "run", Visit: 1, Node: "n", Action: spec, State: json.RawMessage(`{}`), Withhold: withhold, Prompt: func(p core.Prompt) { got = append(got, p) },
+			})
+			if err != nil || len(got) != 1 {
+				t.Fatalf("%s: %v, %v", name, got, err)
+			}
+			m := got[0].Messages[0]
+			if m.Bytes != len(name) || (m.Text == name) != (withhold == "") || (m.Digest == "") != (withhold == core.PromptSession) || got[0].Withheld != withhold {
+				t.Errorf("%s, %q: %+v", name, withhold, got[0])
+			}
+		}
+	}
+}
