@@ -238,7 +238,11 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	pages := web.New(shown)
 	c.Pages = func(w http.ResponseWriter, hr *http.Request, v httpapi.Visit) {
 		if browserLogin && (hr.URL.Path == identity.LoginPath || hr.URL.Path == identity.CallbackPath) {
-			identity.Browser{Verifier: r.identities, Secure: encrypted}.Serve(w, hr, v.Failed)
+			b := identity.Browser{Verifier: r.identities, Secure: encrypted}
+			if a.serving.Bound {
+				b.NewHost = h.Access.NewLoginHost
+			}
+			b.Serve(w, hr, v.Failed)
 			return
 		}
 		pages.Serve(w, hr, web.Visit(v))

@@ -472,3 +472,69 @@ func TestLogin_ByTheIssuer(t *testing.T) {
 		t.Error("config shows the client's secret")
 	}
 }
+
+// TestLogin_ByTheIssuerHoldsUnderItsNameOnly: without TLS, a login at the issuer ends under a name
+// that nobody can guess, and neither its cookie nor its link holds under another.
+func TestLogin_ByTheIssuerHoldsUnderItsNameOnly(t *testing.T) {
+	issuer, err := mockoidc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = issuer.Shutdown() }()
+	client := issuer.Config()
+	w := newPlainWorld(t)
+	w.env["REFLECTORY_OIDC_CLIENT_SECRET"], w.env["REFLECTORY_OIDC_SCOPES"] = client.ClientSecret, "groups"
+	s := w.serve("--oidc-issuer", issuer.Issuer(), "--oidc-client", client.ClientID, "--oidc-grant", "groups=staff memory:read in team/**")
+	const read = "/v1/memories?namespace=team/a"
+	under := func(name string) string { return strings.Replace(s.URL, "127.0.0.1", name, 1) }
+	names := map[string]bool{}
+	for _, from := range []string{"127.0.0.1", "localhost", strings.Repeat("0a", 16) + ".localhost"} {
+		issuer.QueueUser(&mockoidc.MockUser{Subject: "amy", Groups: []string{"staff"}})
+		b := newBrowser(t, nil)
+		a, text := b.ask("GET", under(from)+"/login/oidc", nil)
+		_, rest, _ := strings.Cut(text, `<a href="`)
+		link, _, _ := strings.Cut(rest, `"`)
+		to, err := url.Parse(html.UnescapeString(link))
+		if err != nil || a.StatusCode != 200 || !access.IsLoginHost(to.Hostname()) || names[to.Hostname()] || to.Hostname() == from {
+			t.Fatalf("from %s: %d at %s: %s", from, a.StatusCode, a.Request.URL, text)
+		}
+		for _, name := range []string{"127.0.0.1", "localhost"} {
+			at, err := url.Parse(under(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cookies := b.http.Jar.Cookies(at); len(cookies) > 0 {
+				t.Errorf("from %s: every server of %s gets %v", from, name, cookies)
+			}
+		}
+		other := *to
+		for _, name := range []string{"127.0.0.1", strings.Repeat("0b", 16) + ".localhost"} {
+			other.Host = strings.TrimPrefix(under(name), "http://")
+			if a, _ := newBrowser(t, nil).ask("GET", other.String(), nil); a.StatusCode != http.StatusUnauthorized || len(a.Cookies()) > 0 {
+				t.Errorf("from %s: the link under %s: %d, %v", from, name, a.StatusCode, a.Cookies())
+			}
+		}
+		if a, text := b.ask("GET", to.String(), nil); a.StatusCode != 200 || !strings.Contains(text, `content="0; url=/"`) {
+			t.Fatalf("from %s: the link: %d %s", from, a.StatusCode, text)
+		}
+		names[to.Hostname()] = true
+		cookies := b.http.Jar.Cookies(to)
+		if len(cookies) != 1 {
+			t.Fatalf("from %s: cookies %v", from, cookies)
+		}
+		if a, _ := b.ask("GET", "http://"+to.Host+read, nil); a.StatusCode != 200 {
+			t.Errorf("from %s: its own page gets %d", from, a.StatusCode)
+		}
+		if a, _ := newBrowser(t, nil).ask("GET", to.String(), nil); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("from %s: the link again: %d", from, a.StatusCode)
+		}
+		for _, name := range []string{"127.0.0.1", "localhost", strings.Repeat("0b", 16) + ".localhost", "a." + to.Hostname()} {
+			if a, _ := newBrowser(t, nil).ask("GET", under(name)+read, nil, "Cookie", cookies[0].Name+"="+cookies[0].Value); a.StatusCode != http.StatusUnauthorized && a.StatusCode != http.StatusForbidden {
+				t.Errorf("from %s: a stolen cookie is let in to %s: %d", from, name, a.StatusCode)
+			}
+		}
+		if a, _ := b.ask("POST", "http://"+to.Host+"/logout", url.Values{}, "Sec-Fetch-Site", "same-origin"); a.Request.URL.Path != "/login" {
+			t.Errorf("from %s: logged out, it is at %s", from, a.Request.URL)
+		}
+	}
+}

@@ -17,9 +17,9 @@ type Tokens struct {
 	// separated by dots. It returns the errors of access.Authority.Authenticate. With nil,
 	// there are no such callers.
 	Identities func(ctx context.Context, token string) (core.Caller, error)
-	// Sessions authenticates browsers that logged in at that issuer, by their cookie; nil
-	// means that there are none.
-	Sessions func(cookie string) (core.Caller, bool)
+	// Sessions authenticates browsers that logged in at that issuer, by their cookie and, where
+	// sessions are bound, the host's name that it was sent to; nil means that there are none.
+	Sessions func(cookie, host string) (core.Caller, bool)
 	// Cookie is the name of the cookie of a session; if it is "", there are no sessions.
 	Cookie string
 	// Bound is whether sessions hold only under the name of the host at which they began.
@@ -40,14 +40,14 @@ func (t Tokens) Authenticate(r *http.Request) (core.Caller, error) {
 	case ok:
 		caller, err = t.Authority.Authenticate(r.Context(), token)
 	case isSession:
-		if t.Sessions != nil {
-			if caller, known := t.Sessions(session); known {
-				return caller, nil
-			}
-		}
 		host := ""
 		if t.Bound {
 			host = hostOf(r.Host)
+		}
+		if t.Sessions != nil {
+			if caller, known := t.Sessions(session, host); known {
+				return caller, nil
+			}
 		}
 		caller, err = t.Authority.AuthenticateSessionAt(r.Context(), session, host)
 	default:

@@ -93,10 +93,11 @@ func (v *Verifier) Begin() (to, browser string, err error) {
 }
 
 // Finish reads the issuer's answer, and opens a session for the browser that began the
-// login with a secret. It returns the session's cookie and how long the session lasts. An
+// login with a secret. It returns the session's cookie and how long the session lasts. If the
+// session is to hold under a host's name only, it returns a link for [Verifier.Redeem] instead. An
 // invalid answer gives an error of [access.IsUnauthenticated]. If no grant matches the
 // person, the error is sdk.Denied, reason "grant_missing".
-func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values) (cookie string, lasts time.Duration, err error) {
+func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values, host string) (cookie string, lasts time.Duration, err error) {
 	now := v.options.Clock.Now()
 	one, began := v.logins.open(browser, answer.Get("state"), now)
 	issuer := answer.Get("iss") // not every issuer sends it
@@ -117,7 +118,7 @@ func (v *Verifier) Finish(ctx context.Context, browser string, answer url.Values
 		return "", 0, sdk.Errorf(sdk.Denied, "grant_missing", "the issuer knows %s, to whom nothing is granted here", core.Cut(caller.Subject)).
 			WithHint("ask the operator for a grant")
 	}
-	return v.sessions.open(caller, now), access.SessionTime, nil
+	return v.sessions.open(caller, host, host != "", now), access.SessionTime, nil
 }
 
 // loggedIn is the caller that the token names.

@@ -45,7 +45,7 @@ func (s *site) sent() (browser string, answer url.Values) {
 }
 
 func (s *site) finish(browser string, answer url.Values) (string, error) {
-	cookie, _, err := s.Finish(s.t.Context(), browser, answer)
+	cookie, _, err := s.Finish(s.t.Context(), browser, answer, "")
 	return cookie, err
 }
 
@@ -65,22 +65,22 @@ func TestLogin_OpensASession(t *testing.T) {
 	}
 	cookie, err := s.finish(s.sent())
 	must(t, err)
-	caller, known := s.Session(cookie)
+	caller, known := s.Session(cookie, "")
 	if !known || caller.Subject != "oidc:amy" || !slices.Equal(caller.Scopes, []core.Scope{core.ScopeMemoryRead}) || !caller.Reaches("team/a") || caller.Reaches("a") {
 		t.Errorf("%+v, %v", caller, known)
 	}
 	if string(access.Hide([]byte("at "+cookie))) != "at [secret]" {
 		t.Error("a log would have the cookie")
 	}
-	if _, known := s.Session(cookie + "0"); known {
+	if _, known := s.Session(cookie+"0", ""); known {
 		t.Error("another cookie is known")
 	}
 	s.clock.Advance(access.SessionTime - time.Second)
-	if _, known := s.Session(cookie); !known {
+	if _, known := s.Session(cookie, ""); !known {
 		t.Error("it ends too early")
 	}
 	s.clock.Advance(time.Second)
-	if _, known := s.Session(cookie); known {
+	if _, known := s.Session(cookie, ""); known {
 		t.Error("it doesn't end")
 	}
 }
@@ -153,22 +153,22 @@ func TestLogin_NobodyWithoutAGrant(t *testing.T) {
 func TestSessions_AreBounded(t *testing.T) {
 	var s sessions
 	now := time.Unix(1_700_000_000, 0)
-	other := s.open(core.Caller{Subject: "oidc:bob"}, now)
+	other := s.open(core.Caller{Subject: "oidc:bob"}, "", false, now)
 	var cookies []string
 	for range maxOwnSessions + 2 {
-		cookie := s.open(core.Caller{Subject: "oidc:amy"}, now)
+		cookie := s.open(core.Caller{Subject: "oidc:amy"}, "", false, now)
 		cookies = append(cookies, cookie)
 	}
 	for i, cookie := range cookies {
-		if _, known := s.find(cookie, now); known != (i >= 2) {
+		if _, known := s.find(cookie, "", false, now); known != (i >= 2) {
 			t.Errorf("session %d: %v", i, known)
 		}
 	}
 	s.end(cookies[5])
-	if _, known := s.find(cookies[5], now); known {
+	if _, known := s.find(cookies[5], "", false, now); known {
 		t.Error("it has ended")
 	}
-	if caller, known := s.find(other, now); !known || caller.Subject != "oidc:bob" {
+	if caller, known := s.find(other, "", false, now); !known || caller.Subject != "oidc:bob" {
 		t.Errorf("another's: %+v %v", caller, known)
 	}
 }
