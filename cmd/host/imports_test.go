@@ -102,7 +102,7 @@ var imports = map[string][]string{
 		"core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/text",
 		"core/memory/vector", "core/outbound", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
 		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/pluginlock", "core/policyset", "core/rate",
-		"core/reflection", "core/run", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action",
+		"core/reflection", "core/run", "core/share", "core/store", "core/store/pebble", "core/store/postgres", "core/workflow", "core/workflow/action",
 		"core/workflow/state", "policy", "policy/format", "sdk", "sdk/apikey", "sdk/modeltext",
 	},
 	"core/host/config": {

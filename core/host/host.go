@@ -31,6 +31,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -185,7 +186,9 @@ type Host struct {
 	joined   atomic.Pointer[JoinOptions]
 	member   atomic.Pointer[store.Member]
 	draining atomic.Bool
-	pools    atomic.Int64 // that were made
+	// turns shares what is worked on at once; nil if there is no limit.
+	turns atomic.Pointer[share.Share]
+	pools atomic.Int64 // that were made
 	// lockEpoch is the epoch of the newest pushed lock of plugins that this host has seen.
 	lockEpoch atomic.Uint64
 

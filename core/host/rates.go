@@ -1,7 +1,13 @@
 package host
 
 import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/rate"
+	"github.com/reflectory/reflectory/core/share"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Rate returns a limiter with a limit for each name, such as for each subject's requests:
@@ -13,4 +19,34 @@ func (h *Host) Rate(what string, perSecond, burst float64) *rate.Limiter {
 		o.Store, o.Host = h.Store, h.id
 	}
 	return rate.New(o)
+}
+
+// turnWait is how long an operation waits for its turn: half of the time that an operation takes at
+// most.
+const turnWait = 5 * time.Second
+
+// WorkAtOnce limits how many operations are worked on at once for remote callers, whose tenants take
+// turns for the next. 0 is no limit, which is the default.
+func (h *Host) WorkAtOnce(n int) {
+	if n <= 0 {
+		h.turns.Store(nil)
+		return
+	}
+	h.turns.Store(share.New(share.Options{Places: int64(n)}))
+}
+
+// Turn waits until an operation may begin for a caller. done must be called at its end.
+func (h *Host) Turn(ctx context.Context, c core.Caller) (done func(), err error) {
+	turns := h.turns.Load()
+	if turns == nil {
+		return func() {}, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, turnWait)
+	defer cancel()
+	if done, err = turns.Take(waiting, c.Tenant(), 1); err == nil || ctx.Err() != nil {
+		return done, err
+	}
+	return nil, sdk.Errorf(sdk.Exhausted, "turns_exhausted", "too many requests of %s wait for their turn", c.Tenant()).
+		WithHint("make fewer requests at once").WithDetail("limit", "at_once").WithDetail("key", c.Tenant()).
+		WithDetail(sdk.RetryAfterDetail, time.Second.Milliseconds())
 }

@@ -39,6 +39,11 @@ type Config struct {
 	// server here.
 	Server, ServerCA                                                          Setting
 	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants, OIDCClient, OIDCScopes Setting
+	// What callers of a server here may send and hold open.
+	LimitBody, LimitImportBody, LimitHeaders, LimitJSONDepth   Setting
+	LimitHeaderTime, LimitBodyTime, LimitIdleTime              Setting
+	LimitRequests, LimitWrites, LimitFailedLogins, LimitAtOnce Setting
+	LimitConnections, LimitStreams, LimitSubjectStreams        Setting
 	// How other machines are reached.
 	HTTPSProxy, HTTPProxy, NoProxy, CertFile, CertDir, LLMCA Setting
 	// The namespace of runs, the agent, and which logs are shown.

@@ -167,9 +167,10 @@ func (r fileReader) setting(m *document.Reader, key string, d Definition) {
 
 // value reads a setting that isn't a list.
 func (r fileReader) value(n *document.Node, key string, d Definition) string {
+	written := n.Text
 	switch {
 	case d.kind == span && n.Kind == document.Number && isZero(n.Text):
-		return "0"
+		written = "0"
 	case !slices.Contains(d.kind.written(), n.Kind):
 		r.Add(n.At, d.hint(), "%s must be %s, not %s", key, d.kind, n.Kind)
 		return ""
@@ -179,13 +180,13 @@ func (r fileReader) value(n *document.Node, key string, d Definition) string {
 		r.Add(n.At, "leave the key out to have the default", "%s is empty", key)
 		return ""
 	}
-	if f := d.fault(n.Text); f != nil {
-		r.Add(n.At, f.hint, "%s", f.text(d, n.Text, ""))
+	if f := d.fault(written); f != nil {
+		r.Add(n.At, f.hint, "%s", f.text(d, written, ""))
 	}
 	if d.folder {
-		return r.path(n.Text)
+		return r.path(written)
 	}
-	return n.Text
+	return written
 }
 
 func isZero(number string) bool {

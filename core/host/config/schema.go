@@ -52,6 +52,7 @@ func groupDocs() map[string]string {
 	return map[string]string{
 		"keep":                "how long what store prune moves to files stays in the store",
 		"settings":            "models, and how memories are recalled",
+		"limits":              "what callers of a server here may send, how often, and what they may hold open",
 		"settings.llm":        "the models that plugins ask",
 		"settings.embeddings": "what makes the vectors of memories",
 		"oidc":                "who says to a server who asks, besides its own tokens",

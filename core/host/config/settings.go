@@ -62,7 +62,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), issuers(), network(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), issuers(), limitSettings(), network(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {

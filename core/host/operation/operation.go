@@ -255,6 +255,13 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, Deadline)
 		defer cancel()
+		if !c.Local {
+			done, err := c.Host.Turn(ctx, c.caller)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+		}
 	}
 	if keyed {
 		return c.once(ctx, o, in)

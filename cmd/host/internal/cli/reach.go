@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -198,7 +199,7 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
 		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
-		Trace: a.traces(), Peers: r.peering.peers(a, h),
+		Trace: a.traces(), Peers: r.peering.peers(a, h), Limits: serverLimits(a.config.Limits()),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted), Bound: a.serving.Bound}
 	c.LoginHosts = a.serving.Bound
@@ -248,6 +249,16 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 		pages.Serve(w, hr, web.Visit(v))
 	}
 	return httpapi.New(c)
+}
+
+// serverLimits are the limits of the settings.
+func serverLimits(l config.Limits) httpapi.Limits {
+	return httpapi.Limits{
+		Body: l.Body, ImportBody: l.ImportBody, Headers: int(l.Headers), JSONDepth: int(l.JSONDepth),
+		HeaderTime: l.HeaderTime, BodyTime: l.BodyTime, IdleTime: l.IdleTime,
+		Requests: l.Requests, Writes: l.Writes, FailedLogins: l.FailedLogins,
+		AtOnce: int(l.AtOnce), Connections: int(l.Connections), Streams: int(l.Streams), SubjectStreams: int(l.SubjectStreams),
+	}
 }
 
 // clientSecretVariable has this server's client secret at the issuer. It isn't a setting,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/core/host/config"
 )
 
 // TestServe_IsReadyOnlyWithItsToken: who waits for /readyz may read the operator's token next.
@@ -39,5 +40,15 @@ func TestServe_IsReadyOnlyWithItsToken(t *testing.T) {
 	}
 	if _, err := h.Access.OperatorToken(); err != nil || status() != http.StatusOK {
 		t.Errorf("%v, %d", err, status())
+	}
+}
+
+// TestServerLimits_AreTheDefaults: a server without settings has the limits that its API has by
+// default, and settings reach all of them.
+func TestServerLimits_AreTheDefaults(t *testing.T) {
+	got, want := serverLimits((&config.Config{}).Limits()), httpapi.DefaultLimits()
+	got.StreamTime, got.DrainTime = want.StreamTime, want.DrainTime // these aren't settings
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

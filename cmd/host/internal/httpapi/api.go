@@ -127,6 +127,9 @@ func New(c Config) (*API, error) {
 	}
 	a.folders = a.hostFolders()
 	a.rates = newRates(c.Host, a.limits)
+	if c.Host != nil {
+		c.Host.WorkAtOnce(a.limits.AtOnce)
+	}
 	a.streams = newStreams(a.limits)
 	a.bodies = newBodies(a.limits)
 	if c.Metrics != nil {

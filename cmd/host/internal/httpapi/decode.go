@@ -27,7 +27,12 @@ import (
 // decodeBody adds to the faults what is wrong with JSON, and fills a request, a pointer to a struct,
 // with what isn't. taken are the fields that the path has. The error is for a text that can't be read.
 func (f *faults) decodeBody(data []byte, in any, taken []string) error {
-	if err := checkText(data); err != nil {
+	return f.decodeWithin(MaxJSONDepth, data, in, taken)
+}
+
+// decodeWithin is decodeBody with another limit of the nesting.
+func (f *faults) decodeWithin(depth int, data []byte, in any, taken []string) error {
+	if err := checkText(data, depth); err != nil {
 		return err
 	}
 	data = bytes.TrimSpace(data)
@@ -98,8 +103,8 @@ func touched(pointer string, places map[string]bool) bool {
 }
 
 // checkText refuses a text that isn't a JSON object, or that decoding would change.
-func checkText(data []byte) error {
-	err := core.CheckJSON(data, "the body", MaxJSONDepth)
+func checkText(data []byte, depth int) error {
+	err := core.CheckJSON(data, "the body", depth)
 	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' {
 		err = sdk.Errorf(sdk.Invalid, "json_invalid", "the body is not a JSON object")
 	}

@@ -15,6 +15,8 @@ type Limits struct {
 	Body, ImportBody int64
 	// Headers is how many bytes a request's headers have together: 32 KiB by default.
 	Headers int
+	// JSONDepth is how deep a request's JSON may be nested: [MaxJSONDepth] by default.
+	JSONDepth int
 	// HeaderTime is how long headers may take to arrive, 5 s by default, and BodyTime how long a body
 	// may take: 30 s in all, or, for a streamed body, 30 s without a byte. IdleTime is how long a
 	// connection without a request stays open: 120 s, or 10 s before its first credentials.
@@ -25,6 +27,11 @@ type Limits struct {
 	Requests, Writes float64
 	// FailedLogins is how many wrong credentials an address may send in a minute: 10.
 	FailedLogins float64
+	// AtOnce is how many requests over TCP are worked on at once, 64 by default; it is the host's, for
+	// all surfaces. Tenants take turns for the next place: otherwise one with many subjects, each
+	// below its rate, would have the whole server. Operations that may take long don't count:
+	// plugins, jobs and streams have shares of their own. A value below 0 means no limit.
+	AtOnce int
 	// Connections is how many are open at once: 2,000. The oldest one without credentials that
 	// isn't in use is closed for a new one, then the oldest idle one of a tenant with more than
 	// half; addresses without credentials have at most half.
@@ -40,10 +47,9 @@ type Limits struct {
 	DrainTime time.Duration
 }
 
-// The limits of a request that operators can't change.
 const (
-	// MaxJSONDepth is how deep a request's JSON may be nested. Requests are flat; a state or metadata
-	// may be deeper, but not this deep.
+	// MaxJSONDepth is how deep a request's JSON may be nested by default. Requests are flat; a state or
+	// metadata may be deeper, but not this deep.
 	MaxJSONDepth = 32
 	// MaxKey is how many bytes an Idempotency-Key has at most.
 	MaxKey = 128
@@ -60,6 +66,8 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Body, 1<<20)
 	or(&l.ImportBody, 256<<20)
 	or(&l.Headers, 32<<10)
+	or(&l.JSONDepth, MaxJSONDepth)
+	or(&l.AtOnce, 64)
 	or(&l.HeaderTime, 5*time.Second)
 	or(&l.BodyTime, 30*time.Second)
 	or(&l.IdleTime, 120*time.Second)
@@ -96,10 +104,11 @@ func (l Limits) Validate() error {
 		most  int64
 	}{
 		{"body", l.Body, 64 << 20}, {"import_body", l.ImportBody, 1 << 40}, {"headers", int64(l.Headers), 1 << 20},
+		{"json_depth", int64(l.JSONDepth), core.MaxJSONDepth}, {"at_once", int64(l.AtOnce), 1 << 16},
 		{"connections", int64(l.Connections), 1 << 20}, {"streams", int64(l.Streams), 1 << 20},
 		{"subject_streams", int64(l.SubjectStreams), 1 << 20},
 	} {
-		add(n.field, n.value < 0, "is below 0")
+		add(n.field, n.value < 0 && n.field != "at_once", "is below 0")
 		add(n.field, n.value > n.most, "is too large")
 	}
 	for _, d := range []struct {

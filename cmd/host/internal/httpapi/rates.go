@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -30,13 +31,13 @@ func newRates(h *host.Host, l Limits) *rates {
 // admit counts a request of a subject, or returns an error with the time to wait.
 func (r *rates) admit(ctx context.Context, subject string, reads bool) error {
 	if wait, err := r.requests.Take(ctx, subject); err != nil || wait > 0 {
-		return tooOften("requests_exhausted", "requests", wait, err)
+		return tooOften("requests", "requests", subject, wait, err)
 	}
 	if reads {
 		return nil
 	}
 	if wait, err := r.writes.Take(ctx, subject); err != nil || wait > 0 {
-		return tooOften("writes_exhausted", "requests that write", wait, err)
+		return tooOften("writes", "requests that write", subject, wait, err)
 	}
 	return nil
 }
@@ -44,17 +45,18 @@ func (r *rates) admit(ctx context.Context, subject string, reads bool) error {
 // failedLogin counts wrong credentials, and refuses an address that sent too many.
 func (r *rates) failedLogin(ctx context.Context, address string) error {
 	if wait, err := r.logins.Take(ctx, address); err != nil || wait > 0 {
-		return tooOften("logins_exhausted", "wrong credentials", wait, err)
+		return tooOften("failed_logins", "wrong credentials", address, wait, err)
 	}
 	return nil
 }
 
-// tooOften is the error for a request that came too soon, or the error with which counting
-// failed.
-func tooOften(reason, what string, wait time.Duration, err error) error {
+// tooOften is the error for a request that came too soon for a key, the subject or the address that a
+// limit counts, or the error with which counting failed.
+func tooOften(limit, what, key string, wait time.Duration, err error) error {
 	if err != nil {
 		return err
 	}
-	return sdk.Errorf(sdk.Exhausted, reason, "too many %s", what).WithHint("wait before the next one, as Retry-After says").
-		WithDetail(sdk.RetryAfterDetail, wait.Milliseconds()+1)
+	reason := map[string]string{"failed_logins": "logins_exhausted"}[limit]
+	return sdk.Errorf(sdk.Exhausted, cmp.Or(reason, limit+"_exhausted"), "too many %s", what).WithHint("wait before the next one, as Retry-After says").
+		WithDetail("limit", limit).WithDetail("key", key).WithDetail(sdk.RetryAfterDetail, wait.Milliseconds()+1)
 }
