@@ -211,6 +211,9 @@ func batch[Q, R any](
 	}})
 	for i := range results {
 		results[i].Err = sdk.Wrap(op, results[i].Err)
+		if results[i].Response != nil {
+			meter.prompt(says(results[i].Response).metadata)
+		}
 	}
 	return results, bill(meter, results, err, says)
 }
@@ -244,6 +247,9 @@ func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
 		return err
 	}
 	defer p.leave()
+	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
+		m.calls(ctx, &p.plugin)
+	}
 	if c.timeout = target.Timeout; c.timeout <= 0 {
 		c.timeout = p.plugin.Limits.Timeout
 	}

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
@@ -15,6 +16,28 @@ type meter struct {
 
 	mu    sync.Mutex
 	usage sdk.Usage
+	// recalls is whether the called plugin may recall memories by itself, and redactor hides its
+	// secrets.
+	recalls  bool
+	redactor *Redactor
+}
+
+// calls notes which plugin is called.
+func (m *meter) calls(ctx context.Context, p *Installed) {
+	m.recalls = slices.Contains(p.Granted.Host, ServiceRecall)
+	m.redactor = NewRedactor(slices.Concat(p.Env, ScopeOf(ctx).Env[p.Name]))
+}
+
+// prompt makes the prompt in a response's metadata fit to be recorded: it has no secret of the
+// plugin. The prompt of a plugin that recalls memories by itself is removed, since it may have a
+// memory that the run never received, so that a purge wouldn't find it.
+func (m *meter) prompt(metadata map[string]string) {
+	switch prompt, reported := metadata[sdk.MetadataPrompt]; {
+	case reported && m.recalls:
+		delete(metadata, sdk.MetadataPrompt)
+	case reported:
+		metadata[sdk.MetadataPrompt] = m.redactor.Text(prompt)
+	}
 }
 
 type meterKey struct{}

@@ -33,7 +33,7 @@ func TestKey_OnlyASecretIsCutOut(t *testing.T) {
 				hidden = "The queue is [redacted]."
 			}
 			server := llmtest.New(t,
-				llmtest.Text(said), llmtest.Text(string(mustJSON(object{"a": said}))),
+				llmtest.Text(said), llmtest.Text(said), llmtest.Text(string(mustJSON(object{"a": said}))),
 				llmtest.Text(string(mustJSON(object{"pass": false, "score": 0.5, "feedback": said}))), llmtest.Text(said),
 				llmtest.Body(400, "application/json", string(mustJSON(object{"error": object{"message": said}}))))
 			p := withKey(t, key)
@@ -50,6 +50,10 @@ func TestKey_OnlyASecretIsCutOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			wants("the output", string(res.Output), string(mustJSON(hidden)))
+			if res, err = prepare(t, p.Generator, configFor(server.URL, object{"prompt": "Repeat " + key + "!"})).Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			wants("the prompt", res.Metadata[sdk.MetadataPrompt], sdk.EncodePrompt([]sdk.PromptMessage{{Role: "user", Content: "Repeat " + strings.TrimSuffix(strings.TrimPrefix(hidden, "The queue is "), ".") + "!"}}))
 			if res, err = value.Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
 				t.Fatal(err)
 			}
