@@ -184,6 +184,9 @@ type Session struct {
 	LastAt time.Time `json:"last_at,omitzero"`
 }
 
+// LastTurn is the number of its newest turn.
+func (s *Session) LastTurn() int64 { return s.NextTurn - 1 }
+
 // shown is a session in the form that callers see.
 func (s *sessionRecord) shown(name string) *Session {
 	return &Session{

@@ -26,7 +26,7 @@ type Visit struct {
 // PagePaths are the paths of pages, as patterns of [http.ServeMux].
 func PagePaths() []string {
 	paths := []string{"/{$}", "/login", "/login/", "/logout", "/theme", "/search", "/assets/", "/favicon.ico"}
-	for _, section := range []string{"/runs", "/memory", "/approvals", "/knowledge", "/decisions", "/policies", "/jobs", "/dream", "/snapshots", "/plugins", "/audit", "/settings"} {
+	for _, section := range []string{"/runs", "/memory", "/approvals", "/knowledge", "/sessions", "/decisions", "/policies", "/jobs", "/dream", "/snapshots", "/plugins", "/audit", "/settings"} {
 		paths = append(paths, section, section+"/")
 	}
 	return paths

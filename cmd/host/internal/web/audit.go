@@ -100,7 +100,7 @@ func streamOf(stream string) (what, page string) {
 	case "namespace":
 		return "what happened to the memories of a namespace", "/memory?" + url.Values{"namespace": {of}}.Encode()
 	case "session":
-		return "a session’s turns", "/snapshots?" + url.Values{"session": {of}}.Encode()
+		return "a session’s turns", sessionURL(of)
 	case "decision":
 		return "the decisions of a policy point", "/decisions?" + url.Values{"point": {of}}.Encode()
 	case journal.AccessStream:

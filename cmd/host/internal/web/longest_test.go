@@ -85,7 +85,7 @@ func longestSite(t *testing.T) (*site, []string) {
 	}
 	return again, append(paths, "/", "/runs", "/memory", "/memory?namespace="+space, "/memory?q=harbour&namespace="+space, "/approvals", "/knowledge?namespace="+space,
 		"/decisions", "/decisions?point=access", decisionURL(list.Items[0].ID), "/policies", "/jobs", "/dream?namespace="+space, "/dream/conflicts?namespace="+space,
-		"/snapshots?namespace="+space, "/audit", "/audit/entries?stream="+url.QueryEscape("namespace/"+longestSpace), "/audit/entries?stream=access",
+		"/snapshots?namespace="+space, "/sessions", "/sessions/"+longestID, "/audit", "/audit/entries?stream="+url.QueryEscape("namespace/"+longestSpace), "/audit/entries?stream=access",
 		"/audit/entries?stream="+url.QueryEscape("session/"+longestID), "/search?q="+url.QueryEscape(longest(2000)), "/settings", governanceURL(longestSpace), "/plugins",
 	)
 }

@@ -25,6 +25,8 @@ type memoryData struct {
 	Lineage *memory.Lineage `json:"lineage,omitempty"`
 	// Life are the events that changed it.
 	Life []lifeStep `json:"life"`
+	// Turns are the newest turns that offered it and had their feedback.
+	Turns []offeredIn `json:"turns"`
 	// Governance is the page of its namespace's weights and thresholds.
 	Governance string   `json:"governance"`
 	Reasons    []reason `json:"-"`
@@ -129,7 +131,7 @@ func loadMemory(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &memoryData{Explanation: e, Governance: "/settings/governance?namespace=" + url.QueryEscape(e.Namespace), Life: lifeOf(e.History)}
+	d := &memoryData{Explanation: e, Governance: "/settings/governance?namespace=" + url.QueryEscape(e.Namespace), Life: lifeOf(e.History), Turns: turnsOf(e.ID, e.History)}
 	title := "A purged memory"
 	if e.Memory != nil {
 		title = e.Memory.Title
@@ -155,6 +157,33 @@ func signed(n float64) string {
 		return "0"
 	}
 	return text
+}
+
+// offeredIn is a turn that offered a memory.
+type offeredIn struct {
+	Session string       `json:"session"`
+	Turn    int64        `json:"turn"`
+	Outcome core.Outcome `json:"outcome"`
+	Used    bool         `json:"used"`
+	At      time.Time    `json:"at"`
+}
+
+// turnsOf are the newest turns in a memory's history, up to maxOfferedIn, the newest first.
+func turnsOf(id string, history []journal.Entry) []offeredIn {
+	const maxOfferedIn = 10
+	turns := []offeredIn{}
+	for i := len(history) - 1; i >= 0 && len(turns) < maxOfferedIn; i-- {
+		turn, is := journal.As[journal.EvolutionApplied](&history[i])
+		if !is || slices.ContainsFunc(turns, func(newer offeredIn) bool { return newer.Session == turn.SessionID && newer.Turn == turn.TurnID }) {
+			continue
+		}
+		for _, item := range turn.Items {
+			if item.ID == id {
+				turns = append(turns, offeredIn{turn.SessionID, turn.TurnID, turn.Outcome, item.Used, history[i].At})
+			}
+		}
+	}
+	return turns
 }
 
 // leftOut are the events that a life doesn't show: recalls and feedback of single turns, which the

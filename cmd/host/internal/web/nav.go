@@ -28,6 +28,7 @@ var sections = []struct {
 	{"Overview", "/", "overview", "run_list", false},
 	{"Runs", "/runs", "runs", "run_list", false},
 	{"Memory", "/memory", "memory", "memory_list", false},
+	{"Sessions", "/sessions", "sessions", "session_list", false},
 	{"Decisions", "/decisions", "decisions", "decision_list", false},
 	{"Jobs", "/jobs", "jobs", "job_list", false},
 	{"Dream plans", "/dream", "dream", "dream_list", true},
@@ -102,7 +103,7 @@ func (v *visit) hostLines() []string {
 // pages are all pages. Each part of the product has its pages in a file with the part's
 // name.
 func pages() []page {
-	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), decisionPages(), jobPages(),
+	return joined(overviewPages(), runPages(), memoryPages(), approvalPages(), knowledgePages(), sessionPages(), decisionPages(), jobPages(),
 		dreamPages(), snapshotPages(), pluginPages(), auditPages(), searchPages(), settingsPages())
 }
 

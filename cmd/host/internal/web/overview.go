@@ -56,6 +56,7 @@ type overviewData struct {
 	Hours     *chart.Chart   `json:"-"`
 	Workflows []workflowRate `json:"workflows"`
 	Rates     *chart.Chart   `json:"-"`
+	Turns     turnFigures    `json:"turns"`
 	Needs     []need         `json:"needs_attention"`
 	Memory    *memory.Counts `json:"memory,omitempty"`
 	Flow      *chart.Chart   `json:"-"`
@@ -74,6 +75,19 @@ type figure struct {
 	// number.
 	Change *change      `json:"change,omitempty"`
 	Spark  *chart.Chart `json:"-"`
+}
+
+// turnFigures are how the turns of agents ended, which no run began.
+type turnFigures struct {
+	Ended   int64 `json:"ended"`
+	Success int64 `json:"success"`
+	Partial int64 `json:"partial"`
+	Failure int64 `json:"failure"`
+	// Recalled is how many memories they recalled, and Used how many of them were used.
+	Recalled int64        `json:"recalled"`
+	Used     int64        `json:"used"`
+	Text     string       `json:"-"`
+	Hours    *chart.Chart `json:"-"`
 }
 
 // workflowRate is how many runs of a workflow passed at the first attempt, and in the end.
@@ -141,8 +155,9 @@ func (d *overviewData) history(v *visit, p period) error {
 		return err
 	}
 	if h == nil {
-		h = &operation.RunHistory{Buckets: make([]run.Counts, p.buckets)}
+		h = &operation.RunHistory{Buckets: make([]run.Counts, p.buckets), TurnBuckets: make([]run.Counts, p.buckets)}
 	}
+	d.turns(p, h)
 	d.figures(p, h)
 	d.rates(h)
 	span := p.bucket * time.Duration(p.buckets)
@@ -172,17 +187,7 @@ func (d *overviewData) newest(v *visit) ([]operation.RunSummary, error) {
 func (d *overviewData) figures(p period, h *operation.RunHistory) {
 	tallies, all := h.Buckets, &h.All
 	d.Ended = all.Ended()
-	bars := make([]chart.Bar, p.buckets)
-	for i, t := range tallies {
-		from := d.Since.Add(p.bucket * time.Duration(i))
-		bars[i] = chart.Bar{Name: from.Format("2 Jan 15:04"), Counts: []int64{t.Passed, t.Exhausted, t.Failed}}
-		if i%p.each == 0 {
-			bars[i].Label = from.Format(p.label)
-		}
-	}
-	hours := chart.Bars("Runs by "+map[bool]string{true: "hour", false: "day"}[p.bucket == time.Hour],
-		[]chart.Series{{Name: "passed", Class: chart.Accent}, {Name: "exhausted", Class: chart.Warn}, {Name: "error", Class: chart.Bad}}, bars)
-	d.Hours = &hours
+	d.Hours = d.byHour(p, "Runs", tallies, "passed", "exhausted", "error")
 	spark := func(name string, value func(*run.Counts) (float64, bool)) *chart.Chart {
 		var values []float64
 		for i := range tallies {
@@ -218,6 +223,35 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 	}
 	add("Model cost", cost(usd), "", fmt.Sprintf("%s and %s tokens a run", cost(usd/float64(max(all.Ended(), 1))), count(all.Tokens/max(all.Ended(), 1))),
 		func(t *run.Counts) float64 { return float64(t.CostNanos) }, ended)
+}
+
+// turns adds how the turns of agents ended.
+func (d *overviewData) turns(p period, h *operation.RunHistory) {
+	t := &h.Turns
+	d.Turns = turnFigures{Ended: t.Ended(), Success: t.Passed, Partial: t.Exhausted, Failure: t.Failed, Recalled: t.Recalled, Used: t.Used}
+	if d.Turns.Ended == 0 {
+		return
+	}
+	d.Turns.Text = fmt.Sprintf("%s, %.1f %% with success", plural(int(t.Ended()), "turn"), 100*passRate(t))
+	if t.Recalled > 0 {
+		d.Turns.Text += fmt.Sprintf("; %s %% of the memories recalled were used", percent(usedRate(t)))
+	}
+	d.Turns.Hours = d.byHour(p, "Turns", h.TurnBuckets, "success", "partial", "failure")
+}
+
+// byHour draws counts by hour or day. The names are of what passed, was exhausted and failed.
+func (d *overviewData) byHour(p period, what string, tallies []run.Counts, passed, exhausted, failed string) *chart.Chart {
+	bars := make([]chart.Bar, p.buckets)
+	for i, t := range tallies {
+		from := d.Since.Add(p.bucket * time.Duration(i))
+		bars[i] = chart.Bar{Name: from.Format("2 Jan 15:04"), Counts: []int64{t.Passed, t.Exhausted, t.Failed}}
+		if i%p.each == 0 {
+			bars[i].Label = from.Format(p.label)
+		}
+	}
+	c := chart.Bars(what+" by "+map[bool]string{true: "hour", false: "day"}[p.bucket == time.Hour],
+		[]chart.Series{{Name: passed, Class: chart.Accent}, {Name: exhausted, Class: chart.Warn}, {Name: failed, Class: chart.Bad}}, bars)
+	return &c
 }
 
 // within95 is the number of attempts within which 95 % of the passed runs passed.

@@ -23,7 +23,13 @@ func (s *site) remembers(namespace, text string) {
 // signInAs opens a session of somebody who may read some namespaces.
 func (s *site) signInAs(namespaces ...string) {
 	s.T.Helper()
-	token, err := s.Host.Access.Issue(s.Ctx, access.Request{Subject: "reader", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeMemoryWrite}, Namespaces: namespaces})
+	s.signInWith([]core.Scope{core.ScopeMemoryRead, core.ScopeMemoryWrite}, namespaces...)
+}
+
+// signInWith is signInAs with these scopes.
+func (s *site) signInWith(scopes []core.Scope, namespaces ...string) {
+	s.T.Helper()
+	token, err := s.Host.Access.Issue(s.Ctx, access.Request{Subject: "reader", Scopes: scopes, Namespaces: namespaces})
 	s.Must(err)
 	login, err := s.Host.Access.OpenSession(s.Ctx, string(token.Secret))
 	s.Must(err)

@@ -61,7 +61,9 @@ type runData struct {
 	// Told are snapshots of its session, and AllTold leads to all of them.
 	Told    []*inject.Snapshot `json:"-"`
 	AllTold string             `json:"-"`
-	Live    string             `json:"-"`
+	// HasTurns is whether its session has turns that the visitor may see.
+	HasTurns bool   `json:"-"`
+	Live     string `json:"-"`
 	// tokens are what making and judging each attempt used, by visit and iteration.
 	tokens map[[2]int]int64
 }

@@ -48,19 +48,16 @@ func (v *visit) given(id string) given {
 	return g
 }
 
-// credits is what feedback did to memories in the turns of the run. A shared session is
-// ignored, since its turns don't show to which run they belong.
+// credits is what feedback did to memories in the turns of the run. It also notes whether the session
+// of the run has turns.
 func (d *runData) credits(v *visit) map[string]*core.FeedbackItem {
 	credits := map[string]*core.FeedbackItem{}
-	if len(d.Given) == 0 || d.Session != d.Run.RunID {
-		return credits
-	}
 	s, err := call[operation.Session](v, "session_get", &operation.SessionGet{Session: d.Session, Paging: operation.Paging{Limit: 50}})
-	if err != nil {
-		return credits // no turn yet
+	if d.HasTurns = err == nil; err != nil {
+		return credits // no turn yet, or not the visitor's
 	}
 	for _, turn := range s.Items {
-		if turn.Feedback == nil {
+		if turn.Feedback == nil || turn.RunID != d.Run.RunID {
 			continue
 		}
 		for i := range turn.Feedback.Items {

@@ -136,7 +136,7 @@ func loadSnapshots(v *visit) (*content, error) {
 	if d.Filter.Session != "" {
 		d.Chars = turnsChart(d.Items)
 	}
-	sessions, err := optional[operation.Page[memory.Session]](v, "session_list", &operation.SessionList{Paging: operation.Paging{Limit: maxSessions}})
+	sessions, err := optional[operation.Page[memory.Session]](v, "session_list", &operation.SessionList{Owner: v.caller.Subject, Paging: operation.Paging{Limit: maxSessions}})
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (p tended) paths() []string {
 	here := operationtest.Here
 	return []string{
 		"/dream?namespace=" + here, "/dream/" + p.plan, "/dream/" + p.pass, "/dream/" + p.pass + "/undo", "/dream/conflicts?namespace=" + here, "/dream",
-		"/snapshots?namespace=" + here + "&session=harbour", "/snapshots", "/snapshots/" + p.turns[1] + "?replay=1", "/snapshots/" + p.turns[2] + "/diff",
+		"/snapshots?namespace=" + here + "&session=harbour", "/snapshots", "/sessions", "/sessions/harbour", "/snapshots/" + p.turns[1] + "?replay=1", "/snapshots/" + p.turns[2] + "/diff",
 		"/plugins", "/plugins/acme/house-style", "/audit", "/audit/entries?stream=namespace/" + here, "/audit/entries?stream=access&type=agent.access.login_opened",
 	}
 }

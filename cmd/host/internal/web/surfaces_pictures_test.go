@@ -35,6 +35,7 @@ func (s *site) shots() []shot {
 	running, ended := s.demo()
 	memory, known, gated := s.Taught(core.OutcomeSuccess, 6), s.Promoted(), s.Waiting()
 	parts := s.tended()
+	s.agents()
 	plugins, plugin := s.called()
 	here := url.QueryEscape(operationtest.Here)
 	decisions := s.get("/decisions?format=json&point=gate").body
@@ -52,7 +53,7 @@ func (s *site) shots() []shot {
 		{"knowledge-one", knowledgeURL(known.ID), ""}, {"decisions", "/decisions", "light"}, {"decision", decisionURL(decision), "dark"}, {"policies", "/policies", ""}, {"replay", replay, ""},
 		{"jobs", "/jobs", "light"}, {"dreams", "/dream?namespace=" + here, "light"}, {"dream", "/dream/" + parts.pass, "dark"}, {"dream-plan", "/dream/" + parts.plan, ""},
 		{"conflicts", "/dream/conflicts?namespace=" + here, ""}, {"snapshots", "/snapshots?namespace=" + here + "&session=harbour", "light"}, {"snapshot", "/snapshots/" + parts.turns[1], "light"},
-		{"snapshot-diff", "/snapshots/" + parts.turns[2] + "/diff", ""}, {"plugins", plugins, "light"}, {"plugin", plugin, "light"}, {"plugin-uncalled", "/plugins/acme/house-style", ""}, {"audit", "/audit", "light"},
+		{"sessions", "/sessions", ""}, {"session", "/sessions/ben-1", ""}, {"snapshot-diff", "/snapshots/" + parts.turns[2] + "/diff", ""}, {"plugins", plugins, "light"}, {"plugin", plugin, "light"}, {"plugin-uncalled", "/plugins/acme/house-style", ""}, {"audit", "/audit", "light"},
 		{"audit-stream", "/audit/entries?stream=namespace/" + here, ""}, {"search", "/search?q=harbour", "light"}, {"settings", "/settings", "light"}, {"governance", governanceURL(operationtest.Here), "light"},
 		{"question", "/dream/" + parts.pass + "/undo", ""}, {"none-such", "/runs/none-such", ""}, {"sign-in", "/login", "light"},
 	}
