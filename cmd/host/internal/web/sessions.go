@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
@@ -61,10 +62,8 @@ type shownTurn struct {
 	Snapshot string
 }
 
-// offeredMemory is a memory that a turn was offered, and whether it was used.
-type offeredMemory struct {
-	ID, Use string
-}
+// offeredMemory is a memory that a turn was offered, and how it was used; "" if it wasn't.
+type offeredMemory struct{ ID, Use string }
 
 // turnText is what a turn's feedback says.
 type turnText struct{ Name, Text string }
@@ -102,16 +101,17 @@ func turnShown(turn *memory.SessionTurn, prompts bool) shownTurn {
 	if f := turn.Feedback; f != nil {
 		t.Outcome = tagOf(f.Outcome)
 		for _, item := range f.Items {
-			uses[item.ID] = "not used"
 			if item.Used {
 				uses[item.ID] = "used"
 			}
 			if item.Assumed {
-				uses[item.ID] = "assumed to be used"
+				uses[item.ID] = "used, as assumed"
 			}
 		}
 	}
-	for _, id := range turn.Memories[:min(len(turn.Memories), maxOffered)] {
+	ids := slices.Clone(turn.Memories) // the used ones first
+	slices.SortStableFunc(ids, func(a, b string) int { return min(len(uses[b]), 1) - min(len(uses[a]), 1) })
+	for _, id := range ids[:min(len(ids), maxOffered)] {
 		t.Offered = append(t.Offered, offeredMemory{id, uses[id]})
 	}
 	t.More = len(turn.Memories) - len(t.Offered)

@@ -13,13 +13,18 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// agentTurn makes a turn of a session of an agent, with feedback.
+// agentTurn makes a turn of a session of an agent, with feedback. What it used, if anything, is the
+// memory that was recalled first.
 func (s *site) agentTurn(subject, session, query string, f core.FeedbackRequest) {
 	s.T.Helper()
 	c := core.Caller{Subject: subject, Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeMemoryWrite}, Namespaces: []string{"**"}}
 	out, err := s.Do(c, "memory_recall", &core.RecallRequest{Session: session, Query: query, RecallFilter: core.RecallFilter{Namespace: operationtest.Here}})
 	s.Must(err)
-	f.Session, f.Turn = session, out.(*operation.Recalled).Turn
+	recalled := out.(*operation.Recalled)
+	if len(f.Used) > 0 {
+		f.Used[0] = recalled.Memories[0].ID
+	}
+	f.Session, f.Turn = session, recalled.Turn
 	_, err = s.Do(c, "memory_feedback", &f)
 	s.Must(err)
 }
@@ -27,12 +32,12 @@ func (s *site) agentTurn(subject, session, query string, f core.FeedbackRequest)
 // agents has 180 turns of two subjects in three sessions.
 func (s *site) agents() {
 	s.T.Helper()
-	id := s.Memory()
+	s.Memory()
 	outcomes := []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}
 	for i := range 180 {
 		at := [][2]string{{"ann", "ann-mail"}, {"ann", "ann-web"}, {"ben", "ben-1"}}[i%3]
 		s.agentTurn(at[0], at[1], fmt.Sprint("harbour question ", i), core.FeedbackRequest{
-			Outcome: outcomes[i%4], Used: []string{id}[:i%2], Summary: hostile[i%6], NextTurnHint: "look at the tides",
+			Outcome: outcomes[i%4], Used: make([]string, i%2), Summary: hostile[i%6], NextTurnHint: "look at the tides",
 		})
 	}
 }
@@ -47,7 +52,7 @@ func TestSessions_ShowAnOperatorEverySubjectsTurns(t *testing.T) {
 		"/sessions?owner=ben":         {"ben-1"},
 		"/sessions?text=MAIL":         {"ann-mail"},
 		"/sessions?namespace=nothing": {"No session fits here."},
-		"/sessions/ben-1":             {"Owner ben", "harbour question 2", "failure", "not used", "Hint look at the tides", hostile[2]},
+		"/sessions/ben-1":             {"Owner ben", "harbour question 2", "failure", "used", "Hint look at the tides", hostile[2]},
 		"/":                           {"Turns of agents", "180 turns, 50.0 % with success", "50 % of the memories recalled were used", "Turns by hour"},
 	} {
 		text := textOf(s.tree(s.get(target), http.StatusOK))
