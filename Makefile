@@ -23,6 +23,8 @@ RACE := -race $(ALONE:%=-gcflags=github.com/tetratelabs/wazero/internal/%=-race=
 FUZZTIME ?= 60s
 # How long each load of make test-surfaces lasts.
 LOAD_TIME ?= 15s
+# How long the attacks of make test-hostile last.
+HOSTILE_TIME ?= 10m
 # The data set of make recall-quality and guard-quality.
 DATA ?=
 
@@ -112,6 +114,11 @@ test-surfaces: build
 	@.ci/mcp-conformance
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
 	go test -count=1 -timeout 30m -tags "$(TAGS) surfaces bench" -run '^(TestBrowser|TestFiguresOfTheNextAttempt)' -v ./cmd/host/internal/web
+
+## test-hostile: a tenant that attacks the built program next to one whose requests must stay fast (HOSTILE_TIME=10m)
+.PHONY: test-hostile
+test-hostile: build
+	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_HOSTILE_TIME="$(HOSTILE_TIME)" go test -count=1 -timeout 1h -run '^TestHostile' -v ./testdata/surfaces
 
 ## screenshots: write pictures of the web pages to docs/img
 .PHONY: screenshots
