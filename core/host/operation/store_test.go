@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -108,6 +110,16 @@ func TestStoreImport_TakesThePlaceOfAStoreThatIsntOpen(t *testing.T) {
 func TestStoreImport_AddsNamespaces(t *testing.T) {
 	from := toolsHost(t, mem.Open())
 	observe(t, from, "team/a", "team/b", "other")
+	for session, namespace := range map[string]string{"one": "team/a", "two": "other"} { // turns are counted there too
+		ctx := core.WithCaller(t.Context(), core.Operator(""))
+		_, err := from.Memories.Recall(ctx, &core.RecallRequest{Session: session, Query: "q", RecallFilter: core.RecallFilter{Namespace: namespace}})
+		if err == nil {
+			_, err = from.Memories.Feedback(ctx, &core.FeedbackRequest{Session: session, Turn: 1, Outcome: core.OutcomeSuccess})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	export := exported(t, from)
 	h := toolsHost(t, nil)
 	done := called[host.Imported](t, operator(t), operation.Call{Host: h, Body: bytes.NewReader(export)}, "store_import", &operation.StoreImport{Namespaces: []string{"team/**"}})
@@ -117,6 +129,11 @@ func TestStoreImport_AddsNamespaces(t *testing.T) {
 	streams := called[operation.Page[journal.StreamHead]](t, tokenOf(t, "**", core.ScopeMemoryRead), operation.Call{Host: h}, "audit_streams", &operation.AuditStreams{})
 	if got := strings.Join(streamNames(streams), " "); got != "namespace/team/a namespace/team/b" {
 		t.Errorf("the store has %s", got)
+	}
+	counted := int64(0)
+	err := h.Runs.Hours(t.Context(), time.Now().Add(-2*time.Hour), time.Now().Add(time.Hour), func(string) bool { return true }, func(c *run.HourCounts) { counted += c.Passed })
+	if err != nil || counted != 1 {
+		t.Errorf("%d turns are counted: %v", counted, err)
 	}
 }
 
