@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -52,6 +53,9 @@ func retried[R any](ctx context.Context, d *driver, c sdk.Call, retries int, cal
 		d.engine.spent(sdk.UsageOf(err))
 		pause := retryPause(try, err)
 		if !sdk.Transient(err) || sdk.Permanent(err) || try > retries || pause > maxPause || d.engine.overBudget() {
+			if try > 1 {
+				err = sdk.Wrap(fmt.Sprintf("after %d calls", try), err)
+			}
 			return nil, err
 		}
 		d.tell(core.CallRetried{Node: d.o.Node, Iteration: c.Iteration, Role: c.Role, Try: try, Wait: pause, Err: err})

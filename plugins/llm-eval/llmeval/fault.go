@@ -203,8 +203,16 @@ func (e *endpoint) keyRejected(f *fault) error {
 	return err.WithHint("check the key in %s", e.variable())
 }
 
+// triesOf says how often a question was sent.
+func triesOf(tries, most int) string {
+	if most == 1 {
+		return "1 try"
+	}
+	return fmt.Sprintf("%d of %d tries", tries, most)
+}
+
 func (e *endpoint) unavailable(f *fault, tries int) error {
-	err := sdk.Errorf(sdk.Unavailable, "llm_unavailable", "%s gave no reply after %d of %d tries: %s", e.url, tries, maxTries, e.key.scrub(f.Error())).
+	err := sdk.Errorf(sdk.Unavailable, "llm_unavailable", "%s gave no reply after %s: %s", e.url, triesOf(tries, f.most()), e.key.scrub(f.Error())).
 		WithDetail("endpoint", e.url).WithDetail("tries", tries)
 	if f.wait > 0 {
 		err.WithDetail(sdk.RetryAfterDetail, f.wait.Milliseconds())

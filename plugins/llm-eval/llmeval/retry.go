@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -38,7 +40,7 @@ func (e *endpoint) retry(ctx context.Context, try func() error) (tries int, err 
 		tries++
 		err = try()
 		var f *fault
-		if !errors.As(err, &f) || f.class() != sdk.Unavailable || tries == maxTries || ctx.Err() != nil {
+		if !errors.As(err, &f) || f.class() != sdk.Unavailable || tries == f.most() || ctx.Err() != nil {
 			return tries, err
 		}
 		wait := f.wait
@@ -52,6 +54,17 @@ func (e *endpoint) retry(ctx context.Context, try func() error) (tries int, err 
 			return tries, err
 		}
 	}
+}
+
+// most is how often a question with this fault is sent at most: only once to an endpoint that can't be
+// reached, since nothing listens there, or its name is unknown. That doesn't change within seconds, and
+// the host repeats a generator or an evaluator by itself.
+func (f *fault) most() int {
+	var name *net.DNSError
+	if f.status == 0 && (errors.Is(f.err, syscall.ECONNREFUSED) || sdk.ReasonOf(f.err) == "network_unreachable" || errors.As(f.err, &name) && name.IsNotFound) {
+		return 1
+	}
+	return maxTries
 }
 
 // timeLeft is how long the call may still wait.

@@ -2,9 +2,12 @@ package llmeval_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -84,8 +87,8 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 	cut := `{"choices":[{"message":{"cont`
 	for name, fault := range map[string]exchange{
 		"429": answer(429, ""), "408": answer(408, ""), "425": answer(425, ""), "500": answer(500, "<html>"), "502": answer(502, ""), "503": answer(503, ""), "529": answer(529, ""),
-		"connection refused": broken(syscall.ECONNREFUSED), "connection lost": broken(io.EOF),
-		"truncated JSON": answer(200, cut), "empty body": answer(200, ""), "no answer": silent, "slow body": slowBody,
+		"connection lost": broken(io.EOF),
+		"truncated JSON":  answer(200, cut), "empty body": answer(200, ""), "no answer": silent, "slow body": slowBody,
 		"429 within a 200":       answer(200, `{"error":{"code":429,"message":"slow down"}}`),
 		"unreadable Retry-After": answer(503, "", "Retry-After", "soon"), "Retry-After in the past": answer(503, "", "Retry-After", "Mon, 01 Jan 1990 00:00:00 GMT"),
 		"negative Retry-After": answer(503, "", "Retry-After", "-5"),
@@ -151,7 +154,6 @@ func TestTriesEnd(t *testing.T) {
 		says  string
 	}{
 		"500":         {answer(500, `{"error":{"message":"boom"}}`), "500 Internal Server Error: boom"},
-		"refused":     {broken(syscall.ECONNREFUSED), "connection refused"},
 		"no answer":   {silent, "no complete reply within llm.timeout (20s)"},
 		"truncated":   {answer(200, `{"a":`), "cut off after 5 bytes"},
 		"wrapped URL": {broken(errors.New("odd")), "odd"},
@@ -168,6 +170,37 @@ func TestTriesEnd(t *testing.T) {
 					t.Errorf("tries at %v", began)
 				}
 			})
+		})
+	}
+}
+
+// TestTries_UnreachableEndpointGetsOne: the host repeats the call, and nothing heals within seconds.
+func TestTries_UnreachableEndpointGetsOne(t *testing.T) {
+	dialed := func(err error) exchange { return broken(&net.OpError{Op: "dial", Net: "tcp", Err: err}) }
+	for name, fault := range map[string]exchange{
+		"refused":               broken(syscall.ECONNREFUSED),
+		"refused, dialled":      dialed(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"no such host":          dialed(&net.DNSError{Err: "no such host", Name: "llm.test", IsNotFound: true}),
+		"refused by the host":   broken(sdk.Errorf(sdk.Unavailable, "network_unreachable", "llm.test:80: connection refused")),
+		"untrusted certificate": broken(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began, _, err := call(t.Context(), t, fault)
+			if e := sdkError(t, err); len(began) != 1 || e.Hint == "" || strings.Contains(e.Message, " of 4") {
+				t.Errorf("%d tries: %s (%s)", len(began), e.Message, e.Hint)
+			}
+		})
+	}
+	for name, fault := range map[string]exchange{
+		"lost":             broken(io.EOF),
+		"reset":            dialed(syscall.ECONNRESET),
+		"resolver is busy": dialed(&net.DNSError{Err: "server misbehaving", Name: "llm.test", IsTemporary: true}),
+		"busy":             answer(503, ""),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if began, _, _ := call(t.Context(), t, fault); len(began) != 4 {
+				t.Errorf("%s: %d tries", name, len(began))
+			}
 		})
 	}
 }
