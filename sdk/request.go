@@ -54,6 +54,10 @@ type EvaluateResponse struct {
 // used.
 const MetadataUsedMemories = "used_memories"
 
+// MetadataNotCached is the key of a response's metadata with which a plugin keeps the host from using
+// the response again for a step with cache: true. Its value says why.
+const MetadataNotCached = "not_cached"
+
 // GenerateRequest asks for a new output.
 type GenerateRequest struct {
 	Call

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // A step with cache: true reuses a model's reply if the model would be asked exactly the
@@ -12,7 +13,8 @@ import (
 // affects the reply. The iteration is included, because a loop without a corrector
 // repeats the same request to get another attempt, and would otherwise get its failed
 // attempt again. So is the namespace: a reply, or the fact that there is one, would reveal what another
-// namespace asked. Failures are never cached.
+// namespace asked. Failures are never cached, nor replies that their plugin marks, such as one to a
+// prompt of which the model has read only a part.
 
 // step makes a workflow's step callable for one action.
 func (a *Actions) step(req *Request, s Step) (*step, error) {
@@ -39,7 +41,7 @@ func (s *step) cached(ctx context.Context, target core.Target, iteration int) *c
 // keep caches a reply. The reply has already been paid for, so a failure to cache it
 // loses nothing.
 func (s *step) keep(ctx context.Context, target core.Target, iteration int, r *core.Reply) {
-	if s.replies == nil || !json.Valid(r.Output) {
+	if s.replies == nil || !json.Valid(r.Output) || r.Metadata[sdk.MetadataNotCached] != "" {
 		return
 	}
 	_ = s.replies.KeepReply(ctx, s.replyDigest(target, iteration), r, s.memories)

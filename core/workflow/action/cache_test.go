@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // replies is a cache of replies that can be made to fail.
@@ -99,5 +101,26 @@ func TestCachedCalls_StayInTheirNamespace(t *testing.T) {
 		if len(calls) != c.want {
 			t.Errorf("in %s it makes %d calls, want %d", c.namespace, len(calls), c.want)
 		}
+	}
+}
+
+// TestCachedCalls_NotOfMarkedReplies: a reply that its plugin marks is only good once.
+func TestCachedCalls_NotOfMarkedReplies(t *testing.T) {
+	cached := echo(`1`)
+	cached.Cache = true
+	cache, calls := &replies{kept: map[string]*core.Reply{}}, 0
+	a := &action.Actions{Replies: cache, Plugins: &coretest.Plugins{
+		GenerateFn: func(context.Context, core.Target, []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+			calls++
+			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`), Metadata: map[string]string{sdk.MetadataNotCached: "prompt_cut"}}}}, nil
+		},
+	}}
+	for range 2 {
+		if _, err := a.Act(t.Context(), &action.Request{RunID: "r", Visit: 1, Node: "n", State: json.RawMessage(`{}`), Action: &action.CallSpec{Step: cached}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls != 2 || len(cache.kept) != 0 {
+		t.Errorf("%d calls, %d replies are kept", calls, len(cache.kept))
 	}
 }

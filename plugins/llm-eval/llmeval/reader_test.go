@@ -264,6 +264,9 @@ func TestCall_PromptThatWasCutIsNoted(t *testing.T) {
 		if strings.Contains(res.Metadata["note"], "prompt_cut") != test.cut {
 			t.Errorf("%s: %v", name, res.Metadata)
 		}
+		if (res.Metadata[sdk.MetadataNotCached] != "") != test.cut {
+			t.Errorf("%s: %v", name, res.Metadata)
+		}
 		if name == "enough" || name == "a short prompt" || strings.Contains(name, "bytes") {
 			continue // the judge's own words come on top
 		}
