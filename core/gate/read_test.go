@@ -204,3 +204,18 @@ func decided(t *testing.T, r *gate.Recorder, id string) core.GateNumbers {
 	}
 	return n
 }
+
+// TestReadTools_TakesWholeNumbersAsIntegers, however they are written.
+func TestReadTools_TakesWholeNumbersAsIntegers(t *testing.T) {
+	for _, five := range []string{"5", "5.0", "5e0", "5E+0", "50e-1", "0.5e1", "5.000", "500.0e-2"} {
+		list, err := gate.ReadTools([]byte(`{"memory_id": "m", "session": "s", "turn": ` + five + `, "tool": "t", "ok": true}`))
+		if err != nil || list[0].Turn != 5 || !list[0].OK {
+			t.Errorf("%s: %v, %v", five, list, err)
+		}
+	}
+	for _, no := range []string{"5.5", "5e-1", `"5"`, "null", "true", "[5]"} {
+		if _, err := gate.ReadTools([]byte(`{"memory_id": "m", "session": "s", "turn": ` + no + `, "tool": "t", "ok": true}`)); err == nil {
+			t.Errorf("turn %s is accepted", no)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (a *Actions) inject(ctx context.Context, req *Request, s *SnapshotSpec) (an
 		return nil, err
 	}
 	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &fields); err != nil {
+	if err := json.Unmarshal(wholeNumbers(text), &fields); err != nil {
 		return nil, sdk.Errorf(sdk.Internal, "snapshot_request_invalid", "the request isn't an object: %w", err)
 	}
 	setDefault(fields, "namespace", a.Namespace)

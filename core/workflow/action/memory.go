@@ -78,11 +78,39 @@ func (a *Actions) feedback(ctx context.Context, req *Request, r *core.FeedbackRe
 // templates produced are only checked here.
 func memoryRequest[R any](text json.RawMessage) (*R, error) {
 	r := new(R)
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(wholeNumbers(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "memory_request_invalid", "the request can't be read: %w", err).
 			WithHint("check what the templates under with: produce")
 	}
 	return r, nil
+}
+
+// wholeNumbers writes the whole numbers of a request as Go reads integers: in YAML and in a template, 5.0
+// and 5e0 are 5. Metadata stays as it is.
+func wholeNumbers(text json.RawMessage) json.RawMessage {
+	switch core.JSONKind(text) {
+	case "a number":
+		if whole, is := core.WholeNumber(text); is {
+			return whole
+		}
+	case "a list":
+		var items []json.RawMessage
+		if json.Unmarshal(text, &items) == nil {
+			for i := range items {
+				items[i] = wholeNumbers(items[i])
+			}
+			return core.MustJSON(items)
+		}
+	case "an object":
+		members := core.Members(text)
+		for i, m := range members {
+			if m.Key != "metadata" {
+				members[i].Value = wholeNumbers(m.Value)
+			}
+		}
+		return core.JoinMembers(members)
+	}
+	return text
 }

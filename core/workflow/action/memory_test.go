@@ -126,3 +126,25 @@ func TestMemoryActionsRefuse(t *testing.T) {
 		})
 	}
 }
+
+// TestMemoryActions_TakeWholeNumbersAsIntegers, however they are written.
+func TestMemoryActions_TakeWholeNumbersAsIntegers(t *testing.T) {
+	for _, five := range []string{"5", "5.0", "5e0", "5E+0", "50e-1", "0.5e1", "5.000", "500.0e-2"} {
+		m := &memories{}
+		_, err := remember(m, action.VerbObserve, `{"content":"c","priority":`+five+`,"importance":1.0,"metadata":{"n":`+five+`}}`)
+		if err != nil || *m.observed[0].Priority != 5 || string(m.observed[0].Metadata) != `{"n":`+five+`}` {
+			t.Errorf("observe with %s: %v", five, err)
+		}
+		if _, err := remember(m, action.VerbRecall, `{"query":"q","limit":`+five+`,"turn":`+five+`,"session":"s"}`); err != nil || m.recalled[0].Limit != 5 || m.recalled[0].Turn != 5 {
+			t.Errorf("recall with %s: %v", five, err)
+		}
+		if _, err := remember(m, action.VerbReflect, `{"source_ids":["m1"],"title":"t","content":"c","depth":`+five+`}`); err != nil || *m.reflected[0].Depth != 5 {
+			t.Errorf("reflect with %s: %v", five, err)
+		}
+	}
+	for _, no := range []string{"5.5", "5e-1", `"5"`, "true"} {
+		if _, err := remember(&memories{}, action.VerbObserve, `{"content":"c","priority":`+no+`}`); sdk.ReasonOf(err) != "memory_request_invalid" {
+			t.Errorf("priority %s: %v", no, err)
+		}
+	}
+}

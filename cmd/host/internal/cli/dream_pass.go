@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
@@ -174,7 +176,7 @@ func (a *App) runDreamPlan(c *cobra.Command, file string) error {
 		return err
 	}
 	in := &operation.DreamPlan{Plan: &dream.Plan{}}
-	if err := json.Unmarshal(text, in.Plan); err != nil {
+	if err := json.Unmarshal(httpapi.PlainIntegers(text, reflect.TypeOf(in.Plan)), in.Plan); err != nil {
 		return sdk.Errorf(sdk.Invalid, "plan_unreadable", "%s is no plan: %w", core.Cut(file), err).WithHint("plan again with --to")
 	}
 	run, err := do[memory.DreamRun](c.Context(), a, "dream_plan", in)
