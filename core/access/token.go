@@ -166,7 +166,7 @@ func (q *Request) Check() error {
 	}
 	for i, pattern := range q.Namespaces[:min(len(q.Namespaces), core.MaxCallerNamespaces)] {
 		if err := core.CheckNamespacePattern(pattern); err != nil {
-			problems = append(problems, sdk.AsError(err).WithDetail("field", fmt.Sprintf("namespaces[%d]", i)))
+			problems = append(problems, sdk.AsError(err).WithDetail("pointer", fmt.Sprintf("/namespaces/%d", i)))
 		}
 	}
 	q.ends = q.Lifetime != 0
