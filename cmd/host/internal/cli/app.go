@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ type App struct {
 	// Base has the host settings that samples and tests change.
 	Base host.Config
 
+	// stopping is set once a server was asked to stop.
+	stopping atomic.Bool
 	// folder is where the search for reflectory.yaml starts; "" is the working folder.
 	folder string
 

@@ -16,7 +16,7 @@ import (
 
 // poolTime is how long a pool has to stop: the time for its jobs to end, and then for their
 // handlers to return.
-const poolTime = 15 * time.Second
+const poolTime = 12 * time.Second
 
 // stopPool ends the work on jobs. Jobs that haven't ended go back to the queue. For nil it
 // does nothing.

@@ -19,17 +19,26 @@ func Main() int { return mainWith(host.Config{}) }
 func mainWith(base host.Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	endLate(ctx, func() {
-		fmt.Fprintf(os.Stderr, "error: what was running didn't end within %s of the signal, so the program ends now; jobs and runs are continued by the next one\n", lastResort) //nolint:errcheck // it ends either way
-		os.Exit(exitFailure)
-	})
 	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Base: base}
+	endLate(ctx, func() { os.Exit(app.endLate()) })
 	return app.Run(ctx, os.Args[1:])
 }
 
-// lastResort is how long a cancelled command may take: the 25 s that a server gives requests, the
-// 10 s that it gives jobs, and 5 s to close. What is committed is safe, as after a kill.
-const lastResort = 40 * time.Second
+// lastResort is how long a cancelled command may take, whatever runs: a script, a plugin or a client
+// that ignores its end can't keep the program. What is committed is safe, as after a kill. A server
+// spends it as follows: requests have 22 s, and then 2 s to notice that they were cancelled; from
+// jobsAfter on, jobs have their 10 s, and 2 s to notice; the rest is for closing.
+const lastResort = 25 * time.Second
+
+// endLate says that the program ends though something still runs, and returns its exit code. For
+// a server that was stopped this is no failure.
+func (a *App) endLate() int {
+	fmt.Fprintf(a.Stderr, "what was running didn't end within %s of the signal, so the program ends now; jobs and runs are continued by the next one\n", lastResort) //nolint:errcheck // it ends either way
+	if a.stopping.Load() {
+		return 0 // it did what it was asked to
+	}
+	return exitFailure
+}
 
 // endLate calls end if the program still runs lastResort after it was cancelled.
 func endLate(ctx context.Context, end func()) {

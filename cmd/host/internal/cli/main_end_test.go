@@ -2,10 +2,65 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// TestStopServer_EndsInTime, whatever its requests and jobs do: what hangs doesn't add up.
+func TestStopServer_EndsInTime(t *testing.T) {
+	const second = time.Second
+	for name, tt := range map[string]struct {
+		requests, jobs, want time.Duration
+	}{
+		"nothing runs":                          {0, 0, 0},
+		"a short request":                       {3 * second, 0, 3 * second},
+		"a short job":                           {0, 8 * second, 8 * second},
+		"a job that is put back":                {0, 10 * second, 10 * second},
+		"a job that doesn't notice":             {0, poolTime, poolTime},
+		"a slow client":                         {22 * second, 0, 22 * second},
+		"a request that doesn't notice":         {24 * second, 0, 24 * second},
+		"a slow client and a job":               {22 * second, 10 * second, 22 * second},
+		"a request and a job, neither notices":  {24 * second, poolTime, 24 * second},
+		"a request that ends before jobs begin": {9 * second, poolTime, 9*second + poolTime},
+		"a request that ends while jobs end":    {12 * second, poolTime, 10*second + poolTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stops atomic.Int32
+				ended := make(chan struct{})
+				work := func() error { // sync.OnceValue, whose lock would stop the clock of the bubble
+					if stops.Add(1) == 1 {
+						time.Sleep(tt.jobs)
+						close(ended)
+					}
+					<-ended
+					return nil
+				}
+				began := time.Now()
+				err := errors.Join(stopServer(func() error { time.Sleep(tt.requests); return nil }, work), work())
+				if took := time.Since(began); err != nil || took != tt.want || took >= lastResort {
+					t.Errorf("%v after %s, want %s", err, took, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestApp_ExitCodeOfALateEnd is 0 for a server that was stopped, and for nothing else.
+func TestApp_ExitCodeOfALateEnd(t *testing.T) {
+	for stopping, want := range map[bool]int{true: 0, false: exitFailure} {
+		var said strings.Builder
+		a := &App{Stderr: &said}
+		a.stopping.Store(stopping)
+		if got := a.endLate(); got != want || !strings.Contains(said.String(), "25s") {
+			t.Errorf("stopping %t: %d, %q", stopping, got, said.String())
+		}
+	}
+}
 
 func TestMain_EndsLateAtLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ Over HTTP the same tools are at /mcp of reflectory serve, and with another profi
 for example, /mcp?profile=all.
 
 A line that isn't a message is answered with an error, and the session goes on. When the
-input ends, or on SIGTERM, what was read is done and answered first, for up to 25 s.`,
+input ends, or on SIGTERM, what was read is done and answered first, for up to 22 s.`,
 		Example: "  reflectory mcp\n  reflectory mcp --profile loop --agent my-editor",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,7 @@ Without them, each server handles the requests that it gets.
 
 Each request is a line on standard error: who asked for what, and the result, without
 content. With --json, a line on standard output says where the server listens. On
-SIGTERM or Ctrl-C the server accepts nothing more, gives requests 25 seconds and jobs 10
+SIGTERM or Ctrl-C the server accepts nothing more, gives requests 22 seconds and jobs 10
 seconds to end, and exits with 0. Jobs that haven't ended by then go back to the queue,
 and the next server continues them. Whatever runs, the server ends within 40 seconds.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
@@ -110,14 +111,15 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = core.JoinErrors(err, work.stop()) }() // after the server, which may queue jobs
+	stopWork := sync.OnceValue(work.stop)
+	defer func() { err = core.JoinErrors(err, a.workStopped(stopWork())) }() // after the server, which may queue jobs
 	api, err := r.apiWithTools(a, h)
 	if err != nil {
 		return err
 	}
 	// This isn't the command's context, since each request has its own caller and its own end.
 	server := httpapi.NewServer(context.Background(), api)
-	defer func() { err = core.JoinErrors(err, server.Stop()) }()
+	defer func() { err = core.JoinErrors(err, stopServer(server.Stop, stopWork)) }()
 	server.ServeTCP(tcp)
 	if beside != nil {
 		server.ServeTCP(beside)
@@ -144,9 +146,31 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	case err := <-server.Failed():
 		return err
 	case <-ctx.Done():
-		a.out.term.Line("stopping: requests have 25 seconds to end")
+		a.stopping.Store(true)
+		a.out.term.Line("stopping: requests have 22 seconds to end")
 		return nil
 	}
+}
+
+// jobsAfter is when a server that is being stopped takes no more jobs, even if requests, which may
+// wait for some, haven't ended: see lastResort.
+const jobsAfter = 10 * time.Second
+
+// stopServer stops a server and, from jobsAfter on, also its work on jobs.
+func stopServer(server, work func() error) error {
+	timer := time.AfterFunc(jobsAfter, func() { _ = work() }) // it is called again afterwards, for its error
+	defer timer.Stop()
+	return server()
+}
+
+// workStopped is the error of the end of the work on jobs. Jobs that don't notice that they were
+// cancelled are back in their queues: the server says so, and has not failed.
+func (a *App) workStopped(err error) error {
+	if sdk.ReasonOf(err) == "jobs_running" {
+		a.out.term.Line("jobs that go on are back in the queue: %s", sdk.AsError(err).Message)
+		return nil
+	}
+	return err
 }
 
 // listen opens the address at which the server can be reached, and the other address of this machine

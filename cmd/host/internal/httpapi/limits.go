@@ -43,7 +43,7 @@ type Limits struct {
 	// StreamTime is how long the buffer of a stream, [streamBuffer] events, may stay full
 	// before the stream is ended because its reader lags: 5 s.
 	StreamTime time.Duration
-	// DrainTime is how long requests may take to end when the server is stopped: 25 s.
+	// DrainTime is how long requests may take to end when the server is stopped: 22 s.
 	DrainTime time.Duration
 }
 
@@ -78,7 +78,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Streams, 1000)
 	or(&l.SubjectStreams, 16)
 	or(&l.StreamTime, 5*time.Second)
-	or(&l.DrainTime, 25*time.Second)
+	or(&l.DrainTime, 22*time.Second)
 	return l
 }
 

@@ -162,7 +162,7 @@ func (s *Server) begin() bool {
 }
 
 // abandonTime is how long requests have to end once they are cancelled.
-const abandonTime = 5 * time.Second
+const abandonTime = 2 * time.Second
 
 // abandon cancels the requests under way, and then closes the connections. It also waits
 // for a request that ignores its context: see [Server.counted].

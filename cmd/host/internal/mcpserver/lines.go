@@ -20,7 +20,7 @@ const (
 	maxLine = mcp.DefaultMaxLineLength
 	// drainTime is how long calls may take to end once the input has ended: as long as a server
 	// waits for its requests.
-	drainTime = 25 * time.Second
+	drainTime = 22 * time.Second
 	// maxUnanswered is how many bytes the calls that aren't answered yet have at most: 64 MiB.
 	// callCost is added for each, for what it needs besides its text. If there are more, no
 	// further line is read until a call is answered.
