@@ -31,6 +31,7 @@ type pool struct {
 	plugin  Installed // its limits are set, and its Env holds what env brings
 	options *Options  // of the supervisor
 	env     environment
+	tenant  string      // whose call made the environment
 	number  int         // counts the environments of the plugin from 1; 0 has none
 	idle    *time.Timer // closes the pool when it is no longer used; nil if there is none
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -70,14 +71,14 @@ func (s *Supervisor) enter(ctx context.Context, name string) (*pool, error) {
 	}
 	s.mu.RUnlock()
 	if p == nil {
-		return s.enterNew(name, e)
+		return s.enterNew(name, tenantOf(scopeIn(ctx)), e)
 	}
 	return p, nil
 }
 
 // enterNew does what enter does if the environment has no pool yet, or nothing is
 // installed.
-func (s *Supervisor) enterNew(name string, e environment) (*pool, error) {
+func (s *Supervisor) enterNew(name, tenant string, e environment) (*pool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ps := s.pools[name]
@@ -89,12 +90,12 @@ func (s *Supervisor) enterNew(name string, e environment) (*pool, error) {
 	}
 	p := ps.find(e) // another call may have made it
 	if p == nil {
-		if len(ps.byEnv) >= s.options.Environments && !s.makeRoom(ps) {
+		if crowded := ps.crowded(tenant, s.options.Environments); (crowded || len(ps.byEnv) >= s.options.Environments) && !s.makeRoom(ps, tenant, crowded) {
 			return nil, s.environmentsFull(name)
 		}
 		ps.made++
 		p = newPool(ps.base.plugin.with(e), &s.options)
-		p.env, p.number, p.latency = e, ps.made, ps.base.latency
+		p.env, p.number, p.latency, p.tenant = e, ps.made, ps.base.latency, tenant
 		p.idle = time.AfterFunc(s.options.EnvironmentIdle, func() { s.closeIdle(ps, p) })
 		ps.byEnv[e.key] = p
 	}
@@ -108,14 +109,26 @@ func (p Installed) with(e environment) Installed {
 	return p
 }
 
+// crowded reports whether a tenant has half or more of the environments while another tenant has
+// some: its next one then takes the place of one of its own.
+func (ps *pools) crowded(tenant string, environments int) bool {
+	own := 0
+	for _, p := range ps.byEnv {
+		if p.tenant == tenant {
+			own++
+		}
+	}
+	return own < len(ps.byEnv) && int64(own) >= share.Half(int64(environments))
+}
+
 // makeRoom closes the idle environment that was used least recently, if there is
-// one. A busy environment is never closed to make room: the call is refused. Waiting could
+// one, for a tenant's new one; own is whether it must be the tenant's. A busy environment is never closed to make room: the call is refused. Waiting could
 // make a call that holds one environment, and asks for a model in another, wait for itself.
-func (s *Supervisor) makeRoom(ps *pools) bool {
+func (s *Supervisor) makeRoom(ps *pools, tenant string, own bool) bool {
 	var oldest *pool
 	var used time.Time
 	for _, p := range ps.byEnv {
-		if last, idle := p.idleSince(); idle && (oldest == nil || last.Before(used)) {
+		if last, idle := p.idleSince(); idle && (!own || p.tenant == tenant) && (oldest == nil || last.Before(used)) {
 			oldest, used = p, last
 		}
 	}

@@ -99,3 +99,45 @@ func TestSlots_AreKeptForATenantThatComesAgain(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// TestEnvironments_AreSharedByTenants: a tenant with many environments, busy or idle, neither keeps
+// another from having its own nor closes it.
+func TestEnvironments_AreSharedByTenants(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		busy bool
+	}{{"busy ones", true}, {"idle ones", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &driver{callFn: func(ctx context.Context, i *instance) error {
+				if output, _ := ctx.Value(outputKey{}).(string); output == "long" {
+					return i.work(ctx, time.Minute)
+				}
+				return nil
+			}}
+			scoped(t, d, plugin.Options{Environments: 4}, func(t *testing.T, s *plugin.Supervisor) {
+				ctx, stop := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				good := func(output string) error {
+					return send(under(ctx, keyed("good", "KEY=good")), s, output)
+				}
+				if err := good("text"); err != nil {
+					t.Fatal(err)
+				}
+				for n := range 8 {
+					output := map[bool]string{true: "long", false: fmt.Sprint("short ", n)}[c.busy]
+					all.Go(func() { _ = send(under(ctx, keyed("evil/x", fmt.Sprint("KEY=", n))), s, output) })
+					synctest.Wait()
+				}
+				starts := len(d.startedAt(time.Now()))
+				if err := good("text"); err != nil || len(d.startedAt(time.Now())) != starts {
+					t.Errorf("the other tenant's environment is gone: %v", err)
+				}
+				if err := send(under(ctx, keyed("good", "KEY=second")), s, "text"); err != nil {
+					t.Errorf("the other tenant gets no second environment: %v", err)
+				}
+				stop()
+				all.Wait()
+			})
+		})
+	}
+}
