@@ -47,7 +47,7 @@ func JoinErrors(errs ...error) error {
 	var problems []*ErrorInfo
 	for _, err := range errs {
 		e := sdk.AsError(err)
-		if parts, joined := e.Details["problems"].([]*ErrorInfo); joined && e.Op == "" && error(e) == err {
+		if parts, joined := e.Details["problems"].([]*ErrorInfo); joined && e.Op == "" && error(e) == err { //nolint:errorlint // not one that it wraps
 			problems = append(problems, parts...)
 			continue
 		}

@@ -60,8 +60,8 @@ type checking struct {
 	purged func(core.Reader, string) (bool, error)
 }
 
-func (c *checking) problem(key []byte, rebuildable bool, message string) {
-	c.report(core.Problem{Part: "snapshots", Key: strings.Trim(strconv.Quote(string(key)), `"`), Message: message, Rebuildable: rebuildable})
+func (c *checking) problem(key []byte, message string) {
+	c.report(core.Problem{Part: "snapshots", Key: strings.Trim(strconv.Quote(string(key)), `"`), Message: message})
 }
 
 // snapshot checks one snapshot: its digests, its making and its event.
@@ -74,7 +74,7 @@ func (c *checking) snapshot(id string, rec *record, value []byte) error {
 		wrong = "it has more than a snapshot has"
 	}
 	if wrong != "" {
-		c.problem(snapshotKey(id), false, wrong)
+		c.problem(snapshotKey(id), wrong)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (c *checking) owned(key []byte) error {
 	if bytes.HasPrefix(key, []byte(memoryPrefix)) {
 		memory, digest = ownerOf(key, memoryPrefix)
 	} else if session, digest = ownerOf(key, sessionPrefix); !bytes.Equal(key, placeOf(session, "", digest)) {
-		c.problem(key, false, "it isn't the key of a payload")
+		c.problem(key, "it isn't the key of a payload")
 		return nil
 	}
 	payload, _, err := readPayload(c.r, session, memory, digest)
@@ -174,12 +174,12 @@ func (c *checking) owned(key []byte) error {
 		if gone, err := c.gone(payload.Purged); err != nil {
 			return err
 		} else if !gone {
-			c.problem(key, false, "its text is missing, though no memory of it was purged")
+			c.problem(key, "its text is missing, though no memory of it was purged")
 		}
 	}
 	value, _, err := c.r.Get(key)
 	if err == nil && !bytes.Equal(value, core.MustJSON(payload)) {
-		c.problem(key, false, "it has more than a payload has")
+		c.problem(key, "it has more than a payload has")
 	}
 	return err
 }
@@ -187,7 +187,7 @@ func (c *checking) owned(key []byte) error {
 // tell reports an error about a wrong key, and returns any other error.
 func (c *checking) tell(key []byte, err error) error {
 	if table.Corrupt(err) {
-		c.problem(key, false, sdk.AsError(err).Message)
+		c.problem(key, sdk.AsError(err).Message)
 		return nil
 	}
 	return err
@@ -201,7 +201,7 @@ func (c *checking) told(ctx context.Context) error {
 		return true, eachMade(ctx, c.r, namespace, func(entry *journal.Entry, made *journal.InjectionSnapshotCreated) error {
 			rec, err := snapshots.Get(c.r, made.SnapshotID)
 			if err == nil && (rec == nil || rec.Event != entry.Seq || rec.Snapshot.Namespace != namespace) {
-				c.problem(snapshotKey(made.SnapshotID), false, "an event says that it was made, but it isn't there")
+				c.problem(snapshotKey(made.SnapshotID), "an event says that it was made, but it isn't there")
 			}
 			if table.Corrupt(err) {
 				return nil // reported already

@@ -40,7 +40,7 @@ func AllMistakes() []Mistakes {
 		{"gate_run", `{` + id + `, "upstream_status": 2, "codebase_verification": 2}`, []string{"/upstream_status", "/codebase_verification"}, `"dry_run": 5`, "/dry_run"},
 		{"governance_set", `{"namespace": "here", "assignments": ["max_depth=2", "max_reflection_depth=x"]}`,
 			[]string{"/assignments/0", "/assignments/1"}, `"if_version": 5`, "/if_version"},
-		{"governance_unset", `{"namespace": "here", "fields": ["max_depth", "min_depth"]}`, []string{"/fields/0", "/fields/1"}, `"fiels": 5`, "/fiels"},
+		{"governance_unset", `{"namespace": "here", "fields": ["max_depth", "min_depth"]}`, []string{"/fields/0", "/fields/1"}, `"fied": 5`, "/fied"},
 		{"job_enqueue", `{"type": "nap", "namespace": "a//b"}`, []string{"/type", "/namespace"}, `"typ": 5`, "/typ"},
 		{"job_list", `{"type": "nap", "status": "done", "namespace": "a//b", "limit": 999}`, []string{"/type", "/status", "/namespace", "/limit"}, `"subtree": 5`, "/subtree"},
 		{"knowledge_list", `{"namespace": "a//b", "limit": 999}`, []string{"/namespace", "/limit"}, `"superseded": 5`, "/superseded"},
