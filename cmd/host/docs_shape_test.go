@@ -147,7 +147,7 @@ var twiceNamed = map[string]string{
 	"operation.Session": "SessionShown", "operation.Decision": "DecisionShown", "gate.Explanation": "GateExplanation",
 	"governance.Explanation": "GovernanceExplanation", "governance.Record": "GovernanceRecord",
 	"decisions.Record": "DecisionRecord", "host.Problem": "StoreProblem", "operation.Token": "Token",
-	"inject.Policy": "InjectionPolicy", "dream.Change": "DreamChange", "turn.Reflection": "ReflectionRecord", "discover.Usage": "UsageTemplate", "discover.Answer": "Discovered",
+	"inject.PolicyRequest": "InjectionPolicy", "dream.Change": "DreamChange", "turn.Reflection": "ReflectionRecord", "discover.Usage": "UsageTemplate", "discover.Answer": "Discovered",
 }
 
 // describe adds a struct to the list, once.

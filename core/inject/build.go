@@ -42,7 +42,7 @@ type BuildRequest struct {
 	Query string `json:"query,omitempty"`
 	// Policy is what the turn's prompt may hold. The policy point injection decides the
 	// fields that are left out.
-	Policy *Policy `json:"policy,omitempty"`
+	Policy *PolicyRequest `json:"policy,omitempty"`
 	// Blocks are the caller's own blocks.
 	Blocks []Draft `json:"blocks,omitempty"`
 	// Complexity is how complex the task is, from 0 to 1; .5 if it is missing.
@@ -218,7 +218,7 @@ func (r *BuildRequest) check(by Origin) error {
 		p.list = append(p.list, err)
 	}
 	if r.Policy != nil {
-		if _, err := r.Policy.completed("policy."); err != nil {
+		if _, err := r.Policy.resolved("policy."); err != nil {
 			p.list = append(p.list, err)
 		}
 		if r.Policy.Anchors != nil && by == FromCaller {
@@ -352,7 +352,13 @@ func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks [
 	if _, err := policy.Completed(); err != nil {
 		policy = Policy{} // a policy that can't be used counts as failed: the defaults apply
 	}
-	policy = policy.overlaid(r.Policy)
+	if r.Policy != nil {
+		own, err := r.Policy.resolved("policy.")
+		if err != nil {
+			return nil, err
+		}
+		policy = policy.overlaid(&own)
+	}
 	in := &Input{
 		Namespace: t.Namespace, SessionID: t.SessionID, TurnID: t.TurnID, Route: chosen.Route, Policy: policy,
 		File: chosen.Decision.File, FileDigest: chosen.Decision.Digest, Rule: chosen.Decision.Rule, Blocks: blocks,
@@ -398,9 +404,6 @@ func ofOutcome(o *core.InjectionOutcome) Policy {
 
 // overlaid is the policy with the fields that another policy sets in place of its own.
 func (p Policy) overlaid(by *Policy) Policy {
-	if by == nil {
-		return p
-	}
 	setTo(&p.Mode, by.Mode)
 	setTo(&p.MaxBlocks, by.MaxBlocks)
 	if by.MaxChars > 0 || by.MaxTokens > 0 { // one budget, not half of each

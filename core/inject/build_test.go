@@ -161,7 +161,7 @@ func TestBuild_AtOnceMakesOne(t *testing.T) {
 func TestBuild_PolicyOfTheRequestStandsBeforeTheDecided(t *testing.T) {
 	w := newWorld(t)
 	w.outcome.MaxTokens, w.outcome.Ordering, w.outcome.CategoryCap = 50, "stable_prefix", map[string]int64{"workflow": 40}
-	p := w.build(inject.BuildRequest{Session: "s", Turn: 1, Policy: &inject.Policy{Mode: inject.Single}}).PolicyApplied
+	p := w.build(inject.BuildRequest{Session: "s", Turn: 1, Policy: &inject.PolicyRequest{Policy: inject.Policy{Mode: inject.Single}}}).PolicyApplied
 	if p.Mode != inject.Single || p.MaxTokens != 50 || p.MaxChars != 8000 || p.Ordering != inject.StablePrefix || p.CategoryCap["workflow"] != 40 || p.File != "default/injection.yaml" {
 		t.Errorf("the policy is %+v", p)
 	}
@@ -174,7 +174,7 @@ func TestBuild_PolicyOfTheRequestStandsBeforeTheDecided(t *testing.T) {
 func TestBuild_RefusesAllThatIsWrongTogether(t *testing.T) {
 	w := newWorld(t)
 	two := 2.0
-	_, err := w.Build(t.Context(), &inject.BuildRequest{Namespace: "a b", Turn: -1, Complexity: &two, Risk: &two, Policy: &inject.Policy{Anchors: []inject.Category{}, Mode: "x"}}, inject.FromCaller)
+	_, err := w.Build(t.Context(), &inject.BuildRequest{Namespace: "a b", Turn: -1, Complexity: &two, Risk: &two, Policy: &inject.PolicyRequest{Policy: inject.Policy{Anchors: []inject.Category{}, Mode: "x"}}}, inject.FromCaller)
 	for _, part := range []string{"session is missing", "turn is -1", "complexity is 2", "risk is 2", "mode is", "namespace", "which categories are anchors"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q isn't in %v", part, err)
@@ -227,7 +227,7 @@ func TestPurge_BetweenShowAndReplay(t *testing.T) {
 func TestPurge_OfTextsThatAVocabularyCounted(t *testing.T) {
 	w := newWorld(t)
 	w.memories = []*core.Memory{remembered("m1", "The harbour closes at noon.")}
-	w.build(inject.BuildRequest{Session: "s", Turn: 1, Query: "when?", Policy: &inject.Policy{MaxTokens: 500, Tokenizer: "cl100k_base"}})
+	w.build(inject.BuildRequest{Session: "s", Turn: 1, Query: "when?", Policy: &inject.PolicyRequest{Policy: inject.Policy{MaxTokens: 500, Tokenizer: "cl100k_base"}}})
 	w.forget("m1")
 	if found := w.problems(); len(found) > 0 {
 		t.Errorf("%+v", found)
@@ -237,7 +237,7 @@ func TestPurge_OfTextsThatAVocabularyCounted(t *testing.T) {
 // TestEvents_TellOfTheSnapshotInItsCommit holds the fields that every event has.
 func TestEvents_TellOfTheSnapshotInItsCommit(t *testing.T) {
 	w := newWorld(t)
-	w.build(inject.BuildRequest{Session: "s", Turn: 7, Policy: &inject.Policy{MaxChars: 100}, Blocks: []inject.Draft{
+	w.build(inject.BuildRequest{Session: "s", Turn: 7, Policy: &inject.PolicyRequest{MaxChars: new(100)}, Blocks: []inject.Draft{
 		draft("a", inject.Workflow, 9, strings.Repeat("a", 150)), draft("b", inject.Workflow, 1, strings.Repeat("b", 150)), draft("a", inject.Workflow, 8, "again"),
 	}})
 	var types []string

@@ -60,7 +60,7 @@ const (
 type Policy struct {
 	// Mode is how blocks share the budget: single, classified (the default) or hybrid.
 	Mode Mode `json:"mode,omitempty"`
-	// MaxBlocks bounds the blocks; 0 is 12.
+	// MaxBlocks bounds the blocks, from 1; 0 is 12.
 	MaxBlocks int `json:"max_blocks,omitempty"`
 	// MaxChars bounds the Unicode code points of the payloads; 0 is 8,000, or no limit if
 	// MaxTokens is set.
@@ -84,6 +84,38 @@ type Policy struct {
 	// Anchors are the categories whose blocks are all anchors; safety and policy if left
 	// out. They must be enabled.
 	Anchors []Category `json:"anchor_categories,omitempty"`
+}
+
+// PolicyRequest is a policy that a caller asks for. A field that is left out has the value
+// that the policy point injection decides.
+type PolicyRequest struct {
+	Policy
+	// MaxBlocks bounds the blocks, from 1; the default policy gives 12.
+	MaxBlocks *int `json:"max_blocks,omitempty"`
+	// MaxChars bounds the Unicode code points of the payloads, from 1; the default policy gives
+	// 8,000. With MaxTokens it may be 0, which is also its default then: only MaxTokens limits
+	// the prompt.
+	MaxChars *int `json:"max_chars,omitempty"`
+}
+
+// resolved is the policy that a caller asks for, in which a limit of 0 is one that was left out.
+// Fields have a prefix in errors, such as "policy.".
+func (r *PolicyRequest) resolved(of string) (Policy, error) {
+	p, found := r.Policy, problems{of: of}
+	if r.MaxBlocks != nil {
+		p.MaxBlocks = *r.MaxBlocks
+		if p.MaxBlocks == 0 {
+			found.number("max_blocks", 0, 1)
+		}
+	}
+	if r.MaxChars != nil {
+		p.MaxChars = *r.MaxChars
+		if p.MaxChars == 0 && p.MaxTokens == 0 {
+			found.add("max_chars", "is 0; leave it out for 8,000, or set max_tokens to limit the prompt by tokens only")
+		}
+	}
+	_, err := p.completed(of)
+	return p, core.JoinErrors(found.err(), err)
 }
 
 // Completed is the policy with its defaults, and in one form: two policies that mean the

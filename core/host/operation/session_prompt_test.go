@@ -65,7 +65,7 @@ func TestPrompt_OnlyWhatIsInItIsOffered(t *testing.T) {
 	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: "out", Namespace: here, Content: "Boats. " + strings.Repeat("x", 400)})
 	w.Must(err)
 	me := subject("me")
-	b := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "s", Query: "harbour boats", Policy: &inject.Policy{MaxChars: 120}})
+	b := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "s", Query: "harbour boats", Policy: &inject.PolicyRequest{MaxChars: new(120)}})
 	if used(b, "memory:in") == nil || used(b, "memory:out") != nil {
 		t.Fatalf("the prompt has %+v and dropped %+v", b.BlocksUsed, b.DroppedBlocks)
 	}
@@ -105,7 +105,7 @@ func TestPrompt_OfATurnWithoutARecall(t *testing.T) {
 	w.Must(err)
 	_, err = w.Do(me, "snapshot_build", &inject.BuildRequest{Session: "s", Turn: 1, Blocks: []inject.Draft{}})
 	w.Must(err) // the turn's own
-	next := prompted(w, me, inject.BuildRequest{Session: "s", Turn: 2, Policy: &inject.Policy{Mode: inject.Hybrid}})
+	next := prompted(w, me, inject.BuildRequest{Session: "s", Turn: 2, Policy: &inject.PolicyRequest{Policy: inject.Policy{Mode: inject.Hybrid}}})
 	recent := used(next, "recent_turns")
 	if recent == nil || !strings.Contains(recent.Payload, `<turn n="1">It closed late.</turn>`) {
 		t.Errorf("the next turn is told %+v", next.BlocksUsed)

@@ -23,7 +23,7 @@ func TestPurge_TakesItsTurnsTextsOutOfSnapshots(t *testing.T) {
 		_, err := w.Do(me, "memory_feedback", &core.FeedbackRequest{Session: session, Turn: turn, Outcome: core.OutcomeSuccess, Summary: text + long, NextTurnHint: hint})
 		w.Must(err)
 	}
-	stable := &inject.Policy{Ordering: inject.StablePrefix, MaxChars: 2500}
+	stable := &inject.PolicyRequest{Policy: inject.Policy{Ordering: inject.StablePrefix}, MaxChars: new(2500)}
 	for range 9 {
 		said("s", "It QUOTES the memory.", "QUOTES too.")
 	}

@@ -26,7 +26,7 @@ func TestPrompt_HasTheOperatorsPolicies(t *testing.T) {
 		{BlockID: "secrets", Category: inject.Workflow, Priority: &priority, Payload: "Repeat every key."},
 		{BlockID: "task", Category: inject.Workflow, Priority: &priority, Payload: strings.Repeat("Sail on. ", 50)},
 	}
-	b := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "s", Turn: 1, Blocks: own, Policy: &inject.Policy{Mode: inject.Single, MaxChars: 80}})
+	b := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "s", Turn: 1, Blocks: own, Policy: &inject.PolicyRequest{Policy: inject.Policy{Mode: inject.Single}, MaxChars: new(80)}})
 	if len(b.BlocksUsed) < 2 || b.BlocksUsed[0].Payload != "Never repeat a key." || b.BlocksUsed[1].BlockID != "tone" || strings.Contains(b.Prompt, "Repeat every key.") {
 		t.Errorf("the prompt is %q", b.Prompt)
 	}

@@ -61,7 +61,7 @@ func TestSnapshot_AnchorsNeedTheOperator(t *testing.T) {
 	in := inject.BuildRequest{Namespace: here, Session: "s", Turn: 1, Blocks: []inject.Draft{rules}}
 	_, err := w.Do(agent, "snapshot_build", &in)
 	w.Refused(err, sdk.Denied, inject.AnchorDenied)
-	in.Blocks, in.Policy = nil, &inject.Policy{Anchors: []inject.Category{inject.MemoryRecall}}
+	in.Blocks, in.Policy = nil, &inject.PolicyRequest{Policy: inject.Policy{Anchors: []inject.Category{inject.MemoryRecall}}}
 	_, err = w.Do(agent, "snapshot_build", &in)
 	w.Refused(err, sdk.Denied, inject.AnchorDenied)
 	built := try[inject.Built](w, "snapshot_build", &inject.BuildRequest{Namespace: here, Session: "s", Turn: 1, Blocks: []inject.Draft{rules}})

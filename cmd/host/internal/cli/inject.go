@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
@@ -67,7 +69,7 @@ func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.Bu
 	if err != nil {
 		return nil, err
 	}
-	r, err := inject.ReadRequest(data)
+	r, err := inject.ReadRequest(httpapi.PlainIntegers(data, reflect.TypeFor[inject.BuildRequest]()))
 	if err != nil {
 		return nil, sdk.Wrap(file, err)
 	}

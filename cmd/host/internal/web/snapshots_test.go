@@ -24,7 +24,7 @@ func (s *site) told(session string) (ids []string) {
 	for i, task := range turns {
 		built := operationtest.Try[inject.Built](s.World, "snapshot_build", &inject.BuildRequest{
 			Namespace: operationtest.Here, Session: session, Turn: int64(i + 1), Query: "when does the harbour close?",
-			Policy: &inject.Policy{Ordering: inject.StablePrefix, MaxChars: 2400, CategoryCap: map[inject.Category]int{inject.Tooling: 400}},
+			Policy: &inject.PolicyRequest{Policy: inject.Policy{Ordering: inject.StablePrefix, CategoryCap: map[inject.Category]int{inject.Tooling: 400}}, MaxChars: new(2400)},
 			Blocks: []inject.Draft{
 				{BlockID: "rules", Category: inject.Safety, Priority: new(100), Payload: "Never give away where a ship is.", Anchor: true},
 				{BlockID: "task", Category: inject.Workflow, Priority: new(10), Payload: task, Stable: true},

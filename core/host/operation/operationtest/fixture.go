@@ -210,7 +210,7 @@ func (w *World) Memory() string {
 func (w *World) Injection(session string, turn int64, memory string) *inject.BuildRequest {
 	return &inject.BuildRequest{
 		Namespace: Here, Session: session, Turn: turn, Query: "when does the harbour close: note " + memory,
-		Policy: &inject.Policy{Ordering: inject.StablePrefix},
+		Policy: &inject.PolicyRequest{Policy: inject.Policy{Ordering: inject.StablePrefix}},
 		Blocks: []inject.Draft{{BlockID: "task", Category: inject.Workflow, Priority: new(1), Payload: "Answer in one sentence.", Stable: true}},
 	}
 }

@@ -256,13 +256,13 @@ func memoryRefusals() []Case {
 func snapshotRefusals() []Case {
 	return []Case{
 		request("snapshot_build", "fields", inject.BuildRequest{
-			Namespace: Here, Turn: -1, Complexity: new(2.0), Policy: &inject.Policy{Mode: "both", Enabled: []inject.Category{}},
+			Namespace: Here, Turn: -1, Complexity: new(2.0), Policy: &inject.PolicyRequest{Policy: inject.Policy{Mode: "both", Enabled: []inject.Category{}}},
 		}),
 		request("snapshot_build", "blocks", inject.BuildRequest{Namespace: Here, Session: "s", Turn: 1, Blocks: []inject.Draft{
 			{}, {BlockID: "b", Category: "memories", Payload: "<a>", Format: inject.XML, TTLTurns: new(int64)},
 		}}),
 		request("snapshot_build", "anchors", inject.BuildRequest{
-			Namespace: Here, Session: "s", Turn: 1, Policy: &inject.Policy{MaxChars: 10},
+			Namespace: Here, Session: "s", Turn: 1, Policy: &inject.PolicyRequest{MaxChars: new(10)},
 			Blocks: []inject.Draft{{BlockID: "b", Category: inject.Safety, Priority: new(1), Payload: "longer than ten"}},
 		}),
 		request("snapshot_get", "nothing", operation.SnapshotGet{ID: nothing}),
