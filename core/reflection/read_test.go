@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
@@ -91,6 +92,9 @@ func (r replies) Generate(context.Context, *reflection.Ask) (*reflection.Answer,
 // Of some three thousand replies, a reflection takes the insight of each that is whole, and
 // nothing of the others.
 func TestAnswer_Variants(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	const (
 		answer = `{"questions": ["What?"], "insights": [{"content": "Tea matters.", "sources": ["m1"]}]}`
 		draft  = `{"questions": ["Why?"], "insights": [{"content": "A draft.", "sources": ["m1"]}]}`

@@ -7,11 +7,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // All of these together would take an hour in a reader that isn't linear.
 func TestSplit_HostileTextInLinearTime(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	const size = 64 << 10
 	for _, piece := range []string{
 		"</think>", "<think>", "<think></think>", "</think>[", `</think>["`, `["</think>", `, `{"a":"</think>",`, `[["</think>"],`, "</think>1",
@@ -32,6 +36,9 @@ func TestSplit_HostileTextInLinearTime(t *testing.T) {
 }
 
 func TestOwn_HostileSourcesInLinearTime(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	const size = 256 << 10
 	for _, piece := range []string{"{", "[", `{"a":`, `{"a":[`, `{"pass": true,`, `{"pass": true} `, `\`, `\\`, `\"`, `{\"a\":`, "&lt;", "<think>", `{"a":{}}`} {
 		source := strings.Repeat(piece, size/len(piece))
@@ -41,6 +48,9 @@ func TestOwn_HostileSourcesInLinearTime(t *testing.T) {
 
 // A body of 8 MiB is read within a few times its size, whatever is in it.
 func TestRead_HostileBodies(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	const size = 1 << 20
 	many := func(piece string) string { return strings.TrimSuffix(strings.Repeat(piece, size/len(piece)), ",") }
 	nested := strings.Repeat(`{"type":"thinking","thinking":[`, 300) + strings.Repeat(`]}`, 300)

@@ -9,11 +9,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(coretest.WithPlain(m)) }
 
 // testKey is the value of TEST_KEY in the environment of these tests.
 const testKey = "sk-test+0123/456789=abcdef"

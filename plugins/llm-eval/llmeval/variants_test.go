@@ -3,6 +3,7 @@ package llmeval_test
 import (
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -10,6 +11,9 @@ import (
 // Of some three thousand replies, a call and a judge take the answer of each that is whole,
 // and nothing of the others: no draft, no quotation, nothing cut or refused.
 func TestVariants_AreReadOrRefused(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	const answer, draft = `{"pass": false, "score": 0.25, "feedback": "no"}`, `{"pass": true, "score": 1, "feedback": "a draft"}`
 	variants := llmtest.Variants(answer, draft)
 	if len(variants) < 400 {
