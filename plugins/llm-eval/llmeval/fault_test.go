@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -71,6 +72,9 @@ func TestClearErrorsAtOnce(t *testing.T) {
 }
 
 func TestGiantStreamIsCut(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	server := llmtest.New(t, llmtest.Text(strings.Repeat("x", 512<<10))) // as events over 8 MiB
 	_, _, err := watch(t, server.URL)
 	if e := sdkError(t, err); e.Reason != "llm_reply_too_large" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -13,6 +14,9 @@ import (
 // a fraction of the 256 MiB that a plugin's process may have. It counts every
 // allocation, including those by the scripted server.
 func TestHostileRepliesTakeLittleMemory(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	const size = 8<<20 - 1<<10
 	fill := func(begin, item, end string) string {
 		return begin + strings.Repeat(item, (size-len(begin)-len(end))/len(item)) + end
