@@ -139,8 +139,9 @@ func absent(factor *float64) any {
 	return *factor
 }
 
-// Lines are the explanation as text, one line each.
-func (e *Explanation) Lines() []string {
+// Lines are the explanation as text, one line each. label gives a name of JSON in the words that people
+// read.
+func (e *Explanation) Lines(label func(name string) string) []string {
 	d := e.Decision
 	lines := []string{
 		fmt.Sprintf("memory %s in %s", e.MemoryID, e.Namespace),
@@ -152,10 +153,10 @@ func (e *Explanation) Lines() []string {
 	}
 	lines = append(lines, "rule: "+e.Rule.line())
 	for _, lane := range e.Lanes {
-		lines = append(lines, lane.lines()...)
+		lines = append(lines, lane.lines(label)...)
 	}
-	lines = append(lines, fmt.Sprintf("utility: %s = %g · react + %g · graph + %g · omega + %g · q",
-		short(e.Utility), weightReact, weightGraph, weightOmega, weightQ),
+	lines = append(lines, fmt.Sprintf("%s: %s = %g · react + %g · graph + %g · omega + %g · q",
+		label("utility"), short(e.Utility), weightReact, weightGraph, weightOmega, weightQ),
 		fmt.Sprintf("evidence_ttl: %s = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)", short(e.EvidenceTTL)),
 		fmt.Sprintf("frequency: %s = uses / (uses + 3)", short(e.Frequency)),
 		"threshold of promote: "+e.Thresholds[core.VerdictPromote],
@@ -173,7 +174,7 @@ func (e *Explanation) Lines() []string {
 	return append(lines, "note: "+e.Note)
 }
 
-func (l *LaneExplanation) lines() []string {
+func (l *LaneExplanation) lines(label func(name string) string) []string {
 	parts := make([]string, len(l.Parts))
 	for i, part := range l.Parts {
 		value := "absent"
@@ -187,7 +188,7 @@ func (l *LaneExplanation) lines() []string {
 		parts[i] = part.Name + " " + value
 	}
 	lines := []string{
-		fmt.Sprintf("%s: %s = %s", l.Name, short(l.Score), l.Formula),
+		fmt.Sprintf("%s: %s = %s", label(l.Name), short(l.Score), l.Formula),
 		"  " + strings.Join(parts, ", "),
 	}
 	if len(l.Refs) > 0 {

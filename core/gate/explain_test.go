@@ -24,17 +24,17 @@ verdict: retain, confidence 0.5236, next retain
 reason: it would be promote, but confidence is 0.65 (at least 0.7)
 intended: promote, confidence 0.65
 rule: gate/strict.yaml, rule strict at rule.match[1]: uses >= 3 && q_value > 0.1
-react: 0.1333 = p · (0.4 + 0.6 · recurrence_score), p = (good + 1) / (good + tool_failures + 2)
+[react]: 0.1333 = p · (0.4 + 0.6 · recurrence_score), p = (good + 1) / (good + tool_failures + 2)
   good 0, tool_failures 1, recovery_success 0, recurrence_score 0
   evidence: log:1
-graph: 0.8333 = 0 if not reachable, else 0.4 + 0.35 · dependency_relevance_score + 0.25 · decomposition_impact_score
+[graph]: 0.8333 = 0 if not reachable, else 0.4 + 0.35 · dependency_relevance_score + 0.25 · decomposition_impact_score
   workflow w, path_reachable true, dependency_relevance_score 1, decomposition_impact_score 0.3333
   evidence: dag:w@sha256:…
-omega: 0.6333 = the mean of the three, an absent one 0.5, an absent trend the utility_score
+[omega]: 0.6333 = the mean of the three, an absent one 0.5, an absent trend the utility_score
   upstream_status_score 0.9, codebase_verification_score absent, runtime_utility_trend_score absent, utility_score 0.5
-q: 0.5 = learned from recalls
+[q]: 0.5 = learned from recalls
   uses 11, named_uses 11, successes 8, failures 3, failure_rate 0.2727, relevant_turns 8, sessions 2
-utility: 0.4927 = 0.32 · react + 0.23 · graph + 0.25 · omega + 0.2 · q
+[utility]: 0.4927 = 0.32 · react + 0.23 · graph + 0.25 · omega + 0.2 · q
 evidence_ttl: 0.7466 = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)
 frequency: 0.7857 = uses / (uses + 3)
 threshold of promote: uses ≥ 3, utility ≥ 0.78, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5
@@ -46,7 +46,7 @@ condition named_uses: 11 (at least 8): met
 condition sessions: 2 (at least 2): met
 noted: CI is green
 note: confidences of different verdicts aren't comparable: each verdict has a formula of its own`
-	got := strings.Join(gate.Explain(made).Lines(), "\n")
+	got := strings.Join(gate.Explain(made).Lines(bracketed), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -68,8 +68,8 @@ func TestAnExplanationOfAFailureSaysIt(t *testing.T) {
 	d := newMem(t)
 	made := d.decide(says{Decision: core.Decision{File: "gate/x.yaml", Rule: "x", Failure: &core.ErrorInfo{Message: "no\nkey"}}},
 		&core.GateCase{Memory: memory(core.Signals{})})
-	lines := strings.Join(gate.Explain(made).Lines(), "\n")
-	for _, part := range []string{"rule: gate/x.yaml, rule x failed: no key", "reason: the policy failed: no key", "graph: 0.5 = 0.5 without a graph\n  graph_known false\nomega"} {
+	lines := strings.Join(gate.Explain(made).Lines(bracketed), "\n")
+	for _, part := range []string{"rule: gate/x.yaml, rule x failed: no key", "reason: the policy failed: no key", "[graph]: 0.5 = 0.5 without a graph\n  graph_known false\n[omega]"} {
 		if !strings.Contains(lines, part) {
 			t.Errorf("%q isn't in\n%s", part, lines)
 		}
@@ -88,3 +88,6 @@ func TestAnExplanationAsJSON(t *testing.T) {
 		}
 	}
 }
+
+// bracketed is a label that differs from its name.
+func bracketed(name string) string { return "[" + name + "]" }

@@ -145,7 +145,7 @@ func gateExplain(ctx context.Context, a *App, in *operation.GateExplain) error {
 	if e.Decision.ID == "" {
 		fmt.Fprintln(a.out.Stdout, "not decided: this is what the gate would decide now")
 	}
-	for _, line := range e.Lines() {
+	for _, line := range e.Lines(func(name string) string { return operation.TermFor(name).Label() }) {
 		fmt.Fprintln(a.out.Stdout, term.Clean(line))
 	}
 	return nil

@@ -71,8 +71,8 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	out, _ = w.line(exitPassed, "", "gate run old-steps --dry-run --json"+factors)
 	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"outdated"`, `"upstream_status_score": 0`)
 	out, _ = w.line(exitPassed, "", "gate explain old-steps")
-	wantIn(t, out, "not decided: this is what the gate would decide now", "react: 0.2 = p ·", "tool_failures 3", "path_reachable false",
-		"omega: 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
+	wantIn(t, out, "not decided: this is what the gate would decide now", "what tools say (react): 0.2 = p ·", "tool_failures 3", "path_reachable false",
+		"what others found (omega): 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
 
 	out, _ = w.line(exitPassed, "", "gate explain old-steps"+factors)
 	wantIn(t, out, "not decided", "upstream_status_score 0,", "codebase_verification_score 0,", "runtime_utility_trend_score 0", "noted: outdated")

@@ -61,6 +61,7 @@ func help(c *cobra.Command, _ []string) {
 			p.command(strings.TrimSpace(line))
 		}
 	}
+	p.terms(c)
 	p.commands(c)
 	topic := !c.Runnable() && !c.HasAvailableSubCommands() // a page, not a command
 	flags := c.LocalNonPersistentFlags()
@@ -76,6 +77,7 @@ func help(c *cobra.Command, _ []string) {
 		p.title("More")
 		p.entry("reflectory COMMAND --help", "a command's page, with an example", 27)
 		p.entry("reflectory help flags", "the flags that every command takes", 27)
+		p.entry("reflectory help terms", "what the names in results mean", 27)
 	case !topic:
 		fmt.Fprintf(p.w, "\n%s\n", term.Wrap("For the flags that every command takes: reflectory help flags", p.width, "  "))
 	}

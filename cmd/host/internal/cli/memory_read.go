@@ -40,7 +40,7 @@ func printMemory(out *output, m *core.Memory, links []core.Link) error {
 		{"occurred", occurred(m)}, {"created", term.Time(m.CreatedAt)},
 		{"uses", fmt.Sprintf("%d of %s: %s, %d partial, %s", m.Signals.Uses(), plural(int(m.Signals.RelevantTurns), "recall", "recalls"),
 			plural(int(m.Signals.Successes), "success", "successes"), m.Signals.Partials, plural(int(m.Signals.Failures), "failure", "failures"))},
-		{"ttl score", fmt.Sprintf("%.3f", m.Signals.TTLScore)}, {"title", m.Title},
+		{"ttl score", fmt.Sprintf("%.3f (%s)", m.Signals.TTLScore, operation.TermFor("ttl_score").Word)}, {"title", m.Title},
 	}
 	for _, row := range rows {
 		if row[1] != "" {
@@ -142,7 +142,8 @@ func memoryRecallCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the memories that match a text best",
 		Long: `Find the memories that match a text best, by meaning, by words, and by how well they did
-before: memories that failed rank lower, superseded memories are left out, and of
+before. The tool retrieve and the operation memory_recall are the same as this command.
+Memories that failed rank lower, superseded memories are left out, and of
 identical contents only the most used is shown. With --session, the recall begins the
 session's next turn and prints its number, or belongs to the turn in --turn. Then memory
 feedback says how the turn went, and the turn counts as a use or a miss of each memory.
@@ -224,7 +225,7 @@ func printRecalled(out *output, r *core.Recalled) {
 	if r.Content != r.Title {
 		fmt.Fprintf(out.Stdout, "   %s\n", out.preview(3, r.Content))
 	}
-	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
+	why := []string{fmt.Sprintf("%s %.2f", operation.TermFor("q").Label(), r.Why.Q)}
 	if r.Why.Similarity != nil {
 		why = append(why, fmt.Sprintf("similarity %.2f", *r.Why.Similarity))
 	}

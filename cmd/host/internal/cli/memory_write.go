@@ -79,7 +79,8 @@ func memoryReflectCommand(a *App) *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "reflect", Short: "Store a memory that is derived from others",
-		Long: `Store a memory that is derived from others. Its depth is one more than the depth of its
+		Long: `Store a memory that is derived from others and that you wrote yourself, while
+reflectory reflect has a model derive memories. Its depth is one more than the depth of its
 deepest source, and may not exceed the namespace's max_reflection_depth (exit 4); see
 reflectory governance explain. A reflection that needs approval is stored as pending;
 see reflectory memory pending.`,

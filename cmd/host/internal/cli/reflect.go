@@ -26,7 +26,8 @@ queued if a reflection is due (see reflection.importance, reflection.observation
 reflection.hours in the namespace's governance), or with --force, at most 3 times an
 hour. A server works on the job; without a server, --wait or jobs work does. The model
 in settings.llm derives the insights, or the plugin or script in settings.reflection:
-see config show. The exit code is 0 even if nothing is due or a reflection is already
+see config show. To store what you concluded yourself, use reflectory memory reflect.
+The exit code is 0 even if nothing is due or a reflection is already
 running. It is 1 if reflections are forced too often, the queue is full, or the
 reflection fails while --wait waits.`,
 		Example: `  reflectory reflect --user anna

@@ -74,7 +74,7 @@ func (a *App) root() *cobra.Command {
 		evaluateCommand(a), correctCommand(a), workflowCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
 		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), discoverCommand(a), dreamCommand(a), injectCommand(a), tokenCommand(a), hostsCommand(a), tenantCommand(a), jobsCommand(a), reflectCommand(a),
-		serveCommand(a), mcpCommand(a), openCommand(a), statusCommand(a), statsCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
+		serveCommand(a), mcpCommand(a), openCommand(a), statusCommand(a), statsCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(), termsTopic(),
 	)
 	a.out.commands = root
 	for _, c := range root.Commands() {

@@ -85,7 +85,7 @@ func printWindow(a *App, s *memory.Session, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.out.printResult(s, "session %s is in window %d of %d, with bias %.2f; its next turn is %d", oneLine(s.Session), s.Window, s.Windows, s.Bias, s.NextTurn)
+	return a.out.printResult(s, "session %s is in window %d of %d, with bias %.2f (%s); its next turn is %d", oneLine(s.Session), s.Window, s.Windows, s.Bias, operation.TermFor("bias").Word, s.NextTurn)
 }
 
 func sessionShowCommand(a *App) *cobra.Command {
@@ -100,8 +100,8 @@ func sessionShowCommand(a *App) *cobra.Command {
 			if err != nil || a.out.json {
 				return a.jsonOr(s, err)
 			}
-			fmt.Fprintf(a.out.Stdout, "session    %s\nowner      %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f\nnext turn  %d\nfeedbacks  %d\n\n",
-				oneLine(s.Session.Session), oneLine(s.Owner), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, s.NextTurn, s.Feedbacks)
+			fmt.Fprintf(a.out.Stdout, "session    %s\nowner      %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f (%s)\nnext turn  %d\nfeedbacks  %d\n\n",
+				oneLine(s.Session.Session), oneLine(s.Owner), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, operation.TermFor("bias").Word, s.NextTurn, s.Feedbacks)
 			rows := make([][]string, len(s.Items))
 			for i, t := range s.Items {
 				outcome := ""
