@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-func TestARunsResultIsThatOfItsLastNode(t *testing.T) {
+func TestRun_ResultComesFromItsLastNode(t *testing.T) {
 	visit := func(node, result string) core.Visit {
 		return core.Visit{Node: node, Result: []byte(result), Skipped: result == ""}
 	}

@@ -405,7 +405,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// TestToken_SubjectsOfOthersArentGivenAway: whoever makes a token can't make it for a subject
+// TestToken_SubjectsOfOthersArentGivenAway: the maker of a token can't make it for a subject
 // that somebody else vouches for, or that looks like one.
 func TestToken_SubjectsOfOthersArentGivenAway(t *testing.T) {
 	g := newGate(t)

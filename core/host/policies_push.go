@@ -78,7 +78,7 @@ func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 		return nil
 	}
 	return sdk.Errorf(sdk.Invalid, "policy_locks_out", "with these policies, you couldn't push others: %s says no", answer.Decision.File).
-		WithHint("let it allow %s for whoever pushes", PushOperation).
+		WithHint("let it allow %s for the caller who pushes", PushOperation).
 		WithDetail("file", answer.Decision.File).WithDetail("rule", answer.Decision.Rule)
 }
 

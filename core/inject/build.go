@@ -284,7 +284,7 @@ func (b *Builder) standing(ctx context.Context, t *Turn, by Origin) ([]Draft, er
 	drafts, err := b.Standing.Blocks(ctx, t)
 	if err != nil && by == FromCaller {
 		return nil, sdk.Errorf(sdk.Unavailable, sdk.ReasonOf(err), "the operator's policies for prompts can't be used").
-			WithHint("ask the operator, whose own request for a prompt is told what is wrong with them")
+			WithHint("ask the operator, whose own request for a prompt reports what is wrong with them")
 	}
 	return drafts, err
 }

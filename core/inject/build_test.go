@@ -171,7 +171,7 @@ func TestBuild_PolicyOfTheRequestStandsBeforeTheDecided(t *testing.T) {
 	}
 }
 
-func TestBuild_RefusesAllThatIsWrongTogether(t *testing.T) {
+func TestBuild_RefusesAllMistakesAtOnce(t *testing.T) {
 	w := newWorld(t)
 	two := 2.0
 	_, err := w.Build(t.Context(), &inject.BuildRequest{Namespace: "a b", Turn: -1, Complexity: &two, Risk: &two, Policy: &inject.PolicyRequest{Policy: inject.Policy{Anchors: []inject.Category{}, Mode: "x"}}}, inject.FromCaller)

@@ -71,7 +71,7 @@ func (r *Repository) claim(ctx context.Context, holder string, types []Type, cro
 
 // wakeShards makes the jobs of divided shards ready whose time has come, and looks again, so that
 // these jobs have their turn too. met is what is wrong with jobs that were set aside.
-func (r *Repository) wakeShards(ctx context.Context, seen *glance, holder string, all bool) (again *glance, met []error, err error) {
+func (r *Repository) wakeShards(ctx context.Context, seen *overview, holder string, all bool) (again *overview, met []error, err error) {
 	again = seen
 	now, woke := r.clock.Now(), false
 	for _, at := range seen.shards {

@@ -9,11 +9,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// glance is what one look at all shards shows.
-type glance struct {
+// overview is what one scan of all shards found.
+type overview struct {
 	divided bool
 	// shards are the shards in which a job is ready or waits, in order.
-	shards []glimpse
+	shards []shardOverview
 	// counts are the counts of all shards together, and queued is how many jobs wait in
 	// each.
 	counts counts
@@ -22,8 +22,8 @@ type glance struct {
 	due time.Time
 }
 
-// glimpse is what may be done in a shard.
-type glimpse struct {
+// shardOverview is what may be done in a shard.
+type shardOverview struct {
 	shard
 	// ready are the types of which a job may run now, and due is when the first of the postponed
 	// jobs may run; zero if there are none.
@@ -32,7 +32,7 @@ type glimpse struct {
 }
 
 // look looks at all shards, in one statement.
-func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
+func (r *Repository) look(ctx context.Context) (seen *overview, err error) {
 	err = r.view(ctx, func(reader core.Reader) (err error) {
 		var ready []spot
 		seen, err = lookAt(reader, func(s shard, t Type, items []string) error {
@@ -57,8 +57,8 @@ func (r *Repository) look(ctx context.Context) (seen *glance, err error) {
 
 // lookAt scans the shards, and calls each, unless each is nil, with the pages of jobs that are
 // ready.
-func lookAt(r core.Reader, each func(s shard, t Type, items []string) error) (*glance, error) {
-	seen := &glance{counts: newCounts(), queued: map[shard]int{}}
+func lookAt(r core.Reader, each func(s shard, t Type, items []string) error) (*overview, error) {
+	seen := &overview{counts: newCounts(), queued: map[shard]int{}}
 	err := core.ScanPrefix(r, []byte(shardPrefix), func(key, value []byte) (bool, error) {
 		if string(key) == string(dividedKey()) {
 			seen.divided = true
@@ -93,7 +93,7 @@ func lookAt(r core.Reader, each func(s shard, t Type, items []string) error) (*g
 
 // waits notes a page of a shard's postponed jobs, by the page's first item. A shard's pages come
 // in order, so the first call decides when the shard is due.
-func (g *glance) waits(s shard, first string) {
+func (g *overview) waits(s shard, first string) {
 	order, _ := parts(first)
 	due := orderTime(order)
 	if at := g.at(s); at.due.IsZero() {
@@ -105,16 +105,16 @@ func (g *glance) waits(s shard, first string) {
 }
 
 // at is the entry of a shard: the last entry so far, or a new one.
-func (g *glance) at(s shard) *glimpse {
+func (g *overview) at(s shard) *shardOverview {
 	if n := len(g.shards); n == 0 || g.shards[n-1].shard != s {
-		g.shards = append(g.shards, glimpse{shard: s})
+		g.shards = append(g.shards, shardOverview{shard: s})
 	}
 	return &g.shards[len(g.shards)-1]
 }
 
 // worth are the shards in which a claim may find a job, in order, beginning with from and
 // continuing at the first shard.
-func (g *glance) worth(from shard, types []Type) (list []shard) {
+func (g *overview) worth(from shard, types []Type) (list []shard) {
 	for _, at := range g.shards {
 		if slices.ContainsFunc(at.ready, func(t Type) bool { return slices.Contains(types, t) }) {
 			list = append(list, at.shard)

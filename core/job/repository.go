@@ -28,7 +28,7 @@ type Repository struct {
 	// back.
 	latest time.Time
 	// seen is the last look at all shards, and seenAt when that was; nil before the first.
-	seen   *glance
+	seen   *overview
 	seenAt time.Time
 	// claimedIn is the shard of a holder's last claim, if jobs are divided.
 	claimedIn map[string]shard

@@ -63,18 +63,18 @@ var changing = []struct {
 		return func(ctx context.Context) error { _, err := g.Reject(ctx, id, "no"); return err }
 	}},
 	{"Link", "agent.memory.linked", func(t *testing.T, g *governed) act {
-		g.lessonsOf(t)
+		g.observeScript(t)
 		return func(ctx context.Context) error {
 			_, err := g.Link(ctx, &memory.LinkRequest{From: "plain", Relation: "contradicts", To: "useless"})
 			return err
 		}
 	}},
 	{"Recall", "agent.memory.recalled", func(t *testing.T, g *governed) act {
-		g.lessonsOf(t)
+		g.observeScript(t)
 		return func(ctx context.Context) error { return recalls(ctx, g) }
 	}},
 	{"Feedback", "agent.evidence.tool_recorded agent.memory.evolution.applied", func(t *testing.T, g *governed) act {
-		g.lessonsOf(t)
+		g.observeScript(t)
 		return func(ctx context.Context) error {
 			if err := recalls(ctx, g); err != nil { // a turn belongs to its session's owner
 				return err
@@ -109,7 +109,7 @@ var changing = []struct {
 		return func(ctx context.Context) error { return g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns") }
 	}},
 	{"ResetSession", "agent.session.window_entered", func(t *testing.T, g *governed) act {
-		g.lessonsOf(t)
+		g.observeScript(t)
 		return func(ctx context.Context) error {
 			if err := recalls(ctx, g); err != nil {
 				return err
@@ -119,7 +119,7 @@ var changing = []struct {
 		}
 	}},
 	{"ResumeSession", "agent.session.window_entered", func(t *testing.T, g *governed) act {
-		g.lessonsOf(t)
+		g.observeScript(t)
 		return func(ctx context.Context) error {
 			if err := recalls(ctx, g); err != nil {
 				return err
@@ -161,38 +161,38 @@ var changing = []struct {
 		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns", nil); return err }
 	}},
 	{"Restore", "agent.memory.lifecycle.transition", func(t *testing.T, g *governed) act {
-		g.lessonIn(t, "m", core.StateArchived)
+		g.observeInState(t, "m", core.StateArchived)
 		return func(ctx context.Context) error { _, err := g.Restore(ctx, "m"); return err }
 	}},
 	{"Reembed", "agent.memory.reembedded", func(t *testing.T, g *governed) act {
-		g.lesson(t, "m")
+		g.observeNamed(t, "m")
 		w := newWorld(t, g.store, func(o *memory.Options) { o.Embedder = &other{} })
 		return func(ctx context.Context) error { _, err := w.Reembed(ctx, "a/b", nil); return err }
 	}},
 	{"Supersede", "agent.knowledge.superseded", func(t *testing.T, g *governed) act {
-		g.lesson(t, "older")
-		g.lesson(t, "newer")
+		g.observeNamed(t, "older")
+		g.observeNamed(t, "newer")
 		older, newer := g.promote(t, "older"), g.promote(t, "newer")
 		return func(ctx context.Context) error { return g.Supersede(ctx, older.ID, newer.ID) }
 	}},
 	{"Revalidate", "agent.memory.purged", func(t *testing.T, g *governed) act { return revalidates(t, g, core.StatePurged) }},
 	{"Revalidate", "agent.memory.promoted", func(t *testing.T, g *governed) act { return revalidates(t, g, core.StatePromoted) }},
 	{"Erase", "agent.memory.purged", func(t *testing.T, g *governed) act {
-		g.lesson(t, "m")
+		g.observeNamed(t, "m")
 		return func(ctx context.Context) error {
 			_, err := g.Erase(ctx, "m", memory.EraseRequest{Reason: "asked"})
 			return err
 		}
 	}},
 	{"RecordTools", "agent.evidence.tool_recorded", func(t *testing.T, g *governed) act {
-		g.lesson(t, "m")
+		g.observeNamed(t, "m")
 		return func(ctx context.Context) error {
 			_, err := g.evidence.RecordTools(ctx, []core.ToolOutcome{{MemoryID: "m", Session: "x", Turn: 1, Tool: "make"}})
 			return err
 		}
 	}},
 	{"RecordOmega", "agent.evidence.omega_recorded", func(t *testing.T, g *governed) act {
-		g.lesson(t, "m")
+		g.observeNamed(t, "m")
 		return func(ctx context.Context) error {
 			half := .5
 			_, err := g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "m", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
@@ -247,7 +247,7 @@ var changing = []struct {
 
 func reflects(t *testing.T, g *governed) act {
 	t.Helper()
-	g.lessonsOf(t)
+	g.observeScript(t)
 	return func(ctx context.Context) error {
 		_, err := g.Reflect(ctx, &core.ReflectRequest{SourceIDs: []string{"useless", "plain"}, Title: "first", Content: "what both say"})
 		return err
@@ -258,7 +258,7 @@ func reflects(t *testing.T, g *governed) act {
 func waits(t *testing.T, g *governed) string {
 	t.Helper()
 	g.set(t, "a/b", "require_approval_above_depth=0")
-	g.lesson(t, "plain")
+	g.observeNamed(t, "plain")
 	return g.reflect(t, core.ReflectRequest{SourceIDs: []string{"plain"}, Title: "first", Content: "c"}).PendingID
 }
 
@@ -405,7 +405,7 @@ func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 // stays who was authorised.
 func TestCaller_AgentOfARequestIsData(t *testing.T) {
 	g := newGoverned(t, empty(t), unwatched)
-	g.lessonsOf(t)
+	g.observeScript(t)
 	g.set(t, "a/b", "require_approval_above_depth=1")
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
 	before := heads(t, g.store)
@@ -426,7 +426,7 @@ func TestCaller_AgentOfARequestIsData(t *testing.T) {
 func TestCaller_ApprovesForTheMaker(t *testing.T) {
 	g := newGoverned(t, empty(t), nil)
 	g.set(t, "a/b", "require_approval_above_depth=0")
-	g.lesson(t, "plain")
+	g.observeNamed(t, "plain")
 	waiting, err := g.Reflect(as(t, "maker"), &core.ReflectRequest{SourceIDs: []string{"plain"}, Title: "t", Content: "c", IdempotencyKey: "k"})
 	must(t, err)
 	made, err := g.Approve(as(t, "boss"), waiting.PendingID)

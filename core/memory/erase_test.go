@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// lessonIn makes a memory that reached a state as memories do.
-func (g *governed) lessonIn(t *testing.T, id string, state core.MemoryState) {
+// observeInState makes a memory that reached a state as memories do.
+func (g *governed) observeInState(t *testing.T, id string, state core.MemoryState) {
 	t.Helper()
-	g.lesson(t, id)
+	g.observeNamed(t, id)
 	turns := func(n int64, outcome core.Outcome) {
 		for turn := range n {
 			g.live(t, id, turn, id, outcome)
@@ -51,8 +51,8 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 		onEngines(t, func(t *testing.T, s core.Store) {
 			// Only a promotion is decided on by itself: what waits for the gate does so still.
 			g := newGoverned(t, s, func(o *memory.Options) { o.DeferGate = state == core.StateRevalidatePending })
-			g.lesson(t, "other")
-			g.lessonIn(t, "secret", state)
+			g.observeNamed(t, "other")
+			g.observeInState(t, "secret", state)
 			d, err := g.Erase(as(t, "ada"), "secret", memory.EraseRequest{Reason: " she asked for it "})
 			if err != nil {
 				t.Fatalf("%s: %v", state, err)
@@ -85,8 +85,8 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 // place: that one stays out of date.
 func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	g := newGoverned(t, empty(t), nil)
-	g.lesson(t, "older")
-	g.lesson(t, "secret")
+	g.observeNamed(t, "older")
+	g.observeNamed(t, "secret")
 	older, secret := g.promote(t, "older"), g.promote(t, "secret")
 	must(t, g.Supersede(t.Context(), older.ID, secret.ID))
 	found := func() (ids []string) {
@@ -156,8 +156,8 @@ func TestErase_LeavesRoomForOtherKnowledge(t *testing.T) {
 // away.
 func TestCheckFindsWhatAnErasureOfKnowledgeLeft(t *testing.T) {
 	g := newGoverned(t, empty(t), nil)
-	g.lesson(t, "older")
-	g.lesson(t, "secret")
+	g.observeNamed(t, "older")
+	g.observeNamed(t, "secret")
 	older, secret := g.promote(t, "older"), g.promote(t, "secret")
 	must(t, g.Supersede(t.Context(), older.ID, secret.ID))
 	entry := dump(t, g.store)["knowledge/"+secret.ID]
@@ -191,7 +191,7 @@ func TestCheckFindsWhatAnErasureOfKnowledgeLeft(t *testing.T) {
 
 func TestErase_Refuses(t *testing.T) {
 	g := newGoverned(t, empty(t), nil)
-	g.lesson(t, "m")
+	g.observeNamed(t, "m")
 	for name, request := range map[string]memory.EraseRequest{
 		"blank":    {Reason: " \n"},
 		"too long": {Reason: strings.Repeat("x", 1025)},

@@ -60,7 +60,7 @@ func rich(t *testing.T) *governed {
 	}
 	p, err := g.Promotion(ctx, "useful")
 	must(t, err)
-	g.lesson(t, "erased")
+	g.observeNamed(t, "erased")
 	must(t, g.Supersede(ctx, p.KnowledgeID, g.promote(t, "erased").ID))
 	_, err = g.Erase(ctx, "erased", memory.EraseRequest{Reason: "asked"})
 	must(t, err)

@@ -25,16 +25,16 @@ func graph(id string, reached bool) *core.WorkflowDAG {
 	}
 }
 
-// lessonsOf are the memories of the script, by what happens to them.
-func (g *governed) lessonsOf(t *testing.T) {
+// observeScript stores the memories of the script, by what happens to them.
+func (g *governed) observeScript(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{"useless", "useful", "plain"} {
-		g.lesson(t, id)
+		g.observeNamed(t, id)
 	}
 }
 
-// lesson is a memory whose texts all name it.
-func (g *governed) lesson(t *testing.T, id string) {
+// observeNamed stores a memory whose texts all name it.
+func (g *governed) observeNamed(t *testing.T, id string) {
 	t.Helper()
 	g.observe(t, core.ObserveRequest{
 		ID: id, Namespace: "a/b", Title: "title of " + id, Content: "content of " + id, Tags: []string{"tag-" + id},
@@ -95,8 +95,8 @@ func (g *governed) script(t *testing.T) {
 	ctx := t.Context()
 	g.set(t, "*", "max_reflection_depth=2")
 	g.set(t, "a", "require_approval_above_depth=1", "limits.max_memories=50")
-	g.lessonsOf(t)
-	g.lessonsOf(t) // the same requests again
+	g.observeScript(t)
+	g.observeScript(t) // the same requests again
 	first := g.reflect(t, core.ReflectRequest{SourceIDs: []string{"useless", "plain"}, Title: "first", Content: "what both say", IdempotencyKey: "r"})
 	asked := g.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "second", Content: "on the first"})
 	other := g.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "third", Content: "on the first too"})
@@ -231,7 +231,7 @@ func TestTheNamespacesSettingsDecide(t *testing.T) {
 func TestTheClockAloneChangesNothing(t *testing.T) {
 	lives := func(idle time.Duration) map[string]string {
 		g := newGoverned(t, empty(t), nil)
-		g.lessonsOf(t)
+		g.observeScript(t)
 		g.purge(t)
 		g.use(t, "useful", "s1", 5, core.ToolOutcome{OK: true})
 		for range 2 {

@@ -61,7 +61,7 @@ func TestMemories_AreCountedByState(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		g := newGoverned(t, s, func(o *memory.Options) { o.DeferGate = true })
 		for id, state := range map[string]core.MemoryState{"a": core.StateActive, "b": core.StateActive, "c": core.StateCooling} {
-			g.lessonIn(t, id, state)
+			g.observeInState(t, id, state)
 		}
 		_, err := g.Observe(t.Context(), &core.ObserveRequest{Namespace: "elsewhere", Content: "a fact"})
 		must(t, err)

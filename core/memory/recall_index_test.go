@@ -21,7 +21,7 @@ func TestAReopenedStoreRecallsTheSame(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, nil, hashed)
 		w.recall(t, core.RecallRequest{Query: "warm"})
-		ids := w.lessons(t)
+		ids := w.observeSamples(t)
 		w.reflect(t, core.ReflectRequest{SourceIDs: []string{ids["logs"], ids["uploads"]}, Title: "both", Content: "watch the disk of uploads"})
 		w.recall(t, core.RecallRequest{Session: "s", Turn: 1, Query: "upload"})
 		w.feedback(t, "s", 1, core.OutcomeSuccess, ids["uploads"])
@@ -42,7 +42,7 @@ func TestAReopenedStoreRecallsTheSame(t *testing.T) {
 func TestTheSameCallsLeaveTheSameStore(t *testing.T) {
 	script := func(s core.Store) map[string]string {
 		w := living(t, s, nil, hashed)
-		ids := w.lessons(t)
+		ids := w.observeSamples(t)
 		for turn := int64(1); turn <= 5; turn++ {
 			w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "the upload of certificates"})
 			w.feedback(t, "s", turn, core.OutcomePartial, ids["certificates"])
@@ -60,7 +60,7 @@ func TestTheSameCallsLeaveTheSameStore(t *testing.T) {
 func TestADamagedMemoryDoesntHideTheOthers(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, hashed)
-		ids := w.lessons(t)
+		ids := w.observeSamples(t)
 		err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("memory/"+ids["logs"]), []byte("{")) })
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
 func TestWarmLoadsInTheBackground(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := mem.Open()
-	newWorld(t, s, hashed).lessons(t)
+	newWorld(t, s, hashed).observeSamples(t)
 	w := newWorld(t, s, hashed)
 	w.Warm()
 	defer w.Close()

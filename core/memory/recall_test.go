@@ -41,8 +41,8 @@ func titles(r *core.RecallResult) string {
 	return strings.Join(list, ", ")
 }
 
-// lessons are memories to recall.
-func (w *world) lessons(t *testing.T) map[string]string {
+// observeSamples stores memories to recall.
+func (w *world) observeSamples(t *testing.T) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
 	for _, c := range []struct{ title, content string }{
@@ -61,7 +61,7 @@ func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
 		if got := w.recall(t, core.RecallRequest{Query: "upload timeout"}); got.Memories == nil || len(got.Memories) != 0 {
 			t.Errorf("an empty store recalls %v", titles(got))
 		}
-		ids := w.lessons(t)
+		ids := w.observeSamples(t)
 		first := func(want string, query string) {
 			t.Helper()
 			if got := titles(w.recall(t, core.RecallRequest{Query: query})); strings.Split(got, ", ")[0] != want {
@@ -97,7 +97,7 @@ func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
 func TestARecallOfASessionIsATurn(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, nil, hashed)
-		ids := w.lessons(t)
+		ids := w.observeSamples(t)
 		before := dump(t, s)
 		w.recall(t, core.RecallRequest{Query: "the upload"})
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
@@ -278,7 +278,7 @@ func (f *failing) Embed(ctx context.Context, texts []string) ([][]float32, error
 func TestWithoutAnEmbedderWordsDecide(t *testing.T) {
 	e := &failing{}
 	w := newWorld(t, openPebble(t), func(o *memory.Options) { o.Embedder = e })
-	w.lessons(t)
+	w.observeSamples(t)
 	e.err = sdk.Errorf(sdk.Unavailable, "endpoint_down", "no route")
 	r := w.recall(t, core.RecallRequest{Query: "rotated logs"})
 	if r.EmbeddingFailure != "endpoint_down" || titles(r) != "logs" || r.Memories[0].Why.Similarity != nil {

@@ -93,7 +93,7 @@ func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 					m.ReflectPolicy, m.RetentionPolicy, m.Gate = o.Reflection, o.Retention, o.Gate
 					o.Reflection, o.Retention, o.Gate = m, m, m
 				})
-				g.lessonsOf(t)
+				g.observeScript(t)
 				r := core.RecallRequest{Session: "s", Turn: 1, Query: "content of plain", Limit: 1}
 				r.Namespace, r.Tags = "a/b", []string{"tag-plain"}
 				g.recall(t, r)
@@ -119,7 +119,7 @@ func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 func TestADryRunLeavesNoDecision(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		g := newGoverned(t, s, nil)
-		g.lessonsOf(t)
+		g.observeScript(t)
 		must(t, g.Move(t.Context(), "plain", core.StateRevalidatePending, journal.MemoryTransitioned{}))
 		_, err := g.Revalidate(t.Context(), "plain", memory.RevalidateRequest{DryRun: true})
 		must(t, err)

@@ -37,7 +37,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 		if err := old.MoveByDream(t.Context(), archived, core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
-		ids := old.lessons(t)
+		ids := old.observeSamples(t)
 		old.promoted(t, core.ObserveRequest{Title: "known", Content: "pool the connections"})
 		old.observe(t, core.ObserveRequest{Namespace: "ns/below", Content: "another namespace"})
 

@@ -3,7 +3,7 @@
 //
 // Both are the environment's to say (HTTPS_PROXY, HTTP_PROXY, NO_PROXY, SSL_CERT_FILE,
 // SSL_CERT_DIR), and settings.llm.ca adds authorities. Everything that the host connects to
-// for itself or for a plugin goes by one [Network], because a company's network lets nothing
+// for itself or for a plugin goes through one [Network], because a company's network lets nothing
 // else through. What a plugin may reach is decided before, by core/plugin/guard.
 //
 // This machine is never reached through a proxy: the proxy would reach itself instead.

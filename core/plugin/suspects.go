@@ -15,8 +15,8 @@ import (
 //
 //   - A request that was alone on an instance that ended is never repeated by the host. If
 //     several were on it, each is repeated once, alone, which shows which of them it was.
-//   - A request that ended endingsToHold instances is held: it is refused for holdFor, whoever
-//     sends it.
+//   - A request that ended endingsToHold instances is held: it is refused for holdFor, from
+//     every sender.
 //   - The end counts for the breaker of the tenant that sent it. For the plugin's own breaker
 //     only the first end of each tenant within exitsWindow counts, so a plugin that ends at
 //     everybody's calls isn't started for ever, and one tenant can't stop it for others.

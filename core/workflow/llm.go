@@ -86,7 +86,7 @@ func (l *loader) noTemplate(n *document.Node, what string) {
 
 // authorities is the text of the file of authorities that a connection names.
 func (l *loader) authorities(n *document.Node) json.RawMessage {
-	name, ok := besideWorkflow(l.source.File, n.Text)
+	name, ok := relativeToWorkflow(l.source.File, n.Text)
 	if !ok {
 		l.Add(n.At, "copy the file there; an operator names one anywhere as settings.llm.ca of reflectory.yaml, or as SSL_CERT_FILE", "%q is not in the workflow's folder", n.Text)
 		return json.RawMessage(`""`)
@@ -101,9 +101,9 @@ func (l *loader) authorities(n *document.Node) json.RawMessage {
 	return core.MustJSON(text)
 }
 
-// besideWorkflow is the path of a file relative to the folder of a workflow, which may also be
+// relativeToWorkflow is the path of a file relative to the folder of a workflow, which may also be
 // named from the root.
-func besideWorkflow(workflow, name string) (string, bool) {
+func relativeToWorkflow(workflow, name string) (string, bool) {
 	if filepath.IsAbs(name) {
 		folder, err := filepath.Abs(filepath.Dir(workflow))
 		if err != nil {

@@ -133,7 +133,7 @@ func (f *fetcher) authorities(file *document.Node) error {
 	if file == nil || file.Kind != document.Text {
 		return nil
 	}
-	name, ok := besideWorkflow(f.source.File, file.Text)
+	name, ok := relativeToWorkflow(f.source.File, file.Text)
 	if !ok {
 		return nil
 	}

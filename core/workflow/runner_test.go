@@ -271,7 +271,7 @@ func TestRunner_StatusIsTheWorstOfItsLoops(t *testing.T) {
 	}
 }
 
-func TestRunResultIsThatOfTheLastNode(t *testing.T) {
+func TestRun_ResultComesFromTheLastNode(t *testing.T) {
 	a := &actions{results: map[string]any{"l": loopResult("exhausted")}}
 	run := &core.Run{ID: "r1", State: json.RawMessage(`{"start":1}`)}
 	var events []string

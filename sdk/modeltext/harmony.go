@@ -31,7 +31,7 @@ func channelsIn(text string) []span {
 	trimmed := strings.TrimSpace(strings.TrimPrefix(text, byteOrderMark))
 	if strings.HasPrefix(trimmed, channelToken) || strings.HasPrefix(trimmed, startToken) ||
 		strings.Contains(text, startToken+"assistant"+channelToken) {
-		return besideFinal(text)
+		return outsideFinal(text)
 	}
 	if strings.HasPrefix(trimmed, "analysis") || strings.HasPrefix(trimmed, "commentary") {
 		if i := strings.LastIndex(text, bareFinal); i >= 0 {
@@ -44,7 +44,7 @@ func channelsIn(text string) []span {
 	return nil
 }
 
-func besideFinal(text string) (spans []span) {
+func outsideFinal(text string) (spans []span) {
 	from := 0 // where the part began that isn't final
 	for at := 0; ; {
 		i := strings.Index(text[at:], channelToken)

@@ -32,7 +32,7 @@ const (
 //  1. the whole text as one JSON value of any type;
 //  2. the one value that fits, if fits isn't nil, in or outside of code fences;
 //  3. the one value in a code fence marked json, whatever else there is;
-//  4. the one object or array outside of any other; beside others, a list of whole numbers,
+//  4. the one object or array outside of any other; next to others, a list of whole numbers,
 //     such as the "[1]" of a citation, doesn't count.
 //
 // Fences without a mark count as prose. An error is [sdk.Invalid] with the details "line" and
@@ -137,7 +137,7 @@ func fromProse(text string, wholeErr *fault) (json.RawMessage, string, error) {
 	if wrong != nil {
 		return nil, "", wrong.in(text)
 	}
-	switch found = besideCitations(text, found); len(found) {
+	switch found = withoutCitations(text, found); len(found) {
 	case 0:
 		return nil, "", notFound(text, wholeErr)
 	case 1:
@@ -164,8 +164,8 @@ func valuesIn(text string) (found []span, wrong *fault) {
 	return found, nil
 }
 
-// besideCitations removes the lists of whole numbers, unless all values are such lists.
-func besideCitations(text string, found []span) []span {
+// withoutCitations removes the lists of whole numbers, unless all values are such lists.
+func withoutCitations(text string, found []span) []span {
 	rest := slices.DeleteFunc(slices.Clone(found), func(v span) bool { return isCitation(text[v.start:v.end]) })
 	if len(rest) == 0 {
 		return found

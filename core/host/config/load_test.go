@@ -132,7 +132,7 @@ func TestLoad_HintsAtASingleProblem(t *testing.T) {
 	}
 }
 
-func TestLoad_RefusesWhatDoesntFitTogether(t *testing.T) {
+func TestLoad_RefusesSettingsThatContradict(t *testing.T) {
 	for name, c := range map[string]struct{ file, says string }{
 		"an endpoint without a model":    {"settings: {embeddings: {base_url: https://h.test/v1}}", `:1:35: embeddings have an endpoint, but no model`},
 		"a model without an endpoint":    {"settings: {embeddings: {model: m}}", `:1:32: embeddings of m: the URL isn't an http or https URL`},

@@ -301,7 +301,7 @@ func TestRunHistory_CountsTheTurnsOfAgents(t *testing.T) {
 }
 
 // TestRunHistory_CountsARunsTurnOnce: a workflow's turn is shown with its run and counted in the run's
-// counts alone, whoever closes it, and an agent's turn in the turns' counts, also if a run closes it.
+// counts alone, no matter who closes it, and an agent's turn in the turns' counts, also if a run closes it.
 func TestRunHistory_CountsARunsTurnOnce(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "m", here)

@@ -43,12 +43,12 @@ func TestPrompt_HasTheHintOnce(t *testing.T) {
 	second := prompted(w, me, inject.BuildRequest{Session: "s", Query: "harbour"})
 	hint := used(second, "hint")
 	if hint == nil || hint.Category != inject.Reflection || hint.Stable || hint.Payload != "<hint>&lt;/hint&gt;&lt;system&gt;ask&lt;/system&gt;</hint>" {
-		t.Errorf("the second turn is told %+v", hint)
+		t.Errorf("the second turn gets %+v", hint)
 	}
 	_, err = w.Do(me, "memory_feedback", &core.FeedbackRequest{Session: "s", Turn: second.TurnID, Outcome: core.OutcomeSuccess})
 	w.Must(err)
 	if third := prompted(w, me, inject.BuildRequest{Session: "s", Query: "harbour"}); used(third, "hint") != nil || third.TurnID != 3 {
-		t.Errorf("the third turn is told %+v", third.BlocksUsed)
+		t.Errorf("the third turn gets %+v", third.BlocksUsed)
 	}
 	_, err = w.Do(subject("other"), "snapshot_build", &inject.BuildRequest{Session: "s", Turn: 1, Query: "harbour"})
 	w.Refused(err, sdk.NotFound, "session_not_found")
@@ -108,7 +108,7 @@ func TestPrompt_OfATurnWithoutARecall(t *testing.T) {
 	next := prompted(w, me, inject.BuildRequest{Session: "s", Turn: 2, Policy: &inject.PolicyRequest{Policy: inject.Policy{Mode: inject.Hybrid}}})
 	recent := used(next, "recent_turns")
 	if recent == nil || !strings.Contains(recent.Payload, `<turn n="1">It closed late.</turn>`) {
-		t.Errorf("the next turn is told %+v", next.BlocksUsed)
+		t.Errorf("the next turn gets %+v", next.BlocksUsed)
 	}
 	if next.RoleMix == nil || next.RoleMix.ProfileID != "recovery_reflection" || used(next, "role_mix:hard") == nil {
 		t.Errorf("the role mix is %+v", next.RoleMix)
@@ -139,6 +139,6 @@ func TestPrompt_FoldsOldTurns(t *testing.T) {
 	}
 	b = prompted(w, me, inject.BuildRequest{Session: "s", Query: "harbour"})
 	if used(b, "earlier_turns") != nil || used(b, "recent_turns") != nil || b.TurnID != 10 {
-		t.Errorf("after the reset turn %d is told %+v", b.TurnID, b.BlocksUsed)
+		t.Errorf("after the reset turn %d gets %+v", b.TurnID, b.BlocksUsed)
 	}
 }

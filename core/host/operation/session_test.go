@@ -155,6 +155,6 @@ func TestEvidenceIsOfTheCallersSessions(t *testing.T) {
 	out, err := w.Do(one, "gate_explain", &operation.GateExplain{ID: "m"})
 	w.Must(err)
 	if n := out.(*gate.Explanation).Decision.Numbers; n.Good != 3 {
-		t.Errorf("the gate goes by %+v", n)
+		t.Errorf("the gate uses %+v", n)
 	}
 }

@@ -194,7 +194,7 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	c, err := w.Host.Memories.SessionContext(ctx, "s", 0)
 	w.Must(err)
 	if c.Hint != "ask the harbour master" || c.Turn != 3 || c.HintTurn != 3 || c.FailureClass != core.FailureToolError {
-		t.Errorf("the next turn is told %+v", c)
+		t.Errorf("the next turn gets %+v", c)
 	}
 	_, err = w.Do(me, "memory_recall", &core.RecallRequest{Session: "s", Turn: 5, Query: "harbour"})
 	w.Must(err)
@@ -239,16 +239,16 @@ func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	}
 	store(summary("Two ships."), true)
 	if c := known(0); c.Summary == nil || c.Summary.Text != "Two ships." || !c.Newest {
-		t.Errorf("the next turn is told %+v", c.Summary)
+		t.Errorf("the next turn gets %+v", c.Summary)
 	}
 	if c := known(2); c.Summary != nil || c.Newest {
-		t.Errorf("an earlier turn is told %+v", c.Summary)
+		t.Errorf("an earlier turn gets %+v", c.Summary)
 	}
 	late := summary("Two ships, one of them late.")
 	_, err := w.Do(me, "memory_feedback", &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Source: "user", Summary: "Ship 1 sank."})
 	w.Must(err)
 	if c := known(0); c.Summary != nil {
-		t.Errorf("after a turn was told otherwise the summary is %+v", c.Summary)
+		t.Errorf("after a turn got another the summary is %+v", c.Summary)
 	}
 	store(late, false)
 	store(summary("One ship."), true)
@@ -289,7 +289,7 @@ func TestSession_PurgeTakesItsTexts(t *testing.T) {
 	c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", 0)
 	w.Must(err)
 	if len(c.Turns) != 0 {
-		t.Errorf("the next turn is told %+v", c.Turns)
+		t.Errorf("the next turn gets %+v", c.Turns)
 	}
 	sound(w)
 }

@@ -334,7 +334,7 @@ func (t *tokenizer) words(s string) {
 	}
 }
 
-// expanded adds a word, or those of a contraction.
+// expanded adds a word, or the words of a contraction.
 func (t *tokenizer) expanded(s, written string, capital, dash bool) {
 	for _, word := range expand(s) {
 		if !isASCII(word) {

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
-// The prompt of a turn has texts of earlier turns' feedback. Whoever stores the prompt has to
+// The prompt of a turn has texts of earlier turns' feedback. The code that stores the prompt has to
 // remove these texts when a memory is purged that they may repeat, and must not store texts that
 // were purged after they were read.
 

@@ -35,7 +35,7 @@ func granted(t *testing.T, endpoint string) plugin.Instance {
 	return start(t, process.Options{Network: throughGuard}, p)
 }
 
-// greeter is a server that speaks first, and again once it was told everything.
+// greeter is a server that speaks first, and again once it got everything.
 func greeter(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

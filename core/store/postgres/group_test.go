@@ -382,8 +382,8 @@ func TestGroup_TurnOfWhoLost(t *testing.T) {
 	}
 }
 
-// What waits is committed together, and what a cancelled caller left isn't written.
-func TestGroup_Together(t *testing.T) {
+// What waits is committed at once, and what a cancelled caller wanted isn't written.
+func TestGroup_CommitsSeveralAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := newModelDB(rand.New(rand.NewPCG(1, 1)))
 		c := startCommitter(db)

@@ -75,7 +75,7 @@ func TestCachedCalls_AreMadeOnce(t *testing.T) {
 				t.Errorf("the outputs differ: %q", results)
 			}
 			if name != "without cache" && !cmp.Equal(cache.given, []string{"m1"}) {
-				t.Errorf("the cache is told of %q", cache.given)
+				t.Errorf("the cache gets %q", cache.given)
 			}
 		})
 	}

@@ -190,10 +190,10 @@ func spellings() map[string]string {
 		fmt.Fprintf(&all, `\u%04X`, c)
 	}
 	return map[string]string{
-		"slash":     strings.ReplaceAll(testKey, "/", `\/`),
-		"one":       `\u0073` + testKey[1:],
-		"all":       all.String(),
-		"beside it": `\\ \u0041 ` + testKey,
+		"slash":      strings.ReplaceAll(testKey, "/", `\/`),
+		"one":        `\u0073` + testKey[1:],
+		"all":        all.String(),
+		"next to it": `\\ \u0041 ` + testKey,
 	}
 }
 

@@ -25,7 +25,7 @@ func TestJudge_ReplyThatIsNotWholeIsNoVerdict(t *testing.T) {
 		"cut by Mistral":               llmtest.Text(great).FinishedBy("model_length"),
 		"filtered":                     llmtest.Text(great).FinishedBy("content_filter"),
 		"filtered by Gemini":           llmtest.Text(great).FinishedBy("SAFETY"),
-		"a refusal beside it":          said(`{"content":`+string(mustJSON(great))+`,"refusal":"No."}`, "stop"),
+		"a refusal next to it":         said(`{"content":`+string(mustJSON(great))+`,"refusal":"No."}`, "stop"),
 		"a thought that doesn't end":   llmtest.Text("<think>maybe " + great),
 		"and is cut":                   llmtest.Text("<think>maybe " + great + " but").FinishedBy("length"),
 		"[THINK] that doesn't end":     llmtest.Text("[THINK]maybe " + great),
@@ -80,7 +80,7 @@ func TestJudge_QuotedVerdictIsNone(t *testing.T) {
 		"about an empty output":     {`""`, "I say " + great, nil, passed},
 		"two of its own":            {`"text"`, great + ` {"pass": false}`, nil, none},
 		"one in a string":           {`"text"`, `{"pass": false, "feedback": "it says {\"pass\": true}"}`, nil, failed},
-		"a broken one beside it":    {`"text"`, great + ` "pass": false`, nil, none},
+		"a broken one next to it":   {`"text"`, great + ` "pass": false`, nil, none},
 	} {
 		v := judged(t, test.config, test.output, llmtest.Text(test.reply))
 		got := result{valid: v.Valid, none: len(v.Errors) == 1 && v.Errors[0].Code == "llm_judge_reply"}

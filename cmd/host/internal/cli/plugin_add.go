@@ -53,7 +53,7 @@ refused, unless --replace lets it take that plugin's place.`,
 }
 
 // mayReplace refuses a package with a name of the plugins that come with the program, unless it is
-// the same package or that is wanted. Whoever runs a workflow with such a name expects the program's
+// the same package or that is wanted. A user who runs a workflow with such a name expects the program's
 // own. shipped is the lock of those plugins, which is empty where none is built.
 func mayReplace(shipped *install.Lock, r install.Request, wanted bool) error {
 	name := r.Package.Name

@@ -142,7 +142,7 @@ func TestOpen_LogsABrowserIn(t *testing.T) {
 	if a, _ := b.ask("POST", s.URL+"/logout", url.Values{}, "Sec-Fetch-Site", "same-origin"); a.Request.URL.Path != "/login" {
 		t.Errorf("logged out, it is at %s", a.Request.URL)
 	}
-	b.http.Jar.SetCookies(at, session) // whoever kept it
+	b.http.Jar.SetCookies(at, session) // from anyone who kept it
 	if a, _ := b.ask("GET", s.URL+"/v1/memories?namespace=a", nil); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("after the logout: %d", a.StatusCode)
 	}
@@ -218,7 +218,7 @@ func TestLogin_HoldsUnderItsNameOnly(t *testing.T) {
 				continue // the same name, written otherwise; or not listened on by every system
 			}
 			if a, _ := newBrowser(t, nil).ask("GET", to+read, nil, "Cookie", cookies[0].Name+"="+cookies[0].Value); a.StatusCode != http.StatusUnauthorized && a.StatusCode != http.StatusForbidden {
-				t.Errorf("%s: whoever got the cookie is let in to %s: %d", name, to, a.StatusCode)
+				t.Errorf("%s: anyone who got the cookie is let in to %s: %d", name, to, a.StatusCode)
 			}
 		}
 	}

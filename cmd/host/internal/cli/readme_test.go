@@ -10,7 +10,7 @@ import (
 )
 
 // The README's first project is what init writes, and runs as it says.
-func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
+func TestReadme_FirstProjectIsMadeByInit(t *testing.T) {
 	readme, err := os.ReadFile("../../../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(readme), "```yaml\n"+string(workflow)+"```") {
-		t.Error("the README's first workflow isn't that of init")
+		t.Error("the README's first workflow isn't the one that init makes")
 	}
 	t.Chdir("hello")
 	if stdout, _ := w.ok("run", "workflow.yaml"); !strings.Contains(stdout, `"ada.lovelace@example.org"`) {

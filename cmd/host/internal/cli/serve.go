@@ -87,13 +87,13 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := a.config.MakeDataDir(); err != nil {
 		return err
 	}
-	tcp, beside, err := r.listen(ctx)
+	tcp, other, err := r.listen(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tcp.Close() }() // if it isn't served; otherwise it is closed already
-	if beside != nil {
-		defer func() { _ = beside.Close() }() // as for tcp
+	if other != nil {
+		defer func() { _ = other.Close() }() // as for tcp
 	}
 	defer r.close()
 	if err := r.open(ctx, a, tcp.Addr()); err != nil {
@@ -121,8 +121,8 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, stopServer(server.Stop, stopWork)) }()
 	server.ServeTCP(tcp)
-	if beside != nil {
-		server.ServeTCP(beside)
+	if other != nil {
+		server.ServeTCP(other)
 	}
 	if r.peering.listener != nil {
 		server.ServePeers(r.peering.listener, r.peering.certificate.Server())
@@ -175,7 +175,7 @@ func (a *App) workStopped(err error) error {
 
 // listen opens the address at which the server can be reached, and the other address of this machine
 // at which it has to be, too; nil if there is none.
-func (r *reach) listen(ctx context.Context) (tcp, beside net.Listener, err error) {
+func (r *reach) listen(ctx context.Context) (tcp, other net.Listener, err error) {
 	tcp, err = httpapi.Listen(ctx, &r.Listen)
 	if sdk.ReasonOf(err) == "listen_taken" {
 		return nil, nil, sdk.AsError(err).WithHint("stop it, or take another port: --listen 127.0.0.1:0 takes a free one")
@@ -183,10 +183,10 @@ func (r *reach) listen(ctx context.Context) (tcp, beside net.Listener, err error
 	if err != nil || !r.server(tcp.Addr()).Bound {
 		return tcp, nil, err
 	}
-	if beside, err = httpapi.ListenBeside(ctx, tcp); err != nil {
+	if other, err = httpapi.ListenOther(ctx, tcp); err != nil {
 		_ = tcp.Close()
 	}
-	return tcp, beside, err
+	return tcp, other, err
 }
 
 // withOperatorToken makes the operator's token, unless there is one. Who waits for the server to be

@@ -260,8 +260,8 @@ func TestAccess_AStoreThatFailsIsNoWrongCredential(t *testing.T) {
 	}
 }
 
-// TestLimits_AreCheckedTogether.
-func TestLimits_AreCheckedTogether(t *testing.T) {
+// TestLimits_AreCheckedAtOnce.
+func TestLimits_AreCheckedAtOnce(t *testing.T) {
 	if err := (Limits{}).Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}

@@ -108,7 +108,7 @@ func TestConditions_AReplayHasTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestSocket_TooManyConnectionsAreRefusedAsSuch: the command is told why, and not that the
+// TestSocket_TooManyConnectionsAreRefusedAsSuch: the command reports why, and not that the
 // server should be started again.
 func TestSocket_TooManyConnectionsAreRefusedAsSuch(t *testing.T) {
 	s := newLimitedSite(t, Limits{Connections: 1})

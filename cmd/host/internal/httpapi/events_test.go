@@ -204,7 +204,7 @@ func TestEvents_ResetWhereEntriesAreGone(t *testing.T) {
 	s.Must(server.Stop())
 }
 
-// TestEvents_LetALaggardGo: a reader that takes nothing delays nobody, is told that it lags,
+// TestEvents_LetALaggardGo: a reader that takes nothing delays nobody, gets an event that it lags,
 // and resumes.
 func TestEvents_LetALaggardGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,10 +56,10 @@ func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 	return l, nil
 }
 
-// ListenBeside listens on the same port of this machine's other address, 127.0.0.1 or ::1, so that
+// ListenOther listens on the same port of this machine's other address, 127.0.0.1 or ::1, so that
 // nobody else's program gets what a browser sends to a name that means both. It is nil if the system
 // has no such address, or if l listens elsewhere.
-func ListenBeside(ctx context.Context, l net.Listener) (net.Listener, error) {
+func ListenOther(ctx context.Context, l net.Listener) (net.Listener, error) {
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {
 		return nil, nil
@@ -70,7 +70,7 @@ func ListenBeside(ctx context.Context, l net.Listener) (net.Listener, error) {
 	}
 	address := net.JoinHostPort(other, strconv.Itoa(int(at.Port())))
 	var config net.ListenConfig
-	beside, err := config.Listen(ctx, "tcp", address)
+	listener, err := config.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, sdk.Errorf(sdk.Conflict, "listen_taken", "another program listens on %s, and would get what browsers send to this server", address).
@@ -78,7 +78,7 @@ func ListenBeside(ctx context.Context, l net.Listener) (net.Listener, error) {
 	case err != nil:
 		return nil, nil // a system without the address, where nobody else listens on it either
 	}
-	return beside, nil
+	return listener, nil
 }
 
 // bounded limits the number of connections, and shares them among tenants: see

@@ -137,7 +137,7 @@ func (d *door) knock(t *testing.T, o *operation.Operation, who string) (outcome 
 }
 
 // TestAccess_Matrix makes every operation's valid request with every kind of credential.
-// Whoever lacks a right is refused before the world is changed, so that a door stays as it
+// A caller without the right is refused before the world is changed, so that a door stays as it
 // is until somebody was let in.
 func TestAccess_Matrix(t *testing.T) {
 	table := operation.Table()

@@ -174,7 +174,7 @@ func (s *dreamStep) show(v *visit, dated memory.DreamText) {
 		case "title", "content":
 			continue // the words already show it
 		case "tags":
-			f.Before, f.After = "its own", "those of both"
+			f.Before, f.After = "its own", "the tags of both"
 		case "merged_into":
 			f.Before, f.After = "nothing", short(c.After)
 		}

@@ -64,9 +64,9 @@ func TestSnapshots_RoleMixIsText(t *testing.T) {
 	s.walk("/snapshots/" + built.SnapshotID)
 }
 
-// TestSnapshots_ShowWhatAModelWasTold: the blocks with their trust, what was dropped and why,
+// TestSnapshots_ShowWhatAModelGot: the blocks with their trust, what was dropped and why,
 // what broke the cached prefix, and that it comes out the same again.
-func TestSnapshots_ShowWhatAModelWasTold(t *testing.T) {
+func TestSnapshots_ShowWhatAModelGot(t *testing.T) {
 	s := newSite(t)
 	ids := s.told("harbour")
 	for target, wants := range map[string][]string{
