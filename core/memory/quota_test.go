@@ -101,7 +101,7 @@ func TestQuota_FollowsPurges(t *testing.T) {
 // TestQuota_IsExactUnderConcurrency on both kinds of embedded stores.
 func TestQuota_IsExactUnderConcurrency(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		g := newGoverned(t, s, nil)
+		g := newGoverned(t, s, func(o *memory.Options) { o.Subscribers = nil }) // the world's takes no calls at once
 		g.set(t, "team", "limits.max_memories=20")
 		var stored, refused atomic.Int64
 		var all sync.WaitGroup
