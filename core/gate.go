@@ -1,6 +1,10 @@
 package core
 
-import "context"
+import (
+	"context"
+	"strconv"
+	"strings"
+)
 
 // DefaultMinGateConfidence is the least confidence of a purge or promotion.
 const DefaultMinGateConfidence = 0.7
@@ -204,6 +208,47 @@ type OmegaRecord struct {
 	// Erasure is a digest of the reason for the requested erasure.
 	Erasure string   `json:"erasure,omitempty"`
 	Notes   []string `json:"notes"`
+}
+
+// GateAnswer is a decision as answers have it.
+type GateAnswer struct {
+	*GateDecision
+	// Omega is what was known about the memory's sources: name=value texts of the known scores,
+	// the notes, each as note=TEXT, and the digest of the reason for a requested erasure, by name.
+	Omega []string `json:"omega_factors"`
+}
+
+// Answer is the decision as answers have it; nil of nil.
+func (d *GateDecision) Answer() *GateAnswer {
+	if d == nil {
+		return nil
+	}
+	factors := []string{}
+	number := func(name string, score *float64) {
+		if score != nil {
+			factors = append(factors, name+"="+strconv.FormatFloat(*score, 'f', -1, 64))
+		}
+	}
+	number("codebase_verification_score", d.Omega.CodebaseVerification)
+	if d.Omega.Erasure != "" {
+		factors = append(factors, "erasure="+d.Omega.Erasure)
+	}
+	for _, note := range d.Omega.Notes {
+		factors = append(factors, "note="+note)
+	}
+	number("runtime_utility_trend_score", d.Omega.RuntimeUtilityTrend)
+	number("upstream_status_score", d.Omega.UpstreamStatus)
+	return &GateAnswer{d, factors}
+}
+
+// Notes are the notes among the factors, in their order.
+func (a *GateAnswer) Notes() (notes []string) {
+	for _, factor := range a.Omega {
+		if note, is := strings.CutPrefix(factor, "note="); is {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // GateNumbers are the figures behind a decision.

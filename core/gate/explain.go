@@ -13,7 +13,7 @@ type Explanation struct {
 	MemoryID  string `json:"memory_id"`
 	Namespace string `json:"namespace"`
 	// Decision is the explained decision, which may not have been recorded.
-	Decision *core.GateDecision `json:"decision"`
+	Decision *core.GateAnswer `json:"decision"`
 	// Lanes are the scores of the evidence: react, graph, omega, and q.
 	Lanes []LaneExplanation `json:"lanes"`
 	// Utility is their weighted sum. EvidenceTTL and Frequency are two more numbers that
@@ -73,7 +73,7 @@ const note = "confidences of different verdicts aren't comparable: each verdict 
 // Explain shows how a decision was made, from what it records.
 func Explain(d *core.GateDecision) *Explanation {
 	e := &Explanation{
-		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d, Lanes: lanes(d), Note: note,
+		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d.Answer(), Lanes: lanes(d), Note: note,
 		Utility: d.Numbers.Utility, EvidenceTTL: d.Numbers.EvidenceTTL, Frequency: d.Numbers.Frequency, Thresholds: thresholds(),
 		Rule: RuleExplanation{File: d.Policy.File, ID: d.Policy.Rule, Path: d.Policy.Path, Condition: oneLine(d.Policy.Condition)},
 	}
@@ -168,7 +168,7 @@ func (e *Explanation) Lines(label func(name string) string) []string {
 		}
 		lines = append(lines, fmt.Sprintf("condition %s: %s (at least %s): %s", c.Name, figure(c.Have), figure(c.Need), met))
 	}
-	for _, text := range d.Omega.Notes {
+	for _, text := range d.Notes() {
 		lines = append(lines, "noted: "+oneLine(text))
 	}
 	return append(lines, "note: "+e.Note)

@@ -37,7 +37,7 @@ type Explanation struct {
 	// newest 1,000. They hold no content.
 	History []journal.Entry `json:"history"`
 	// Decisions are the gate's decisions, the oldest first.
-	Decisions []*core.GateDecision `json:"decisions,omitempty"`
+	Decisions []*core.GateAnswer `json:"decisions,omitempty"`
 }
 
 // ScoreTerm is a term of a retention score: Weight times Value, which lowers the score if
@@ -94,8 +94,12 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	if e.History, err = record.ReadHistory(r, e.Namespace, id); err != nil {
 		return nil, err
 	}
-	if e.Decisions, err = record.DecisionsOn(r, id); err != nil {
+	made, err := record.DecisionsOn(r, id)
+	if err != nil {
 		return nil, err
+	}
+	for _, d := range made {
+		e.Decisions = append(e.Decisions, d.Answer())
 	}
 	g, err := m.records.Governance(r, e.Namespace)
 	if err != nil {

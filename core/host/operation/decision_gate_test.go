@@ -56,7 +56,7 @@ func TestDecisionGet_OfTheGateMasked(t *testing.T) {
 	w.File("data/policies/gate/masked.yaml", `mask: [react, good]
 rule: {match: [{output: '{"verdict": "retain", "confidence": 0.9, "reason": "as I say"}'}]}`)
 	w.Reopen()
-	try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: w.Waiting()})
+	try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: w.Waiting()})
 	w.Reopen()
 	if d := loggedByGate(w); d.Gate != nil || !slices.Equal(d.Masked, []string{"good", "react", "tags"}) {
 		t.Errorf("%+v %v", d.Gate, d.Masked)

@@ -43,17 +43,17 @@ type GateRun struct {
 }
 
 // gateRun may ask a model for a summary, so it is a long operation.
-func gateRun(ctx context.Context, c *Call, in *GateRun) (*core.GateDecision, error) {
+func gateRun(ctx context.Context, c *Call, in *GateRun) (*core.GateAnswer, error) {
 	d, err := c.Host.Memories.Revalidate(ctx, in.ID, memory.RevalidateRequest{DryRun: in.DryRun, Omega: in.OmegaFactors, Notes: in.Notes})
 	return c.decided(ctx, d, err)
 }
 
 // decided is a decision, reduced to what the caller may see.
-func (c *Call) decided(ctx context.Context, d *core.GateDecision, err error) (*core.GateDecision, error) {
+func (c *Call) decided(ctx context.Context, d *core.GateDecision, err error) (*core.GateAnswer, error) {
 	if d != nil {
 		d.GivenTo = c.givenTo(ctx, d.GivenTo)
 	}
-	return d, err
+	return d.Answer(), err
 }
 
 // givenTo is what was derived from purged memories, reduced to what the caller reaches.
@@ -125,7 +125,7 @@ func (in *GateRequest) check() error {
 	return core.JoinErrors(missing, (&memory.EraseRequest{Reason: in.Reason}).Check())
 }
 
-func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecision, error) {
+func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateAnswer, error) {
 	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason, Copies: in.Copies})
 	return c.decided(ctx, d, err)
 }

@@ -15,11 +15,11 @@ func TestTheGateDecidesOnWhatWaits(t *testing.T) {
 	w := newWorld(t)
 	id, bad := w.Waiting(), 0.0
 	low := core.OmegaFactors{UpstreamStatus: &bad, CodebaseVerification: &bad, RuntimeUtilityTrend: &bad}
-	dry := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
+	dry := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
 	if dry.ID != "" || dry.MemoryID != id || !strings.Contains(string(core.MustJSON(dry)), "outdated") {
 		t.Errorf("a dry run gives %+v", dry)
 	}
-	made := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id})
+	made := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})
 	if made.ID == "" || made.MemoryID != id || made.Verdict != core.VerdictRetain {
 		t.Errorf("a run gives %+v", made)
 	}
@@ -41,7 +41,7 @@ func TestADecisionIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	if was := explain(operation.GateExplain{}); was != "" {
 		t.Errorf("decision %s is explained before one was made", was)
 	}
-	made := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id})
+	made := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})
 	if was := explain(operation.GateExplain{}); was != made.ID {
 		t.Errorf("decision %q is explained, not %s", was, made.ID)
 	}
@@ -52,7 +52,7 @@ func TestADecisionIsExplainedUntilNowIsAskedFor(t *testing.T) {
 			t.Errorf("decision %s is explained for %+v", was, now)
 		}
 	}
-	erased := try[core.GateDecision](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
+	erased := try[core.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
 	if was := explain(operation.GateExplain{}); was != erased.ID {
 		t.Errorf("of a purged memory decision %q is explained, not %s", was, erased.ID)
 	}
@@ -68,7 +68,7 @@ func TestAnErasureSaysWhy(t *testing.T) {
 	if _, err = w.Do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: " "}); sdk.CodeOf(err) != sdk.Invalid {
 		t.Errorf("without a reason: %v", err)
 	}
-	d := try[core.GateDecision](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
+	d := try[core.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
 	if d.NextAction != core.NextPurge || !strings.Contains(d.Reason, "it is wrong") {
 		t.Errorf("an erasure gives %+v", d)
 	}
@@ -97,7 +97,7 @@ func TestWhoWasGivenIsNamedAsFarAsTheCallerReaches(t *testing.T) {
 		}
 		out, err := w.Do(c, "gate_request", &operation.GateRequest{ID: source, Erase: true, Reason: "it is wrong"})
 		w.Must(err)
-		if given := out.(*core.GateDecision).GivenTo; given == nil || !slices.Equal(given.Reflections, ids[:shown]) || given.Runs == nil {
+		if given := out.(*core.GateAnswer).GivenTo; given == nil || !slices.Equal(given.Reflections, ids[:shown]) || given.Runs == nil {
 			t.Errorf("%s sees %+v of %v", who, given, ids)
 		}
 	}

@@ -70,7 +70,7 @@ it only decides, and writes nothing.`,
 }
 
 func gateRun(ctx context.Context, a *App, in *operation.GateRun) error {
-	d, err := do[core.GateDecision](ctx, a, "gate_run", in)
+	d, err := do[core.GateAnswer](ctx, a, "gate_run", in)
 	if d == nil {
 		return err
 	}
@@ -182,7 +182,7 @@ command that opens the store continues.`,
 }
 
 func gateErase(ctx context.Context, a *App, in *operation.GateRequest) error {
-	d, err := do[core.GateDecision](ctx, a, "gate_request", in)
+	d, err := do[core.GateAnswer](ctx, a, "gate_request", in)
 	if d == nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func gateErase(ctx context.Context, a *App, in *operation.GateRequest) error {
 }
 
 // showCopies lists the memories with the content of an erased one.
-func showCopies(out *output, d *core.GateDecision) {
+func showCopies(out *output, d *core.GateAnswer) {
 	if out.json {
 		return
 	}

@@ -83,7 +83,7 @@ func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
 var closely = cmpopts.EquateApprox(0, 1e-9)
 
 // decided decodes a decision and compares it with the calculated one.
-func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
+func (c *worked) decided(t *testing.T, text string) (d core.GateAnswer) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -93,8 +93,7 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 		t.Errorf("%s, confidence %.10f, unmet %v: %s", d.Verdict, d.Confidence, d.Unmet, d.Reason)
 	}
 	var shape struct {
-		All   map[string]any
-		Omega map[string]any `json:"omega_factors"`
+		All map[string]any
 	}
 	if err := errors.Join(json.Unmarshal([]byte(text), &shape), json.Unmarshal([]byte(text), &shape.All)); err != nil {
 		t.Fatal(err)
@@ -103,7 +102,6 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 		delete(shape.All, optional)
 	}
 	wantKeys(t, "the decision", shape.All, "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict")
-	wantKeys(t, "omega_factors", shape.Omega, "codebase_verification_score notes runtime_utility_trend_score upstream_status_score")
 	if diff := cmp.Diff(c.numbers, d.Numbers, closely); diff != "" {
 		t.Errorf("numbers (-worked out +decided):\n%s", diff)
 	}

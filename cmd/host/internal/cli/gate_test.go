@@ -81,8 +81,8 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	wantIn(t, out, "old-steps: obsolete, confidence 1.000\nits uses failed")
 	out, _ = w.line(exitPassed, "", "gate explain old-steps --json")
 	var e struct {
-		Decision core.GateDecision `json:"decision"`
-		Note     string            `json:"note"`
+		Decision core.GateAnswer `json:"decision"`
+		Note     string          `json:"note"`
 	}
 	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Decision.ID == "" || e.Decision.Verdict != core.VerdictObsolete || e.Note == "" {
 		t.Errorf("error %v: %s", err, out)

@@ -96,9 +96,7 @@ var shapes = []struct {
 	{line: "knowledge get KNOWLEDGE", keys: knowledgeKeys},
 	{line: "evidence tool --file tool.json", keys: "duplicates recorded"},
 	{line: "evidence dag --file dag.json", keys: "digest edges memories nodes workflow"},
-	{line: "gate run old-steps --dry-run", keys: sortedWords(decisionKeys), parts: map[string]string{
-		"omega_factors": "codebase_verification_score notes runtime_utility_trend_score upstream_status_score",
-	}},
+	{line: "gate run old-steps --dry-run", keys: sortedWords(decisionKeys)},
 	{line: "gate explain old-steps", keys: "decision evidence_ttl frequency lanes memory_id namespace note rule thresholds utility"},
 	{line: "gate run old-steps", keys: sortedWords(decisionKeys)},
 	{line: "audit head", keys: "hash head seq"},
