@@ -29,7 +29,7 @@ func memories() []Operation {
 		}, ofSources, memoryReflect),
 		define(Operation{
 			Name: "memory_recall", Method: "POST", Path: "/v1/recall", Scope: core.ScopeMemoryRead,
-			Doc: "Find the memories that fit a text best; with a session, as one of its turns. The command memory recall and the tool retrieve are the same.",
+			Doc: "Find the memories that fit a text best, as the tool retrieve does; with a session, as one of its turns.",
 		}, ofRecall, memoryRecall),
 		define(Operation{
 			Name: "memory_feedback", Method: "POST", Path: "/v1/feedback", Scope: core.ScopeMemoryWrite, Idempotent: true,
