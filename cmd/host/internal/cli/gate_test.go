@@ -69,7 +69,7 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 
 	const factors = " --upstream-status 0 --codebase-verification 0 --runtime-utility-trend 0 --note outdated"
 	out, _ = w.line(exitPassed, "", "gate run old-steps --dry-run --json"+factors)
-	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"outdated"`, `"upstream_status_score": 0`)
+	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"note=outdated"`, `"upstream_status_score=0"`)
 	out, _ = w.line(exitPassed, "", "gate explain old-steps")
 	wantIn(t, out, "not decided: this is what the gate would decide now", "what tools say (react): 0.2 = p ·", "tool_failures 3", "path_reachable false",
 		"what others found (omega): 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
@@ -175,7 +175,7 @@ func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
 	wantIn(t, out, `"code": "state_conflict"`, `"state": "open"`)
 	w.line(exitFailure, "", "gate run new-steps --dry-run")
 	out, _ = w.line(exitPassed, "", "gate explain new-steps")
-	wantIn(t, out, "verdict: retain", "graph: 0.5 = 0.5 without a graph")
+	wantIn(t, out, "verdict: retain", "where it is needed (graph): 0.5 = 0.5 without a graph")
 	out, _ = w.line(exitFailure, "", "gate explain nothing-there --json")
 	wantIn(t, out, `"code": "memory_not_found"`)
 }

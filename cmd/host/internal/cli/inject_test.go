@@ -72,7 +72,7 @@ func TestInject_ALimitOf0IsNotAMissingOne(t *testing.T) {
 		code, out, complaint := w.run(t.Context(), "inject", "build", "--namespace", "team/a", "--file", file, "--json")
 		built := &inject.Built{Snapshot: &inject.Snapshot{}}
 		if c.refused != "" {
-			if code != 1 || !strings.Contains(complaint, c.refused) {
+			if code != 1 || !strings.Contains(out+complaint, c.refused) {
 				t.Errorf("%s: %d %s%s", c.policy, code, out, complaint)
 			}
 		} else if err := json.Unmarshal([]byte(out), built); err != nil || built.PolicyApplied.MaxBlocks != c.blocks || built.PolicyApplied.MaxChars != c.chars {

@@ -68,5 +68,5 @@ func TestEachFactorOfOmegaIsItsFlag(t *testing.T) {
 	seedMemory(t, "data", "old-steps", 3)
 	out, _ := w.line(exitPassed, "", "gate run old-steps --dry-run --json --upstream-status 0.1 --codebase-verification 0.2 "+
 		"--runtime-utility-trend 0.3 --note one --note two")
-	wantIn(t, out, `"upstream_status_score": 0.1`, `"codebase_verification_score": 0.2`, `"runtime_utility_trend_score": 0.3`, `"one"`, `"two"`)
+	wantIn(t, out, `"upstream_status_score=0.1"`, `"codebase_verification_score=0.2"`, `"runtime_utility_trend_score=0.3"`, `"note=one"`, `"note=two"`)
 }
