@@ -55,7 +55,7 @@ type Governance struct {
 	// MinGateConfidence is the least confidence of a purge or promotion: 0.7 or more.
 	MinGateConfidence float64
 	// Limits are the values in force in the namespace itself. Quotas are what its memories count
-	// towards: its own limits, and those of the levels above it.
+	// towards: its own limits, and the limits of the levels above it.
 	Limits NamespaceLimits
 	Quotas []Quota
 	// Reflection has the thresholds at which a reflection on what was observed is due.

@@ -23,7 +23,7 @@ func unlessTold(err error) error {
 // hours checks the counts by hour against the runs and the turns.
 func (c *checking) hours(ctx context.Context) error {
 	return eachWrongPart(ctx, c.r, c.turns, func(part wrongPart) error {
-		c.problem([]byte(part.key), true, "the count of an hour isn't that of its runs or turns")
+		c.problem([]byte(part.key), true, "the count of an hour doesn't match its runs or turns")
 		return nil
 	})
 }

@@ -81,7 +81,7 @@ func corrupt(key, message string) error {
 		WithHint("look for more of it with a check of the store").WithAction("store check").WithDetail("key", core.Cut(key))
 }
 
-// Corrupt reports whether an error is that of a damaged record.
+// Corrupt reports whether an error says that a record is damaged.
 func Corrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
 
 // Put writes a record with its entries, and deletes the entries of the record that it replaces.

@@ -80,8 +80,8 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 	})
 }
 
-// TestRecordsAreDecodedAsTheStandardDecoderDoes compares the decoder with that of the standard
-// library, which takes several times as long.
+// TestRecordsAreDecodedAsTheStandardDecoderDoes compares the decoder with the standard
+// library's, which takes several times as long.
 func TestRecordsAreDecodedAsTheStandardDecoderDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")

@@ -1,6 +1,6 @@
 // Package codec writes and reads the records of memories: plain JSON, with the members
 // and order of [core.Memory], and the salt at the end. A get, a page of a list, a sweep and the load of a
-// namespace spend most of their time decoding, so the decoder isn't that of encoding/json,
+// namespace spend most of their time decoding, so the decoder isn't encoding/json's,
 // which takes several times as long.
 package codec
 

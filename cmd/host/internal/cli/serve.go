@@ -130,8 +130,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.start(); err != nil {
 		return err
 	}
-	prepare := func(ctx context.Context) error { return withOperatorToken(ctx, h) }
-	if err := work.begin(ctx, api, prepare); err != nil {
+	if err := work.begin(ctx, api, func(ctx context.Context) error { return withOperatorToken(ctx, h) }); err != nil {
 		return err
 	}
 	socket, err := httpapi.ListenSocket(dir)

@@ -96,7 +96,7 @@ func (t *Tx) addSums(namespace string, memories, bytes int64) error {
 }
 
 // Sum returns what a namespace holds with everything below it, including the transaction's
-// changes, and has it counted from now on. Its tenant must be that of everything below it.
+// changes, and has it counted from now on. Everything below it must have the same tenant.
 func (t *Tx) Sum(namespace string) (Count, error) {
 	s, err := t.tenantSums(core.Tenant(namespace))
 	if err != nil {
