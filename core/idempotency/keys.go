@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -343,18 +342,5 @@ func (c *Claim) Abandon() {
 
 // Forget implements [core.Forgetter].
 func (k *Keys) Forget(tx core.Tx, memoryID string) ([]string, error) {
-	digests, err := core.Suffixes(tx, memoryKey(memoryID, ""), math.MaxInt) // the keys of one day
-	if err != nil {
-		return nil, err
-	}
-	for _, digest := range digests {
-		r, err := records.Get(tx, digest)
-		if err != nil || r == nil {
-			return nil, err
-		}
-		if err := records.Put(tx, digest, r.forgotten()); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	return nil, records.Forget(tx, memoryID, func(digest string, r *record) error { return records.Put(tx, digest, r.forgotten()) })
 }

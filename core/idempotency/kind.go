@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/table"
@@ -23,12 +22,7 @@ var records = table.Kind[record]{
 		{Prefix: timePrefix, ID: timeDigest, Entries: func(digest string, r *record) []table.Entry {
 			return []table.Entry{{Key: timeKey(r.At, digest)}}
 		}},
-		{Prefix: memoryPrefix, ID: memoryDigest, Entries: func(digest string, r *record) (list []table.Entry) {
-			for _, id := range r.Memories {
-				list = append(list, table.Entry{Key: memoryKey(id, digest)})
-			}
-			return list
-		}},
+		{Prefix: memoryPrefix, Quotes: func(r *record) []string { return r.Memories }},
 	},
 }
 
@@ -49,17 +43,7 @@ func timeKey(at int64, digest string) []byte {
 }
 
 // timeDigest is the digest in a key of timeKey.
-func timeDigest(key, _ []byte) string {
-	const skip = len(timePrefix) + 8 + 1
-	return string(key[min(skip, len(key)):])
-}
-
-func memoryKey(memory, digest string) []byte { return []byte(memoryPrefix + memory + "/" + digest) }
-
-// memoryDigest is the digest in a key of memoryKey.
-func memoryDigest(key, _ []byte) string {
-	return string(key[strings.LastIndexByte(string(key), '/')+1:])
-}
+var timeDigest = table.AfterNumber(timePrefix, 1)
 
 // Checker proves that the records and their indices agree. A rebuild makes the indices from
 // the records, and drops records that can't be read: a call whose key is lost is done

@@ -75,7 +75,7 @@ var snapshots = table.Kind[record]{
 		return ""
 	},
 	Indices: []table.Index[record]{
-		{Prefix: turnPrefix, ID: func(_, value []byte) string { return string(value) }, Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: turnPrefix, ID: table.InValue, Entries: func(id string, rec *record) []table.Entry {
 			return []table.Entry{{Key: turnKey(rec.Snapshot.SessionID, rec.Snapshot.TurnID), Value: []byte(id)}}
 		}},
 		{Prefix: timePrefix, ID: func(key, _ []byte) string { return timeID(key) }, Entries: func(id string, rec *record) []table.Entry {

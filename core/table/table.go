@@ -1,17 +1,19 @@
 // Package table keeps records that are declared once.
 //
 // A [Kind] says where its records are, what makes one valid, and which entries of which indices
-// follow from it. From that follow the writes, which keep the indices; the check, which finds a
-// damaged record, a missing entry and an entry that follows from nothing; and the rebuild, which
-// makes the indices again. An index that is added to a declaration is known to all of them.
+// and which sums follow from it. From that follow the writes, which keep the indices; the check,
+// which finds a damaged record, a missing entry, an entry that follows from nothing and a wrong
+// sum; the rebuild, which makes indices and sums again; the purge of a memory that records quote;
+// and the rows of the description of the store's format. An index that is added to a declaration
+// is known to all of them.
 //
 // What a part checks besides, such as the events that prove its records, stays its own.
 package table
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,59 +28,152 @@ type Kind[R any] struct {
 	Part string
 	// Prefix begins the keys of the records; the id follows.
 	Prefix string
+	// Doc is the rest of the row of the format's description: how the key continues after its
+	// prefix, a bar, and what the value is, such as "id | the outcome of a call".
+	Doc string
+	// Decode and Encode are for values that aren't plain JSON. An error of Decode says that the
+	// value is damaged. Nil is JSON.
+	Decode func(id string, value []byte) (*R, error)
+	Encode func(rec *R) ([]byte, error)
 	// Valid describes what is wrong with a record that was decoded; "" if nothing is. Nil means
 	// that each is valid.
 	Valid func(id string, rec *R) string
+	// Strict is whether the check reports fields that the program doesn't write.
+	Strict bool
+	// Show renders a key for messages. Nil shows it as text.
+	Show func(key []byte) string
 	// Indices are the keys that follow from a record.
 	Indices []Index[R]
+	// Sums are the values that follow from several records.
+	Sums []Sum[R]
 	// Passing is whether the records matter for a short time only: exports leave them out, one
 	// that is damaged counts as none, and a rebuild deletes it.
 	Passing bool
 }
 
-// Index is an index of a kind.
+// Index is an index of a kind. One of Entries, EntriesFrom and Quotes is set.
 type Index[R any] struct {
 	// Prefix begins its keys, and no other keys.
 	Prefix string
+	// Doc is as in [Kind].
+	Doc string
 	// Entries are the entries that follow from a record.
 	Entries func(id string, rec *R) []Entry
+	// EntriesFrom are entries that follow from a record and from others, which are read. The
+	// writes of this kind don't add them: whoever writes the others does.
+	EntriesFrom func(r core.Reader, id string, rec *R) ([]Entry, error)
+	// Quotes are the memories whose texts a record may have: [Kind.Forget] finds the record by
+	// them. In a key, a memory, a slash and the record's id follow the prefix; the value is empty.
+	Quotes func(rec *R) []string
 	// ID is the id of the record that an entry leads to; any text for a key that is no entry.
+	// Nil is what follows the key's last slash.
 	ID func(key, value []byte) string
 }
 
 // Entry is a key with its value, which may be empty.
 type Entry struct{ Key, Value []byte }
 
+// Sum is what follows from several records together, such as how many of them a user has.
+type Sum[R any] struct {
+	// Prefix begins its keys, and no other keys; a name follows, such as the user's.
+	Prefix string
+	// Doc is as in [Kind].
+	Doc string
+	// Of is the name of the sum that a record counts for; "" if it counts for none.
+	Of func(id string, rec *R) string
+	// Value is the right value for a name; nil if there is no such sum. If its error is
+	// [Corrupt], the sum stays as it is.
+	Value func(r core.Reader, name string) ([]byte, error)
+	// Wrong is what a check says of a sum that is wrong, missing or too much.
+	Wrong string
+}
+
+// InValue is an [Index.ID] of entries whose value is the id.
+func InValue(_, value []byte) string { return string(value) }
+
+// AfterNumber is an [Index.ID] of entries in whose keys a number of 8 bytes follows the prefix,
+// with a slash or another separator of sep bytes before the id.
+func AfterNumber(prefix string, sep int) func(key, value []byte) string {
+	skip := len(prefix) + 8 + sep
+	return func(key, _ []byte) string { return string(key[min(skip, len(key)):]) }
+}
+
+// entries are the entries that follow from a record, which may be nil. If r is nil, those that
+// follow from other records too are left out.
+func (x *Index[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err error) {
+	switch {
+	case rec == nil:
+	case x.Entries != nil:
+		list = x.Entries(id, rec)
+	case x.Quotes != nil:
+		for _, memory := range x.Quotes(rec) {
+			list = append(list, Entry{Key: []byte(x.Prefix + memory + "/" + id)})
+		}
+	case r != nil:
+		list, err = x.EntriesFrom(r, id, rec)
+	}
+	return list, err
+}
+
+// id is the id of the record that an entry leads to.
+func (x *Index[R]) id(key, value []byte) string {
+	if x.ID != nil {
+		return x.ID(key, value)
+	}
+	return string(key[bytes.LastIndexByte(key, '/')+1:])
+}
+
 // key is the key of a record.
 func (k *Kind[R]) key(id string) []byte { return []byte(k.Prefix + id) }
 
-// Get returns a record, nil if there is none. For a damaged record the error is [sdk.Internal],
-// reason "record_corrupt".
+// show is a key as text.
+func (k *Kind[R]) show(key []byte) string {
+	if k.Show != nil {
+		return k.Show(key)
+	}
+	return strings.Trim(strconv.Quote(string(key)), `"`)
+}
+
+// Get returns a record, nil if there is none. For a damaged record the error is [Corrupt].
 func (k *Kind[R]) Get(r core.Reader, id string) (*R, error) {
 	value, found, err := r.Get(k.key(id))
 	if err != nil || !found {
 		return nil, err
 	}
-	rec := new(R)
-	wrong := ""
-	if err := json.Unmarshal(value, rec); err != nil {
-		wrong = "it can't be decoded: " + core.JSONProblem(err).Error()
-	} else if k.Valid != nil {
-		wrong = k.Valid(id, rec)
-	}
-	switch {
-	case wrong == "":
-		return rec, nil
-	case k.Passing:
+	rec, err := k.decode(id, value)
+	if k.Passing && Corrupt(err) {
 		return nil, nil
 	}
-	return nil, corrupt(describe(k.key(id)), wrong)
+	return rec, err
 }
 
-// corrupt is the error for a record that the program can't have written.
-func corrupt(key, message string) error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s: %s", core.Cut(key), message).
-		WithHint("look for more of it with a check of the store").WithAction("store check").WithDetail("key", core.Cut(key))
+func (k *Kind[R]) decode(id string, value []byte) (rec *R, err error) {
+	if k.Decode != nil {
+		rec, err = k.Decode(id, value)
+	} else if err = json.Unmarshal(value, &rec); err != nil || rec == nil {
+		return nil, k.Damaged(k.key(id), "it can't be decoded: "+core.JSONProblem(err).Error())
+	}
+	wrong := ""
+	switch {
+	case Corrupt(err):
+		return nil, err
+	case err != nil:
+		wrong = err.Error()
+	case k.Valid != nil:
+		wrong = k.Valid(id, rec)
+	}
+	if wrong != "" {
+		return nil, k.Damaged(k.key(id), wrong)
+	}
+	return rec, nil
+}
+
+// Damaged is the error for a key that the program can't have written so: [sdk.Internal], reason
+// "record_corrupt".
+func (k *Kind[R]) Damaged(key []byte, wrong string) error {
+	shown := core.Cut(k.show(key))
+	return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s: %s", shown, wrong).
+		WithHint("look for more of it with a check of the store").WithAction("store check").WithDetail("key", shown)
 }
 
 // Corrupt reports whether an error says that a record is damaged.
@@ -90,20 +185,28 @@ func (k *Kind[R]) Put(tx core.Tx, id string, rec *R) error {
 	if err != nil && !Corrupt(err) {
 		return err
 	}
-	if err := k.remove(tx, id, old, k.entries(id, rec)); err != nil {
+	if err := k.Index(tx, id, old, rec); err != nil {
 		return err
 	}
-	return k.Add(tx, id, rec)
+	return k.write(tx, id, rec)
 }
 
 // Add is [Kind.Put] of a record that the store doesn't have: it reads nothing.
 func (k *Kind[R]) Add(tx core.Tx, id string, rec *R) error {
-	if err := putAll(tx, k.entries(id, rec)); err != nil {
+	if err := k.Index(tx, id, nil, rec); err != nil {
 		return err
 	}
-	value, err := core.EncodeJSON(rec)
+	return k.write(tx, id, rec)
+}
+
+func (k *Kind[R]) write(tx core.Tx, id string, rec *R) error {
+	encode := k.Encode
+	if encode == nil {
+		encode = func(rec *R) ([]byte, error) { return core.EncodeJSON(rec) }
+	}
+	value, err := encode(rec)
 	if err != nil {
-		return sdk.Wrap("encode record "+describe(k.key(id)), err)
+		return sdk.Wrap("encode record "+k.show(k.key(id)), err)
 	}
 	return tx.Put(k.key(id), value)
 }
@@ -114,161 +217,91 @@ func (k *Kind[R]) Delete(tx core.Tx, id string) error {
 	if err != nil && !Corrupt(err) {
 		return err
 	}
-	if err := k.remove(tx, id, old, nil); err != nil {
+	gone, err := k.entries(tx, id, old)
+	if err != nil && !Corrupt(err) {
+		return err
+	}
+	if err := replace(tx, gone, nil); err != nil {
 		return err
 	}
 	return tx.Delete(k.key(id))
 }
 
-// entries are all entries that follow from a record.
-func (k *Kind[R]) entries(id string, rec *R) (list []Entry) {
-	for i := range k.Indices {
-		list = append(list, k.Indices[i].Entries(id, rec)...)
+// Index writes the entries of a record that its caller writes: those that the old record, nil for
+// none, doesn't have. It deletes those that only the old record has. rec may be nil too.
+func (k *Kind[R]) Index(tx core.Tx, id string, old, rec *R) error {
+	before, err := k.entries(nil, id, old)
+	if err != nil {
+		return err
 	}
-	return list
+	after, err := k.entries(nil, id, rec)
+	if err != nil {
+		return err
+	}
+	return replace(tx, before, after)
 }
 
-// remove deletes the entries of a record, which may be nil, but for those that stay.
-func (k *Kind[R]) remove(tx core.Tx, id string, old *R, stay []Entry) error {
-	if old == nil {
-		return nil
+// entries are all entries that follow from a record: see [Index.entries].
+func (k *Kind[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err error) {
+	for i := range k.Indices {
+		more, err := k.Indices[i].entries(r, id, rec)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
 	}
-	for _, e := range k.entries(id, old) {
-		if slices.ContainsFunc(stay, func(s Entry) bool { return bytes.Equal(s.Key, e.Key) }) {
+	return list, nil
+}
+
+// replace deletes the entries whose keys are gone, and writes those that are new or changed.
+func replace(tx core.Tx, before, after []Entry) error {
+	for _, e := range before {
+		if !slices.ContainsFunc(after, func(a Entry) bool { return bytes.Equal(a.Key, e.Key) }) {
+			if err := tx.Delete(e.Key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range after {
+		if !slices.ContainsFunc(before, e.equal) {
+			if err := tx.Put(e.Key, e.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e Entry) equal(other Entry) bool {
+	return bytes.Equal(e.Key, other.Key) && bytes.Equal(e.Value, other.Value)
+}
+
+// Forget calls fn for each record that quotes a memory, to remove the memory's text from it; nil
+// deletes the record. The record's entry for the memory is removed.
+func (k *Kind[R]) Forget(tx core.Tx, memory string, fn func(id string, rec *R) error) error {
+	for i := range k.Indices {
+		if k.Indices[i].Quotes == nil {
 			continue
 		}
-		if err := tx.Delete(e.Key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func putAll(tx core.Tx, entries []Entry) error {
-	for _, e := range entries {
-		if err := tx.Put(e.Key, e.Value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// describe is a key as text.
-func describe(key []byte) string { return strings.Trim(strconv.Quote(string(key)), `"`) }
-
-// Derived are the prefixes of the keys that exports leave out; see [core.Rebuilder].
-func (k *Kind[R]) Derived() (list []string) {
-	if k.Passing {
-		list = append(list, k.Prefix)
-	}
-	for i := range k.Indices {
-		list = append(list, k.Indices[i].Prefix)
-	}
-	return list
-}
-
-// Check reports damaged records, missing entries, and entries that follow from no record, in the
-// order of the declaration. also, which may be nil, checks a valid record further: it gets the
-// record's value.
-func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Problem), also func(id string, rec *R, value []byte) error) error {
-	problem := func(key []byte, rebuildable bool, message string) {
-		report(core.Problem{Part: k.Part, Key: describe(key), Message: message, Rebuildable: rebuildable})
-	}
-	err := each(ctx, r, k.Prefix, func(key, value []byte) error {
-		id := string(key[len(k.Prefix):])
-		rec, err := k.Get(r, id)
-		switch {
-		case Corrupt(err):
-			problem(key, false, sdk.AsError(err).Message)
-			return nil
-		case err != nil:
-			return err
-		case rec == nil:
-			problem(key, true, "it isn't a record as the program writes it")
-			return nil
-		}
-		for _, e := range k.entries(id, rec) {
-			if stored, found, err := r.Get(e.Key); err != nil {
-				return err
-			} else if !found || !bytes.Equal(stored, e.Value) {
-				problem(e.Key, true, "the index lacks "+describe(key)+", or says something else of it")
-			}
-		}
-		if also == nil {
-			return nil
-		}
-		return also(id, rec, value)
-	})
-	for i := 0; err == nil && i < len(k.Indices); i++ {
-		index := &k.Indices[i]
-		err = each(ctx, r, index.Prefix, func(key, value []byte) error {
-			follows, err := k.follows(r, index, key, value)
-			if err == nil && !follows {
-				problem(key, true, "the index has an entry that follows from no record")
-			}
-			return err
-		})
-	}
-	return err
-}
-
-// each calls fn for each key with a prefix. The key and the value are fn's.
-func each(ctx context.Context, r core.Reader, prefix string, fn func(key, value []byte) error) error {
-	return core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		return true, fn(bytes.Clone(key), bytes.Clone(value))
-	})
-}
-
-// follows reports whether an entry follows from the record that it leads to. It does if that
-// record is damaged: it stays with it.
-func (k *Kind[R]) follows(r core.Reader, index *Index[R], key, value []byte) (bool, error) {
-	id := index.ID(key, value)
-	rec, err := k.Get(r, id)
-	if rec == nil || err != nil {
-		if Corrupt(err) {
-			return true, nil
-		}
-		return false, err
-	}
-	return slices.ContainsFunc(index.Entries(id, rec), func(e Entry) bool {
-		return bytes.Equal(e.Key, key) && bytes.Equal(e.Value, value)
-	}), nil
-}
-
-// Rebuild makes the indices agree with the records; see [core.Rebuilder]. Passing records that
-// are damaged are deleted.
-func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
-	for i := range k.Indices {
-		index := &k.Indices[i]
-		err := core.UpdateEach(ctx, s, index.Prefix, func(tx core.Tx, key string) error {
-			value, _, err := tx.Get([]byte(key))
-			if err != nil {
-				return err
-			}
-			follows, err := k.follows(tx, index, []byte(key), bytes.Clone(value))
-			if err != nil || follows {
-				return err
-			}
-			return tx.Delete([]byte(key))
-		})
+		prefix := []byte(k.Indices[i].Prefix + memory + "/")
+		ids, err := core.Suffixes(tx, prefix, math.MaxInt)
 		if err != nil {
 			return err
 		}
-	}
-	return core.UpdateEach(ctx, s, k.Prefix, func(tx core.Tx, key string) error {
-		id := key[len(k.Prefix):]
-		rec, err := k.Get(tx, id)
-		switch {
-		case Corrupt(err):
-			return nil // the check reports it
-		case err != nil:
-			return err
-		case rec == nil:
-			return tx.Delete([]byte(key))
+		for _, id := range ids {
+			rec, err := k.Get(tx, id)
+			if err == nil && rec != nil && fn != nil {
+				err = fn(id, rec)
+			} else if err == nil {
+				err = k.Delete(tx, id)
+			}
+			if err == nil {
+				err = tx.Delete(append(prefix[:len(prefix):len(prefix)], id...))
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return putAll(tx, k.entries(id, rec))
-	})
+	}
+	return nil
 }

@@ -1,0 +1,285 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Derived are the prefixes of the keys that exports leave out; see [core.Rebuilder].
+func (k *Kind[R]) Derived() (list []string) {
+	if k.Passing {
+		list = append(list, k.Prefix)
+	}
+	for i := range k.Indices {
+		list = append(list, k.Indices[i].Prefix)
+	}
+	for i := range k.Sums {
+		list = append(list, k.Sums[i].Prefix)
+	}
+	return list
+}
+
+// Rows are the rows of the kind, its indices and its sums in the description of the format.
+func (k *Kind[R]) Rows() (list []string) {
+	row := func(prefix, doc string, derived bool) {
+		mark := ""
+		if derived {
+			mark = "▵ "
+		}
+		list = append(list, "| "+mark+"`"+prefix+"` "+doc+" |")
+	}
+	row(k.Prefix, k.Doc, k.Passing)
+	for i := range k.Indices {
+		row(k.Indices[i].Prefix, k.Indices[i].Doc, true)
+	}
+	for i := range k.Sums {
+		row(k.Sums[i].Prefix, k.Sums[i].Doc, true)
+	}
+	return list
+}
+
+// checking is a check of a kind under way.
+type checking[R any] struct {
+	*Kind[R]
+	ctx    context.Context
+	r      core.Reader
+	report func(core.Problem)
+	// right counts, by index, the entries that are as they should be.
+	right []int
+	// last are, by sum, the names that were looked at last.
+	last []string
+}
+
+// Check reports damaged records, missing entries, entries that follow from no record, and wrong
+// sums, in the order of the declaration. also, which may be nil, checks a valid record further: it
+// gets the record's value.
+func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Problem), also func(id string, rec *R, value []byte) error) error {
+	c := &checking[R]{k, ctx, r, report, make([]int, len(k.Indices)), make([]string, len(k.Sums))}
+	err := each(ctx, r, k.Prefix, func(key, value []byte) error {
+		id := string(key[len(k.Prefix):])
+		rec, err := k.decode(id, value)
+		if err != nil {
+			return c.tell(key, k.Passing, err)
+		}
+		if err := core.DecodeStrict(value, new(R)); k.Strict && err != nil {
+			c.problem(key, false, "the record has a field that the program doesn't write: "+err.Error())
+		}
+		if err := c.record(key, id, rec); err != nil || also == nil {
+			return err
+		}
+		return also(id, rec, value)
+	})
+	for i := 0; err == nil && i < len(k.Indices); i++ {
+		err = c.index(i)
+	}
+	for i := 0; err == nil && i < len(k.Sums); i++ {
+		sum := &k.Sums[i]
+		err = each(ctx, r, sum.Prefix, func(key, value []byte) error {
+			right, err := sum.Value(r, string(key[len(sum.Prefix):]))
+			if err == nil && (right == nil || !bytes.Equal(right, value)) {
+				c.problem(key, true, sum.Wrong)
+			}
+			return unlessCorrupt(err)
+		})
+	}
+	return err
+}
+
+func (c *checking[R]) problem(key []byte, rebuildable bool, message string) {
+	c.report(core.Problem{Part: c.Part, Key: c.show(key), Message: message, Rebuildable: rebuildable})
+}
+
+// tell reports an error that says that a key is damaged, and returns any other error.
+func (c *checking[R]) tell(key []byte, rebuildable bool, err error) error {
+	if !Corrupt(err) {
+		return err
+	}
+	c.problem(key, rebuildable, sdk.AsError(err).Message)
+	return nil
+}
+
+// unlessCorrupt is an error, unless it says that a record is damaged, which the check of that
+// record reports.
+func unlessCorrupt(err error) error {
+	if Corrupt(err) {
+		return nil
+	}
+	return err
+}
+
+// record checks that what follows from a record is there.
+func (c *checking[R]) record(key []byte, id string, rec *R) error {
+	for i := range c.Indices {
+		list, err := c.Indices[i].entries(c.r, id, rec)
+		if err != nil {
+			return c.tell(key, false, err)
+		}
+		for _, e := range list {
+			stored, found, err := c.r.Get(e.Key)
+			switch {
+			case err != nil:
+				return err
+			case found && bytes.Equal(stored, e.Value):
+				c.right[i]++
+			default:
+				c.problem(e.Key, true, "the index lacks "+c.show(key)+", or says something else of it")
+			}
+		}
+	}
+	for i := range c.Sums {
+		sum := &c.Sums[i]
+		name := sum.Of(id, rec)
+		if name == "" || name == c.last[i] {
+			continue
+		}
+		c.last[i] = name
+		at := []byte(sum.Prefix + name)
+		if _, found, err := c.r.Get(at); err != nil {
+			return err
+		} else if !found {
+			c.problem(at, true, sum.Wrong)
+		}
+	}
+	return nil
+}
+
+// index looks for entries that follow from no record. It reads the records only if there are more
+// entries than those that do.
+func (c *checking[R]) index(i int) error {
+	index, there := &c.Indices[i], 0
+	err := core.ScanPrefix(c.r, []byte(index.Prefix), func(_, _ []byte) (bool, error) {
+		there++
+		return true, c.ctx.Err()
+	})
+	if err != nil || there == c.right[i] {
+		return err
+	}
+	return each(c.ctx, c.r, index.Prefix, func(key, value []byte) error {
+		follows, err := c.follows(c.r, index, key, value)
+		if err == nil && !follows {
+			c.problem(key, true, "the index has an entry that follows from no record")
+		}
+		return err
+	})
+}
+
+// each calls fn for each key with a prefix. The key and the value are fn's.
+func each(ctx context.Context, r core.Reader, prefix string, fn func(key, value []byte) error) error {
+	return core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		return true, fn(bytes.Clone(key), bytes.Clone(value))
+	})
+}
+
+// follows reports whether an entry follows from the record that it leads to. It does if that
+// record is damaged: it stays with it.
+func (k *Kind[R]) follows(r core.Reader, index *Index[R], key, value []byte) (bool, error) {
+	id := index.id(key, value)
+	rec, err := k.Get(r, id)
+	var list []Entry
+	if err == nil {
+		list, err = index.entries(r, id, rec)
+	}
+	if Corrupt(err) {
+		return true, nil
+	}
+	return slices.ContainsFunc(list, Entry{key, value}.equal), err
+}
+
+// Rebuild makes the indices and the sums agree with the records; see [core.Rebuilder]. Passing
+// records that are damaged are deleted.
+func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
+	empty := true // then there are no entries to compare with, as after an import
+	for i := range k.Indices {
+		index := &k.Indices[i]
+		err := core.UpdateEach(ctx, s, index.Prefix, func(tx core.Tx, key string) error {
+			empty = false
+			value, _, err := tx.Get([]byte(key))
+			if err != nil {
+				return err
+			}
+			follows, err := k.follows(tx, index, []byte(key), value)
+			if err != nil || follows {
+				return err
+			}
+			return tx.Delete([]byte(key))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error {
+		list, err := k.entries(tx, id, rec)
+		for _, e := range list {
+			if err := restore(tx, e, empty); err != nil {
+				return err
+			}
+		}
+		return unlessCorrupt(err)
+	})
+	for i := 0; err == nil && i < len(k.Sums); i++ {
+		err = k.rebuildSum(ctx, s, &k.Sums[i])
+	}
+	return err
+}
+
+// rebuildSum makes a sum agree with the records.
+func (k *Kind[R]) rebuildSum(ctx context.Context, s core.Store, sum *Sum[R]) error {
+	again := func(tx core.Tx, key []byte) error {
+		value, err := sum.Value(tx, string(key[len(sum.Prefix):]))
+		switch {
+		case err != nil:
+			return unlessCorrupt(err)
+		case value == nil:
+			return tx.Delete(key)
+		}
+		return restore(tx, Entry{key, value}, false)
+	}
+	err := core.UpdateEach(ctx, s, sum.Prefix, func(tx core.Tx, key string) error { return again(tx, []byte(key)) })
+	if err != nil {
+		return err
+	}
+	return k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error {
+		key := []byte(sum.Prefix + sum.Of(id, rec))
+		if len(key) == len(sum.Prefix) {
+			return nil
+		}
+		if _, found, err := tx.Get(key); found || err != nil {
+			return err
+		}
+		return again(tx, key)
+	})
+}
+
+// restore writes an entry. Unless there is none at all, it looks first whether it is there.
+func restore(tx core.Tx, e Entry, empty bool) error {
+	if !empty {
+		stored, found, err := tx.Get(e.Key)
+		if err != nil || found && bytes.Equal(stored, e.Value) {
+			return err
+		}
+	}
+	return tx.Put(e.Key, e.Value)
+}
+
+// UpdateEach is [core.UpdateEach] with each record that isn't damaged. A passing record that is
+// damaged is deleted.
+func (k *Kind[R]) UpdateEach(ctx context.Context, s core.Store, fn func(tx core.Tx, id string, rec *R) error) error {
+	return core.UpdateEach(ctx, s, k.Prefix, func(tx core.Tx, key string) error {
+		id := key[len(k.Prefix):]
+		rec, err := k.Get(tx, id)
+		switch {
+		case err != nil:
+			return unlessCorrupt(err)
+		case rec == nil:
+			return tx.Delete([]byte(key))
+		}
+		return fn(tx, id, rec)
+	})
+}
