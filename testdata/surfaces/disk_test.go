@@ -15,7 +15,7 @@ import (
 // space, the next server writes again, and all that was acknowledged is there.
 func TestDisk_Full(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size=16m"); err != nil {
 		t.Skipf("no small disk can be mounted here, which root may: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
@@ -50,7 +50,7 @@ func TestDisk_Full(t *testing.T) {
 	if a, err := c.do("GET", "/healthz", nil); err != nil || a.Status != http.StatusOK {
 		t.Errorf("the server is gone: %d %v", a.Status, err)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "mode=0700,size=64m"); err != nil {
 		t.Fatal(err)
 	}
 	s.kill() // the store stays shut for a server that met its disk's end

@@ -40,7 +40,7 @@ func TestNoCommandPanicsOnAFullDisk(t *testing.T) {
 	for i := range commands / each {
 		w := &fullWorld{t: t, dir: t.TempDir(), self: filepath.Join(programs, "reflectory")}
 		megabytes := 1 + (i*7+3)%24
-		if err := syscall.Mount("tmpfs", w.dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		if err := syscall.Mount("tmpfs", w.dir, "tmpfs", 0, fmt.Sprintf("mode=0700,size=%dm", megabytes)); err != nil {
 			t.Skipf("no disk can be mounted here, which root may: %v", err)
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(w.dir, 0) })

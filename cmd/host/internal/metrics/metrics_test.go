@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
@@ -344,6 +345,11 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 		}
 		if file == "grafana.json" && !json.Valid(text) {
 			t.Error("the dashboard is no JSON")
+		}
+		found := &document.Problems{File: file}
+		document.Read(string(text), document.Limits{Bytes: 1 << 20, Depth: 20}, found)
+		if err := found.Err("alerts_invalid"); err != nil && file == "alerts.yml" {
+			t.Error(err)
 		}
 		queries = append(queries, named.FindAllString(string(text), -1)...)
 	}
