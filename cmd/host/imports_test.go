@@ -80,7 +80,7 @@ var imports = map[string][]string{
 	},
 	"core/reflection":     {"core", "core/journal", "sdk", "sdk/modeltext"},
 	"core/rate":           {"core", "sdk"},
-	"core/run":            {"core", "core/journal", "sdk"},
+	"core/run":            {"core", "core/journal", "core/table", "sdk"},
 	"core/table":          {"core", "sdk"},
 	"core/share":          {},
 	"core/store":          {"core", "core/journal", "core/run", "sdk"},

@@ -10,10 +10,13 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func memoryKey(memory, digest string) []byte { return []byte(memoryPrefix + memory + "/" + digest) }
+
+func timeKey(at int64, digest string) []byte { return table.NumberKey(timePrefix, uint64(at), digest) }
 
 // TestKeyLayout checks the rows of core/store/FORMAT.md.
 func TestKeyLayout(t *testing.T) {
@@ -57,7 +60,7 @@ func call(t *testing.T, k *Keys, key string) *Outcome {
 func problems(t *testing.T, s core.Store) (list []string) {
 	t.Helper()
 	err := s.View(t.Context(), func(r core.Reader) error {
-		return Checker{}.Check(t.Context(), r, func(p core.Problem) { list = append(list, p.Key+": "+p.Message) })
+		return Checker().Check(t.Context(), r, func(p core.Problem) { list = append(list, p.Key+": "+p.Message) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +92,7 @@ func TestChecker_FindsAndDropsWhatDoesNotAgree(t *testing.T) {
 			if found := problems(t, s); len(found) == 0 {
 				t.Error("it isn't found")
 			}
-			if err := (Checker{}).Rebuild(context.Background(), s); err != nil {
+			if err := Checker().Rebuild(context.Background(), s); err != nil {
 				t.Fatal(err)
 			}
 			if found := problems(t, s); len(found) > 0 {

@@ -1,8 +1,6 @@
 package idempotency
 
 import (
-	"context"
-	"encoding/binary"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
@@ -19,9 +17,7 @@ const (
 var records = table.Kind[record]{
 	Part: "idempotency", Prefix: prefix, Valid: invalid, Passing: true,
 	Indices: []table.Index[record]{
-		{Prefix: timePrefix, ID: timeDigest, Entries: func(digest string, r *record) []table.Entry {
-			return []table.Entry{{Key: timeKey(r.At, digest)}}
-		}},
+		table.ByNumber(timePrefix, func(r *record) uint64 { return uint64(r.At) }),
 		{Prefix: memoryPrefix, Quotes: func(r *record) []string { return r.Memories }},
 	},
 }
@@ -37,28 +33,10 @@ func invalid(_ string, r *record) string {
 
 func recordKey(digest string) []byte { return []byte(prefix + digest) }
 
-func timeKey(at int64, digest string) []byte {
-	key := binary.BigEndian.AppendUint64([]byte(timePrefix), uint64(at)) //nolint:gosec // times since 1970
-	return append(append(key, '/'), digest...)
-}
-
-// timeDigest is the digest in a key of timeKey.
+// timeDigest is the digest in a key of the index by time.
 var timeDigest = table.AfterNumber(timePrefix, 1)
 
 // Checker proves that the records and their indices agree. A rebuild makes the indices from
 // the records, and drops records that can't be read: a call whose key is lost is done
 // again, as it would be a day later. See FORMAT.md.
-type Checker struct{}
-
-var _ core.Rebuilder = Checker{}
-
-// Derived implements [core.Rebuilder]. Exports leave all of it out.
-func (Checker) Derived() []string { return records.Derived() }
-
-// Check implements [core.Checker].
-func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	return records.Check(ctx, r, report, nil)
-}
-
-// Rebuild implements [core.Rebuilder].
-func (Checker) Rebuild(ctx context.Context, s core.Store) error { return records.Rebuild(ctx, s) }
+func Checker() core.Rebuilder { return table.Part{&records} }

@@ -1,5 +1,7 @@
 package run
 
+import "github.com/reflectory/reflectory/core/table"
+
 // What the tests reach beyond the public surface.
 var (
 	RunKey         = runKey
@@ -11,7 +13,7 @@ var (
 	AttemptKey     = attemptKey
 	HoursKey       = hoursKey
 	HourPrefix     = hourPrefix
-	ReplyKey       = replyKey
-	ReplyTimeKey   = replyTimeKey
-	ReplyMemoryKey = replyMemoryKey
+	ReplyKey       = func(digest string) []byte { return []byte(replyPrefix + digest) }
+	ReplyTimeKey   = func(at uint64, digest string) []byte { return table.NumberKey(replyTimePrefix, at, digest) }
+	ReplyMemoryKey = func(memory, digest string) []byte { return []byte(replyMemoryPrefix + memory + "/" + digest) }
 )

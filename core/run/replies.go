@@ -2,13 +2,11 @@ package run
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // Replies of language models are a bounded cache, and they may quote a memory that is
@@ -51,11 +49,41 @@ type replyRecord struct {
 	core.Reply
 }
 
+const (
+	replyPrefix       = "llm-reply/"
+	replyTimePrefix   = "llm-reply-time/"
+	replyMemoryPrefix = "llm-reply-memory/"
+)
+
+// replies are the records of replies by the digest of their calls.
+var replies = table.Kind[replyRecord]{
+	Part: "replies", Prefix: replyPrefix, Passing: true,
+	Valid: func(_ string, r *replyRecord) string {
+		if r.At <= 0 || len(r.Output) == 0 {
+			return "it isn't a reply"
+		}
+		return ""
+	},
+	Indices: []table.Index[replyRecord]{
+		{Prefix: replyTimePrefix, ID: replyTimeDigest, Entries: func(digest string, r *replyRecord) []table.Entry {
+			return []table.Entry{{Key: table.NumberKey(replyTimePrefix, uint64(r.At), digest), Value: []byte(strconv.Itoa(len(core.MustJSON(r))))}}
+		}},
+		{Prefix: replyMemoryPrefix, Quotes: func(r *replyRecord) []string { return r.Memories }},
+	},
+}
+
+// replyTimeDigest is the digest in a key of the index by time.
+var replyTimeDigest = table.AfterNumber(replyTimePrefix, 1)
+
+// ReplyChecker proves that the stored replies of language models and their indices agree. See
+// FORMAT.md.
+func ReplyChecker() core.Rebuilder { return table.Part{&replies} }
+
 // Reply implements [core.Replies].
 func (s *Replies) Reply(ctx context.Context, digest string, memories []string) (*core.Reply, error) {
 	var record *replyRecord
 	err := s.Store.View(ctx, func(r core.Reader) (err error) {
-		record, err = readReply(r, digest)
+		record, err = replies.Get(r, digest)
 		return err
 	})
 	if err != nil || record == nil {
@@ -74,49 +102,31 @@ func (s *Replies) Reply(ctx context.Context, digest string, memories []string) (
 func (s *Replies) KeepReply(ctx context.Context, digest string, reply *core.Reply, memories []string) error {
 	return s.Store.Update(ctx, func(tx core.Tx) error {
 		record := &replyRecord{At: s.Clock.Now().UnixNano(), Memories: union(memories, nil), Reply: *reply}
-		if before, err := readReply(tx, digest); err != nil {
+		if before, err := replies.Get(tx, digest); err != nil {
 			return err
 		} else if before != nil {
 			record.At, record.Memories = before.At, union(before.Memories, memories)
 		}
-		for _, id := range memories {
-			if gone, err := s.purged(tx, id); err != nil || gone {
-				return err
-			}
-		}
-		if err := dropReply(tx, digest); err != nil {
+		if gone, err := purgedMark(s.Purged).any(tx, memories); err != nil || gone {
 			return err
 		}
-		value, err := encode(replyKey(digest), record)
+		if err := replies.Delete(tx, digest); err != nil {
+			return err
+		}
+		value, err := encode([]byte(replyPrefix+digest), record)
 		if err != nil || len(value) > maxReplyBytes {
 			return err
 		}
 		if err := makeRoom(tx, len(value)); err != nil {
 			return err
 		}
-		return writeReply(tx, digest, record, value)
+		return replies.Add(tx, digest, record)
 	})
-}
-
-func (s *Replies) purged(r core.Reader, id string) (bool, error) {
-	if s.Purged == nil {
-		return false, nil
-	}
-	return s.Purged(r, id)
 }
 
 // Forget implements [core.Forgetter].
 func (s *Replies) Forget(tx core.Tx, memoryID string) ([]string, error) {
-	digests, err := core.Suffixes(tx, replyMemoryKey(memoryID, ""), maxReplies)
-	if err != nil {
-		return nil, err
-	}
-	for _, digest := range digests {
-		if err := dropReply(tx, digest); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	return nil, replies.Forget(tx, memoryID, nil)
 }
 
 // makeRoom drops the oldest replies until a reply of this size fits.
@@ -130,62 +140,14 @@ func makeRoom(tx core.Tx, size int) error {
 	err := scanPrefix(tx, replyTimePrefix, func(key, value []byte) error {
 		n, _ := strconv.Atoi(string(value)) // a check reports a value that isn't a number
 		sum += n
-		all = append(all, kept{replyTimeDigest(key), n})
+		all = append(all, kept{replyTimeDigest(key, nil), n})
 		return nil
 	})
 	for i := 0; err == nil && i < len(all) && (len(all)-i >= maxReplies || sum > maxReplySum); i++ {
 		sum -= all[i].size
-		err = dropReply(tx, all[i].digest)
+		err = replies.Delete(tx, all[i].digest)
 	}
 	return err
-}
-
-// readReply returns a record; nil if there is none or it can't be read. An unreadable
-// reply is as good as lost, and a check reports it.
-func readReply(r core.Reader, digest string) (*replyRecord, error) {
-	value, found, err := r.Get(replyKey(digest))
-	if err != nil || !found {
-		return nil, err
-	}
-	return decodeReply(value), nil
-}
-
-// decodeReply returns nil if the value isn't a record.
-func decodeReply(value []byte) *replyRecord {
-	var record replyRecord
-	if json.Unmarshal(value, &record) != nil || record.At <= 0 || len(record.Output) == 0 {
-		return nil
-	}
-	return &record
-}
-
-func writeReply(tx core.Tx, digest string, record *replyRecord, value []byte) error {
-	if err := tx.Put(replyKey(digest), value); err != nil {
-		return err
-	}
-	for _, id := range record.Memories {
-		if err := tx.Put(replyMemoryKey(id, digest), nil); err != nil {
-			return err
-		}
-	}
-	return tx.Put(replyTimeKey(record.At, digest), []byte(strconv.Itoa(len(value))))
-}
-
-// dropReply removes a reply and its indices, if it exists.
-func dropReply(tx core.Tx, digest string) error {
-	record, err := readReply(tx, digest)
-	if err != nil || record == nil {
-		return err
-	}
-	for _, id := range record.Memories {
-		if err := tx.Delete(replyMemoryKey(id, digest)); err != nil {
-			return err
-		}
-	}
-	if err := tx.Delete(replyTimeKey(record.At, digest)); err != nil {
-		return err
-	}
-	return tx.Delete(replyKey(digest))
 }
 
 // union is the sorted union of two lists.
@@ -193,33 +155,4 @@ func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-const (
-	replyPrefix       = "llm-reply/"
-	replyTimePrefix   = "llm-reply-time/"
-	replyMemoryPrefix = "llm-reply-memory/"
-)
-
-func replyKey(digest string) []byte { return []byte(replyPrefix + digest) }
-
-// replyTimeKey orders replies by their age, the oldest first.
-func replyTimeKey(at int64, digest string) []byte {
-	key := binary.BigEndian.AppendUint64([]byte(replyTimePrefix), uint64(at))
-	return append(append(key, '/'), digest...)
-}
-
-// replyTimeDigest is the digest in a key of replyTimeKey.
-func replyTimeDigest(key []byte) string {
-	const skip = len(replyTimePrefix) + 8 + 1
-	return string(key[min(skip, len(key)):])
-}
-
-func replyMemoryKey(memoryID, digest string) []byte {
-	return []byte(replyMemoryPrefix + memoryID + "/" + digest)
-}
-
-// replyMemoryDigest is the digest in a key of replyMemoryKey.
-func replyMemoryDigest(key []byte) string {
-	return string(key[strings.LastIndexByte(string(key), '/')+1:])
 }

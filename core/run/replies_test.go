@@ -42,7 +42,7 @@ func kept(t *testing.T, r *run.Replies, digest string, memories ...string) strin
 
 func checkReplies(t *testing.T, s core.Store) (found []string) {
 	t.Helper()
-	_, err := store.Check(t.Context(), s, []core.Checker{run.ReplyChecker{}}, func(p core.Problem) {
+	_, err := store.Check(t.Context(), s, []core.Checker{run.ReplyChecker()}, func(p core.Problem) {
 		if !p.Rebuildable {
 			t.Errorf("can't be rebuilt: %+v", p)
 		}
@@ -134,7 +134,7 @@ func TestReplies_ARepairDropsWhatDoesNotAgree(t *testing.T) {
 		"a reply out of the index": func(tx core.Tx) error { return tx.Delete(run.ReplyMemoryKey("m1", "d1")) },
 		"a stray of the times":     func(tx core.Tx) error { return tx.Put(run.ReplyTimeKey(1, "d9"), []byte("7")) },
 		"a wrong size": func(tx core.Tx) error {
-			return tx.Put(run.ReplyTimeKey(coretest.Epoch().UnixNano(), "d1"), []byte("7"))
+			return tx.Put(run.ReplyTimeKey(uint64(coretest.Epoch().UnixNano()), "d1"), []byte("7"))
 		},
 		"a stray of the memories": func(tx core.Tx) error { return tx.Put(run.ReplyMemoryKey("m9", "d1"), nil) },
 	} {
@@ -146,7 +146,7 @@ func TestReplies_ARepairDropsWhatDoesNotAgree(t *testing.T) {
 			if checkReplies(t, s) == nil {
 				t.Error("a check finds nothing")
 			}
-			if err := store.Rebuild(t.Context(), s, []core.Checker{run.ReplyChecker{}}); err != nil {
+			if err := store.Rebuild(t.Context(), s, []core.Checker{run.ReplyChecker()}); err != nil {
 				t.Fatal(err)
 			}
 			if found := checkReplies(t, s); found != nil {

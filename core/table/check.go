@@ -61,9 +61,18 @@ func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Pro
 	c := &checking[R]{k, ctx, r, report, make([]int, len(k.Indices)), make([]string, len(k.Sums))}
 	err := each(ctx, r, k.Prefix, func(key, value []byte) error {
 		id := string(key[len(k.Prefix):])
-		rec, err := k.decode(id, value)
+		rec, err := k.Parse(id, value)
 		if err != nil {
 			return c.tell(key, k.Passing, err)
+		}
+		if k.Agrees != nil {
+			wrong, err := k.Agrees(r, id, rec)
+			if err != nil {
+				return err
+			}
+			if wrong != "" {
+				c.problem(key, k.Passing, wrong)
+			}
 		}
 		if err := core.DecodeStrict(value, new(R)); k.Strict && err != nil {
 			c.problem(key, false, "the record has a field that the program doesn't write: "+err.Error())
@@ -193,7 +202,7 @@ func (k *Kind[R]) follows(r core.Reader, index *Index[R], key, value []byte) (bo
 }
 
 // Rebuild makes the indices and the sums agree with the records; see [core.Rebuilder]. Passing
-// records that are damaged are deleted.
+// records that are damaged, or don't agree with what proves them, are deleted.
 func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 	empty := true // then there are no entries to compare with, as after an import
 	for i := range k.Indices {
@@ -215,6 +224,13 @@ func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 		}
 	}
 	err := k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error {
+		if k.Passing && k.Agrees != nil {
+			if wrong, err := k.Agrees(tx, id, rec); err != nil {
+				return err
+			} else if wrong != "" {
+				return k.Delete(tx, id)
+			}
+		}
 		list, err := k.entries(tx, id, rec)
 		for _, e := range list {
 			if err := restore(tx, e, empty); err != nil {

@@ -12,6 +12,7 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"slices"
@@ -38,6 +39,13 @@ type Kind[R any] struct {
 	// Valid describes what is wrong with a record that was decoded; "" if nothing is. Nil means
 	// that each is valid.
 	Valid func(id string, rec *R) string
+	// Exact is whether a record is damaged unless it is byte for byte as it would be written now:
+	// anything else, such as an unknown field or a field that appears twice, might be misread.
+	Exact bool
+	// Agrees describes how a valid record differs from what proves it, such as an event or another
+	// record; "" if it doesn't. Only a check and, for passing records, a rebuild ask. Nil means that
+	// nothing else proves the records.
+	Agrees func(r core.Reader, id string, rec *R) (wrong string, err error)
 	// Strict is whether the check reports fields that the program doesn't write.
 	Strict bool
 	// Show renders a key for messages. Nil shows it as text.
@@ -47,7 +55,7 @@ type Kind[R any] struct {
 	// Sums are the values that follow from several records.
 	Sums []Sum[R]
 	// Passing is whether the records matter for a short time only: exports leave them out, one
-	// that is damaged counts as none, and a rebuild deletes it.
+	// that is damaged counts as none, and a rebuild deletes it, and one that doesn't agree.
 	Passing bool
 }
 
@@ -98,6 +106,20 @@ func AfterNumber(prefix string, sep int) func(key, value []byte) string {
 	return func(key, _ []byte) string { return string(key[min(skip, len(key)):]) }
 }
 
+// ByNumber is an index in the order of a number, such as a time. Its keys are those of [NumberKey],
+// without values.
+func ByNumber[R any](prefix string, number func(*R) uint64) Index[R] {
+	return Index[R]{Prefix: prefix, ID: AfterNumber(prefix, 1), Entries: func(id string, rec *R) []Entry {
+		return []Entry{{Key: NumberKey(prefix, number(rec), id)}}
+	}}
+}
+
+// NumberKey is a prefix, a number in 8 bytes, a slash and an id.
+func NumberKey(prefix string, number uint64, id string) []byte {
+	key := binary.BigEndian.AppendUint64([]byte(prefix), number)
+	return append(append(key, '/'), id...)
+}
+
 // entries are the entries that follow from a record, which may be nil. If r is nil, those that
 // follow from other records too are left out.
 func (x *Index[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err error) {
@@ -140,14 +162,16 @@ func (k *Kind[R]) Get(r core.Reader, id string) (*R, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	rec, err := k.decode(id, value)
+	rec, err := k.Parse(id, value)
 	if k.Passing && Corrupt(err) {
 		return nil, nil
 	}
 	return rec, err
 }
 
-func (k *Kind[R]) decode(id string, value []byte) (rec *R, err error) {
+// Parse is [Kind.Get] of a record whose value was read. A damaged record that is passing is an
+// error too.
+func (k *Kind[R]) Parse(id string, value []byte) (rec *R, err error) {
 	if k.Decode != nil {
 		rec, err = k.Decode(id, value)
 	} else if err = json.Unmarshal(value, &rec); err != nil || rec == nil {
@@ -159,6 +183,8 @@ func (k *Kind[R]) decode(id string, value []byte) (rec *R, err error) {
 		return nil, err
 	case err != nil:
 		wrong = err.Error()
+	case k.Exact && !k.same(rec, value):
+		wrong = "it isn't in the form that this program writes"
 	case k.Valid != nil:
 		wrong = k.Valid(id, rec)
 	}
@@ -200,15 +226,24 @@ func (k *Kind[R]) Add(tx core.Tx, id string, rec *R) error {
 }
 
 func (k *Kind[R]) write(tx core.Tx, id string, rec *R) error {
-	encode := k.Encode
-	if encode == nil {
-		encode = func(rec *R) ([]byte, error) { return core.EncodeJSON(rec) }
-	}
-	value, err := encode(rec)
+	value, err := k.encode(rec)
 	if err != nil {
 		return sdk.Wrap("encode record "+k.show(k.key(id)), err)
 	}
 	return tx.Put(k.key(id), value)
+}
+
+func (k *Kind[R]) encode(rec *R) ([]byte, error) {
+	if k.Encode != nil {
+		return k.Encode(rec)
+	}
+	return core.EncodeJSON(rec)
+}
+
+// same reports whether a value is a record's.
+func (k *Kind[R]) same(rec *R, value []byte) bool {
+	own, err := k.encode(rec)
+	return err == nil && bytes.Equal(own, value)
 }
 
 // Delete deletes a record with its entries, if there is one.

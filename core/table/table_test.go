@@ -1,4 +1,4 @@
-package table
+package table_test
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store/mem"
+	. "github.com/reflectory/reflectory/core/table"
 )
 
 type book struct {
@@ -180,5 +181,74 @@ func TestKind_DamagedRecordIsAnError(t *testing.T) {
 	}
 	if derived := strings.Join(books(true).Derived(), " "); derived != "book/ book-word/ book-shelf/" {
 		t.Error(derived)
+	}
+}
+
+// A record that isn't byte for byte as it would be written, or that doesn't agree with what proves
+// it, is found; a rebuild deletes it, with its entries, if it passes.
+func TestKind_ExactAndAgreeing(t *testing.T) {
+	put := func(value string) func(core.Tx) error {
+		return func(tx core.Tx) error { return tx.Put([]byte("book/2"), []byte(value)) }
+	}
+	for name, c := range map[string]struct {
+		tamper func(core.Tx) error
+		want   string
+	}{
+		"another order":         {put(`{"words":["a"],"title":"two"}`), "the form"},
+		"space":                 {put(`{"title":"two", "words":["a"]}`), "the form"},
+		"an unknown field":      {put(`{"title":"two","words":["a"],"x":1}`), "the form"},
+		"a field twice":         {put(`{"title":"x","title":"two","words":["a"]}`), "the form"},
+		"another case":          {put(`{"Title":"two","words":["a"]}`), "the form"},
+		"an empty list":         {put(`{"title":"two","words":["a"],"shelf":""}`), "the form"},
+		"a library without it":  {func(tx core.Tx) error { return tx.Delete([]byte("library/two")) }, "it isn't in the library"},
+		"a title of no library": {put(`{"title":"2","words":["a"]}`), "it isn't in the library"},
+	} {
+		for _, passing := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				k := books(passing)
+				k.Exact = true
+				k.Agrees = func(r core.Reader, _ string, b *book) (string, error) {
+					if _, found, err := r.Get([]byte("library/" + b.Title)); err != nil || found {
+						return "", err
+					}
+					return "it isn't in the library", nil
+				}
+				s := two(t, k)
+				update(t, s, func(tx core.Tx) error {
+					return core.JoinErrors(tx.Put([]byte("library/one"), nil), tx.Put([]byte("library/two"), nil))
+				})
+				if found := problems(t, s, k); len(found) > 0 {
+					t.Fatalf("before: %q", found)
+				}
+				update(t, s, c.tamper)
+				if found := problems(t, s, k); len(found) == 0 || !strings.HasPrefix(found[0], "books book/2: ") || !strings.Contains(found[0], c.want) || strings.HasSuffix(found[0], "(rebuildable)") != passing {
+					t.Errorf("found %q", found)
+				}
+				if err := k.Rebuild(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+				if after := problems(t, s, k); (len(after) > 0) == passing {
+					t.Errorf("after the rebuild: %q", after)
+				}
+				if list := keys(t, s); slices.Contains(list, "book/2") == passing || slices.Contains(list, "book-word/a/2") == passing {
+					t.Errorf("%q", list)
+				}
+			})
+		}
+	}
+}
+
+func TestByNumber_OrdersAndFinds(t *testing.T) {
+	k := &Kind[book]{Prefix: "b/", Indices: []Index[book]{ByNumber("by/", func(b *book) uint64 { return uint64(len(b.Title)) })}}
+	s := mem.Open()
+	update(t, s, func(tx core.Tx) error {
+		return core.JoinErrors(k.Add(tx, "x", &book{Title: "longer"}), k.Add(tx, "y", &book{Title: "short"}))
+	})
+	want := []string{"b/x", "b/y", "by/\x00\x00\x00\x00\x00\x00\x00\x05/y", "by/\x00\x00\x00\x00\x00\x00\x00\x06/x"}
+	if diff := cmp.Diff(want, keys(t, s)); diff != "" {
+		t.Error(diff)
+	}
+	if p := (Part{k, books(false)}); strings.Join(p.Derived(), " ") != "by/ book-word/ book-shelf/" || len(problems(t, s, k)) > 0 {
+		t.Error(p.Derived())
 	}
 }
