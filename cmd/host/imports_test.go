@@ -177,7 +177,7 @@ var imports = map[string][]string{
 	"examples":                {},
 	"examples/wasm-evaluator": {"sdk", "sdk/guest"},
 	"examples/word-limit":     {"sdk", "sdk/process"},
-	"core/access":             {"core", "core/journal", "sdk"},
+	"core/access":             {"core", "core/journal", "core/table", "sdk"},
 	"core/idempotency":        {"core", "core/table", "sdk"},
 	"core/job":                {"core", "core/journal", "sdk"},
 	"core/inject/rolemix":     {"core", "core/document", "core/inject", "sdk"},

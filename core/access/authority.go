@@ -92,7 +92,7 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := record{Token: Token{Subject: q.Subject, Scopes: q.Scopes, Namespaces: q.Namespaces, Label: q.Label}, Digest: c.digest().String()}
+	rec := record{Token: Token{Subject: q.Subject, Scopes: q.Scopes, Namespaces: q.Namespaces, Label: q.Label}, Digest: c.digest()}
 	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
 		q := q // a transaction may be tried again
 		now := tx.Now().UTC().Truncate(time.Second)
@@ -103,11 +103,10 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 			return err
 		}
 		rec.IssuedBy, rec.CreatedAt, rec.ExpiresAt = tx.Caller().Subject, now, now.Add(q.Lifetime)
-		value := core.MustJSON(rec)
-		if err := tx.Put(tokenKey(rec.ID), value); err != nil {
+		if err := tokens.Add(tx, rec.ID, &rec); err != nil {
 			return err
 		}
-		event := journal.TokenIssued{ID: rec.ID, For: rec.Subject, Namespaces: rec.Namespaces, ExpiresAt: rec.ExpiresAt, Record: core.Digest(value)}
+		event := journal.TokenIssued{ID: rec.ID, For: rec.Subject, Namespaces: rec.Namespaces, ExpiresAt: rec.ExpiresAt, Record: core.Digest(core.MustJSON(rec))}
 		for _, s := range rec.Scopes {
 			event.Scopes = append(event.Scopes, string(s))
 		}
@@ -126,22 +125,20 @@ func makeRoom(tx core.Tx, q *Request, now time.Time) error {
 	count := 0
 	var old []string
 	var taken error
-	err := scan(tx, tokenPrefix, func(key string, value []byte) error {
-		id := key[len(tokenPrefix):]
-		rec, _, ok := decodeRecord(id, value)
-		if ok && rec.ended().Before(now.Add(-KeepEnded)) {
+	err := tokens.Scan(tx, "", "", func(id string, rec *record) (bool, error) {
+		if rec != nil && rec.ended().Before(now.Add(-KeepEnded)) {
 			old = append(old, id)
-			return nil
+			return true, nil
 		}
 		count++
-		if ok && rec.Subject == q.Subject && q.Reaches != nil {
+		if rec != nil && rec.Subject == q.Subject && q.Reaches != nil {
 			for _, pattern := range rec.Namespaces {
 				if !q.Reaches(pattern) {
 					taken = subjectTaken(q.Subject)
 				}
 			}
 		}
-		return nil
+		return true, nil
 	})
 	if err != nil || taken != nil {
 		return core.JoinErrors(err, taken)
@@ -160,12 +157,7 @@ func makeRoom(tx core.Tx, q *Request, now time.Time) error {
 
 // drop removes a token with everything that belongs to it.
 func drop(tx core.Tx, id string) error {
-	for _, key := range [][]byte{tokenKey(id), usedKey(id)} {
-		if err := tx.Delete(key); err != nil {
-			return err
-		}
-	}
-	return endLogins(tx, id)
+	return core.JoinErrors(tokens.Delete(tx, id), uses.Delete(tx, id), endLogins(tx, id))
 }
 
 func subjectTaken(subject string) error {
@@ -193,17 +185,16 @@ func (a *Authority) newID(r core.Reader, now time.Time) (string, error) {
 // after Revoke returns succeeds, in any process. Revoking it again changes nothing. If
 // there is no such token, the error is sdk.NotFound, reason "token_not_found".
 func (a *Authority) Revoke(ctx context.Context, id string) (*Token, error) {
-	var rec record
-	err := a.writer.Update(ctx, func(tx *journal.Tx) (err error) {
-		if rec, err = readRecord(tx, id); err != nil || !rec.RevokedAt.IsZero() {
+	err := a.writer.Update(ctx, func(tx *journal.Tx) error {
+		rec, err := readRecord(tx, id)
+		if err != nil || !rec.RevokedAt.IsZero() {
 			return err
 		}
 		rec.RevokedAt = tx.Now().UTC().Truncate(time.Second)
-		value := core.MustJSON(rec)
-		if err := core.JoinErrors(tx.Put(tokenKey(id), value), endLogins(tx, id)); err != nil {
+		if err := core.JoinErrors(tokens.Put(tx, id, rec), endLogins(tx, id)); err != nil {
 			return err
 		}
-		return tx.Append(journal.AccessStream, journal.TokenRevoked{ID: id, Record: core.Digest(value)})
+		return tx.Append(journal.AccessStream, journal.TokenRevoked{ID: id, Record: core.Digest(core.MustJSON(rec))})
 	})
 	if err != nil {
 		return nil, sdk.Wrap("revoke a token", err)
@@ -213,19 +204,15 @@ func (a *Authority) Revoke(ctx context.Context, id string) (*Token, error) {
 
 // readRecord reads a token's record. A record that can't be read is treated as missing:
 // its token isn't valid, and a check of the store reports it.
-func readRecord(r core.Reader, id string) (record, error) {
+func readRecord(r core.Reader, id string) (*record, error) {
 	if !validID(id) {
-		return record{}, NotFound(id)
+		return nil, NotFound(id)
 	}
-	value, found, err := r.Get(tokenKey(id))
-	if err != nil {
-		return record{}, err
+	rec, err := tokens.Get(r, id)
+	if err == nil && rec == nil {
+		err = NotFound(id)
 	}
-	rec, _, ok := decodeRecord(id, value)
-	if !found || !ok {
-		return record{}, NotFound(id)
-	}
-	return rec, nil
+	return rec, err
 }
 
 // NotFound is the error for an id that no token has. A text that is too long for an id

@@ -82,15 +82,15 @@ func (a *Authority) holder(r core.Reader, id string) (*holder, error) {
 	if found && known != nil {
 		return known, nil
 	}
-	rec, d, ok := decodeRecord(id, value)
-	if !found || !ok {
+	rec, err := tokens.Parse(id, value)
+	if !found || err != nil {
 		return &holder{}, nil
 	}
 	used, err := lastUsed(r, id)
 	if err != nil {
 		return nil, err
 	}
-	h := &holder{record: value, token: rec.Token, digest: d, caller: rec.caller()}
+	h := &holder{record: value, token: rec.Token, digest: rec.Digest, caller: rec.caller()}
 	if !used.IsZero() {
 		h.used.Store(used.UnixNano())
 	}
@@ -115,6 +115,7 @@ func (a *Authority) use(ctx context.Context, h *holder) {
 		if err != nil || now.Sub(written) < usedStep { // another process has written it
 			return err
 		}
-		return tx.Put(usedKey(h.token.ID), core.MustJSON(now.UTC().Truncate(time.Second)))
+		at := now.UTC().Truncate(time.Second)
+		return uses.Add(tx, h.token.ID, &at)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -97,13 +98,16 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 // equal takes the same time, wherever two digests differ.
 func (d digest) equal(other digest) bool { return subtle.ConstantTimeCompare(d[:], other[:]) == 1 }
 
-// parseDigest reads what [digest.String] wrote.
-func parseDigest(text string) (d digest, ok bool) {
-	if len(text) != 2*len(d) || !isHex(text) {
-		return d, false
+// MarshalText implements [encoding.TextMarshaler].
+func (d digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]: it reads only what [digest.String] wrote.
+func (d *digest) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(d) || !isHex(string(text)) {
+		return errors.New("a digest isn't 64 hexadecimal digits")
 	}
-	_, err := hex.Decode(d[:], []byte(text))
-	return d, err == nil
+	_, err := hex.Decode(d[:], text)
+	return err
 }
 
 // newSecret generates a credential's secret.

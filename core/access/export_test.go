@@ -5,7 +5,7 @@ import "time"
 // For the tests of the layout, and of what is taken apart.
 var (
 	TokenKey   = tokenKey
-	UsedKey    = usedKey
+	UsedKey    = func(id string) []byte { return []byte(usedPrefix + id) }
 	LinkKey    = func(id string, secret Secret) []byte { return keyOf(linkPrefix, id, kindLink, secret) }
 	SessionKey = func(id string, secret Secret) []byte { return keyOf(sessionPrefix, id, kindSession, secret) }
 )
@@ -15,7 +15,7 @@ func keyOf(prefix, id string, k kind, secret Secret) []byte {
 	if !ok {
 		panic("not a credential of the kind")
 	}
-	return loginKey(prefix, id, c.digest())
+	return []byte(prefix + loginID(id, c.digest()))
 }
 
 // Parse is whether a text is a token, with its id and what it is written as.

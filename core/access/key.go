@@ -2,8 +2,10 @@ package access
 
 import (
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // The prefixes of the keys. See the package comment.
@@ -14,27 +16,57 @@ const (
 	sessionPrefix = "login-session/"
 )
 
+// tokens are the records of tokens. What this package doesn't write, byte for byte, isn't valid.
+var tokens = table.Kind[record]{
+	Part: "access", Prefix: tokenPrefix, Passing: true, Exact: true,
+	Valid: func(id string, rec *record) string {
+		if rec.ID != id || id == OperatorID || reserved(rec.Subject) || !rec.LastUsedAt.IsZero() {
+			return "it isn't a token"
+		}
+		return ""
+	},
+}
+
+// uses are when tokens were last used.
+var uses = table.Kind[time.Time]{
+	Part: "access", Prefix: usedPrefix, Passing: true, Exact: true,
+	Agrees: func(r core.Reader, id string, _ *time.Time) (string, error) { return ofToken(r, id) },
+}
+
+// links and sessions are logins by the id of their token and the digest of their own secret.
+var (
+	links    = logins(linkPrefix)
+	sessions = logins(sessionPrefix)
+)
+
+func logins(prefix string) *table.Kind[login] {
+	return &table.Kind[login]{
+		Part: "access", Prefix: prefix, Passing: true, Exact: true,
+		Valid: func(id string, _ *login) string {
+			if id, text, _ := strings.Cut(id, "/"); !validID(id) || new(digest).UnmarshalText([]byte(text)) != nil {
+				return "its key isn't the key of a login"
+			}
+			return ""
+		},
+		Agrees: func(r core.Reader, id string, _ *login) (string, error) {
+			if id, _, _ = strings.Cut(id, "/"); id == OperatorID {
+				return "", nil
+			}
+			return ofToken(r, id)
+		},
+	}
+}
+
+// ofToken describes a record that belongs to a missing token.
+func ofToken(r core.Reader, id string) (string, error) {
+	_, found, err := r.Get(tokenKey(id))
+	if err != nil || found {
+		return "", err
+	}
+	return "it belongs to a token that doesn't exist", nil
+}
+
 func tokenKey(id string) []byte { return []byte(tokenPrefix + id) }
 
-func usedKey(id string) []byte { return []byte(usedPrefix + id) }
-
-// loginKey is the key of a link or session, whose prefix is given.
-func loginKey(prefix, id string, d digest) []byte {
-	return []byte(prefix + id + "/" + d.String())
-}
-
-// splitLogin returns the id and the digest in a key of [loginKey]. ok is whether it is
-// one.
-func splitLogin(prefix, key string) (id string, d digest, ok bool) {
-	rest, found := strings.CutPrefix(key, prefix)
-	id, text, _ := strings.Cut(rest, "/")
-	d, ok = parseDigest(text)
-	return id, d, ok && found && validID(id)
-}
-
-// scan calls fn for each key with a prefix, until it returns an error.
-func scan(r core.Reader, prefix string, fn func(key string, value []byte) error) error {
-	return core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
-		return true, fn(string(key), value)
-	})
-}
+// loginID is the id of a link or session.
+func loginID(token string, d digest) string { return token + "/" + d.String() }

@@ -2,8 +2,6 @@ package access
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -69,16 +67,11 @@ type ListFilter struct {
 func (a *Authority) List(ctx context.Context, f ListFilter) ([]Token, error) {
 	var list []Token
 	err := a.writer.Store.View(ctx, func(r core.Reader) error {
-		from := tokenKey(f.After)
-		if f.After != "" {
-			from = append(from, 0)
-		}
-		return r.Scan(from, core.PrefixEnd([]byte(tokenPrefix)), func(key, value []byte) (bool, error) {
-			rec, _, ok := decodeRecord(strings.TrimPrefix(string(key), tokenPrefix), value)
-			if !ok || !rec.within(f.Reaches) {
+		return tokens.Scan(r, "", f.After, func(id string, rec *record) (bool, error) {
+			if rec == nil || !rec.within(f.Reaches) {
 				return true, ctx.Err()
 			}
-			used, err := lastUsed(r, rec.ID)
+			used, err := lastUsed(r, id)
 			if err != nil {
 				return false, err
 			}
@@ -110,11 +103,11 @@ func (a *Authority) State(t *Token) State { return t.State(a.now()) }
 func (a *Authority) Active(ctx context.Context) (n int, err error) {
 	now := a.now()
 	err = a.writer.Store.View(ctx, func(r core.Reader) error {
-		return scan(r, tokenPrefix, func(key string, value []byte) error {
-			if rec, _, ok := decodeRecord(key[len(tokenPrefix):], value); ok && rec.State(now) == Active {
+		return tokens.Scan(r, "", "", func(_ string, rec *record) (bool, error) {
+			if rec != nil && rec.State(now) == Active {
 				n++
 			}
-			return ctx.Err()
+			return true, ctx.Err()
 		})
 	})
 	return n, sdk.Wrap("count the tokens", err)
@@ -122,15 +115,9 @@ func (a *Authority) Active(ctx context.Context) (n int, err error) {
 
 // lastUsed is when a token was last used; zero if it never was, or that can't be read.
 func lastUsed(r core.Reader, id string) (time.Time, error) {
-	value, found, err := r.Get(usedKey(id))
-	if err != nil || !found {
+	at, err := uses.Get(r, id)
+	if err != nil || at == nil {
 		return time.Time{}, err
 	}
-	at, _ := decodeUsed(value)
-	return at, nil
-}
-
-func decodeUsed(value []byte) (at time.Time, ok bool) {
-	ok = json.Unmarshal(value, &at) == nil && string(core.MustJSON(at)) == string(value)
-	return at, ok
+	return *at, nil
 }

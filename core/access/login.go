@@ -1,10 +1,8 @@
 package access
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -50,7 +49,7 @@ func CookieName(secure bool) string {
 // login is a link or a session as it is stored.
 type login struct {
 	// Token is the digest of the secret of the token that it came from.
-	Token     string    `json:"token"`
+	Token     digest    `json:"token"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 	// Host is the name of the host under which it holds; "" under any, over TLS.
@@ -73,15 +72,6 @@ func (a *Authority) NewLoginHost() (string, error) {
 func IsLoginHost(name string) bool {
 	digits, is := strings.CutSuffix(name, loginDomain)
 	return is && len(digits) == 32 && isHex(digits)
-}
-
-// decodeLogin accepts only what this package writes.
-func decodeLogin(value []byte) (l login, ok bool) {
-	if json.Unmarshal(value, &l) != nil || !bytes.Equal(core.MustJSON(l), value) {
-		return login{}, false
-	}
-	_, ok = parseDigest(l.Token)
-	return l, ok
 }
 
 // Login is a new link or session, with its secret, which is returned only here.
@@ -116,16 +106,16 @@ func (a *Authority) Redeem(ctx context.Context, link string) (*Login, error) {
 // RedeemAt is Redeem of a link that holds only under a host's name, and so does the session.
 func (a *Authority) RedeemAt(ctx context.Context, link, host string) (*Login, error) {
 	c, ok := parse(kindLink, link)
-	key := loginKey(linkPrefix, c.id, c.digest())
+	key := loginID(c.id, c.digest())
 	return a.open(ctx, kindSession, c.id, host, func(tx *journal.Tx) (*holder, error) {
-		h, err := a.loggedIn(tx, key, c.id, host, tx.Now())
+		h, err := a.loggedIn(tx, links, key, c.id, host, tx.Now())
 		if err != nil {
 			return nil, err
 		}
 		if !ok || h == nil {
 			return nil, refusal()
 		}
-		return h, tx.Delete(key)
+		return h, links.Delete(tx, key)
 	})
 }
 
@@ -156,9 +146,9 @@ func (a *Authority) byToken(ctx context.Context, k kind, token, host string) (*L
 
 // open makes a link or a session for the holder that fn finds in the transaction.
 func (a *Authority) open(ctx context.Context, k kind, id, host string, fn func(*journal.Tx) (*holder, error)) (*Login, error) {
-	prefix, lasts, limit := sessionPrefix, SessionTime, MaxSessions
+	kind, lasts, limit := sessions, SessionTime, MaxSessions
 	if k == kindLink {
-		prefix, lasts, limit = linkPrefix, LinkTime, MaxLinks
+		kind, lasts, limit = links, LinkTime, MaxLinks
 	}
 	c, err := newSecret(a.random, id)
 	if err != nil {
@@ -171,14 +161,14 @@ func (a *Authority) open(ctx context.Context, k kind, id, host string, fn func(*
 			return err
 		}
 		now := tx.Now().UTC().Truncate(time.Second)
-		l = login{Token: h.digest.String(), CreatedAt: now, ExpiresAt: now.Add(lasts), Host: host}
+		l = login{Token: h.digest, CreatedAt: now, ExpiresAt: now.Add(lasts), Host: host}
 		if h.token.ID != "" && h.token.ExpiresAt.Before(l.ExpiresAt) {
 			l.ExpiresAt = h.token.ExpiresAt
 		}
-		if err := trim(tx, prefix+id+"/", limit-1, now); err != nil {
+		if err := trim(tx, kind, id, limit-1, now); err != nil {
 			return err
 		}
-		if err := tx.Put(loginKey(prefix, id, c.digest()), core.MustJSON(l)); err != nil || k == kindLink {
+		if err := kind.Add(tx, loginID(id, c.digest()), &l); err != nil || k == kindLink {
 			return err
 		}
 		return tx.AppendFor(h.caller.Subject, journal.AccessStream, journal.LoginOpened{Token: id, ExpiresAt: l.ExpiresAt})
@@ -200,7 +190,7 @@ func (a *Authority) AuthenticateSessionAt(ctx context.Context, cookie, host stri
 	c, ok := parse(kindSession, cookie)
 	var found *holder
 	err := a.writer.Store.View(ctx, func(r core.Reader) (err error) {
-		found, err = a.loggedIn(r, loginKey(sessionPrefix, c.id, c.digest()), c.id, host, a.now())
+		found, err = a.loggedIn(r, sessions, loginID(c.id, c.digest()), c.id, host, a.now())
 		return err
 	})
 	if err != nil {
@@ -215,19 +205,20 @@ func (a *Authority) AuthenticateSessionAt(ctx context.Context, cookie, host stri
 
 // loggedIn returns the holder of a link or session at a time; nil if it doesn't exist,
 // has ended, its token has, or it doesn't hold under the host's name.
-func (a *Authority) loggedIn(r core.Reader, key []byte, id, host string, now time.Time) (*holder, error) {
-	value, found, err := r.Get(key)
+func (a *Authority) loggedIn(r core.Reader, k *table.Kind[login], key, id, host string, now time.Time) (*holder, error) {
+	l, err := k.Get(r, key)
 	if err != nil {
 		return nil, err
 	}
-	l, ok := decodeLogin(value)
 	h, err := a.holder(r, id)
 	if err != nil {
 		return nil, err
 	}
-	from, _ := parseDigest(l.Token)
-	same, live := h.digest.equal(from), h.live(now) && now.Before(l.ExpiresAt) && l.Host == host
-	if !found || !ok || !same || !live {
+	if l == nil {
+		l = &login{}
+	}
+	same, live := h.digest.equal(l.Token), h.live(now) && now.Before(l.ExpiresAt) && l.Host == host
+	if !same || !live {
 		return nil, nil
 	}
 	return h, nil
@@ -240,57 +231,35 @@ func (a *Authority) CloseSession(ctx context.Context, cookie string) error {
 		return nil
 	}
 	return sdk.Wrap("log out", a.writer.Store.Update(ctx, func(tx core.Tx) error {
-		return tx.Delete(loginKey(sessionPrefix, c.id, c.digest()))
+		return sessions.Delete(tx, loginID(c.id, c.digest()))
 	}))
 }
 
-// trim removes the logins with a prefix that have ended, and the oldest above most.
-func trim(tx core.Tx, prefix string, most int, now time.Time) error {
+// trim removes the logins of a token that have ended, and the oldest above most.
+func trim(tx core.Tx, k *table.Kind[login], token string, most int, now time.Time) error {
 	type one struct {
-		key string
-		at  time.Time
+		id string
+		at time.Time
 	}
 	var ended, list []one
-	err := scan(tx, prefix, func(key string, value []byte) error {
-		if l, ok := decodeLogin(value); ok && now.Before(l.ExpiresAt) {
-			list = append(list, one{key, l.CreatedAt})
+	err := k.Scan(tx, token+"/", "", func(id string, l *login) (bool, error) {
+		if l != nil && now.Before(l.ExpiresAt) {
+			list = append(list, one{id, l.CreatedAt})
 		} else {
-			ended = append(ended, one{key: key})
+			ended = append(ended, one{id: id})
 		}
-		return nil
+		return true, nil
 	})
-	if err != nil {
-		return err
-	}
 	slices.SortStableFunc(list, func(x, y one) int { return x.at.Compare(y.at) })
 	for _, o := range append(ended, list[:max(0, len(list)-most)]...) {
-		if err := tx.Delete([]byte(o.key)); err != nil {
-			return err
+		if err == nil {
+			err = k.Delete(tx, o.id)
 		}
 	}
-	return nil
+	return err
 }
 
 // endLogins ends all links and sessions that came from a token.
-func endLogins(tx core.Tx, id string) error {
-	return dropAll(tx, linkPrefix+id+"/", sessionPrefix+id+"/")
-}
-
-func dropAll(tx core.Tx, prefixes ...string) error {
-	for _, prefix := range prefixes {
-		var keys []string
-		err := scan(tx, prefix, func(key string, _ []byte) error {
-			keys = append(keys, key)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			if err := tx.Delete([]byte(key)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+func endLogins(tx core.Tx, token string) error {
+	return core.JoinErrors(links.DeleteAll(tx, token+"/"), sessions.DeleteAll(tx, token+"/"))
 }

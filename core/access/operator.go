@@ -153,7 +153,7 @@ func (a *Authority) writeOperator(ctx context.Context, replace bool) (Secret, er
 	defer func() { _ = os.Remove(temp) }() // after a rename there is nothing to remove
 	// A token that isn't in the journal mustn't be valid, so it is recorded first.
 	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
-		if err := dropAll(tx, linkPrefix+OperatorID+"/", sessionPrefix+OperatorID+"/"); err != nil {
+		if err := endLogins(tx, OperatorID); err != nil {
 			return err
 		}
 		return tx.Append(journal.AccessStream, journal.OperatorTokenIssued{Replaced: replace})

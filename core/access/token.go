@@ -1,8 +1,6 @@
 package access
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,17 +87,7 @@ func (t *Token) caller() core.Caller {
 // use doesn't conflict with a revocation.
 type record struct {
 	Token
-	Digest string `json:"digest"`
-}
-
-// decodeRecord accepts only what this package writes, byte for byte: anything else might
-// be misread, and isn't valid.
-func decodeRecord(id string, value []byte) (rec record, d digest, ok bool) {
-	if json.Unmarshal(value, &rec) != nil || !bytes.Equal(core.MustJSON(rec), value) {
-		return record{}, digest{}, false
-	}
-	d, ok = parseDigest(rec.Digest)
-	return rec, d, ok && rec.ID == id && id != OperatorID && !reserved(rec.Subject) && rec.LastUsedAt.IsZero()
+	Digest digest `json:"digest"`
 }
 
 // reserved reports whether no token may be made for a subject: an issuer vouches for a person by

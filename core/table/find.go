@@ -50,6 +50,23 @@ func Ambiguous(what, begun string, ids []string) error {
 		WithHint("give more characters of the id").WithDetail(what+"_ids", ids)
 }
 
+// Scan calls fn with the records whose ids begin with begun, in the order of the ids and from the
+// first after an id, which is "" for the first of all. A damaged record that is passing is nil.
+func (k *Kind[R]) Scan(r core.Reader, begun, after string, fn func(id string, rec *R) (more bool, err error)) error {
+	from := k.key(begun)
+	if after != "" {
+		from = append(k.key(after), 0)
+	}
+	return r.Scan(from, core.PrefixEnd(k.key(begun)), func(key, value []byte) (bool, error) {
+		id := string(key[len(k.Prefix):])
+		rec, err := k.Parse(id, value)
+		if err != nil && (!k.Passing || !Corrupt(err)) {
+			return false, err
+		}
+		return fn(id, rec)
+	})
+}
+
 // Page returns the records that the entries of an index name, from a key on and as far as keys
 // begin with start: up to limit of those that fit. more is whether others follow.
 func (k *Kind[R]) Page(r core.Reader, index string, start, from []byte, limit int, fits func(id string, rec *R) (bool, error)) (page []*R, more bool, err error) {

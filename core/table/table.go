@@ -174,8 +174,10 @@ func (k *Kind[R]) Get(r core.Reader, id string) (*R, error) {
 func (k *Kind[R]) Parse(id string, value []byte) (rec *R, err error) {
 	if k.Decode != nil {
 		rec, err = k.Decode(id, value)
-	} else if err = json.Unmarshal(value, &rec); err != nil || rec == nil {
+	} else if err = json.Unmarshal(value, &rec); err != nil {
 		return nil, k.Damaged(k.key(id), "it can't be decoded: "+core.JSONProblem(err).Error())
+	} else if rec == nil {
+		return nil, k.Damaged(k.key(id), "it is null")
 	}
 	wrong := ""
 	switch {
@@ -207,8 +209,8 @@ func Corrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
 
 // Put writes a record with its entries, and deletes the entries of the record that it replaces.
 func (k *Kind[R]) Put(tx core.Tx, id string, rec *R) error {
-	old, err := k.Get(tx, id)
-	if err != nil && !Corrupt(err) {
+	old, err := k.indexed(tx, id)
+	if err != nil {
 		return err
 	}
 	if err := k.Index(tx, id, old, rec); err != nil {
@@ -248,8 +250,8 @@ func (k *Kind[R]) same(rec *R, value []byte) bool {
 
 // Delete deletes a record with its entries, if there is one.
 func (k *Kind[R]) Delete(tx core.Tx, id string) error {
-	old, err := k.Get(tx, id)
-	if err != nil && !Corrupt(err) {
+	old, err := k.indexed(tx, id)
+	if err != nil {
 		return err
 	}
 	gone, err := k.entries(tx, id, old)
@@ -260,6 +262,24 @@ func (k *Kind[R]) Delete(tx core.Tx, id string) error {
 		return err
 	}
 	return tx.Delete(k.key(id))
+}
+
+// DeleteAll deletes the records whose ids begin with begun, with their entries.
+func (k *Kind[R]) DeleteAll(tx core.Tx, begun string) error {
+	ids, err := core.Suffixes(tx, k.key(begun), math.MaxInt)
+	for i := 0; err == nil && i < len(ids); i++ {
+		err = k.Delete(tx, begun+ids[i])
+	}
+	return err
+}
+
+// indexed is the record that a write replaces; nil if no entries follow from it.
+func (k *Kind[R]) indexed(r core.Reader, id string) (*R, error) {
+	if len(k.Indices) == 0 {
+		return nil, nil
+	}
+	rec, err := k.Get(r, id)
+	return rec, unlessCorrupt(err)
 }
 
 // Index writes the entries of a record that its caller writes: those that the old record, nil for

@@ -129,6 +129,7 @@ func TestKind_ChecksAndRebuilds(t *testing.T) {
 		"an entry of another record":   {put("book-word/z/2", ""), "books book-word/z/2: the index has an entry", false},
 		"a record can't be decoded":    {put("book/1", "{"), "books book/1: ", true},
 		"a record of other types":      {put("book/2", `{"title":1}`), "books book/2: ", true},
+		"a record that is null":        {put("book/2", "null"), "books book/2: record book/2: it is null", true},
 		"a record that isn't valid":    {put("book/2", `{}`), "books book/2: ", true},
 		"a record without its entries": {put("book/3", `{"title":"three","words":["q"]}`), "books book-word/q/3: the index lacks book/3", false},
 	} {
