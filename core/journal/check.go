@@ -68,8 +68,8 @@ func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 	}
 	return core.ScanPrefix(r, []byte(headPrefix), func(key, value []byte) (bool, error) {
 		stream := string(key[len(headPrefix):])
-		head, ok := parseHead(value)
-		if !ok {
+		head, err := decodeHead(stream, value)
+		if err != nil || !bytes.Equal(core.MustJSON(head), value) {
 			return false, broken(stream, 0, "the head isn't as the program writes it")
 		}
 		if stream == RootStream || root.Seq == 0 || a.recorded[stream] >= head.Seq {
@@ -85,7 +85,7 @@ func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 
 // exact reports what this program wouldn't have written in an entry's record.
 func (e *Entry) exact(stream string, value []byte) error {
-	if !bytes.Equal(e.json(), value) {
+	if !bytes.Equal(core.MustJSON(e), value) {
 		return broken(stream, e.Seq, "the entry isn't as the program writes it")
 	}
 	if (core.Caller{Subject: e.Subject}).Validate() != nil {

@@ -1,15 +1,13 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -97,12 +95,12 @@ func (e *Entry) head() Head { return Head{Seq: e.Seq, Hash: e.Hash} }
 
 // put writes an entry. The caller calls putHead for the last one.
 func put(tx core.Tx, stream string, e Entry) error {
-	return tx.Put(eventKey(stream, e.Seq), e.json())
+	return tx.Put(eventKey(stream, e.Seq), core.MustJSON(e))
 }
 
 // putHead writes a stream's head.
 func putHead(tx core.Tx, stream string, head Head) error {
-	if err := tx.Put(headKey(stream), head.json()); err != nil {
+	if err := tx.Put(headKey(stream), core.MustJSON(head)); err != nil {
 		return err
 	}
 	return mark(tx, stream, head)
@@ -154,74 +152,10 @@ func Get(r core.Reader, stream string, seq uint64) (e Entry, found bool, err err
 }
 
 func decode(stream string, key, value []byte) (e Entry, err error) {
-	if e, ok := parseEntry(value); ok {
-		return e, nil
-	}
-	if err := json.Unmarshal(value, &e); err != nil {
+	if err := codec.Decode(value, &e); err != nil {
 		return e, broken(stream, keySeq(key), "the entry can't be decoded: "+err.Error())
 	}
 	return e, nil
-}
-
-// json encodes the entry. It is written by hand because it runs in each commit, and the
-// general encoder takes several times as long.
-func (e *Entry) json() []byte {
-	b := make([]byte, 0, len(e.Data)+300)
-	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
-	b = e.At.AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano)
-	b = append(b, '"')
-	if e.Subject != "" {
-		b = append(append(b, `,"subject":`...), core.MustJSON(e.Subject)...)
-	}
-	b = append(append(b, `,"type":"`...), e.Type...)
-	b = append(append(b, `","data":`...), e.Data...)
-	b = append(append(b, `,"prev":"`...), e.Prev...)
-	b = append(append(b, `","hash":"`...), e.Hash...)
-	return append(b, `"}`...)
-}
-
-// parseEntry decodes a result of [Entry.json], in a fraction of the general decoder's time:
-// a check reads every entry, and many parts follow streams. Anything else is left to the
-// general decoder.
-func parseEntry(value []byte) (e Entry, ok bool) {
-	front, rest, _ := strings.Cut(string(value), `","data":`)
-	front, e.Type, _ = strings.Cut(front, `,"type":"`)
-	front, subject, named := strings.Cut(front, `,"subject":`)
-	front, at, _ := strings.Cut(front, `,"at":"`)
-	number, _ := strings.CutPrefix(front, `{"seq":`)
-	rest, e.Hash = cutLast(rest, `","hash":"`)
-	rest, e.Prev = cutLast(rest, `,"prev":"`)
-	e.Hash, _ = strings.CutSuffix(e.Hash, `"}`)
-	e.Data = json.RawMessage(rest)
-	var noNumber, noTime error
-	e.Seq, noNumber = strconv.ParseUint(number, 10, 64)
-	e.At, noTime = time.Parse(time.RFC3339Nano, strings.TrimSuffix(at, `"`))
-	if noNumber != nil || noTime != nil || strings.ContainsFunc(e.Type+e.Prev+e.Hash, escapes) || rest != strings.TrimSpace(rest) {
-		return Entry{}, false
-	}
-	if named && json.Unmarshal([]byte(subject), &e.Subject) != nil {
-		return Entry{}, false
-	}
-	return e, json.Valid(e.Data) && bytes.Equal(e.json(), value)
-}
-
-// escapes reports what a JSON string may have to escape.
-func escapes(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
-
-// cutLast is [strings.Cut] at the last separator.
-func cutLast(s, sep string) (before, after string) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):]
-	}
-	return s, ""
-}
-
-// json encodes the head, by hand for the same reason.
-func (h Head) json() []byte {
-	b := make([]byte, 0, len(h.Hash)+40)
-	b = strconv.AppendUint(append(b, `{"seq":`...), h.Seq, 10)
-	b = append(append(b, `,"hash":"`...), h.Hash...)
-	return append(b, `"}`...)
 }
 
 // hash computes the entry's hash from its other fields.
@@ -259,27 +193,10 @@ func ReadHead(r core.Reader, stream string) (Head, error) {
 }
 
 func decodeHead(stream string, value []byte) (h Head, err error) {
-	if h, ok := parseHead(value); ok {
-		return h, nil
-	}
-	if err := json.Unmarshal(value, &h); err != nil {
+	if err := codec.Decode(value, &h); err != nil {
 		return h, broken(stream, 0, "the head can't be decoded: "+err.Error())
 	}
 	return h, nil
-}
-
-// parseHead decodes a result of [Head.json], in a fraction of the general decoder's time.
-// Anything else is left to the general decoder.
-func parseHead(value []byte) (h Head, ok bool) {
-	rest, _ := strings.CutPrefix(string(value), `{"seq":`)
-	number, rest, _ := strings.Cut(rest, `,"hash":"`)
-	h.Hash, ok = strings.CutSuffix(rest, `"}`)
-	if !ok || strings.ContainsAny(h.Hash, `"\`) {
-		return Head{}, false
-	}
-	var err error
-	h.Seq, err = strconv.ParseUint(number, 10, 64)
-	return h, err == nil && bytes.Equal(h.json(), value)
 }
 
 func checkStream(stream string) error {

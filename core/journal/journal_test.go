@@ -1,10 +1,10 @@
 package journal_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -208,7 +208,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzEntry compares how an entry is read with the general decoder.
+// FuzzEntry: an entry is read as it was written.
 func FuzzEntry(f *testing.F) {
 	const at, end = `{"seq":7,"at":"2026-11-21T12:00:00.5Z","subject":"ann","type":"t","data":`, `,"prev":"ab","hash":"cd"}`
 	for _, data := range []string{
@@ -224,12 +224,17 @@ func FuzzEntry(f *testing.F) {
 		f.Add([]byte(strings.Replace(whole, old, changed, 1)))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		got, found, err := journal.Get(pairs{entryKey(1): value}, "run/a", 1)
 		var want journal.Entry
-		if wrong := json.Unmarshal(value, &want); (wrong == nil) != (err == nil && found) {
-			t.Fatalf("%q is read as %+v, %v; the general decoder says %v", value, got, err, wrong)
-		} else if wrong == nil && !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q is read as %+v, want %+v", value, got, want)
+		if json.Unmarshal(value, &want) != nil {
+			return
+		}
+		written, err := core.EncodeJSON(want)
+		if err != nil {
+			return // a time without text
+		}
+		got, found, err := journal.Get(pairs{entryKey(1): written}, "run/a", 1)
+		if again := core.MustJSON(got); err != nil || !found || !bytes.Equal(again, written) {
+			t.Fatalf("%s is read as %s, %v", written, again, err)
 		}
 	})
 }

@@ -2,12 +2,12 @@ package journal
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -46,8 +46,6 @@ type start struct {
 	Seal uint64 `json:"seal"` // the number of the seal's entry
 }
 
-func (s start) json() []byte { return fmt.Appendf(nil, `{"seq":%d,"seal":%d}`, s.Seq, s.Seal) }
-
 // ReadSeal returns the newest seal of a stream. If the seal doesn't match the stream's
 // beginning, the error is as from [Audit.Verify].
 func ReadSeal(r core.Reader, stream string) (Seal, error) {
@@ -59,7 +57,7 @@ func ReadSeal(r core.Reader, stream string) (Seal, error) {
 		return Seal{}, err
 	}
 	var at start
-	if json.Unmarshal(value, &at) != nil || !bytes.Equal(at.json(), value) || at.Seq < 2 {
+	if codec.Decode(value, &at) != nil || !bytes.Equal(core.MustJSON(at), value) || at.Seq < 2 {
 		return Seal{}, broken(stream, 1, "the key event-start/ isn't as the program writes it")
 	}
 	seal, err := sealAt(r, at.Seal)
@@ -134,7 +132,7 @@ func (tx *Tx) Prune(s SegmentPruned) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Put(startKey(s.Stream), start{s.Last + 1, seal.Seq}.json()); err != nil {
+	if err := tx.Put(startKey(s.Stream), core.MustJSON(start{s.Last + 1, seal.Seq})); err != nil {
 		return err
 	}
 	for seq := s.First; seq <= s.Last; seq++ {

@@ -6,14 +6,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"hash/fnv"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -122,71 +120,13 @@ type hourRecord struct {
 	Counts
 }
 
-// decodeHour reads a part of a count. A month of many workflows has thousands of them, and
-// the general decoder takes ten times as long as parseHour.
+// decodeHour reads a part of a count.
 func decodeHour(key, value []byte, record *hourRecord) error {
-	if parseHour(string(value), record) {
-		return nil
-	}
-	*record = hourRecord{}
-	if json.Unmarshal(value, record) != nil {
+	if codec.Decode(value, record) != nil {
 		return sdk.Errorf(sdk.Internal, "record_corrupt", "record %s: the count of an hour can't be decoded", DescribeKey(key)).
 			WithHint("count again").WithAction("store check", "repair", true).WithDetail("key", DescribeKey(key))
 	}
 	return nil
-}
-
-// parseHour reads a part in the form in which this program writes it, if the names need no
-// escapes.
-func parseHour(text string, record *hourRecord) bool {
-	rest, ok := text, true
-	literal := func(want string) bool {
-		after, is := strings.CutPrefix(rest, want)
-		if is {
-			rest = after
-		}
-		return is
-	}
-	name := func() string {
-		value, after, is := strings.Cut(rest, `"`)
-		rest, ok = after, ok && is && !strings.Contains(value, `\`)
-		return value
-	}
-	number := func() int64 {
-		end := 0
-		for end < len(rest) && (rest[end] == '-' || rest[end] >= '0' && rest[end] <= '9') {
-			end++
-		}
-		n, err := strconv.ParseInt(rest[:end], 10, 64)
-		rest, ok = rest[end:], ok && err == nil
-		return n
-	}
-	field := func(want string) int64 {
-		ok = literal(want) && ok
-		return number()
-	}
-	ok = literal(`{`)
-	if literal(`"namespace":"`) {
-		record.Namespace = name()
-		ok = literal(`,`) && ok
-	}
-	ok = literal(`"workflow":"`) && ok
-	record.Workflow = name()
-	record.Passed, record.Exhausted, record.Failed = field(`,"passed":`), field(`,"exhausted":`), field(`,"failed":`)
-	if ok = ok && literal(`,"passed_by":`); ok && !literal(`null`) {
-		for more := literal(`[`); ok && more; more = literal(`,`) {
-			record.PassedBy = append(record.PassedBy, number())
-		}
-		ok = literal(`]`) && ok
-	}
-	record.Attempts, record.Tokens, record.CostNanos = field(`,"attempts":`), field(`,"tokens":`), field(`,"cost_nanos":`)
-	if literal(`,"recalled":`) {
-		record.Recalled = number()
-	}
-	if literal(`,"used":`) {
-		record.Used = number()
-	}
-	return ok && rest == `}`
 }
 
 // hourOf is the hour of a time: its beginning in Unix nanoseconds.

@@ -2,13 +2,13 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 )
 
 // Count is what a namespace holds, without the namespaces below it.
@@ -36,8 +36,8 @@ type Tally struct {
 	Count
 	// States and Kinds count the memories of each state and kind that there are any of.
 	// Both are nil in a count from before they were counted: the indices have them.
-	States map[core.MemoryState]int64 `json:"states"`
-	Kinds  map[core.MemoryKind]int64  `json:"kinds"`
+	States map[core.MemoryState]int64 `json:"states,omitzero"`
+	Kinds  map[core.MemoryKind]int64  `json:"kinds,omitzero"`
 }
 
 // NewTally is the count of a namespace that holds nothing.
@@ -57,68 +57,14 @@ func ReadTally(r core.Reader, namespace string) (Tally, error) {
 	if err != nil || !found {
 		return NewTally(), err
 	}
-	if t, ok := parseTally(string(value)); ok {
-		return t, nil
-	}
 	var t Tally
-	if err := json.Unmarshal(value, &t); err != nil {
+	if err := codec.Decode(value, &t); err != nil {
 		return t, Damaged(CountPrefix+namespace, err)
 	}
 	if t.States == nil || t.Kinds == nil {
 		t.States, t.Kinds = nil, nil
 	}
 	return t, nil
-}
-
-// JSON encodes the count. It is written by hand, and parseTally reads only that form: both
-// run in each commit, and the general encoder takes several times as long.
-func (t *Tally) JSON() []byte {
-	b := append(make([]byte, 0, 160), `{"memories":`...)
-	b = append(strconv.AppendInt(b, t.Memories, 10), `,"bytes":`...)
-	b = strconv.AppendInt(b, t.Bytes, 10)
-	if t.States != nil {
-		b = appendParts(append(b, `,"states":{`...), t.States)
-		b = append(appendParts(append(b, `},"kinds":{`...), t.Kinds), '}')
-	}
-	return append(b, '}')
-}
-
-// appendParts appends the fields of an object, whose names are plain words.
-func appendParts[T ~string](b []byte, parts map[T]int64) []byte {
-	for i, name := range slices.Sorted(maps.Keys(parts)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), name...), `":`...)
-		b = strconv.AppendInt(b, parts[name], 10)
-	}
-	return b
-}
-
-func parseTally(value string) (t Tally, ok bool) {
-	rest, _ := strings.CutPrefix(value, `{"memories":`)
-	memories, rest, _ := strings.Cut(rest, `,"bytes":`)
-	bytes, rest, has := strings.Cut(rest, `,"states":{`)
-	states, kinds, _ := strings.Cut(rest, `},"kinds":{`)
-	var err1, err2 error
-	t.Memories, err1 = strconv.ParseInt(memories, 10, 64)
-	t.Bytes, err2 = strconv.ParseInt(strings.TrimSuffix(bytes, "}"), 10, 64)
-	if has {
-		t.States, t.Kinds = parseParts[core.MemoryState](states), parseParts[core.MemoryKind](strings.TrimSuffix(kinds, "}}"))
-	}
-	return t, err1 == nil && err2 == nil && string(t.JSON()) == value
-}
-
-// parseParts reads what appendParts wrote. What is in another form is left out.
-func parseParts[T ~string](text string) map[T]int64 {
-	parts := map[T]int64{}
-	for one := range strings.SplitSeq(text, ",") {
-		name, n, _ := strings.Cut(one, ":")
-		if i, err := strconv.ParseInt(n, 10, 64); err == nil {
-			parts[T(strings.Trim(name, `"`))] = i
-		}
-	}
-	return parts
 }
 
 // add counts a memory, or, if sign is -1, no longer.
@@ -193,7 +139,7 @@ func PutTally(tx core.Tx, namespace string, t *Tally) error {
 	if t.Count == (Count{}) {
 		return tx.Delete(CountKey(namespace))
 	}
-	return tx.Put(CountKey(namespace), t.JSON())
+	return tx.Put(CountKey(namespace), core.MustJSON(t))
 }
 
 // CountValues adds up the entries of a namespace's index by state or by kind.

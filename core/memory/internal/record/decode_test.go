@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/memory/codec"
 )
 
 func TestVectorsSurviveEncoding(t *testing.T) {
@@ -25,7 +24,7 @@ func TestVectorsSurviveEncoding(t *testing.T) {
 func FuzzDecodeRecords(f *testing.F) {
 	f.Add([]byte(`{"id":"id"}`))
 	f.Add(encodeVector("m", []float32{1, 2}))
-	record, err := codec.Encode(&core.Memory{ID: "id", Tags: []string{"a"}})
+	record, err := encode(&core.Memory{ID: "id", Tags: []string{"a"}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
-	"github.com/reflectory/reflectory/core/memory/codec"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -238,7 +237,7 @@ func DreamSteps(r core.Reader, run string) (list []DreamStep, err error) {
 
 // PutDreamUndo writes what undoes a step in a memory.
 func PutDreamUndo(t *Tx, u *DreamUndo) error {
-	if _, err := codec.Encode(u.Before); err != nil {
+	if _, err := encode(u.Before); err != nil {
 		return sdk.Wrap("encode memory "+u.Before.ID, err)
 	}
 	u.Salt = u.Before.Salt

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/codec"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -40,7 +39,7 @@ func Read(r core.Reader, id string) (*core.Memory, error) {
 
 // Decode decodes a record and checks that it has that id.
 func Decode(id string, value []byte) (*core.Memory, error) {
-	m, err := codec.Decode(value)
+	m, err := decode(value)
 	if err != nil {
 		return nil, Corrupt(id, MemoryPrefix+id, "it can't be decoded: "+err.Error())
 	}
@@ -73,7 +72,7 @@ func Put(t *Tx, before, after *core.Memory) error {
 			return err
 		}
 	}
-	record, err := codec.Encode(after)
+	record, err := encode(after)
 	if err != nil {
 		return sdk.Wrap("encode memory "+after.ID, err)
 	}

@@ -1,4 +1,4 @@
-package codec
+package record
 
 import (
 	"encoding/json"
@@ -45,13 +45,13 @@ func anyMemory() *rapid.Generator[*core.Memory] {
 	})
 }
 
-// encode encodes what can be.
-func encode(t interface {
+// mustEncode encodes what can be.
+func mustEncode(t interface {
 	Helper()
 	Fatal(...any)
 }, m *core.Memory) []byte {
 	t.Helper()
-	record, err := Encode(m)
+	record, err := encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func encode(t interface {
 }
 
 func TestAnInfiniteNumberIsNoRecord(t *testing.T) {
-	if record, err := Encode(&core.Memory{ID: "id", Importance: math.Inf(1)}); err == nil {
+	if record, err := encode(&core.Memory{ID: "id", Importance: math.Inf(1)}); err == nil {
 		t.Errorf("encoded as %s", record)
 	}
 }
@@ -69,12 +69,12 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 		m := anyMemory().Draw(t, "memory")
 		m.Salt = rapid.StringMatching(`[a-z]*`).Draw(t, "salt")
 		m.Content = strings.ToValidUTF8(m.Content, "")
-		first := encode(t, m)
-		decoded, err := Decode(first)
+		first := mustEncode(t, m)
+		decoded, err := decode(first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(first), string(encode(t, decoded))); diff != "" {
+		if diff := cmp.Diff(string(first), string(mustEncode(t, decoded))); diff != "" {
 			t.Fatalf("(-first +second):\n%s", diff)
 		}
 	})
@@ -86,8 +86,8 @@ func TestRecordsAreDecodedAsTheStandardDecoderDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")
 		m.Salt = rapid.StringMatching(`[a-z]*`).Draw(t, "salt")
-		value := encode(t, m)
-		own, err := Decode(value)
+		value := mustEncode(t, m)
+		own, err := decode(value)
 		if err != nil {
 			t.Fatalf("not taken: %v: %s", err, value)
 		}
@@ -102,24 +102,24 @@ func TestRecordsAreDecodedAsTheStandardDecoderDoes(t *testing.T) {
 	})
 }
 
-// FuzzDecode: what is taken, however it was written, is the same memory once it is encoded.
-func FuzzDecode(f *testing.F) {
+// FuzzDecodeMemory: what is taken, however it was written, is the same memory once it is encoded.
+func FuzzDecodeMemory(f *testing.F) {
 	f.Add([]byte(`{"id":"id"}`))
-	f.Add(encode(f, &core.Memory{ID: "id", Tags: []string{"a"}, Metadata: []byte(`{"a":["\\"]}`)}))
+	f.Add(mustEncode(f, &core.Memory{ID: "id", Tags: []string{"a"}, Metadata: []byte(`{"a":["\\"]}`)}))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		m, err := Decode(value)
+		m, err := decode(value)
 		if err != nil {
 			return
 		}
-		first, err := Encode(m)
+		first, err := encode(m)
 		if err != nil {
 			return // such as an offset of a time that has no text
 		}
-		again, err := Decode(first)
+		again, err := decode(first)
 		if err != nil {
 			t.Fatalf("%v: %s", err, first)
 		}
-		if second := encode(t, again); string(first) != string(second) {
+		if second := mustEncode(t, again); string(first) != string(second) {
 			t.Fatalf("%s became %s", first, second)
 		}
 	})
@@ -130,14 +130,14 @@ func BenchmarkRecords(b *testing.B) {
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			encode(b, m)
+			mustEncode(b, m)
 		}
 	})
-	value := encode(b, m)
+	value := mustEncode(b, m)
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := Decode(value); err != nil {
+			if _, err := decode(value); err != nil {
 				b.Fatal(err)
 			}
 		}
