@@ -14,7 +14,7 @@ func (r *Repository) Active(reader core.Reader, userID string, t Type, namespace
 		if namespace != "" && len(key) != len(start) {
 			return false, nil // of another namespace, whose name only begins with this one
 		}
-		rec, err := named(reader, key, string(value))
+		rec, err := records.Named(reader, key, string(value))
 		if err != nil {
 			return false, err
 		}

@@ -1,11 +1,9 @@
 package job
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -149,40 +147,20 @@ func putCounts(tx core.Tx, s shard, n *counts) error {
 	return put(tx, s.countKey(), n)
 }
 
-// entry is a key of an index and its value.
-type entry struct{ key, value []byte }
-
-// entries are the keys that follow from one job's record alone.
-func entries(rec *record) []entry {
-	if rec == nil {
-		return nil
+// ended is when it ended; zero for a job that hasn't.
+func (rec *record) ended() (at time.Time) {
+	if rec.CompletedAt != nil {
+		at = *rec.CompletedAt
 	}
-	id := []byte(rec.ID)
-	list := []entry{{timeKey(rec.Number, rec.ID), nil}, {userKey(rec.UserID, rec.Number, rec.ID), nil}}
-	if rec.IdempotencyKey != "" {
-		list = append(list, entry{requestKey(&rec.Job), id})
-	}
-	if !rec.Status.Terminal() && rec.Type.Queued() {
-		list = append(list, entry{activeKey(rec.UserID, rec.Type, rec.Namespace), id})
-	}
-	if rec.Status == StatusRunning {
-		list = append(list, entry{runningKey(rec.Holder, rec.ID), nil})
-	}
-	if rec.Status.Terminal() && rec.CompletedAt != nil {
-		list = append(list, entry{endKey(*rec.CompletedAt, rec.ID), nil})
-		if rec.Status == StatusCompleted {
-			list = append(list, entry{tookKey(rec.Type, *rec.CompletedAt, rec.ID), strconv.AppendInt(nil, rec.took().Milliseconds(), 10)})
-		}
-	}
-	return list
+	return at
 }
 
 // took is the duration of its last attempt; 0 for a job that never began.
 func (rec *record) took() time.Duration {
-	if rec.StartedAt == nil || rec.CompletedAt == nil {
+	if rec.StartedAt == nil {
 		return 0
 	}
-	return max(0, rec.CompletedAt.Sub(*rec.StartedAt))
+	return max(0, rec.ended().Sub(*rec.StartedAt))
 }
 
 // nextOf is the spot of the job that runs next in a queue; the zero spot if there is none.
@@ -194,7 +172,7 @@ func nextOf(r core.Reader, name string, q *queue, known *record) (spot, error) {
 	}
 	if known == nil || known.ID != id {
 		var err error
-		if known, err = named(r, queueKey(name), id); err != nil {
+		if known, err = records.Named(r, queueKey(name), id); err != nil {
 			return spot{}, err
 		}
 	}
@@ -211,7 +189,7 @@ func (c *change) save(rec *record) error {
 	if err := c.saveQueue(old, rec); err != nil {
 		return err
 	}
-	if err := c.replace(entries(old), entries(rec)); err != nil {
+	if err := records.Index(c, rec.ID, old, rec); err != nil {
 		return err
 	}
 	return c.count(old, rec)
@@ -260,7 +238,7 @@ func (c *change) saveQueue(old, rec *record) error {
 // In both cases the job is ready.
 func (c *change) first(name string, q *queue, changed *record) (spot, error) {
 	if id := q.first(); id != "" && id != changed.ID {
-		head, err := named(c, queueKey(name), id)
+		head, err := records.Named(c, queueKey(name), id)
 		if err != nil {
 			return spot{}, err
 		}
@@ -320,27 +298,6 @@ func (q *queue) change(old, rec *record) bool {
 		q.Jobs = slices.Insert(q.Jobs, 0, rec.ID)
 	}
 	return true
-}
-
-// replace writes the entries that are new or changed, and deletes those that are gone. It
-// ignores an entry without a key.
-func (c *change) replace(before, after []entry) error {
-	for _, e := range before {
-		if len(e.key) > 0 && !slices.ContainsFunc(after, func(a entry) bool { return bytes.Equal(a.key, e.key) }) {
-			if err := c.Delete(e.key); err != nil {
-				return err
-			}
-		}
-	}
-	for _, e := range after {
-		same := func(b entry) bool { return bytes.Equal(b.key, e.key) && bytes.Equal(b.value, e.value) }
-		if len(e.key) > 0 && !slices.ContainsFunc(before, same) {
-			if err := c.Put(e.key, e.value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // count updates how many jobs wait, run and have ended.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // A user's stream has every change of the user's jobs. So it shows each job's status, how
@@ -126,7 +127,7 @@ func (c *checking) told(user string, told *tale, must bool) (there bool, err err
 	key := jobKey(told.job.JobID)
 	rec, err := find(c.r, told.job.JobID)
 	switch {
-	case isCorrupt(err):
+	case table.Corrupt(err):
 		return true, nil // the check of the record reports it
 	case err != nil:
 		return false, err

@@ -90,25 +90,25 @@ func TestCheck_FindsWhatDoesNotHold(t *testing.T) {
 			return tx.Put(job.JobKey("forged"), []byte(forged))
 		}, "job/", "no event tells of"},
 		"the count of all": {drop(job.NumberKey()), "job-sequence/number", "higher number"},
-		"no queue":         {drop(job.QueueKey("u")), "job-queue/u", "isn't in the queue"},
+		"no queue":         {drop(job.QueueKey("u")), "job-queue/u", "isn't the queue"},
 		"a queue in disorder": {func(tx core.Tx) error {
 			return tx.Put(job.QueueKey("u"), []byte(`{"running":"`+waiting+`"}`))
-		}, "job-queue/u", "isn't its own"},
+		}, "job-queue/u", "isn't the queue"},
 		"no counts":          {drop(job.CountKey()), "job-count/all", "counts"},
 		"a count of ends":    {drop(job.FinishedKey("u")), "job-finished/u", "count of ended"},
-		"an end of nobody":   {func(tx core.Tx) error { return tx.Put(job.FinishedKey("nobody"), []byte("1")) }, "job-finished/nobody", "no jobs"},
+		"an end of nobody":   {func(tx core.Tx) error { return tx.Put(job.FinishedKey("nobody"), []byte("1")) }, "job-finished/nobody", "count of ended"},
 		"not in the memory":  {drop(job.MemoryKey("m2", running)), "job-memory/m2/" + running, "lacks job"},
 		"not in the lease":   {drop(job.RunningKey("h", running)), "job-running/h/" + running, "lacks job"},
-		"a stray memory":     {func(tx core.Tx) error { return tx.Put(job.MemoryKey("m9", running), nil) }, "job-memory/m9/" + running, "fits no job"},
-		"a stray activity":   {func(tx core.Tx) error { return tx.Put(job.ActiveKey("z", job.Dream, "a/b"), []byte(queued)) }, "job-active/z/dream/a/b", "fits no job"},
+		"a stray memory":     {func(tx core.Tx) error { return tx.Put(job.MemoryKey("m9", running), nil) }, "job-memory/m9/" + running, "follows from no record"},
+		"a stray activity":   {func(tx core.Tx) error { return tx.Put(job.ActiveKey("z", job.Dream, "a/b"), []byte(queued)) }, "job-active/z/dream/a/b", "follows from no record"},
 		"ready too early":    {func(tx core.Tx) error { return job.ReadyItem(tx, job.Reflection, 0, waiting) }, "job-ready/reflection/page/~", "fits no job"},
 		"nothing waits":      {drop([]byte("job-wait/pages")), "job-wait/pages", "isn't found there"},
 		"a stray page":       {func(tx core.Tx) error { return tx.Put([]byte("job-wait/page/0"), []byte("x")) }, "job-ready/", "aren't in their directory"},
 		"other shards":       {func(tx core.Tx) error { return tx.Put(job.DividedKey(), []byte("2")) }, "job-shard/divided", "2 shards"},
 		"a stray shard":      {func(tx core.Tx) error { return tx.Put([]byte("job-shard/00/count"), nil) }, "job-shard/00/count", "of no shard"},
 		"no last page":       {func(tx core.Tx) error { return tx.Put([]byte("job-wait/pages"), []byte("0")) }, "job-wait/pages", "no last page"},
-		"another duration":   {func(tx core.Tx) error { return touch(tx, "job-took/", "9") }, "job-took/", "fits no job"},
-		"an end of nothing":  {func(tx core.Tx) error { return tx.Put(job.EndKey(time.Unix(1, 0), queued), nil) }, "job-end/1000000000/" + queued, "fits no job"},
+		"another duration":   {func(tx core.Tx) error { return touch(tx, "job-took/", "9") }, "job-took/", "follows from no record"},
+		"an end of nothing":  {func(tx core.Tx) error { return tx.Put(job.EndKey(time.Unix(1, 0), queued), nil) }, "job-end/1000000000/" + queued, "follows from no record"},
 		"nothing is changed": {func(core.Tx) error { return nil }, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,7 +56,7 @@ func (r *Repository) claim(ctx context.Context, holder string, types []Type, cro
 			r.forgetClock()
 			r.turns.forget()
 			damage = append(damage, err)
-			if !isCorrupt(err) {
+			if !table.Corrupt(err) {
 				break
 			}
 		}
@@ -80,7 +81,7 @@ func (r *Repository) wakeShards(ctx context.Context, seen *overview, holder stri
 		}
 		_, damage, err := r.claimIn(ctx, at.shard, holder, nil, nil, all)
 		met, woke = append(met, damage...), true
-		if err != nil && !isCorrupt(err) {
+		if err != nil && !table.Corrupt(err) {
 			return seen, met, err
 		}
 		if err != nil {
@@ -149,8 +150,8 @@ func (c *change) wakeDue(s shard, all bool) (int, error) {
 		order, id := parts(item)
 		at := orderTime(order)
 		if all {
-			rec, err := named(c, s.waiting().directoryKey(), id)
-			if err != nil && !isCorrupt(err) {
+			rec, err := records.Named(c, s.waiting().directoryKey(), id)
+			if err != nil && !table.Corrupt(err) {
 				failed = err
 				return false
 			}
@@ -170,7 +171,7 @@ func (c *change) wakeDue(s shard, all bool) (int, error) {
 	}
 	for _, item := range items {
 		err := c.wakeOne(item)
-		if isCorrupt(err) {
+		if table.Corrupt(err) {
 			err = c.setAside(spot{s.waiting(), item}, err)
 		}
 		if err != nil {
@@ -183,7 +184,7 @@ func (c *change) wakeDue(s shard, all bool) (int, error) {
 // wakeOne makes a waiting job ready.
 func (c *change) wakeOne(item string) error {
 	_, id := parts(item)
-	rec, err := named(c, []byte(waitPrefix), id)
+	rec, err := records.Named(c, []byte(waitPrefix), id)
 	if err == nil && (rec.Status != StatusQueued || rec.NotBefore == nil) {
 		err = corrupt(jobKey(id), "it is among those that wait for a time, and doesn't")
 	}
@@ -211,7 +212,7 @@ func (c *change) claim(s shard, holder string, types []Type, crowded crowd) (*Cl
 		if err == nil {
 			return c.start(rec, start, holder)
 		}
-		if isCorrupt(err) {
+		if table.Corrupt(err) {
 			err = c.setAside(at, err)
 		}
 		if err != nil {
@@ -223,7 +224,7 @@ func (c *change) claim(s shard, holder string, types []Type, crowded crowd) (*Cl
 // startable reads everything about the job that runs next, before anything is written.
 func (c *change) startable(at spot) (rec *record, start content, err error) {
 	_, id := parts(at.item)
-	if rec, err = named(c, []byte(readyPrefix), id); err != nil {
+	if rec, err = records.Named(c, []byte(readyPrefix), id); err != nil {
 		return nil, start, err
 	}
 	if rec.Status != StatusQueued || rec.NotBefore != nil {

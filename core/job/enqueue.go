@@ -180,7 +180,7 @@ func (c *change) earlier(rec *record) (*Enqueued, error) {
 			return nil, err
 		}
 		if found {
-			earlier, err := named(c, key, string(id))
+			earlier, err := records.Named(c, key, string(id))
 			if err != nil {
 				return nil, err
 			}
@@ -224,7 +224,7 @@ func (c *change) room(rec *record, s shard) error {
 func (c *change) waitingWorkflows(user string, limit int) (n int, err error) {
 	start := userPrefix + user + "/"
 	err = core.ScanPrefix(c, []byte(start), func(key, _ []byte) (bool, error) {
-		rec, err := named(c, key, afterNumber(key, start))
+		rec, err := records.Named(c, key, afterNumber(key, start))
 		if err == nil && rec.Type == Workflow && rec.Status == StatusQueued {
 			n++
 		}

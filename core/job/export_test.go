@@ -26,8 +26,6 @@ var (
 	MemoryKey    = memoryKey
 )
 
-// DerivedPrefixes are all prefixes that a check looks at for strays.
-var DerivedPrefixes = derived
 
 // NextReady finds the job that goes next.
 func (r *Repository) NextReady(reader core.Reader, types []Type) (string, error) {

@@ -15,13 +15,8 @@ import (
 )
 
 const (
-	// MinPrefix is how much of an id [Repository.Find] needs: the part of a UUID before its
-	// first dash.
-	MinPrefix = 8
 	// DefaultListLimit is how many jobs [Repository.List] returns by default.
 	DefaultListLimit = 50
-	// maxListed is how many jobs the error for an ambiguous prefix names.
-	maxListed = 10
 )
 
 // shown is the record's job as it is shown, without content.
@@ -118,30 +113,11 @@ func findID(r core.Reader, prefix string) (string, error) {
 	if !validID(prefix) {
 		return "", Absent(prefix)
 	}
-	if _, found, err := r.Get(jobKey(prefix)); found || err != nil {
-		return prefix, err
+	id, err := records.Find(r, "job", prefix)
+	if err == nil && id == "" {
+		err = Absent(prefix)
 	}
-	if len(prefix) < MinPrefix {
-		return "", Absent(prefix)
-	}
-	ids, err := core.Suffixes(r, jobKey(prefix), maxListed+1)
-	switch {
-	case err != nil:
-		return "", err
-	case len(ids) == 0:
-		return "", Absent(prefix)
-	case len(ids) == 1:
-		return prefix + ids[0], nil
-	}
-	more := ""
-	if len(ids) > maxListed {
-		ids, more = ids[:maxListed], ", …"
-	}
-	for i := range ids {
-		ids[i] = prefix + ids[i]
-	}
-	return "", sdk.Errorf(sdk.Conflict, "job_ambiguous", "%q fits several jobs: %s%s", prefix, strings.Join(ids, ", "), more).
-		WithHint("give more of the id").WithDetail("job_ids", ids)
+	return id, err
 }
 
 // ListFilter selects jobs. A zero field selects all.
@@ -169,9 +145,9 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 	if f.UserID != "" && !core.ValidID(f.UserID) {
 		return nil, "", nil // nobody has jobs by that name
 	}
-	start := timePrefix
+	index, start := timePrefix, timePrefix
 	if f.UserID != "" {
-		start = userPrefix + f.UserID + "/"
+		index, start = userPrefix, userPrefix+f.UserID+"/"
 	}
 	from := []byte(start)
 	if f.After != "" {
@@ -183,23 +159,21 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 		from = append(numbered(start, n, id), 0)
 	}
 	err = r.view(ctx, func(reader core.Reader) error {
-		jobs, next = nil, ""
-		var last uint64
-		return reader.Scan(from, core.PrefixEnd([]byte(start)), func(key, _ []byte) (bool, error) {
-			rec, err := named(reader, bytes.Clone(key), afterNumber(key, start))
-			if err != nil || !f.fits(rec) {
-				return err == nil, err
+		page, more, err := records.Page(reader, index, []byte(start), from, f.Limit, func(_ string, rec *record) (bool, error) {
+			if err := ctx.Err(); err != nil || !f.fits(rec) {
+				return false, err
 			}
-			if may, err := f.mayDo(reader, rec); err != nil || !may {
-				return err == nil, err
-			}
-			if len(jobs) == f.Limit {
-				next = strconv.FormatUint(last, 10) + "/" + jobs[len(jobs)-1].ID
-				return false, nil
-			}
-			jobs, last = append(jobs, rec.shown()), rec.Number
-			return true, ctx.Err()
+			return f.mayDo(reader, rec)
 		})
+		jobs, next = nil, ""
+		for _, rec := range page {
+			jobs = append(jobs, rec.shown())
+		}
+		if more {
+			last := page[len(page)-1]
+			next = strconv.FormatUint(last.Number, 10) + "/" + last.ID
+		}
+		return err
 	})
 	return jobs, next, err
 }

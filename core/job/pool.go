@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -397,7 +398,7 @@ func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error
 		p.mu.Lock()
 		over := p.drained
 		p.mu.Unlock()
-		if over || isCorrupt(err) {
+		if over || table.Corrupt(err) {
 			return
 		}
 		time.Sleep(p.options.Poll) //nolint:forbidigo // a store doesn't report that it works again

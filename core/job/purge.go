@@ -132,47 +132,34 @@ var _ core.Forgetter = Memories{}
 // Forget implements [core.Forgetter]. It returns no runs, since jobs aren't runs. A step
 // that was made from the memory is removed, so an attempt that needs the step repeats it.
 func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
-	prefix := memoryKey(memoryID, "")
-	ids, err := core.Suffixes(tx, prefix, int(^uint(0)>>1))
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if err := forget(tx, memoryID, id); err != nil {
-			return nil, op("remove memory "+memoryID+" from", id, err)
-		}
-		if err := tx.Delete(memoryKey(memoryID, id)); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	return nil, records.Forget(tx, memoryID, func(id string, rec *record) error {
+		return op("remove memory "+memoryID+" from", id, forget(tx, memoryID, rec))
+	})
 }
 
 // forget removes a memory from a job.
-func forget(tx core.Tx, memory, id string) error {
-	rec, err := find(tx, id)
-	if err != nil || rec == nil {
+func forget(tx core.Tx, memory string, rec *record) error {
+	start, err := contents.Get(tx, rec.ID)
+	if err != nil {
 		return err
 	}
-	var start content
-	if found, err := get(tx, contentKey(id), &start); err != nil {
-		return err
-	} else if found && slices.Contains(start.Memories, memory) {
+	if start != nil && slices.Contains(start.Memories, memory) {
 		start.Payload, start.Memories = withoutMemory(start.Payload, memory), without(start.Memories, memory)
-		if err := put(tx, contentKey(id), start); err != nil {
+		if err := put(tx, contentKey(rec.ID), start); err != nil {
 			return err
 		}
 	}
-	var end result
-	if found, err := get(tx, resultKey(id), &end); err != nil {
+	end, err := results.Get(tx, rec.ID)
+	if err != nil {
 		return err
-	} else if found && (slices.Contains(end.Memories, memory) || slices.Contains(end.Quoted, memory)) {
+	}
+	if end != nil && (slices.Contains(end.Memories, memory) || slices.Contains(end.Quoted, memory)) {
 		if slices.Contains(end.Memories, memory) {
 			end.Result = withoutMemory(end.Result, memory)
 		}
 		end.Memories, end.Quoted = without(end.Memories, memory), without(end.Quoted, memory)
 		end.purgeWords()
-		if err := put(tx, resultKey(id), end); err != nil {
+		if err := put(tx, resultKey(rec.ID), end); err != nil {
 			return err
 		}
 	}
@@ -207,21 +194,18 @@ func forgetSteps(tx core.Tx, memory string, rec *record) error {
 // removeSteps removes the steps of a job that gone chooses, and the index entries of
 // memories whose content the job no longer has.
 func removeSteps(tx core.Tx, id string, gone func(*step) bool) error {
-	var keys [][]byte
-	var memories []string
-	err := eachStep(tx, id, func(key []byte, s *step) {
+	var ids, memories []string
+	err := steps.Each(tx, id+"/", func(id string, s *step) error {
 		if gone(s) {
-			keys = append(keys, bytes.Clone(key))
-			memories = append(memories, s.Memories...)
+			ids, memories = append(ids, id), append(memories, s.Memories...)
 		}
+		return nil
 	})
+	for i := 0; err == nil && i < len(ids); i++ {
+		err = steps.Delete(tx, ids[i])
+	}
 	if err != nil {
 		return err
-	}
-	for _, key := range keys {
-		if err := tx.Delete(key); err != nil {
-			return err
-		}
 	}
 	left, err := memoriesOf(tx, id)
 	if err != nil {
@@ -237,32 +221,24 @@ func removeSteps(tx core.Tx, id string, gone func(*step) bool) error {
 	return nil
 }
 
-// eachStep calls fn for each step of a job. The key is valid only during the call.
-func eachStep(r core.Reader, id string, fn func(key []byte, s *step)) error {
-	return core.ScanPrefix(r, stepKey(id, ""), func(key, value []byte) (bool, error) {
-		var s step
-		if err := json.Unmarshal(value, &s); err != nil {
-			return false, corrupt(bytes.Clone(key), "it can't be decoded: "+err.Error())
-		}
-		fn(key, &s)
-		return true, nil
-	})
-}
-
 // memoriesOf are the memories whose content a job has, sorted. The index by memory is
 // derived from them.
 func memoriesOf(r core.Reader, id string) ([]string, error) {
-	var start content
-	var end result
-	for key, value := range map[string]any{string(contentKey(id)): &start, string(resultKey(id)): &end} {
-		if _, err := get(r, []byte(key), value); err != nil {
-			return nil, err
-		}
-	}
-	all := slices.Concat(start.Memories, end.Memories, end.Quoted)
-	if err := eachStep(r, id, func(_ []byte, s *step) { all = append(all, s.Memories...) }); err != nil {
+	var all []string
+	if start, err := contents.Get(r, id); err != nil {
 		return nil, err
+	} else if start != nil {
+		all = append(all, start.Memories...)
 	}
+	if end, err := results.Get(r, id); err != nil {
+		return nil, err
+	} else if end != nil {
+		all = slices.Concat(all, end.Memories, end.Quoted)
+	}
+	err := steps.Each(r, id+"/", func(_ string, s *step) error {
+		all = append(all, s.Memories...)
+		return nil
+	})
 	slices.Sort(all)
-	return slices.Compact(all), nil
+	return slices.Compact(all), err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -132,15 +133,7 @@ func find(r core.Reader, id string) (*record, error) {
 	if !validID(id) {
 		return nil, nil
 	}
-	var rec record
-	found, err := get(r, jobKey(id), &rec)
-	if err != nil || !found {
-		return nil, err
-	}
-	if rec.ID != id || !rec.wellFormed() {
-		return nil, corrupt(jobKey(id), "it isn't as the program writes it")
-	}
-	return &rec, nil
+	return records.Get(r, id)
 }
 
 // wellFormed reports whether the record has what its status needs.
@@ -155,15 +148,6 @@ func (rec *record) wellFormed() bool {
 		return rec.StartedAt != nil && rec.CompletedAt == nil && rec.NotBefore == nil && validID(rec.Holder) && rec.Epoch > 0
 	}
 	return rec.CompletedAt != nil && rec.NotBefore == nil && rec.Reason != ""
-}
-
-// named reads the job that an index names, which must exist.
-func named(r core.Reader, key []byte, id string) (*record, error) {
-	rec, err := find(r, id)
-	if err == nil && rec == nil {
-		err = corrupt(key, "it names a job that isn't there")
-	}
-	return rec, err
 }
 
 // readNumber reads a decimal number; 0 for none.
@@ -184,11 +168,12 @@ func putNumber(tx core.Tx, key []byte, n uint64) error {
 }
 
 // corrupt is the error for a record that isn't what this program wrote.
-func corrupt(key []byte, problem string) error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "job record %s: %s", DescribeKey(key), problem).
-		WithHint("the store is damaged at this record; check it").WithAction("store check").
-		WithDetail("key", DescribeKey(key))
-}
+func corrupt(key []byte, problem string) error { return records.Damaged(key, problem) }
 
-// isCorrupt reports whether an error means that a record is damaged.
-func isCorrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
+// unlessCorrupt is an error, unless it says that a record is damaged, which a check reports.
+func unlessCorrupt(err error) error {
+	if table.Corrupt(err) {
+		return nil
+	}
+	return err
+}

@@ -91,7 +91,7 @@ func (r *Repository) retainOf(ctx context.Context, user string) (removed int, er
 		start, ended := userPrefix+user+"/", 0
 		before := r.clock.Now().Add(-r.options.KeepAtLeast)
 		return core.ScanPrefix(reader, []byte(start), func(key, _ []byte) (bool, error) {
-			rec, err := named(reader, bytes.Clone(key), afterNumber(key, start))
+			rec, err := records.Named(reader, bytes.Clone(key), afterNumber(key, start))
 			if err != nil || !rec.Status.Terminal() {
 				return err == nil, err
 			}
@@ -130,18 +130,13 @@ func (c *change) removeAll(ids []string) error {
 
 // remove removes an ended job with all its records.
 func (c *change) remove(rec *record) error {
-	memories, err := memoriesOf(c, rec.ID)
+	err := records.Delete(c, rec.ID)
+	for _, key := range [][]byte{contentKey(rec.ID), resultKey(rec.ID)} {
+		if err == nil {
+			err = c.Delete(key)
+		}
+	}
 	if err != nil {
-		return err
-	}
-	gone := entries(rec)
-	for _, memory := range memories {
-		gone = append(gone, entry{memoryKey(memory, rec.ID), nil})
-	}
-	for _, key := range [][]byte{jobKey(rec.ID), contentKey(rec.ID), resultKey(rec.ID)} {
-		gone = append(gone, entry{key, nil})
-	}
-	if err := c.replace(gone, nil); err != nil {
 		return err
 	}
 	left, err := readNumber(c, finishedKey(rec.UserID))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // Hosts that share a store would all write the same few keys with each job: the counts, the
@@ -158,7 +159,7 @@ func (c *change) open() (list []*record, err error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		rec, err := find(c, id)
-		if err != nil && !isCorrupt(err) {
+		if err != nil && !table.Corrupt(err) {
 			return nil, err
 		}
 		if err == nil && rec != nil {

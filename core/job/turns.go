@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // The sets of ready jobs say when each queue was last served, and nothing about tenants: the
@@ -247,7 +248,7 @@ func (t *turns) add(r core.Reader, at spot) error {
 	if !known {
 		rec, err := find(r, id)
 		switch {
-		case isCorrupt(err) || err == nil && rec == nil:
+		case table.Corrupt(err) || err == nil && rec == nil:
 			o = owner{queue: id}
 		case err != nil:
 			return err

@@ -88,7 +88,7 @@ func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Pro
 	for i := 0; err == nil && i < len(k.Sums); i++ {
 		sum := &k.Sums[i]
 		err = each(ctx, r, sum.Prefix, func(key, value []byte) error {
-			right, err := sum.Value(r, string(key[len(sum.Prefix):]))
+			right, err := sum.Value(k, r, string(key[len(sum.Prefix):]))
 			if err == nil && (right == nil || !bytes.Equal(right, value)) {
 				c.problem(key, true, sum.Wrong)
 			}
@@ -124,8 +124,8 @@ func unlessCorrupt(err error) error {
 func (c *checking[R]) record(key []byte, id string, rec *R) error {
 	for i := range c.Indices {
 		list, err := c.Indices[i].entries(c.r, id, rec)
-		if err != nil {
-			return c.tell(key, false, err)
+		if unlessCorrupt(err) != nil {
+			return err
 		}
 		for _, e := range list {
 			stored, found, err := c.r.Get(e.Key)
@@ -232,12 +232,10 @@ func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 			}
 		}
 		list, err := k.entries(tx, id, rec)
-		for _, e := range list {
-			if err := restore(tx, e, empty); err != nil {
-				return err
-			}
+		for i := 0; err == nil && i < len(list); i++ {
+			err = restore(tx, list[i], empty)
 		}
-		return unlessCorrupt(err)
+		return err
 	})
 	for i := 0; err == nil && i < len(k.Sums); i++ {
 		err = k.rebuildSum(ctx, s, &k.Sums[i])
@@ -248,7 +246,7 @@ func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 // rebuildSum makes a sum agree with the records.
 func (k *Kind[R]) rebuildSum(ctx context.Context, s core.Store, sum *Sum[R]) error {
 	again := func(tx core.Tx, key []byte) error {
-		value, err := sum.Value(tx, string(key[len(sum.Prefix):]))
+		value, err := sum.Value(k, tx, string(key[len(sum.Prefix):]))
 		switch {
 		case err != nil:
 			return unlessCorrupt(err)

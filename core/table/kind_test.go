@@ -41,25 +41,22 @@ func loans() *Kind[loan] {
 				return []Entry{{Key: append([]byte("loan-reader/12345678"), id...)}}
 			}},
 			{Prefix: "loan-memory/", Doc: "memory `/` id | index: empty", Quotes: func(l *loan) []string { return strings.Fields(l.Note) }},
-			{Prefix: "loan-page/", Doc: "page `/` id | index: empty", EntriesFrom: func(r core.Reader, id string, _ *loan) (list []Entry, err error) {
-				value, found, err := r.Get([]byte(notePrefix + id))
-				if found {
-					list = []Entry{{Key: []byte("loan-page/" + string(value) + "/" + id)}}
-				}
-				return list, err
+			{Prefix: "loan-page/", Doc: "memory `/` id | index: empty", QuotesFrom: func(r core.Reader, id string, _ *loan) ([]string, error) {
+				value, _, err := r.Get([]byte(notePrefix + id))
+				return strings.Fields(string(value)), err
 			}},
 		},
 	}
 	k.Sums = []Sum[loan]{{
 		Prefix: "loan-count/", Doc: "reader | how many there are", Wrong: "it isn't how many loans the reader has",
 		Of: func(_ string, l *loan) string { return l.Reader },
-		Value: func(r core.Reader, name string) (value []byte, err error) {
+		Value: func(k *Kind[loan], r core.Reader, name string) (value []byte, err error) {
 			n := 0
-			err = core.ScanPrefix(r, []byte(k.Prefix), func(_, value []byte) (bool, error) {
-				if strings.HasPrefix(string(value), name+" ") {
+			err = k.Each(r, "", func(_ string, l *loan) error {
+				if l.Reader == name {
 					n++
 				}
-				return true, nil
+				return nil
 			})
 			if n > 0 {
 				value = strconv.AppendInt(nil, int64(n), 10)

@@ -59,7 +59,7 @@ type Kind[R any] struct {
 	Passing bool
 }
 
-// Index is an index of a kind. One of Entries, EntriesFrom and Quotes is set.
+// Index is an index of a kind. One of Entries, Quotes and QuotesFrom is set.
 type Index[R any] struct {
 	// Prefix begins its keys, and no other keys.
 	Prefix string
@@ -67,12 +67,13 @@ type Index[R any] struct {
 	Doc string
 	// Entries are the entries that follow from a record.
 	Entries func(id string, rec *R) []Entry
-	// EntriesFrom are entries that follow from a record and from others, which are read. The
-	// writes of this kind don't add them: whoever writes the others does.
-	EntriesFrom func(r core.Reader, id string, rec *R) ([]Entry, error)
 	// Quotes are the memories whose texts a record may have: [Kind.Forget] finds the record by
 	// them. In a key, a memory, a slash and the record's id follow the prefix; the value is empty.
 	Quotes func(rec *R) []string
+	// QuotesFrom are Quotes if other records have the texts, which are read; the part adds the
+	// entries where it writes those. If its error is [Corrupt], the entries stay as they are: the
+	// check of those records reports it.
+	QuotesFrom func(r core.Reader, id string, rec *R) ([]string, error)
 	// ID is the id of the record that an entry leads to; any text for a key that is no entry.
 	// Nil is what follows the key's last slash.
 	ID func(key, value []byte) string
@@ -89,9 +90,9 @@ type Sum[R any] struct {
 	Doc string
 	// Of is the name of the sum that a record counts for; "" if it counts for none.
 	Of func(id string, rec *R) string
-	// Value is the right value for a name; nil if there is no such sum. If its error is
-	// [Corrupt], the sum stays as it is.
-	Value func(r core.Reader, name string) ([]byte, error)
+	// Value is the right value for a name, from records of the kind, entries of its indices or
+	// others; nil if there is no such sum. If its error is [Corrupt], the sum stays as it is.
+	Value func(k *Kind[R], r core.Reader, name string) ([]byte, error)
 	// Wrong is what a check says of a sum that is wrong, missing or too much.
 	Wrong string
 }
@@ -121,18 +122,20 @@ func NumberKey(prefix string, number uint64, id string) []byte {
 }
 
 // entries are the entries that follow from a record, which may be nil. If r is nil, those that
-// follow from other records too are left out.
+// other records decide are left out.
 func (x *Index[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err error) {
+	var memories []string
 	switch {
 	case rec == nil:
 	case x.Entries != nil:
-		list = x.Entries(id, rec)
+		return x.Entries(id, rec), nil
 	case x.Quotes != nil:
-		for _, memory := range x.Quotes(rec) {
-			list = append(list, Entry{Key: []byte(x.Prefix + memory + "/" + id)})
-		}
+		memories = x.Quotes(rec)
 	case r != nil:
-		list, err = x.EntriesFrom(r, id, rec)
+		memories, err = x.QuotesFrom(r, id, rec)
+	}
+	for _, memory := range memories {
+		list = append(list, Entry{Key: []byte(x.Prefix + memory + "/" + id)})
 	}
 	return list, err
 }
@@ -207,6 +210,18 @@ func (k *Kind[R]) Damaged(key []byte, wrong string) error {
 // Corrupt reports whether an error says that a record is damaged.
 func Corrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
 
+// Each calls fn for each record whose id begins with begun, in the order of the ids.
+func (k *Kind[R]) Each(r core.Reader, begun string, fn func(id string, rec *R) error) error {
+	return core.ScanPrefix(r, k.key(begun), func(key, value []byte) (bool, error) {
+		id := string(key[len(k.Prefix):])
+		rec, err := k.decode(id, value)
+		if err == nil {
+			err = fn(id, rec)
+		}
+		return err == nil, err
+	})
+}
+
 // Put writes a record with its entries, and deletes the entries of the record that it replaces.
 func (k *Kind[R]) Put(tx core.Tx, id string, rec *R) error {
 	old, err := k.indexed(tx, id)
@@ -255,7 +270,7 @@ func (k *Kind[R]) Delete(tx core.Tx, id string) error {
 		return err
 	}
 	gone, err := k.entries(tx, id, old)
-	if err != nil && !Corrupt(err) {
+	if err != nil {
 		return err
 	}
 	if err := replace(tx, gone, nil); err != nil {
@@ -298,14 +313,12 @@ func (k *Kind[R]) Index(tx core.Tx, id string, old, rec *R) error {
 
 // entries are all entries that follow from a record: see [Index.entries].
 func (k *Kind[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err error) {
-	for i := range k.Indices {
-		more, err := k.Indices[i].entries(r, id, rec)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
+	for i := 0; err == nil && i < len(k.Indices); i++ {
+		var more []Entry
+		more, err = k.Indices[i].entries(r, id, rec)
+		list, err = append(list, more...), unlessCorrupt(err)
 	}
-	return list, nil
+	return list, err
 }
 
 // replace deletes the entries whose keys are gone, and writes those that are new or changed.
@@ -335,7 +348,7 @@ func (e Entry) equal(other Entry) bool {
 // deletes the record. The record's entry for the memory is removed.
 func (k *Kind[R]) Forget(tx core.Tx, memory string, fn func(id string, rec *R) error) error {
 	for i := range k.Indices {
-		if k.Indices[i].Quotes == nil {
+		if k.Indices[i].Entries != nil {
 			continue
 		}
 		prefix := []byte(k.Indices[i].Prefix + memory + "/")
