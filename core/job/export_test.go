@@ -26,7 +26,6 @@ var (
 	MemoryKey    = memoryKey
 )
 
-
 // NextReady finds the job that goes next.
 func (r *Repository) NextReady(reader core.Reader, types []Type) (string, error) {
 	at, err := r.turns.next(reader, "", types, nil)

@@ -214,7 +214,7 @@ func Corrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
 func (k *Kind[R]) Each(r core.Reader, begun string, fn func(id string, rec *R) error) error {
 	return core.ScanPrefix(r, k.key(begun), func(key, value []byte) (bool, error) {
 		id := string(key[len(k.Prefix):])
-		rec, err := k.decode(id, value)
+		rec, err := k.Parse(id, value)
 		if err == nil {
 			err = fn(id, rec)
 		}
