@@ -40,7 +40,7 @@ var imports = map[string][]string{
 
 	"core":            {"sdk"},
 	"core/coretest":   {"core", "sdk"},
-	"core/gate":       {"core", "core/journal", "sdk"},
+	"core/gate":       {"core", "core/journal", "core/table", "sdk"},
 	"core/governance": {"core", "core/journal", "sdk"},
 	"core/decisions":  {"core", "core/journal", "sdk"},
 	"core/document":   {"core", "sdk"},

@@ -3,11 +3,11 @@ package gate
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // told checks the evidence against the journal: each event of an outcome, a graph or a
@@ -146,7 +146,10 @@ func (c *checker) stream(t *teller) error {
 	if t.graph == nil {
 		return nil
 	}
-	return c.graph(t.graph)
+	workflow := t.graph.event.Workflow
+	return agree(c, &dags, workflow, "the graph", "its event", func(stored *keptDAG) (any, bool) {
+		return keptDAG{Digest: t.graph.event.Graph, At: t.graph.at.At, Graph: stored.Graph}, true
+	})
 }
 
 // more reports records that no event names.
@@ -157,89 +160,54 @@ func (c *checker) more(ctx context.Context, prefix string, told int) error {
 		return true, ctx.Err()
 	})
 	if err == nil && stored > told {
-		c.report(core.Problem{Part: "evidence", Key: prefix, Message: "there are records that no event names"})
+		c.report(core.Problem{Part: part, Key: prefix, Message: "there are records that no event names"})
 	}
 	return err
+}
+
+// agree checks that the record that an event names is there, and is what right makes of it; proven
+// is whether the event has the digests of the texts in it. A damaged record is reported with its
+// kind.
+func agree[R any](c *checker, k *table.Kind[R], id, what, events string, right func(stored *R) (rec any, proven bool)) error {
+	key := []byte(k.Prefix + id)
+	value, found, err := c.r.Get(key)
+	if err != nil {
+		return err
+	}
+	if !found {
+		c.problem(key, what+" is gone")
+		return nil
+	}
+	stored, err := k.Parse(id, value)
+	if err != nil {
+		return nil //nolint:nilerr // it can only be damage
+	}
+	if rec, proven := right(stored); !proven || string(core.MustJSON(rec)) != string(value) {
+		c.problem(key, what+" doesn't match "+events)
+	}
+	return nil
 }
 
 // outcome checks the record of an outcome against right, the outcome that its events
 // describe. For the tool and the reference the event has the digest, which is part of the
 // record's key.
 func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) error {
-	key := outcomeKey(event)
-	value, found, err := c.r.Get(key)
-	if err != nil {
-		return err
-	}
-	if !found {
-		c.problem(key, false, "the outcome is gone")
-		return nil
-	}
-	var stored outcome
-	if json.Unmarshal(value, &stored) != nil {
-		return nil // reported by tool
-	}
-	right.Tool, right.Ref = stored.Tool, stored.Ref
-	if string(core.MustJSON(right)) != string(value) || core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) != event.Outcome {
-		c.problem(key, false, "the outcome doesn't match its events")
-	}
-	return nil
+	return agree(c, &tools, string(outcomeKey(event)[len(toolPrefix):]), "the outcome", "its events", func(stored *outcome) (any, bool) {
+		right.Tool, right.Ref = stored.Tool, stored.Ref
+		return right, core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) == event.Outcome
+	})
 }
 
 // known checks the record of a memory's factors. The event has the digest of its note.
 func (c *checker) known(told *omegaTold) error {
 	event := &told.event
-	key := omegaKey(event.MemoryID)
-	value, found, err := c.r.Get(key)
-	if err != nil {
-		return err
-	}
-	if !found {
-		c.problem(key, false, "the factors of the memory are gone")
-		return nil
-	}
-	stored, err := readOmega(c.r, event.MemoryID)
-	if isBroken(err) {
-		return nil // reported by omega
-	}
-	if err != nil {
-		return err
-	}
-	right := keptOmega{
-		Seq: event.Seq, At: told.at.At, Note: stored.Note,
-		OmegaFactors: core.OmegaFactors{
-			UpstreamStatus: event.UpstreamStatus, CodebaseVerification: event.CodebaseVerification,
-			RuntimeUtilityTrend: event.RuntimeUtilityTrend,
-		},
-	}
-	if string(core.MustJSON(right)) != string(value) || noteDigest(stored.Note) != event.Note {
-		c.problem(key, false, "the factors of the memory don't match their event")
-	}
-	return nil
-}
-
-// graph checks the record of a workflow's newest graph.
-func (c *checker) graph(told *graphTold) error {
-	workflow := told.event.Workflow
-	key := dagKey(workflow)
-	value, found, err := c.r.Get(key)
-	if err != nil {
-		return err
-	}
-	if !found {
-		c.problem(key, false, "the graph is gone")
-		return nil
-	}
-	kept, err := readDAG(c.r, workflow)
-	if isBroken(err) {
-		return nil // reported by dag
-	}
-	if err != nil {
-		return err
-	}
-	right := keptDAG{Digest: told.event.Graph, At: told.at.At, Graph: kept.Graph}
-	if string(core.MustJSON(right)) != string(value) {
-		c.problem(key, false, "the graph doesn't match its event")
-	}
-	return nil
+	return agree(c, &omegas, event.MemoryID, "what is known of the memory", "its event", func(stored *keptOmega) (any, bool) {
+		return keptOmega{
+			Seq: event.Seq, At: told.at.At, Note: stored.Note,
+			OmegaFactors: core.OmegaFactors{
+				UpstreamStatus: event.UpstreamStatus, CodebaseVerification: event.CodebaseVerification,
+				RuntimeUtilityTrend: event.RuntimeUtilityTrend,
+			},
+		}, noteDigest(stored.Note) == event.Note
+	})
 }

@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -63,13 +62,16 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 		Memories: len(g.Memories), Unreachable: g.unreachable(),
 	}
 	before, err := readDAG(tx, dag.Workflow)
-	if err != nil && !isBroken(err) { // a broken one is replaced
+	if err != nil && !table.Corrupt(err) { // a damaged one is replaced
 		return nil, err
 	}
 	if done.Unchanged = before.Digest == kept.Digest; done.Unchanged {
 		return done, nil
 	}
-	if err := index(tx, dag.Workflow, before.Graph, g); err != nil {
+	if err := roomFor(tx, dag.Workflow, g); err != nil {
+		return nil, err
+	}
+	if err := dags.Index(tx, dag.Workflow, before, &kept); err != nil {
 		return nil, err
 	}
 	if err := tx.Put(dagKey(dag.Workflow), core.MustJSON(kept)); err != nil {
@@ -81,30 +83,16 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 	})
 }
 
-// index updates the memories' keys to the graph that names them.
-func index(tx core.Tx, workflow string, before, after *graph) error {
-	for _, memory := range slices.Sorted(maps.Keys(before.Memories)) {
-		if _, stays := after.Memories[memory]; stays {
-			continue
-		}
-		if err := tx.Delete(indexKey(memory, workflow)); err != nil {
-			return err
-		}
-	}
-	for _, memory := range slices.Sorted(maps.Keys(after.Memories)) {
-		others, err := workflowsOf(tx, memory)
+// roomFor refuses a graph with a memory that too many others name.
+func roomFor(r core.Reader, workflow string, g *graph) error {
+	for _, memory := range slices.Sorted(maps.Keys(g.Memories)) {
+		others, err := workflowsOf(r, memory)
 		if err != nil {
 			return err
 		}
-		if slices.Contains(others, workflow) {
-			continue
-		}
-		if len(others) >= MaxWorkflows {
+		if len(others) >= MaxWorkflows && !slices.Contains(others, workflow) {
 			return sdk.Errorf(sdk.Exhausted, "evidence_full", "memory %s is already named by %d workflows, the most that are allowed", memory, len(others)).
 				WithHint("leave the memory out, or record one of those graphs again without it")
-		}
-		if err := tx.Put(indexKey(memory, workflow), nil); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -115,21 +103,13 @@ func workflowsOf(r core.Reader, memory string) ([]string, error) {
 	return core.Suffixes(r, indexKey(memory, ""), MaxWorkflows)
 }
 
-// readDAG reads the graph of a workflow; an empty one if there is none.
-func readDAG(r core.Reader, workflow string) (keptDAG, error) {
-	none := keptDAG{Graph: &graph{}}
-	value, found, err := r.Get(dagKey(workflow))
-	if err != nil || !found {
-		return none, err
+// readDAG reads the graph of a workflow; an empty one if there is none, or if it is damaged.
+func readDAG(r core.Reader, workflow string) (*keptDAG, error) {
+	kept, err := dags.Get(r, workflow)
+	if kept == nil {
+		kept = &keptDAG{Graph: &graph{}}
 	}
-	var kept keptDAG
-	if err := json.Unmarshal(value, &kept); err != nil {
-		return none, broken("the graph of workflow "+workflow, err)
-	}
-	if kept.Graph == nil || !kept.Graph.sound() {
-		return none, broken("the graph of workflow "+workflow, errors.New("it names nodes that aren't in it"))
-	}
-	return kept, nil
+	return kept, err
 }
 
 // unreachable lists the memories none of whose nodes an entry leads to.

@@ -198,7 +198,7 @@ func TestABrokenGraphDecidesNothingAndCanBeRecordedAgain(t *testing.T) {
 		put(d, gate.DAGKey("w"), value)
 		d.view(func(r core.Reader) error {
 			_, err := gate.New(retains).Decide(t.Context(), r, &core.GateCase{Memory: memory(core.Signals{})})
-			if sdk.ReasonOf(err) != "evidence_broken" || !strings.Contains(err.Error(), "the graph of workflow w can't be read") {
+			if sdk.ReasonOf(err) != "record_corrupt" || !strings.Contains(err.Error(), "record evidence-dag/w") {
 				t.Errorf("%s: %v", value, err)
 			}
 			return nil

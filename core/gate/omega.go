@@ -1,12 +1,12 @@
 package gate
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -32,7 +32,7 @@ func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaE
 		return nil, err
 	}
 	before, err := readOmega(tx, known.MemoryID)
-	if err != nil && !isBroken(err) { // a broken one is replaced
+	if err != nil && !table.Corrupt(err) { // a damaged one is replaced
 		return nil, err
 	}
 	f := known.OmegaFactors
@@ -55,16 +55,14 @@ func noteDigest(note string) string {
 	return core.Digest([]byte(note))
 }
 
-// readOmega reads the newest factors of a memory; there are none if none were recorded.
-func readOmega(r core.Reader, memory string) (kept keptOmega, err error) {
-	value, found, err := r.Get(omegaKey(memory))
-	if err != nil || !found {
-		return kept, err
+// readOmega reads the newest factors of a memory; there are none if none were recorded, or if they
+// are damaged.
+func readOmega(r core.Reader, memory string) (keptOmega, error) {
+	kept, err := omegas.Get(r, memory)
+	if kept == nil {
+		kept = &keptOmega{}
 	}
-	if err := json.Unmarshal(value, &kept); err != nil {
-		return keptOmega{}, broken("what is known of memory "+memory, err)
-	}
-	return kept, nil
+	return *kept, err
 }
 
 // above returns the factors, with the ones that the caller gives in place of the stored

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -160,7 +161,7 @@ func RunWorkflow(namespace, workflow string) string {
 func (r *Recorder) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	return r.Writer.Update(ctx, func(tx *journal.Tx) error {
 		before, err := readDAG(tx, dag.Workflow)
-		if err != nil && !isBroken(err) {
+		if err != nil && !table.Corrupt(err) {
 			return err
 		}
 		_, err = Evidence{}.RecordDAG(tx, before.Graph.addTo(dag))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // maxRefs is how many references a decision names, the newest ones.
@@ -141,13 +140,9 @@ func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef
 	if err != nil {
 		return err
 	}
-	err = core.ScanPrefix(tx, turnKey(memory, turn), func(key, value []byte) (bool, error) {
-		var o outcome
-		if err := json.Unmarshal(value, &o); err != nil {
-			return false, broken("an outcome of memory "+memory, err)
-		}
+	err = tools.Each(tx, string(turnKey(memory, turn)[len(toolPrefix):]), func(id string, o *outcome) error {
 		if o.Used == used {
-			return true, nil
+			return nil
 		}
 		if o.good() {
 			t.Good--
@@ -155,8 +150,8 @@ func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef
 		if o.Used = used; o.good() {
 			t.Good++
 		}
-		changed[string(key)] = &o
-		return true, nil
+		changed[toolPrefix+id] = o
+		return nil
 	})
 	if err != nil || len(changed) == 0 {
 		return err
@@ -211,7 +206,7 @@ func readTally(r core.Reader, memory string) (*tally, error) {
 		return t, err
 	}
 	if err := json.Unmarshal(value, t); err != nil {
-		return nil, broken("the tally of memory "+memory, err)
+		return nil, tools.Damaged(tallyKey(memory), "it can't be decoded: "+err.Error())
 	}
 	return t, nil
 }
@@ -238,12 +233,3 @@ func (Evidence) Has(r core.Reader, memoryID string) (bool, error) {
 	t, err := readTally(r, memoryID)
 	return err == nil && t.Outcomes > 0, err
 }
-
-// broken is the error for stored evidence that can't be read. No decision uses such
-// evidence.
-func broken(what string, err error) error {
-	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).
-		WithHint("check the store").WithAction("store check")
-}
-
-func isBroken(err error) bool { return sdk.ReasonOf(err) == "evidence_broken" }

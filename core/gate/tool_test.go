@@ -179,12 +179,12 @@ func TestABrokenTallyDecidesNothing(t *testing.T) {
 	put(d, gate.TallyKey("m"), "?")
 	d.view(func(r core.Reader) error {
 		_, err := gate.New(says{}).Decide(t.Context(), r, &core.GateCase{Memory: memory(core.Signals{})})
-		if sdk.ReasonOf(err) != "evidence_broken" || !strings.Contains(err.Error(), "the tally of memory m can't be read") {
+		if sdk.ReasonOf(err) != "record_corrupt" || !strings.Contains(err.Error(), "record evidence-tally/m") {
 			t.Errorf("Decide: %v", err)
 		}
 		return nil
 	})
-	if _, err := d.RecordTools(t.Context(), []core.ToolOutcome{tool(1, true, false, "")}); sdk.ReasonOf(err) != "evidence_broken" {
+	if _, err := d.RecordTools(t.Context(), []core.ToolOutcome{tool(1, true, false, "")}); sdk.ReasonOf(err) != "record_corrupt" {
 		t.Errorf("RecordTools: %v", err)
 	}
 }

@@ -167,13 +167,10 @@ func (c *checking[R]) index(i int) error {
 	if err != nil || there == c.right[i] {
 		return err
 	}
-	return each(c.ctx, c.r, index.Prefix, func(key, value []byte) error {
-		follows, err := c.follows(c.r, index, key, value)
-		if err == nil && !follows {
-			c.problem(key, true, "the index has an entry that follows from no record")
-		}
-		return err
+	_, err = c.strays(c.ctx, c.r, index, func(key []byte) {
+		c.problem(key, true, "the index has an entry that follows from no record")
 	})
+	return err
 }
 
 // each calls fn for each key with a prefix. The key and the value are fn's.
@@ -186,19 +183,66 @@ func each(ctx context.Context, r core.Reader, prefix string, fn func(key, value 
 	})
 }
 
-// follows reports whether an entry follows from the record that it leads to. It does if that
-// record is damaged: it stays with it.
-func (k *Kind[R]) follows(r core.Reader, index *Index[R], key, value []byte) (bool, error) {
-	id := index.id(key, value)
-	rec, err := k.Get(r, id)
-	var list []Entry
-	if err == nil {
-		list, err = index.entries(r, id, rec)
+// maxKnown is how many entries of records [Kind.strays] keeps, so that the index of a record with
+// thousands of entries doesn't have it read thousands of times.
+const maxKnown = 10_000
+
+// strays calls fn for the entries of an index that follow from no record, and returns how many
+// entries there are. An entry that leads to a damaged record isn't called: it stays with it.
+func (k *Kind[R]) strays(ctx context.Context, r core.Reader, index *Index[R], fn func(key []byte)) (n int, err error) {
+	known, size := map[string]map[string][]byte{}, 0
+	err = each(ctx, r, index.Prefix, func(key, value []byte) error {
+		n++
+		id := index.id(key, value)
+		list, there := known[id]
+		if !there {
+			rec, err := k.Get(r, id)
+			var entries []Entry
+			if err == nil {
+				entries, err = index.entries(r, id, rec)
+			}
+			if list = valuesOf(entries); err != nil {
+				list = nil // damaged
+			}
+			if unlessCorrupt(err) != nil {
+				return err
+			}
+			if size += len(list) + 1; size > maxKnown {
+				clear(known)
+				size = len(list) + 1
+			}
+			known[id] = list
+		}
+		if right, follows := list[string(key)]; list != nil && (!follows || !bytes.Equal(right, value)) {
+			fn(key)
+		}
+		return nil
+	})
+	return n, err
+}
+
+// dropStrays deletes the entries of an index that follow from no record, and returns how many there
+// are altogether.
+func (k *Kind[R]) dropStrays(ctx context.Context, s core.Store, index *Index[R]) (n int, err error) {
+	var gone [][]byte
+	err = s.View(ctx, func(r core.Reader) (err error) {
+		gone = nil
+		n, err = k.strays(ctx, r, index, func(key []byte) { gone = append(gone, key) })
+		return err
+	})
+	for keys := range slices.Chunk(gone, 500) {
+		if err == nil {
+			err = s.Update(ctx, func(tx core.Tx) error {
+				for _, key := range keys {
+					if err := tx.Delete(key); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
 	}
-	if Corrupt(err) {
-		return true, nil
-	}
-	return slices.ContainsFunc(list, Entry{key, value}.equal), err
+	return n, err
 }
 
 // Rebuild makes the indices and the sums agree with the records; see [core.Rebuilder]. Passing
@@ -206,22 +250,11 @@ func (k *Kind[R]) follows(r core.Reader, index *Index[R], key, value []byte) (bo
 func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 	empty := true // then there are no entries to compare with, as after an import
 	for i := range k.Indices {
-		index := &k.Indices[i]
-		err := core.UpdateEach(ctx, s, index.Prefix, func(tx core.Tx, key string) error {
-			empty = false
-			value, _, err := tx.Get([]byte(key))
-			if err != nil {
-				return err
-			}
-			follows, err := k.follows(tx, index, []byte(key), value)
-			if err != nil || follows {
-				return err
-			}
-			return tx.Delete([]byte(key))
-		})
+		n, err := k.dropStrays(ctx, s, &k.Indices[i])
 		if err != nil {
 			return err
 		}
+		empty = empty && n == 0
 	}
 	err := k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error {
 		if k.Passing && k.Agrees != nil {

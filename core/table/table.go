@@ -15,7 +15,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -323,15 +322,16 @@ func (k *Kind[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err e
 
 // replace deletes the entries whose keys are gone, and writes those that are new or changed.
 func replace(tx core.Tx, before, after []Entry) error {
+	had, has := valuesOf(before), valuesOf(after)
 	for _, e := range before {
-		if !slices.ContainsFunc(after, func(a Entry) bool { return bytes.Equal(a.Key, e.Key) }) {
+		if _, stays := has[string(e.Key)]; !stays {
 			if err := tx.Delete(e.Key); err != nil {
 				return err
 			}
 		}
 	}
 	for _, e := range after {
-		if !slices.ContainsFunc(before, e.equal) {
+		if value, there := had[string(e.Key)]; !there || !bytes.Equal(value, e.Value) {
 			if err := tx.Put(e.Key, e.Value); err != nil {
 				return err
 			}
@@ -340,8 +340,13 @@ func replace(tx core.Tx, before, after []Entry) error {
 	return nil
 }
 
-func (e Entry) equal(other Entry) bool {
-	return bytes.Equal(e.Key, other.Key) && bytes.Equal(e.Value, other.Value)
+// valuesOf are the values of entries by their keys.
+func valuesOf(entries []Entry) map[string][]byte {
+	values := make(map[string][]byte, len(entries))
+	for _, e := range entries {
+		values[string(e.Key)] = e.Value
+	}
+	return values
 }
 
 // Forget calls fn for each record that quotes a memory, to remove the memory's text from it; nil

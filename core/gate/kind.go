@@ -1,0 +1,86 @@
+package gate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
+)
+
+const part = "evidence"
+
+// tools are the outcomes of tools, by what follows the prefix in [toolKey].
+var tools = table.Kind[outcome]{
+	Part: part, Prefix: toolPrefix,
+	Valid: func(id string, _ *outcome) string {
+		if _, _, ok := splitTool([]byte(toolPrefix + id)); !ok {
+			return "the key isn't an outcome's key"
+		}
+		return ""
+	},
+	Sums: []table.Sum[outcome]{{
+		Prefix: tallyPrefix, Value: tallyValue, Wrong: "it isn't the sum of the memory's outcomes",
+		Of: func(id string, _ *outcome) string {
+			memory, _, _ := strings.Cut(id, "/")
+			return memory
+		},
+	}},
+}
+
+// dags are the graphs, by their workflows.
+var dags = table.Kind[keptDAG]{
+	Part: part, Prefix: dagPrefix,
+	Valid: func(_ string, kept *keptDAG) string {
+		if kept.Graph == nil || !kept.Graph.sound() {
+			return "it names nodes that aren't in it"
+		}
+		return ""
+	},
+	Agrees: func(_ core.Reader, _ string, kept *keptDAG) (wrong string, err error) {
+		if kept.Digest != core.Digest(core.MustJSON(kept.Graph)) {
+			wrong = "the digest isn't the graph's"
+		}
+		return wrong, nil
+	},
+	Indices: []table.Index[keptDAG]{{
+		Prefix: indexPrefix,
+		ID:     func(key, _ []byte) string { _, workflow := splitIndex(key); return workflow },
+		Entries: func(workflow string, kept *keptDAG) (list []table.Entry) {
+			for _, memory := range slices.Sorted(maps.Keys(kept.Graph.Memories)) {
+				list = append(list, table.Entry{Key: indexKey(memory, workflow)})
+			}
+			return list
+		},
+	}},
+}
+
+// omegas are the factors that are known about memories, by the memory.
+var omegas = table.Kind[keptOmega]{
+	Part: part, Prefix: omegaPrefix,
+	Agrees: func(_ core.Reader, memory string, kept *keptOmega) (wrong string, err error) {
+		known := &core.OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(core.OmegaFactors{}), Note: kept.Note}
+		if CheckOmega(known) != nil || kept.Seq < 1 {
+			wrong = "the factors of the memory are out of range"
+		}
+		return wrong, nil
+	},
+}
+
+// kinds are all of them.
+var kinds = table.Part{&tools, &dags, &omegas}
+
+// tallyValue sums up the outcomes of a memory.
+func tallyValue(k *table.Kind[outcome], r core.Reader, memory string) (value []byte, err error) {
+	t := &tally{}
+	err = k.Each(r, memory+"/", func(id string, o *outcome) error {
+		_, turn, _ := splitTool([]byte(toolPrefix + id))
+		t.count(turn, o)
+		return nil
+	})
+	if t.Outcomes > 0 {
+		value = core.MustJSON(t)
+	}
+	return value, err
+}
