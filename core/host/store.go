@@ -159,7 +159,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged, Turns: endedTurns}, run.ReplyChecker(), governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{}, access.Checker{}, store.HostChecker{}, store.TenantChecker{}, idempotency.Checker(), job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged}, rate.Checker{},
+		decisions.Checker{}, access.Checker{}, store.HostChecker(), store.TenantChecker{}, idempotency.Checker(), job.Checker{}, pluginlock.Checker{}, policyset.Checker{}, reflection.Checker{}, inject.Checker{Purged: memory.Purged}, rate.Checker(),
 	}, nil
 }
 

@@ -291,7 +291,7 @@ func TestLimiter_Failure(t *testing.T) {
 			}
 		}
 		damage(t, s, "[]")
-		if err := (rate.Checker{}).Rebuild(t.Context(), s); err != nil || check(t, s) != 0 {
+		if err := rate.Checker().Rebuild(t.Context(), s); err != nil || check(t, s) != 0 {
 			t.Error("a repair leaves a damaged record:", err)
 		}
 	})
@@ -307,7 +307,7 @@ func damage(t *testing.T, s core.Store, value string) {
 func check(t *testing.T, s core.Store) (problems int) {
 	t.Helper()
 	err := s.View(t.Context(), func(r core.Reader) error {
-		return rate.Checker{}.Check(t.Context(), r, func(p core.Problem) {
+		return rate.Checker().Check(t.Context(), r, func(p core.Problem) {
 			if problems++; !p.Rebuildable || !strings.HasPrefix(p.Key, "rate/") {
 				t.Errorf("%+v", p)
 			}

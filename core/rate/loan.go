@@ -14,7 +14,7 @@ import (
 type loan struct {
 	options *Options
 	terms   terms
-	key     []byte
+	id      string // of the record
 	// turn is the lock of the fields below: it is full while they are read or changed.
 	turn chan struct{}
 	// left is how much this host may still use before the time until, or [none].
@@ -31,7 +31,7 @@ type loan struct {
 
 func newLoan(o *Options, name string) *loan {
 	t := termsOf(o)
-	return &loan{options: o, terms: t, key: key(o.What, name), turn: make(chan struct{}, 1), ask: t.least()}
+	return &loan{options: o, terms: t, id: o.What + "/" + name, turn: make(chan struct{}, 1), ask: t.least()}
 }
 
 // least and most are the bounds of what a host asks for: little if it rarely uses the name, so
@@ -99,7 +99,7 @@ func (l *loan) borrow(ctx context.Context) error {
 	var lent int64
 	var window uint64
 	err := l.options.Store.Update(ctx, func(tx core.Tx) error {
-		rec, before, err := read(tx, l.key, &l.terms)
+		rec, before, err := read(tx, l.id, &l.terms)
 		if err != nil {
 			return err
 		}
@@ -108,10 +108,10 @@ func (l *loan) borrow(ctx context.Context) error {
 			rec.begin(&l.terms, passed)
 		}
 		lent, window = rec.lend(l.options.Host, l.ask), rec.Window
-		if after := core.MustJSON(rec); !bytes.Equal(before, after) {
-			return tx.Put(l.key, after)
+		if bytes.Equal(before, core.MustJSON(rec)) {
+			return nil
 		}
-		return nil
+		return rates.Add(tx, l.id, rec)
 	})
 	if err != nil {
 		return err

@@ -1,12 +1,11 @@
 package rate
 
 import (
-	"encoding/json"
-	"errors"
 	"math"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 const (
@@ -20,7 +19,20 @@ const (
 // prefix begins the keys of the records: rate/, what is limited, a slash, and the name.
 const prefix = "rate/"
 
-func key(what, name string) []byte { return []byte(prefix + what + "/" + name) }
+// rates are the records by what is limited, a slash, and the name. They matter only for seconds.
+var rates = table.Kind[record]{Part: "rates", Prefix: prefix, Passing: true, Valid: func(_ string, rec *record) string {
+	wrong := rec.Window == 0 || rec.Left < 0 || rec.Room < 0
+	for _, p := range rec.Parts {
+		wrong = wrong || p.Window > rec.Window || p.Amount < 0
+	}
+	if wrong {
+		return "it lends what it can't have"
+	}
+	return ""
+}}
+
+// Checker checks the records of what is lent.
+func Checker() core.Rebuilder { return table.Part{&rates} }
 
 // terms are how much is lent, and for how long.
 type terms struct {
@@ -60,35 +72,20 @@ type part struct {
 }
 
 // read reads a record. If it is damaged, nothing is left to lend until the next window.
-func read(r core.Reader, key []byte, t *terms) (rec record, value []byte, err error) {
-	value, found, err := r.Get(key)
-	switch {
-	case err != nil:
-		return rec, nil, err
-	case !found:
-		rec = record{Window: 1, Left: t.burst}
-	case decode(value, &rec) != nil:
-		rec = record{Window: rec.Window + 1, Room: t.burst}
+func read(r core.Reader, id string, t *terms) (rec *record, value []byte, err error) {
+	value, found, err := r.Get([]byte(prefix + id))
+	if err != nil {
+		return nil, nil, err
+	}
+	if !found {
+		rec = &record{Window: 1, Left: t.burst}
+	} else if rec, err = rates.Parse(id, value); err != nil {
+		rec = &record{Window: 1, Room: t.burst}
 	}
 	if rec.Left = min(rec.Left, t.burst); rec.Parts == nil {
 		rec.Parts = map[string]part{}
 	}
 	return rec, value, nil
-}
-
-// decode decodes a record, and refuses one that the program can't have written.
-func decode(value []byte, rec *record) error {
-	if err := json.Unmarshal(value, rec); err != nil {
-		return err
-	}
-	wrong := rec.Window == 0 || rec.Left < 0 || rec.Room < 0
-	for _, p := range rec.Parts {
-		wrong = wrong || p.Window > rec.Window || p.Amount < 0
-	}
-	if wrong {
-		return errors.New("it lends what it can't have")
-	}
-	return nil
 }
 
 // begin begins the next window. passed is how long the last one lasted.

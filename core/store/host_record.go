@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -59,16 +57,16 @@ func hostKey(id string) []byte { return []byte(hostPrefix + id) }
 func Hosts(r core.Reader) ([]HostRecord, error) { return readHosts(r, func(error) {}) }
 
 // readHosts is Hosts that calls damaged for each damaged record.
-func readHosts(r core.Reader, damaged func(error)) (hosts []HostRecord, err error) {
+func readHosts(r core.Reader, damaged func(error)) (list []HostRecord, err error) {
 	err = core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
-		h, err := decodeHost(key, value)
+		h, err := decodeHost(string(key[len(hostPrefix):]), value)
 		if err != nil {
 			damaged(err)
 		}
-		hosts = append(hosts, h)
+		list = append(list, h)
 		return true, nil
 	})
-	return hosts, err
+	return list, err
 }
 
 // HasHost reports whether a host has a record, alive or not.
@@ -82,22 +80,18 @@ func HasHost(r core.Reader, id string) (bool, error) {
 func readHost(r core.Reader, id string) (h HostRecord, found bool, err error) {
 	value, found, err := r.Get(hostKey(id))
 	if err == nil && found {
-		h, _ = decodeHost(hostKey(id), value)
+		h, _ = decodeHost(id, value)
 	}
 	return h, found, err
 }
 
 // decodeHost decodes a host's record. A damaged record has only its id.
-func decodeHost(key, value []byte) (h HostRecord, err error) {
-	id := string(key[len(hostPrefix):])
-	err = decodeRecord(key, value, &h)
-	if err == nil && h.ID != id {
-		err = corruptRecord(key, errors.New("it is of another host"))
-	}
+func decodeHost(id string, value []byte) (HostRecord, error) {
+	h, err := hosts.Parse(id, value)
 	if err != nil {
-		h = HostRecord{ID: id}
+		return HostRecord{ID: id}, err
 	}
-	return h, err
+	return *h, nil
 }
 
 // DrainHost asks a host to accept no more work, and returns its record.
@@ -121,24 +115,6 @@ func HostNotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "host_not_found", "there is no host %q", core.Cut(id)).
 		WithHint("list the hosts").WithAction("hosts list")
 }
-
-func decodeRecord(key, value []byte, record any) error {
-	if err := json.Unmarshal(value, record); err != nil {
-		return corruptRecord(key, err)
-	}
-	return nil
-}
-
-// damagedRecord is the reason of the error for a record that can't be decoded.
-const damagedRecord = "record_corrupt"
-
-func corruptRecord(key []byte, cause error) error {
-	return sdk.Errorf(sdk.Internal, damagedRecord, "record %s can't be decoded: %w", key, cause).
-		WithHint("rebuild derived data, which drops it: its host writes it again").WithAction("store check", "repair", "true").
-		WithDetail("key", string(key))
-}
-
-func isDamaged(err error) bool { return sdk.ReasonOf(err) == damagedRecord }
 
 // validHostID reports whether id can name a host.
 func validHostID(id string) bool {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,7 +39,7 @@ type LeaseRecord struct {
 // time means that there was no beat yet, or that the lease's record is damaged.
 func Time(r core.Reader) (time.Time, error) {
 	l, err := ReadLease(r, LeaseRoot)
-	if isDamaged(err) || err == nil && l.Time == 0 {
+	if table.Corrupt(err) || err == nil && l.Time == 0 {
 		return time.Time{}, nil
 	}
 	if err != nil {
@@ -63,23 +64,25 @@ func leaseKey(what string) []byte { return []byte(leasePrefix + what) }
 
 // Leases returns the leases of a shared store by name, without damaged ones. A check reports
 // damaged leases, and a host that tries to take one gets the error.
-func Leases(r core.Reader) (leases map[string]LeaseRecord, err error) {
-	leases = map[string]LeaseRecord{}
-	err = core.ScanPrefix(r, []byte(leasePrefix), func(key, value []byte) (bool, error) {
-		var l LeaseRecord
-		if decodeRecord(key, value, &l) == nil {
-			leases[string(key[len(leasePrefix):])] = l
+func Leases(r core.Reader) (map[string]LeaseRecord, error) {
+	all := map[string]LeaseRecord{}
+	return all, leases.Scan(r, "", "", func(what string, l *LeaseRecord) (bool, error) {
+		if l != nil {
+			all[what] = *l
 		}
 		return true, nil
 	})
-	return leases, err
 }
 
 // ReadLease returns a lease; the zero value if nobody has held it yet.
 func ReadLease(r core.Reader, what string) (l LeaseRecord, err error) {
 	value, found, err := r.Get(leaseKey(what))
-	if err == nil && found {
-		err = decodeRecord(leaseKey(what), value, &l)
+	if err != nil || !found {
+		return l, err
+	}
+	held, err := leases.Parse(what, value)
+	if err == nil {
+		l = *held
 	}
 	return l, err
 }

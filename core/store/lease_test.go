@@ -174,7 +174,7 @@ func TestHostChecker_DropsWhatCannotBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts, found := []core.Checker{store.HostChecker{}}, 0
+		parts, found := []core.Checker{store.HostChecker()}, 0
 		report := func(p core.Problem) {
 			found++
 			if p.Key != "host/b" || !p.Rebuildable {

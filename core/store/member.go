@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -266,7 +267,7 @@ func raiseLeases(tx core.Tx, held map[string]uint64, every time.Duration) (kept 
 	kept = map[string]uint64{}
 	for _, what := range slices.Sorted(maps.Keys(held)) {
 		l, err := ReadLease(tx, what)
-		if isDamaged(err) || err == nil && l.Epoch != held[what] {
+		if table.Corrupt(err) || err == nil && l.Epoch != held[what] {
 			continue
 		}
 		if err != nil {

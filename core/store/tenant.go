@@ -250,7 +250,7 @@ func decodeTenant(tenant string, value []byte) (record tenantRecord, err error) 
 	known := []tenantState{"", tenantCopying, tenantSwitched, tenantAbandoned}
 	if json.Unmarshal(value, &record) != nil || record.Database == "" || core.CheckTenant(tenant) != nil ||
 		!slices.Contains(known, record.State) || (record.State == "") != (record.Other == "") {
-		err = sdk.Errorf(sdk.Internal, damagedRecord, "the record of tenant %s doesn't say which database has it", core.Cut(tenant)).
+		err = sdk.Errorf(sdk.Internal, "record_corrupt", "the record of tenant %s doesn't say which database has it", core.Cut(tenant)).
 			WithHint("nothing else says it: restore this key from a backup of the main database")
 	}
 	return record, err
