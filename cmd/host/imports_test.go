@@ -78,7 +78,7 @@ var imports = map[string][]string{
 		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi",
 		"sdk/check",
 	},
-	"core/reflection":     {"core", "core/journal", "sdk", "sdk/modeltext"},
+	"core/reflection":     {"core", "core/journal", "core/table", "sdk", "sdk/modeltext"},
 	"core/rate":           {"core", "core/table", "sdk"},
 	"core/run":            {"core", "core/codec", "core/journal", "core/table", "sdk"},
 	"core/table":          {"core", "sdk"},

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,6 +28,11 @@ func StreamsAfter(r core.Reader, after string, fn func(StreamHead) (more bool, e
 		from = append(from, 0)
 	}
 	return scanStreams(r, from, core.PrefixEnd([]byte(headPrefix)), fn)
+}
+
+// UpdateStreams is [core.UpdateEach] for the streams whose names have a prefix.
+func UpdateStreams(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, stream string) error) error {
+	return core.UpdateEach(ctx, s, string(headKey(prefix)), func(tx core.Tx, key string) error { return fn(tx, key[len(headPrefix):]) })
 }
 
 func scanStreams(r core.Reader, from, to []byte, fn func(StreamHead) (more bool, err error)) error {

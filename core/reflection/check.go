@@ -1,14 +1,12 @@
 package reflection
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // Checker proves that what was counted agrees with the events of observations.
@@ -21,43 +19,38 @@ func (Checker) Derived() []string { return []string{countPrefix} }
 
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	problem := func(key []byte, rebuildable bool, message string) {
-		report(core.Problem{Part: "reflections", Key: string(key), Message: message, Rebuildable: rebuildable})
-	}
-	err := core.ScanPrefix(r, []byte(countPrefix), func(key, value []byte) (bool, error) {
-		key = bytes.Clone(key)
-		namespace := string(key[len(countPrefix):])
-		found, err := counted(ctx, r, namespace)
-		switch {
-		case sdk.ReasonOf(err) == "record_corrupt" || journal.IsBroken(err):
-			return true, nil // its own check reports it
-		case err != nil:
-			return false, err
-		case !bytes.Equal(value, core.MustJSON(found)):
-			problem(key, true, "it doesn't count what the events tell of observations")
-		}
-		return true, ctx.Err()
-	})
-	if err != nil {
-		return err
-	}
-	return core.ScanPrefix(r, []byte(statePrefix), func(key, value []byte) (bool, error) {
-		key = bytes.Clone(key)
-		wrong, err := wrongState(r, string(key[len(statePrefix):]), value)
-		if wrong != "" {
-			problem(key, false, wrong)
-		}
-		return true, err
-	})
+	return kind(ctx).Check(ctx, r, report, nil)
 }
 
-// wrongState describes what is wrong with the state of a namespace's reflections; "" if
-// nothing is. Events have only what was observed, so the rest must be within its bounds.
-func wrongState(r core.Reader, namespace string, value []byte) (string, error) {
-	var s State
-	if err := core.DecodeStrict(value, &s); err != nil {
-		return "it isn't as the program writes it: " + err.Error(), nil
+// kind are the states with the counts, which follow from the events.
+func kind(ctx context.Context) *table.Kind[State] {
+	k := states
+	k.Sums = []table.Sum[State]{{
+		Prefix: countPrefix, Wrong: "it doesn't count what the events tell of observations",
+		Of: func(string, *State) string { return "" }, // a state may exist without a count
+		Value: func(_ *table.Kind[State], r core.Reader, namespace string) ([]byte, error) {
+			return value(ctx, r, namespace)
+		},
+	}}
+	return &k
+}
+
+// value is the count of a namespace that follows from its events; nil without observations that
+// count. If they can't be read, the error is [table.Corrupt].
+func value(ctx context.Context, r core.Reader, namespace string) ([]byte, error) {
+	c, err := counted(ctx, r, namespace)
+	switch {
+	case journal.IsBroken(err): // its own check reports it
+		return nil, states.Damaged([]byte(statePrefix+namespace), "the events that it counts from can't be read")
+	case err != nil || c.Observations == 0:
+		return nil, err
 	}
+	return core.MustJSON(c), nil
+}
+
+// disagrees describes what is wrong with the state of a namespace's reflections; "" if
+// nothing is. Events have only what was observed, so the rest must be within its bounds.
+func disagrees(r core.Reader, namespace string, s *State) (string, error) {
 	head, err := journal.ReadHead(r, journal.NamespaceStream(namespace))
 	if err != nil && !journal.IsBroken(err) {
 		return "", err
@@ -66,7 +59,7 @@ func wrongState(r core.Reader, namespace string, value []byte) (string, error) {
 		return "a value is out of its bounds", nil
 	}
 	c, err := readCount(r, namespace)
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if table.Corrupt(err) {
 		return "", nil // reported with the count
 	}
 	if err == nil && (s.Taken.Observations > c.Observations || s.Taken.Importance > c.Importance || s.Seen > c.Observations) {
@@ -101,49 +94,22 @@ func counted(ctx context.Context, r core.Reader, namespace string) (c count, err
 // has.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	streams := journal.NamespaceStream("")
-	for after := streams; ; {
-		next := ""
-		err := s.Update(ctx, func(tx core.Tx) error {
-			next = ""
-			err := journal.StreamsAfter(tx, after, func(h journal.StreamHead) (bool, error) {
-				next = h.Stream
-				return false, nil
-			})
-			if err != nil || !strings.HasPrefix(next, streams) {
-				return err
-			}
-			return recount(ctx, tx, next[len(streams):])
-		})
-		if err != nil {
+	err := journal.UpdateStreams(ctx, s, streams, func(tx core.Tx, stream string) error {
+		key := []byte(countPrefix + stream[len(streams):])
+		if _, found, err := tx.Get(key); err != nil || found { // a count that exists is a sum
 			return err
 		}
-		if !strings.HasPrefix(next, streams) {
-			break
+		count, err := value(ctx, tx, stream[len(streams):])
+		if table.Corrupt(err) || err == nil && count == nil {
+			return nil
 		}
-		after = next
-	}
-	return core.UpdateEach(ctx, s, countPrefix, func(tx core.Tx, key string) error {
-		return recount(ctx, tx, key[len(countPrefix):])
+		if err == nil {
+			err = tx.Put(key, count)
+		}
+		return err
 	})
-}
-
-// recount writes the count of a namespace that follows from its events. A namespace without
-// counted observations has none.
-func recount(ctx context.Context, tx core.Tx, namespace string) error {
-	c, err := counted(ctx, tx, namespace)
-	if sdk.ReasonOf(err) == "record_corrupt" || journal.IsBroken(err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
-	key := countKey(namespace)
-	if c.Observations == 0 {
-		return tx.Delete(key)
-	}
-	old, found, err := tx.Get(key)
-	if err != nil || found && bytes.Equal(old, core.MustJSON(c)) {
-		return err
-	}
-	return tx.Put(key, core.MustJSON(c))
+	return kind(ctx).Rebuild(ctx, s)
 }

@@ -1,14 +1,13 @@
 package reflection
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // What was observed is counted by sums that only rise, and a reflection notes how far they
@@ -21,8 +20,10 @@ const (
 	statePrefix = "reflection-state/"
 )
 
-func countKey(namespace string) []byte { return []byte(countPrefix + namespace) }
-func stateKey(namespace string) []byte { return []byte(statePrefix + namespace) }
+var (
+	counts = table.Kind[count]{Part: "reflections", Prefix: countPrefix}
+	states = table.Kind[State]{Part: "reflections", Prefix: statePrefix, Strict: true, Agrees: disagrees}
+)
 
 // Sum is how much was observed.
 type Sum struct {
@@ -88,31 +89,17 @@ type State struct {
 	QueuedAt *time.Time `json:"queued_at,omitempty"`
 }
 
-// read reads a key's JSON, if there is any.
-func read(r core.Reader, key []byte, into any) (found bool, err error) {
-	value, found, err := r.Get(key)
-	if err != nil || !found {
-		return false, err
-	}
-	if err := json.Unmarshal(value, into); err != nil {
-		return false, damaged(string(key))
-	}
-	return true, nil
-}
-
-func damaged(key string) error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "the record %q can't be decoded", key).
-		WithHint("check the store, and restore a backup").WithAction("store check").WithDetail("key", key)
-}
-
 // ReadState returns the state of a namespace's reflections.
 func ReadState(r core.Reader, namespace string) (s State, err error) {
-	_, err = read(r, stateKey(namespace), &s)
+	found, err := states.Get(r, namespace)
+	if found != nil {
+		s = *found
+	}
 	return s, err
 }
 
 func putState(tx core.Tx, namespace string, s *State) error {
-	return tx.Put(stateKey(namespace), core.MustJSON(s))
+	return states.Put(tx, namespace, s)
 }
 
 // ReadSum returns how much was ever observed in a namespace.
@@ -122,7 +109,10 @@ func ReadSum(r core.Reader, namespace string) (Sum, error) {
 }
 
 func readCount(r core.Reader, namespace string) (c count, err error) {
-	_, err = read(r, countKey(namespace), &c)
+	found, err := counts.Get(r, namespace)
+	if found != nil {
+		c = *found
+	}
 	return c, err
 }
 
@@ -138,19 +128,19 @@ func countObserved(tx *journal.Tx, namespace string, memories []*core.Memory) (c
 	if len(counting) == 0 {
 		return c, false, nil
 	}
-	known, err := read(tx, countKey(namespace), &c)
+	known, err := counts.Get(tx, namespace)
 	if err != nil {
 		return c, false, err
 	}
-	if !known {
-		if err := beginAt(tx, namespace, memories); err != nil {
-			return c, false, err
-		}
+	if known != nil {
+		c = *known
+	} else if err := beginAt(tx, namespace, memories); err != nil {
+		return c, false, err
 	}
 	for _, m := range counting {
 		c.add(m.Importance, tx.Now())
 	}
-	return c, true, tx.Put(countKey(namespace), core.MustJSON(c))
+	return c, true, counts.Put(tx, namespace, &c)
 }
 
 // beginAt records the event from which a namespace counts, if it has older ones: there may
