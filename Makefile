@@ -99,7 +99,7 @@ TEST_TIMEOUT ?= 4h
 .PHONY: test
 test: export GORACE := atexit_sleep_ms=0
 test: export GOGC := 400
-test: deps vet staticcheck
+test: deps vet lint
 	@.ci/python
 	@.ci/postgres --say
 	go build -tags "$(TAGS)" ./cmd/host/internal/cli ./plugins/...
@@ -126,7 +126,7 @@ screenshots: deps
 	@.ci/surfaces
 	REFLECTORY_SCREENSHOTS="$(CURDIR)/docs/img" go test -count=1 -timeout 10m -tags "$(TAGS) surfaces" -run '^TestScreenshots' ./cmd/host/internal/web
 
-# Vet and staticcheck compile what they check. They do it with the flags of the tests, so that the
+# Vet and lint compile what they check. They do it with the flags of the tests, so that the
 # tests need not compile it again.
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
@@ -136,16 +136,12 @@ vet: deps
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
 
-## staticcheck: the linter that runs with the tests
-.PHONY: staticcheck
-staticcheck: deps
-	@echo go tool staticcheck
-	@GOFLAGS="$(RACE)" $$(go tool -n staticcheck) -tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
-
 ## lint: all linters of .golangci.yml (the first run builds them, for minutes)
 .PHONY: lint
 lint: deps
-	go run $(GOLANGCI_LINT) run --build-tags "$(TAGS)" ./...
+	@GOBIN=$(TOOLS) go install $(GOLANGCI_LINT)
+	@echo golangci-lint run
+	@GOFLAGS="$(RACE)" $(TOOLS)/golangci-lint run --timeout 30m --build-tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
 
 ## stress: the heavy figures of the tests: 200 kills, 10,000 operations, 1,000 equal runs, 1,000,000 memories
 .PHONY: stress
@@ -210,13 +206,13 @@ generate:
 guests:
 	cmd/host/internal/scaffold/testdata/generate.sh
 
-## check: what a release needs, and CI leaves out: generated code current, modules tidy, all linters, all tests, and that the peers' rules still decide the same
+## check: what a release needs, and CI leaves out: generated code current, modules tidy, all tests, and that the peers' rules still decide the same
 .PHONY: check
 check: generate
 	go mod tidy
 	@git diff --exit-code || { echo "generate or tidy changed files: commit them"; exit 1; }
 	cd testdata/peers && go vet ./... && go test -count=1 -run 'Agree$$' .
-	$(MAKE) lint test test-surfaces scale
+	$(MAKE) test test-surfaces scale
 
 ## clean: remove what was built
 .PHONY: clean
