@@ -17,6 +17,63 @@ type input[I any] struct {
 	get             func(*I) program.Value
 	// sizes are as in [program.Variable].
 	sizes []uint64
+	// set puts a recorded value into the Go input. nil is for what follows from other inputs, and
+	// for what no rule of the host reads.
+	set func(in *I, recorded any)
+}
+
+// text, whole, decimal and truth are variables that are a field of the Go input.
+
+func text[I any](name, doc string, at func(*I) *string, size uint64) input[I] {
+	return input[I]{
+		name: name, kind: "string", doc: doc, sizes: []uint64{size}, get: func(in *I) program.Value { return program.Text(*at(in)) },
+		set: func(in *I, v any) { *at(in), _ = v.(string) },
+	}
+}
+
+func whole[I any](name, doc string, at func(*I) *int64) input[I] {
+	return input[I]{
+		name: name, kind: "int", doc: doc, get: func(in *I) program.Value { return program.Int(*at(in)) },
+		set: func(in *I, v any) { *at(in) = int64(number(v)) },
+	}
+}
+
+func decimal[I any](name, doc string, at func(*I) *float64) input[I] {
+	return input[I]{
+		name: name, kind: "double", doc: doc, get: func(in *I) program.Value { return program.Double(*at(in)) },
+		set: func(in *I, v any) { *at(in) = number(v) },
+	}
+}
+
+func truth[I any](name, doc string, at func(*I) *bool) input[I] {
+	return input[I]{
+		name: name, kind: "bool", doc: doc, get: func(in *I) program.Value { return program.Bool(*at(in)) },
+		set: func(in *I, v any) { *at(in) = v == true },
+	}
+}
+
+// factor is a variable for a number that may be absent; get has what counts in its place.
+func factor[I any](name, doc string, get func(*I) float64, at func(*I) **float64) input[I] {
+	return input[I]{
+		name: name, kind: "double", doc: doc, get: func(in *I) program.Value { return program.Double(get(in)) },
+		set: func(in *I, v any) { *at(in) = new(number(v)) },
+	}
+}
+
+// computed is a variable that isn't a field of the Go input.
+func computed[I any](name, kind, doc string, get func(*I) program.Value, sizes ...uint64) input[I] {
+	return input[I]{name: name, kind: kind, doc: doc, get: get, sizes: sizes}
+}
+
+// number is a recorded number, whole or not; 0 if it isn't one.
+func number(v any) float64 {
+	switch v := v.(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
+	}
+	return 0
 }
 
 // field is a field of a point's outcome, with a function that sets it. Values have the Go
@@ -73,6 +130,20 @@ type bound[I any] struct {
 
 // Input implements [program.Inputs].
 func (b *bound[I]) Input(i int) program.Value { return b.gets[i](b.in) }
+
+// recorded is the Go input of a recorded decision, and whether the record has all of it, texts
+// aside: an older record lacks some, and so does a policy's that masks them.
+func (p *point[I, O]) recorded(values map[string]any) (in *I, whole bool) {
+	in, whole = new(I), true
+	for i := range p.inputs {
+		if set := p.inputs[i].set; set != nil {
+			value, known := values[p.inputs[i].name]
+			whole = whole && (known || p.inputs[i].kind == "string")
+			set(in, value)
+		}
+	}
+	return in, whole
+}
 
 // build completes a point from its tables. A mistake in them is a defect.
 func (p *point[I, O]) build() *definition {
@@ -153,6 +224,18 @@ var points = sync.OnceValue(func() *Points {
 	}
 	return p
 })
+
+// RecordedGate is the gate's input in a recorded decision, and whether the record has all of it,
+// texts aside.
+func (p *Points) RecordedGate(inputs map[string]any) (in *core.GateInput, whole bool) {
+	return p.gate.recorded(inputs)
+}
+
+// RecordedRetention is the retention's input in a recorded decision.
+func (p *Points) RecordedRetention(inputs map[string]any) *core.RetentionInput {
+	in, _ := p.retention.recorded(inputs)
+	return in
+}
 
 // Names lists the points.
 func (p *Points) Names() []core.Point {
