@@ -10,72 +10,6 @@ import (
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-// input is a variable of a point's policies, with a function that gets it from the
-// point's Go input.
-type input[I any] struct {
-	name, kind, doc string
-	get             func(*I) program.Value
-	// sizes are as in [program.Variable].
-	sizes []uint64
-	// set puts a recorded value into the Go input. nil is for what follows from other inputs, and
-	// for what no rule of the host reads.
-	set func(in *I, recorded any)
-}
-
-// text, whole, decimal and truth are variables that are a field of the Go input.
-
-func text[I any](name, doc string, at func(*I) *string, size uint64) input[I] {
-	return input[I]{
-		name: name, kind: "string", doc: doc, sizes: []uint64{size}, get: func(in *I) program.Value { return program.Text(*at(in)) },
-		set: func(in *I, v any) { *at(in), _ = v.(string) },
-	}
-}
-
-func whole[I any](name, doc string, at func(*I) *int64) input[I] {
-	return input[I]{
-		name: name, kind: "int", doc: doc, get: func(in *I) program.Value { return program.Int(*at(in)) },
-		set: func(in *I, v any) { *at(in) = int64(number(v)) },
-	}
-}
-
-func decimal[I any](name, doc string, at func(*I) *float64) input[I] {
-	return input[I]{
-		name: name, kind: "double", doc: doc, get: func(in *I) program.Value { return program.Double(*at(in)) },
-		set: func(in *I, v any) { *at(in) = number(v) },
-	}
-}
-
-func truth[I any](name, doc string, at func(*I) *bool) input[I] {
-	return input[I]{
-		name: name, kind: "bool", doc: doc, get: func(in *I) program.Value { return program.Bool(*at(in)) },
-		set: func(in *I, v any) { *at(in) = v == true },
-	}
-}
-
-// factor is a variable for a number that may be absent; get has what counts in its place.
-func factor[I any](name, doc string, get func(*I) float64, at func(*I) **float64) input[I] {
-	return input[I]{
-		name: name, kind: "double", doc: doc, get: func(in *I) program.Value { return program.Double(get(in)) },
-		set: func(in *I, v any) { *at(in) = new(number(v)) },
-	}
-}
-
-// computed is a variable that isn't a field of the Go input.
-func computed[I any](name, kind, doc string, get func(*I) program.Value, sizes ...uint64) input[I] {
-	return input[I]{name: name, kind: kind, doc: doc, get: get, sizes: sizes}
-}
-
-// number is a recorded number, whole or not; 0 if it isn't one.
-func number(v any) float64 {
-	switch v := v.(type) {
-	case float64:
-		return v
-	case int64:
-		return float64(v)
-	}
-	return 0
-}
-
 // field is a field of a point's outcome, with a function that sets it. Values have the Go
 // type of the field's CEL type; nil means that it was left out.
 type field[O any] struct {
@@ -196,14 +130,14 @@ func (p *point[I, O]) outcome(fields []any) O {
 // Points are the policy points of the host: the inputs and outputs of their policies, and
 // what decides if no file does. It is immutable.
 type Points struct {
-	retention point[core.RetentionInput, core.RetentionOutcome]
-	gate      point[core.GateInput, core.GateOutcome]
-	reflect   point[core.ReflectInput, core.Permission]
-	loop      point[core.LoopInput, core.LoopOutcome]
-	injection point[core.InjectionInput, core.InjectionOutcome]
-	routing   point[core.RoutingInput, core.RoutingOutcome]
-	admission point[core.AdmissionInput, core.Permission]
-	access    point[core.AccessInput, core.Permission]
+	retention *point[core.RetentionInput, core.RetentionOutcome]
+	gate      *point[core.GateInput, core.GateOutcome]
+	reflect   *point[core.ReflectInput, core.Permission]
+	loop      *point[core.LoopInput, core.LoopOutcome]
+	injection *point[core.InjectionInput, core.InjectionOutcome]
+	routing   *point[core.RoutingInput, core.RoutingOutcome]
+	admission *point[core.AdmissionInput, core.Permission]
+	access    *point[core.AccessInput, core.Permission]
 
 	list    []*definition
 	folders []TextFolder
@@ -214,27 +148,22 @@ type Points struct {
 func AllPoints() *Points { return points() }
 
 var points = sync.OnceValue(func() *Points {
-	p := &Points{
-		retention: retentionPoint(), gate: gatePoint(), reflect: reflectPoint(), loop: loopPoint(),
-		injection: injectionPoint(), routing: routingPoint(), admission: admissionPoint(), access: accessPoint(),
-	}
-	p.list = []*definition{
-		p.retention.build(), p.gate.build(), p.reflect.build(), p.loop.build(),
-		p.injection.build(), p.routing.build(), p.admission.build(), p.access.build(),
-	}
+	p := &Points{}
+	p.retention = add(p, retentionPoint())
+	p.gate = add(p, gatePoint())
+	p.reflect = add(p, reflectPoint())
+	p.loop = add(p, loopPoint())
+	p.injection = add(p, injectionPoint())
+	p.routing = add(p, routingPoint())
+	p.admission = add(p, admissionPoint())
+	p.access = add(p, accessPoint())
 	return p
 })
 
-// RecordedGate is the gate's input in a recorded decision, and whether the record has all of it,
-// texts aside.
-func (p *Points) RecordedGate(inputs map[string]any) (in *core.GateInput, whole bool) {
-	return p.gate.recorded(inputs)
-}
-
-// RecordedRetention is the retention's input in a recorded decision.
-func (p *Points) RecordedRetention(inputs map[string]any) *core.RetentionInput {
-	in, _ := p.retention.recorded(inputs)
-	return in
+// add completes a point and lists it.
+func add[I, O any](all *Points, p point[I, O]) *point[I, O] {
+	all.list = append(all.list, p.build())
+	return &p
 }
 
 // Names lists the points.

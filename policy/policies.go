@@ -82,54 +82,6 @@ func (p *Policies) deciding(ctx context.Context) (*Set, error) {
 // Replace puts another set in force. Decisions in progress use the old one.
 func (p *Policies) Replace(set *Set) { p.current.Store(set) }
 
-// Retention implements [core.RetentionPolicy].
-func (p *Policies) Retention(ctx context.Context, in *core.RetentionInput) (out core.RetentionOutcome) {
-	out, out.Decision = decide(ctx, p, &p.points.retention, in.Namespace, in)
-	return out
-}
-
-// Gate implements gate.Policy.
-func (p *Policies) Gate(ctx context.Context, in *core.GateInput) (out core.GateOutcome) {
-	out, out.Decision = decide(ctx, p, &p.points.gate, in.Namespace, in)
-	return out
-}
-
-// Reflect implements [core.ReflectPolicy].
-func (p *Policies) Reflect(ctx context.Context, in *core.ReflectInput) (out core.Permission) {
-	out, out.Decision = decide(ctx, p, &p.points.reflect, in.Namespace, in)
-	return out
-}
-
-// Loop implements loop.Policy.
-func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) (out core.LoopOutcome) {
-	out, out.Decision = decide(ctx, p, &p.points.loop, in.Namespace, in)
-	return out
-}
-
-// Injection decides what a turn's prompt context holds.
-func (p *Policies) Injection(ctx context.Context, in *core.InjectionInput) (out core.InjectionOutcome) {
-	out, out.Decision = decide(ctx, p, &p.points.injection, in.Namespace, in)
-	return out
-}
-
-// Routing decides how sure a recommendation is.
-func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) (out core.RoutingOutcome) {
-	out, out.Decision = decide(ctx, p, &p.points.routing, in.Namespace, in)
-	return out
-}
-
-// Admission decides whether a plugin may run.
-func (p *Policies) Admission(ctx context.Context, in *core.AdmissionInput) (out core.Permission) {
-	out, out.Decision = decide(ctx, p, &p.points.admission, in.Namespace, in)
-	return out
-}
-
-// Access decides whether a caller may do something.
-func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.Permission) {
-	out, out.Decision = decide(ctx, p, &p.points.access, in.Namespace, in)
-	return out
-}
-
 // worded is an outcome with a word for it.
 type worded interface{ Word() string }
 

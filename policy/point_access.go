@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/program"
+)
+
+func accessPoint() point[core.AccessInput, core.Permission] {
+	type in = core.AccessInput
+	return point[in, core.Permission]{
+		definition: denying(core.PointAccess, "operation", "Whether a caller may use an operation in a namespace.", false),
+		inputs: []input[in]{
+			text("subject", "who was authorised: a token's subject, or operator on the command line", func(x *in) *string { return &x.Subject }, wordSize),
+			truth("local", "whether the request comes from the command line on this machine", func(x *in) *bool { return &x.Local }),
+			text("operation", "what is to be done, such as memory_reflect", func(x *in) *string { return &x.Operation }, wordSize),
+			text("scope", "what a token needs for it, such as memory:write", func(x *in) *string { return &x.Scope }, wordSize),
+			text("ns", "the namespace; empty for what belongs to the host", func(x *in) *string { return &x.Namespace }, namespaceSize),
+			computed("scopes", "list(string)", "the token's scopes; * is all", func(x *in) program.Value { return program.Any(x.Scopes) }, tagCount, wordSize),
+			computed("namespaces", "list(string)", "the token's namespaces: a/b, a/**, **", func(x *in) program.Value { return program.Any(x.Namespaces) }, tagCount, namespaceSize),
+		},
+		fields: permission(),
+	}
+}
+
+// Access decides whether a caller may do something.
+func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.Permission) {
+	out, out.Decision = decide(ctx, p, p.points.access, in.Namespace, in)
+	return out
+}

@@ -1,0 +1,35 @@
+package policy
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
+	type in = core.RoutingInput
+	return point[in, core.RoutingOutcome]{
+		definition: definition{
+			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends it, medium asks a question, low recommends nothing (execution_blocked).",
+			failure: "low",
+			safe:    func(named) []any { return []any{"low"} },
+		},
+		inputs: []input[in]{
+			text("ns", "the namespace of the request", func(x *in) *string { return &x.Namespace }, namespaceSize),
+			decimal("score", "how well it matches, 0 to 1", func(x *in) *float64 { return &x.Score }),
+			decimal("success_rate", "how often it succeeded, 0 to 1", func(x *in) *float64 { return &x.SuccessRate }),
+			decimal("final_score", "score × (.5 + .5·success_rate)", func(x *in) *float64 { return &x.FinalScore }),
+			decimal("lead", "how far the next candidate's final_score is below this one's", func(x *in) *float64 { return &x.Lead }),
+			whole("candidates", "how many candidates there are", func(x *in) *int64 { return &x.Candidates }),
+		},
+		fields: []field[core.RoutingOutcome]{
+			{"confidence", "string", "the confidence band", func(o *core.RoutingOutcome, v any) { o.Confidence = v.(string) }, []string{"high", "medium", "low"}, false},
+		},
+	}
+}
+
+// Routing decides how sure a recommendation is.
+func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) (out core.RoutingOutcome) {
+	out, out.Decision = decide(ctx, p, p.points.routing, in.Namespace, in)
+	return out
+}
