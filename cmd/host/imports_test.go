@@ -129,7 +129,7 @@ var imports = map[string][]string{
 	"core/memory/embed":        {"core", "core/memory/text"},
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
 	"core/memory/search":       {"core", "core/memory/text", "core/memory/top", "core/memory/vector"},
-	"core/memory/text":         {"core", "core/memory/top"},
+	"core/memory/text":         {"core/memory/top", "sdk"},
 	"core/memory/top":          {},
 	"core/memory/vector":       {"core/memory/top", "sdk"},
 
@@ -170,7 +170,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/metrics":  {"core", "core/host", "core/job", "core/journal", "core/plugin", "sdk"},
 	"cmd/host/internal/trace":    {"core", "sdk"},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
-	"cmd/host/internal/term":     {"core"},
+	"cmd/host/internal/term":     {"sdk"},
 
 	"cmd/host/internal/mcpserver": {"cmd/host/internal/client", "core", "core/host/operation", "core/job", "sdk"},
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestBlock_RecalledTextHidesNothing: a model doesn't read what a person doesn't see, also where the
@@ -20,7 +20,7 @@ func TestBlock_RecalledTextHidesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := b.Draft().Payload; strings.ContainsFunc(got, core.Hidden) || !strings.Contains(got, "&#x") {
+			if got := b.Draft().Payload; strings.ContainsFunc(got, sdk.Hidden) || !strings.Contains(got, "&#x") {
 				t.Errorf("%+q is in a prompt as %+q", payload, got)
 			}
 			again, err := inject.NewBlock(b.Draft(), inject.FromHost)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // outline has the places where an XML payload may be cut: after each child of its root.
@@ -116,7 +116,7 @@ func (o *outline) longest(payload string, fits func(payload string, chars int) b
 func isQuoted(payload, id string) bool {
 	inner, begins := strings.CutPrefix(payload, `<memory id="`+text.Escape(id)+`">`)
 	inner, ends := strings.CutSuffix(inner, `</memory>`)
-	if !begins || !ends || strings.ContainsAny(inner, "<>") || strings.ContainsFunc(inner, core.Hidden) {
+	if !begins || !ends || strings.ContainsAny(inner, "<>") || sdk.Visible(inner) != inner {
 		return false
 	}
 	for rest := inner; ; {
@@ -140,5 +140,5 @@ func startsWithEntity(s string) bool {
 	}
 	number, _, isNumber := strings.Cut(strings.TrimPrefix(s[:min(len(s), len("&#x10FFFF;"))], "&#x"), ";")
 	r, err := strconv.ParseInt(number, 16, 32)
-	return strings.HasPrefix(s, "&#x") && isNumber && err == nil && core.Hidden(rune(r))
+	return strings.HasPrefix(s, "&#x") && isNumber && err == nil && sdk.Hidden(rune(r))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Recalled text is data: whatever it says, it must not end the element that it was put
@@ -15,7 +15,7 @@ import (
 // Escape returns a text such that it can be in the content of an XML element, or in an
 // attribute in double quotes without line breaks, and a reader of XML gets the same text
 // back. What XML can't hold (most control characters, and bytes that aren't UTF-8) is
-// U+FFFD, and what a person doesn't see ([core.Hidden]) is a reference that is seen. It isn't
+// U+FFFD, and what a person doesn't see ([sdk.Hidden]) is a reference that is seen. It isn't
 // idempotent: what is escaped twice has to be read twice.
 func Escape(s string) string {
 	if plainXML(s) {
@@ -39,10 +39,6 @@ func Escape(s string) string {
 		case '\r': // which a reader would take for a line's end
 			b.WriteString("&#xD;")
 		default:
-			if core.Hidden(r) { // a model reads what a person doesn't see
-				fmt.Fprintf(&b, "&#x%X;", r)
-				break
-			}
 			if !inXML(r) || r == utf8.RuneError {
 				r = utf8.RuneError
 			}
@@ -50,7 +46,7 @@ func Escape(s string) string {
 		}
 		i += size
 	}
-	return b.String()
+	return sdk.ReplaceHidden(b.String(), func(r rune) string { return fmt.Sprintf("&#x%X;", r) })
 }
 
 // EscapeMemory is a memory's text as it is given to a model: escaped, in an element that

@@ -73,9 +73,14 @@ type client struct {
 	dialects *dialects
 }
 
-// ask sends a question. It tries again if a fault may be temporary, and in another
-// dialect if the endpoint refuses this one.
+// ask sends a question, with what a person doesn't see in its messages made visible
+// ([sdk.Visible]): they may repeat recalled text. It tries again if a fault may be temporary, and in
+// another dialect if the endpoint refuses this one.
 func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
+	q.messages = slices.Clone(q.messages) // a config's are used again
+	for i := range q.messages {
+		q.messages[i].Content = sdk.Visible(q.messages[i].Content)
+	}
 	known := c.dialects.of(c.endpoint)
 	x := &exchange{client: c, question: q, dialect: known}
 	for total := 0; ; {

@@ -166,7 +166,7 @@ func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err 
 		text = core.MustJSON(refusal{p.Code, p.Detail, p.Hint, nil, p.Errors})
 	}
 	members := append(core.Members(out), core.Member{Key: "error", Value: text})
-	whole, _ := shorten(core.JoinMembers(members), maxResult)
+	whole, _ := shorten(visible(core.JoinMembers(members)), maxResult)
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(whole)}}}
 }
 

@@ -16,7 +16,7 @@ import (
 // not be needed. So a result has a limit, and shows where it was cut and how to get the
 // rest. A list is cut between items, with a token for the next page, and a text between
 // characters, with the offset of the next character. A result within the limit is the
-// same as the operation's, byte for byte.
+// same as the operation's, byte for byte, if nothing in it is hidden (see [visible]).
 
 const (
 	// maxResult is the largest length of a result, in characters of JSON.
@@ -72,8 +72,9 @@ func with(object json.RawMessage, m core.Member) json.RawMessage {
 // length is how many characters a text has.
 func length(text []byte) int { return utf8.RuneCount(text) }
 
-// cut is the part of a result from an item or a character on, within the limit.
+// cut is the part of a result from an item or a character on, [visible] and within the limit.
 func (t *tool) cut(text json.RawMessage, args arguments, from int) (json.RawMessage, error) {
+	text = visible(text)
 	if length(text) <= maxResult && from == 0 && args.offset == 0 {
 		return text, nil
 	}

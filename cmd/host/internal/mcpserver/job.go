@@ -120,6 +120,6 @@ func (s *Server) failed(ctx context.Context, r *operation.JobResult) *mcp.CallTo
 	if r.Failure != nil {
 		return s.refused(ctx, set{}, nil, r.Failure.Err(), r.Result)
 	}
-	text := core.MustJSON(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}})
+	text := visible(core.MustJSON(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}}))
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }

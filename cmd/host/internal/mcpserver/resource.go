@@ -48,7 +48,7 @@ func (s *Server) addResources(m *mcp.Server) {
 				if err != nil {
 					return nil, err
 				}
-				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: resourceType, Text: string(text)}}}, nil
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: resourceType, Text: string(visible(text))}}}, nil
 			})
 	}
 }

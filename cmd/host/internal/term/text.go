@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Cut shortens a text to one line of up to n characters, cleaned by [Clean].
@@ -23,30 +23,26 @@ func Cut(text string, n int) string {
 // become spaces.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
-		return visible(r)
-	}, text)
+		if steers(r) {
+			return ' '
+		}
+		return r
+	}, marked(text))
 }
 
-// visible is a character as it is shown: one that controls the terminal is a space, and one that
-// can't be seen is a mark that something is there.
-func visible(r rune) rune {
-	switch {
-	case steers(r):
-		return ' '
-	case core.Hidden(r):
-		return '\ufffd'
-	}
-	return r
+// marked is a text with a mark for each character that can't be seen.
+func marked(text string) string {
+	return sdk.ReplaceHidden(text, func(rune) string { return "\ufffd" })
 }
 
 // Lines is [Clean] for a text of several lines, which keeps line breaks and tabs.
 func Lines(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
+		if steers(r) && r != '\n' && r != '\t' {
+			return ' '
 		}
-		return visible(r)
-	}, text)
+		return r
+	}, marked(text))
 }
 
 // JSON replaces control characters and invisible ones, which encoding/json leaves as they are, with
@@ -69,7 +65,7 @@ func JSON(data []byte) []byte {
 }
 
 // steersInJSON is steers without the line breaks between JSON values, and what can't be seen.
-func steersInJSON(r rune) bool { return steers(r) && r != '\n' || core.Hidden(r) }
+func steersInJSON(r rune) bool { return steers(r) && r != '\n' || sdk.Hidden(r) }
 
 // steers reports whether a character controls a terminal instead of being shown: the
 // control characters of ASCII and Latin-1, the other characters that end a line, and

@@ -23,10 +23,13 @@ func TestTextFromOutsideCannotSteerTheTerminal(t *testing.T) {
 
 // TestTextFromOutsideHidesNothing: what can't be seen leaves a mark.
 func TestTextFromOutsideHidesNothing(t *testing.T) {
-	const tags = "Hi\U000E0049\U000E0067\U000E006E"
+	const (
+		tags = "Hi\U000E0049\U000E0067\U000E006E"
+		flag = "🏴\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F" // of England
+	)
 	for hidden, want := range map[string]string{
 		tags: "Hi\ufffd\ufffd\ufffd", "a\u200bb": "a\ufffdb", "a\u2060b": "a\ufffdb", "a\U000E0101b": "a\ufffdb", "a\ufe01b": "a\ufffdb", "a\u00adb": "a\ufffdb", "\ufeffb": "\ufffdb",
-		"a\u3164b": "a\ufffdb", "a\u202eb": "a b", "👩\u200d🔬 ❤\ufe0f": "👩\u200d🔬 ❤\ufe0f",
+		"a\u3164b": "a\ufffdb", "a\u202eb": "a b", flag + "\u200b": flag + "\ufffd", "🏴\U000E0061": "🏴\ufffd", "👩\u200d🔬 ❤\ufe0f": "👩\u200d🔬 ❤\ufe0f",
 	} {
 		if got := term.Clean(hidden); got != want {
 			t.Errorf("%+q on a line: %+q, want %+q", hidden, got, want)
