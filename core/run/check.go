@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,12 +25,7 @@ var _ core.Rebuilder = Checker{}
 // Check implements [core.Checker].
 func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checking{r: r, report: report, purged: part.Purged, turns: part.Turns}
-	err := scanPrefix(r, runPrefix, func(key, _ []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return c.run(string(key[len(runPrefix):]))
-	})
+	err := runs.Check(ctx, r, report, func(_ string, record *runRecord, _ []byte) error { return c.run(record) })
 	if err != nil {
 		return err
 	}
@@ -48,20 +43,30 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	if err := c.streams(ctx); err != nil {
 		return err
 	}
-	err = scanPrefix(r, hostPrefix, func(key, _ []byte) error {
-		agrees, err := heldAgrees(r, key)
-		if err == nil && !agrees {
-			c.problem(key, true, "no run is held like this")
+	return cmp.Or(holders.Check(ctx, r, report, nil), c.hours(ctx))
+}
+
+// Derived implements [core.Rebuilder]: the index by time, the counts by hour, and the
+// records of which host runs which run, which no other store needs.
+func (Checker) Derived() []string { return append(table.Part{&runs, &holders}.Derived(), hourPrefix) }
+
+// Rebuild implements [core.Rebuilder]. A damaged run leaves the index by time, so that it stops
+// no list and no pruning of the others.
+func (part Checker) Rebuild(ctx context.Context, s core.Store) error {
+	err := core.UpdateEach(ctx, s, timePrefix, func(tx core.Tx, key string) error {
+		_, err := runs.Get(tx, timeID([]byte(key)))
+		if table.Corrupt(err) {
+			return tx.Delete([]byte(key))
 		}
-		return cmp.Or(ctx.Err(), err)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = scanPrefix(r, timePrefix, func(key, _ []byte) error {
-		return cmp.Or(ctx.Err(), c.index(key))
-	})
-	return cmp.Or(err, c.hours(ctx))
+	if err := (table.Part{&holders, &runs}).Rebuild(ctx, s); err != nil {
+		return err
+	}
+	return rebuildHours(ctx, s, part.Turns)
 }
 
 // checking is a check in progress.
@@ -92,28 +97,16 @@ func absent(err error) bool {
 	return sdk.ReasonOf(err) == "run_not_found" || sdk.ReasonOf(err) == "run_pruned"
 }
 
-// run checks one run: its records, its history, its index and its stream.
-func (c *checking) run(id string) error {
-	if !validID(id) {
-		c.problem(runKey(id), false, "its key isn't the key of a run")
-		return nil
-	}
-	record, err := readRecord(c.r, id)
-	if err == nil {
-		_, err = readRun(c.r, id)
-	}
+// run checks one run: its content, its history and its stream.
+func (c *checking) run(record *runRecord) error {
+	_, err := readRun(c.r, record.ID)
 	if err == nil {
 		err = c.open(record)
 	}
 	if err != nil {
 		return c.tell(err)
 	}
-	if _, found, err := c.r.Get(timeKey(record.StartedAt, id)); err != nil {
-		return err
-	} else if !found {
-		c.problem(timeKey(record.StartedAt, id), true, "the run isn't in the index by time")
-	}
-	if err := c.tell(c.prompts(id)); err != nil {
+	if err := c.tell(c.prompts(record.ID)); err != nil {
 		return err
 	}
 	return c.tell(c.events(record))
@@ -129,13 +122,13 @@ func (c *checking) open(record *runRecord) error {
 	for _, l := range loops {
 		for i := range l.Attempts[:len(l.Attempts)-1] {
 			if !l.Attempts[i].Judged {
-				return corrupt(record.ID, attemptKey(record.ID, l.Visit, i+1), "it isn't judged, but another follows")
+				return attemptRecords.Damaged(attemptKey(record.ID, l.Visit, i+1), "it isn't judged, but another follows")
 			}
 		}
 	}
 	open := record.Visits + 1
 	if n := len(attemptsOf(loops, open)); n != record.Last.Iteration {
-		return corrupt(record.ID, attemptKey(record.ID, open, n), fmt.Sprintf("the open visit has %d attempts, but the run says %d", n, record.Last.Iteration))
+		return attemptRecords.Damaged(attemptKey(record.ID, open, n), fmt.Sprintf("the open visit has %d attempts, but the run says %d", n, record.Last.Iteration))
 	}
 	return nil
 }
@@ -186,21 +179,6 @@ func (c *checking) streams(ctx context.Context) error {
 		return nil // the journal's own check reports it
 	}
 	return err
-}
-
-// index checks a key of the index by time.
-func (c *checking) index(key []byte) error {
-	id := timeID(key)
-	record, err := readRecord(c.r, id)
-	if reason := sdk.ReasonOf(err); reason == "record_corrupt" {
-		return nil // reported with the run
-	} else if reason != "" && !absent(err) {
-		return err
-	}
-	if err != nil || !bytes.Equal(key, timeKey(record.StartedAt, id)) {
-		c.problem(key, true, "the index by time has an entry that matches no run")
-	}
-	return nil
 }
 
 // scanPrefix calls fn for each key with a prefix, until it returns an error.

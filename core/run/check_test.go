@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // problems checks a store.
@@ -59,7 +60,7 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 		{"another way", edit(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }, `"number":1`, `"number":1,"next":"x"`), "visit/", "doesn't match its event"},
 		{"nothing", func(core.Tx, []string) error { return nil }, "", ""},
 		{"no content", drop(func(ids []string) []byte { return corerun.ContentKey(ids[0]) }), "run-content/" + runID[:35] + "1", "it is missing"},
-		{"no index", drop(func(ids []string) []byte { return corerun.TimeKey(coretest.Epoch(), ids[1]) }), "run-time/", "isn't in the index"},
+		{"no index", drop(func(ids []string) []byte { return corerun.TimeKey(coretest.Epoch(), ids[1]) }), "run-time/", "the index lacks"},
 		{"an attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[0], 1, 2) }), "attempt/", "it says that it is attempt 3"},
 		{"the newest attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[1], 1, 2) }), "attempt/", "the open visit has 1 attempts, but the run says 2"},
 		{"a visit is gone", drop(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }), "visit/", "0 are stored"},
@@ -125,6 +126,27 @@ func TestRebuildFixesTheIndex(t *testing.T) {
 			if diff := cmp.Diff(before, dump(t, s)); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
 			}
+		}
+	})
+}
+
+func TestRebuild_LeavesDamagedRunsOutOfLists(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		ids := someRuns(t, s)
+		change(t, s, func(tx core.Tx) error { return tx.Put(corerun.RunKey(ids[1]), []byte("{")) })
+		runs := corerun.NewRepository(s, new(coretest.Clock))
+		if _, _, err := runs.List(t.Context(), corerun.ListFilter{}); sdk.ReasonOf(err) != "record_corrupt" {
+			t.Errorf("before: %v", err)
+		}
+		if err := store.Rebuild(t.Context(), s, parts()); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := runs.List(t.Context(), corerun.ListFilter{})
+		if err != nil || len(list) != len(ids)-1 {
+			t.Errorf("%d runs, %v", len(list), err)
+		}
+		if found := problems(t, s); len(found) != 1 || found[0].Key != "run/"+ids[1] {
+			t.Errorf("found %v", found)
 		}
 	})
 }

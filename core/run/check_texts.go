@@ -44,12 +44,11 @@ func (c *checking) strayTexts(ctx context.Context) error {
 			}
 			ok = seal.Seq > 0
 		} else if ok {
-			var v visitRecord
-			found, err := get(c.r, run, visitKey(run, visit), &v)
+			v, err := visitRecords.Get(c.r, run+"/"+numbers(visit))
 			if err != nil {
 				return c.tell(err)
 			}
-			ok = found && slices.ContainsFunc(v.Memories, func(m journal.MemoryDigest) bool { return m.MemoryID == memory })
+			ok = v != nil && slices.ContainsFunc(v.Memories, func(m journal.MemoryDigest) bool { return m.MemoryID == memory })
 		}
 		if !ok {
 			c.problem(key, false, "no visit holds this memory")

@@ -3,24 +3,22 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 const (
 	// MinPrefix is how many characters of an id [Repository.Find] needs: the part of a
 	// UUID before its first dash.
-	MinPrefix = 8
+	MinPrefix = table.MinPrefix
 	// DefaultListLimit is how many runs [Repository.List] returns by default.
 	DefaultListLimit = 50
-	// maxListed is how many runs the error for an ambiguous prefix names.
-	maxListed = 10
 )
 
 // Get returns a run with its content. If there is none, the error is sdk.NotFound, reason
@@ -131,40 +129,19 @@ func findID(r core.Reader, prefix string) (string, error) {
 	if !validID(prefix) {
 		return "", RunNotFound(prefix)
 	}
-	if _, found, err := r.Get(runKey(prefix)); found || err != nil {
-		return prefix, err
+	id, err := runs.Find(r, "run", prefix)
+	if err != nil || id != "" {
+		return id, err
 	}
 	if len(prefix) < MinPrefix {
 		return "", RunNotFound(prefix)
 	}
-	var ids []string
-	err := core.ScanPrefix(r, runKey(prefix), func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(runPrefix):]))
-		return len(ids) <= maxListed, nil
-	})
-	switch {
-	case err != nil:
-		return "", err
-	case len(ids) == 0:
-		return findPruned(r, prefix)
-	case len(ids) > 1:
-		return "", ambiguous(prefix, ids)
-	}
-	return ids[0], nil
-}
-
-func ambiguous(prefix string, ids []string) error {
-	more := ""
-	if len(ids) > maxListed {
-		ids, more = ids[:maxListed], ", …"
-	}
-	return sdk.Errorf(sdk.Conflict, "run_ambiguous", "%q matches several runs: %s%s", prefix, strings.Join(ids, ", "), more).
-		WithHint("give more characters of the id").WithDetail("run_ids", ids)
+	return findPruned(r, prefix)
 }
 
 // findPruned is findID for pruned runs. The error for a pruned run names its file.
 func findPruned(r core.Reader, prefix string) (id string, err error) {
-	streams, err := journal.PrunedStreams(r, Stream(prefix), maxListed+1)
+	streams, err := journal.PrunedStreams(r, Stream(prefix), table.MaxNamed+1)
 	if err != nil {
 		return "", err
 	}
@@ -178,7 +155,7 @@ func findPruned(r core.Reader, prefix string) (id string, err error) {
 	case 1:
 		return "", gone(r, ids[0])
 	}
-	return "", ambiguous(prefix, ids)
+	return "", table.Ambiguous("run", prefix, ids)
 }
 
 // gone is the error for a run that doesn't exist, with its file if it was pruned.
@@ -221,7 +198,7 @@ type ListFilter struct {
 // List returns runs without their content (Source except File, State, Error, Result), the
 // newest first. next is where the next page begins; "" at the end. If After isn't such a
 // value, the error is sdk.Invalid, reason "place_invalid".
-func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {
+func (s *Repository) List(ctx context.Context, f ListFilter) (list []core.Run, next string, err error) {
 	if f.Limit <= 0 {
 		f.Limit = DefaultListLimit
 	}
@@ -232,26 +209,21 @@ func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, n
 		}
 	}
 	err = s.store.View(ctx, func(r core.Reader) error {
-		runs, next = nil, ""
-		return r.Scan(from, core.PrefixEnd([]byte(timePrefix)), func(key, _ []byte) (bool, error) {
-			record, err := readIndexed(r, key)
-			if err != nil {
-				return false, err
-			}
-			run := record.run()
-			if run.Status, err = s.status(r, run.ID, run.Status); err != nil || !f.fits(&run) {
-				return err == nil, err
-			}
-			if len(runs) == f.Limit {
-				last := &runs[len(runs)-1]
-				next = strconv.FormatInt(last.StartedAt.UnixNano(), 10) + "/" + last.ID
-				return false, nil
-			}
-			runs = append(runs, run)
-			return true, nil
+		page, more, err := runs.Page(r, timePrefix, []byte(timePrefix), from, f.Limit, func(id string, record *runRecord) (_ bool, err error) {
+			record.Status, err = s.status(r, id, record.Status)
+			return f.fits(record), err
 		})
+		list, next = nil, ""
+		for _, record := range page {
+			list = append(list, record.run())
+		}
+		if more {
+			last := page[len(page)-1]
+			next = strconv.FormatInt(last.StartedAt.UnixNano(), 10) + "/" + last.ID
+		}
+		return err
 	})
-	return runs, next, err
+	return list, next, err
 }
 
 // keyAfter is the first key after a position in the time index; the run at that position
@@ -265,36 +237,19 @@ func keyAfter(place string) ([]byte, error) {
 	return append(timeKey(time.Unix(0, started), id), 0), nil
 }
 
-func (f *ListFilter) fits(r *core.Run) bool {
+func (f *ListFilter) fits(r *runRecord) bool {
 	return (f.Status == "" || f.Status == r.Status) && (f.Workflow == "" || f.Workflow == r.Workflow) && (f.In == nil || f.In(r.Namespace))
-}
-
-// readIndexed reads the run that a key of the time index names.
-func readIndexed(r core.Reader, key []byte) (*runRecord, error) {
-	id := timeID(key)
-	record, err := readRecord(r, id)
-	if sdk.CodeOf(err) == sdk.NotFound {
-		return nil, corrupt(id, key, "it names a run that doesn't exist")
-	}
-	return record, err
 }
 
 func readRecord(r core.Reader, id string) (*runRecord, error) {
 	if !validID(id) {
 		return nil, RunNotFound(id)
 	}
-	var record runRecord
-	found, err := get(r, id, runKey(id), &record)
-	if err != nil {
-		return nil, err
+	record, err := runs.Get(r, id)
+	if err == nil && record == nil {
+		err = gone(r, id)
 	}
-	if !found {
-		return nil, gone(r, id)
-	}
-	if record.ID != id {
-		return nil, corrupt(id, runKey(id), fmt.Sprintf("its own id is %q", record.ID))
-	}
-	return &record, nil
+	return record, err
 }
 
 func readRun(r core.Reader, id string) (*core.Run, error) {
@@ -302,21 +257,23 @@ func readRun(r core.Reader, id string) (*core.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	var content runContent
-	found, err := get(r, id, contentKey(id), &content)
+	content, err := contents.Get(r, id)
 	if err != nil {
 		return nil, err
 	}
-	if !found {
-		return nil, corrupt(id, contentKey(id), "it is missing")
+	if content == nil {
+		return nil, contents.Damaged(contentKey(id), "it is missing")
 	}
-	var end runResult
-	if _, err := get(r, id, resultKey(id), &end); err != nil {
+	end, err := ends.Get(r, id)
+	if err != nil {
 		return nil, err
+	}
+	if end == nil {
+		end = &runResult{}
 	}
 	run := record.run()
 	run.Source, run.State, run.Error = content.Source, content.State, end.Error
-	run.Result, err = readResult(r, record, &end)
+	run.Result, err = readResult(r, record, end)
 	return &run, err
 }
 
@@ -336,7 +293,7 @@ func resultOf(r core.Reader, record *runRecord, end *runResult, read visitReader
 		return nil, err
 	}
 	if end.Open != nil {
-		if err := complete(record.ID, resultKey(record.ID), end.Open, loops); err != nil {
+		if err := complete(resultKey(record.ID), end.Open, loops); err != nil {
 			return nil, err
 		}
 		visits = append(visits, *end.Open)

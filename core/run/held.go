@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -76,7 +75,7 @@ func (s *Repository) putHeld(ctx context.Context, tx core.Tx, id string, epoch i
 		return s.dropHeld(tx, id)
 	}
 	c := core.CallerOf(ctx)
-	return put(tx, hostKey(id), heldRecord{
+	return holders.Put(tx, id, &heldRecord{
 		Host: holder, Epoch: epoch, Subject: c.Subject, Scopes: c.Scopes, Namespaces: c.Namespaces, Label: c.Label, Needs: n,
 	})
 }
@@ -98,10 +97,9 @@ func (s *Repository) dropHeld(tx core.Tx, id string) error {
 func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		list = nil
-		return core.ScanPrefix(r, []byte(hostPrefix), func(key, value []byte) (bool, error) {
-			var h heldRecord
-			if json.Unmarshal(value, &h) == nil { // a damaged record doesn't affect the others, and a check reports it
-				list = append(list, h.held(string(key[len(hostPrefix):])))
+		return holders.Scan(r, "", "", func(id string, h *heldRecord) (bool, error) {
+			if h != nil { // a damaged record doesn't affect the others, and a check reports it
+				list = append(list, h.held(id))
 			}
 			return true, nil
 		})
@@ -150,9 +148,8 @@ func (s *Repository) Running() []string {
 func (s *Repository) HeldBy(ctx context.Context, id string) (held *Held, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		held = nil
-		var h heldRecord
-		found, err := get(r, id, hostKey(id), &h)
-		if found && err == nil {
+		h, err := holders.Get(r, id)
+		if h != nil {
 			now := h.held(id)
 			held = &now
 		}
@@ -166,9 +163,8 @@ func (s *Repository) hasHost(r core.Reader, id string) (bool, error) {
 	if s.Lives == nil {
 		return false, nil
 	}
-	value, found, err := r.Get(hostKey(id))
-	var h heldRecord
-	if err != nil || !found || json.Unmarshal(value, &h) != nil {
+	h, err := holders.Get(r, id)
+	if err != nil || h == nil {
 		return false, err
 	}
 	return s.Lives(r, h.Host)
@@ -182,8 +178,7 @@ func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) er
 		record.Status != core.StatusRunning && seen == nil {
 		return nil
 	}
-	var h heldRecord
-	found, err := get(tx, record.ID, hostKey(record.ID), &h)
+	h, err := holders.Get(tx, record.ID)
 	if err != nil {
 		return err
 	}
@@ -192,11 +187,11 @@ func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) er
 		holder = s.Holder()
 	}
 	switch {
-	case seen != nil && (!found || !h.same(seen)):
+	case seen != nil && (h == nil || !h.same(seen)):
 		return sdk.Errorf(sdk.Conflict, Taken, "run %s isn't host %s's any more", record.ID, core.Cut(seen.Host))
 	case seen != nil && h.Host == holder: // this host doesn't run it any more, but couldn't record that
 		return nil
-	case !found || holder == "": // a host that sees no beats can't know
+	case h == nil || holder == "": // a host that sees no beats can't know
 		return nil
 	}
 	lives, err := s.Lives(tx, h.Host)
@@ -208,21 +203,4 @@ func (s *Repository) free(tx core.Tx, record *runRecord, n Needs, seen *Held) er
 	}
 	return sdk.Errorf(sdk.Conflict, "run_active", "run %s is running on host %s", record.ID, h.Host).
 		WithHint("wait for it to end").WithDetail("host", h.Host)
-}
-
-// heldAgrees reports whether a key of a run that a host runs agrees with the run.
-func heldAgrees(r core.Reader, key []byte) (bool, error) {
-	id := string(key[len(hostPrefix):])
-	var h heldRecord
-	var record runRecord
-	for at, into := range map[string]any{string(hostKey(id)): &h, string(runKey(id)): &record} {
-		value, found, err := r.Get([]byte(at))
-		if err != nil {
-			return false, err
-		}
-		if !found || json.Unmarshal(value, into) != nil {
-			return false, nil
-		}
-	}
-	return h.Host != "" && record.Status == core.StatusRunning && h.Epoch == record.Epoch, nil
 }

@@ -220,7 +220,7 @@ func putHour(tx core.Tx, key []byte, record *hourRecord) error {
 	if record.Ended() == 0 {
 		return tx.Delete(key)
 	}
-	return put(tx, key, record)
+	return tx.Put(key, core.MustJSON(record))
 }
 
 // EndedTurn is a turn of an agent that had its feedback. It has the fields of memory.EndedTurn.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // The layout of keys. core/store/FORMAT.md is its table; the journal's keys are in
@@ -27,29 +29,26 @@ func runKey(id string) []byte     { return []byte(runPrefix + id) }
 func contentKey(id string) []byte { return []byte(contentPrefix + id) }
 func resultKey(id string) []byte  { return []byte(resultPrefix + id) }
 
-// timeKey orders runs by their start, the newest first: it holds the complement
-// of the start in Unix nanoseconds.
+// timeKey is a run's key in the index by time.
 func timeKey(started time.Time, id string) []byte {
-	key := binary.BigEndian.AppendUint64([]byte(timePrefix), ^uint64(started.UnixNano()))
-	return append(append(key, '/'), id...)
+	return table.NumberKey(timePrefix, ^uint64(started.UnixNano()), id)
 }
 
 // timeID is the run id in a key of timeKey.
-func timeID(key []byte) string {
-	const skip = len(timePrefix) + 8 + 1
-	if len(key) < skip {
-		return ""
+func timeID(key []byte) string { return table.AfterNumber(timePrefix, 1)(key, nil) }
+
+// numbers are a visit, or a visit and an iteration, as in keys.
+func numbers(list ...int) (text string) {
+	for _, n := range list {
+		text += string(binary.BigEndian.AppendUint32(nil, uint32(n)))
 	}
-	return string(key[skip:])
+	return text
 }
 
-func visitKey(id string, visit int) []byte {
-	return binary.BigEndian.AppendUint32([]byte(visitPrefix+id+"/"), uint32(visit))
-}
+func visitKey(id string, visit int) []byte { return []byte(visitPrefix + id + "/" + numbers(visit)) }
 
 func attemptKey(id string, visit, iteration int) []byte {
-	key := binary.BigEndian.AppendUint32([]byte(attemptPrefix+id+"/"), uint32(visit))
-	return binary.BigEndian.AppendUint32(key, uint32(iteration))
+	return []byte(attemptPrefix + id + "/" + numbers(visit, iteration))
 }
 
 // DescribeKey formats a key for messages: its text, and its numbers in decimal.

@@ -1,13 +1,13 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/table"
 )
 
 // VisitAttempts are the attempts of one visit of a node, in order.
@@ -32,7 +32,7 @@ func (s *Repository) Progress(ctx context.Context, id string) (p core.Progress, 
 		open := record.Visits + 1
 		p = core.Progress{Visits: visits, Attempts: attemptsOf(loops, open), Used: record.Open}
 		if len(p.Attempts) != record.Last.Iteration {
-			return corrupt(id, attemptKey(id, open, 0), fmt.Sprintf("the open visit has %d attempts, the run says %d", len(p.Attempts), record.Last.Iteration))
+			return attemptRecords.Damaged(attemptKey(id, open, 0), fmt.Sprintf("the open visit has %d attempts, the run says %d", len(p.Attempts), record.Last.Iteration))
 		}
 		return nil
 	})
@@ -96,7 +96,7 @@ func historyBy(r core.Reader, record *runRecord, read visitReader) (visits []cor
 		return nil, nil, err
 	}
 	for i := range visits {
-		if err := complete(record.ID, visitKey(record.ID, i+1), &visits[i], loops); err != nil {
+		if err := complete(visitKey(record.ID, i+1), &visits[i], loops); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -104,13 +104,13 @@ func historyBy(r core.Reader, record *runRecord, read visitReader) (visits []cor
 }
 
 // complete adds the whole history to the result of a visit, which is stored at key.
-func complete(id string, key []byte, v *core.Visit, loops []VisitAttempts) (err error) {
+func complete(key []byte, v *core.Visit, loops []VisitAttempts) (err error) {
 	attempts := attemptsOf(loops, v.Number)
 	if len(attempts) == 0 {
 		return nil
 	}
 	if v.Result, err = withHistory(v.Result, attempts); err != nil {
-		return corrupt(id, key, err.Error())
+		return runs.Damaged(key, err.Error())
 	}
 	return nil
 }
@@ -152,21 +152,16 @@ func readVisitsAsStored(r core.Reader, record *runRecord) ([]core.Visit, error) 
 
 func readVisitRecords(r core.Reader, record *runRecord) ([]visitRecord, error) {
 	var visits []visitRecord
-	from := []byte(visitPrefix + record.ID + "/")
-	err := core.ScanPrefix(r, from, func(key, value []byte) (bool, error) {
-		var v visitRecord
-		if err := decode(record.ID, key, value, &v); err != nil {
-			return false, err
-		}
+	err := visitRecords.Each(r, record.ID+"/", func(id string, v *visitRecord) error {
 		want := len(visits) + 1
-		if v.Number != want || !bytes.Equal(key, visitKey(record.ID, want)) {
-			return false, corrupt(record.ID, key, fmt.Sprintf("its own number is %d, but visit %d is expected", v.Number, want))
+		if v.Number != want || id != record.ID+"/"+numbers(want) {
+			return visitRecords.Damaged([]byte(visitPrefix+id), fmt.Sprintf("its own number is %d, but visit %d is expected", v.Number, want))
 		}
-		visits = append(visits, v)
-		return true, nil
+		visits = append(visits, *v)
+		return nil
 	})
 	if err == nil && len(visits) != record.Visits {
-		err = corrupt(record.ID, visitKey(record.ID, len(visits)+1), fmt.Sprintf("the run has %d visits, but %d are stored", record.Visits, len(visits)))
+		err = visitRecords.Damaged(visitKey(record.ID, len(visits)+1), fmt.Sprintf("the run has %d visits, but %d are stored", record.Visits, len(visits)))
 	}
 	return visits, err
 }
@@ -174,17 +169,10 @@ func readVisitRecords(r core.Reader, record *runRecord) ([]visitRecord, error) {
 // readAttempts reads the attempts of a run, and checks that no visit has a gap.
 func readAttempts(r core.Reader, id string) ([]VisitAttempts, error) {
 	var loops []VisitAttempts
-	from := []byte(attemptPrefix + id + "/")
-	err := core.ScanPrefix(r, from, func(key, value []byte) (bool, error) {
-		numbers := key[len(attemptPrefix)+len(id)+1:]
-		if len(numbers) != 8 {
-			return false, corrupt(id, key, "its key has no visit and iteration")
-		}
-		visit := int(binary.BigEndian.Uint32(numbers))
-		iteration := int(binary.BigEndian.Uint32(numbers[4:]))
-		var record attemptRecord
-		if err := decode(id, key, value, &record); err != nil {
-			return false, err
+	err := attemptRecords.Each(r, id+"/", func(key string, record *attemptRecord) error {
+		visit, iteration, err := place(&attemptRecords, key, id)
+		if err != nil {
+			return err
 		}
 		if len(loops) == 0 || loops[len(loops)-1].Visit != visit {
 			loops = append(loops, VisitAttempts{Visit: visit, Node: record.Node})
@@ -192,11 +180,20 @@ func readAttempts(r core.Reader, id string) ([]VisitAttempts, error) {
 		loop := &loops[len(loops)-1]
 		want := len(loop.Attempts) + 1
 		if iteration != want || record.Attempt.Iteration != want || record.Node != loop.Node {
-			return false, corrupt(id, key, fmt.Sprintf("it says that it is attempt %d of %s, but attempt %d of %s is expected",
+			return attemptRecords.Damaged([]byte(attemptPrefix+key), fmt.Sprintf("it says that it is attempt %d of %s, but attempt %d of %s is expected",
 				record.Attempt.Iteration, record.Node, want, loop.Node))
 		}
 		loop.Attempts = append(loop.Attempts, record.Attempt)
-		return true, nil
+		return nil
 	})
 	return loops, err
+}
+
+// place is the visit and iteration in the id of a run's attempt or prompts.
+func place[R any](k *table.Kind[R], key, run string) (visit, iteration int, err error) {
+	numbers := []byte(key[len(run)+1:])
+	if len(numbers) != 8 {
+		return 0, 0, k.Damaged([]byte(k.Prefix+key), "its key has no visit and iteration")
+	}
+	return int(binary.BigEndian.Uint32(numbers)), int(binary.BigEndian.Uint32(numbers[4:])), nil
 }

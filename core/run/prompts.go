@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -30,8 +29,7 @@ const maxPrompts = 64
 
 // promptKey is the key of the prompts of an attempt, or of a visit, whose iteration is 0.
 func promptKey(id string, visit, iteration int) []byte {
-	key := binary.BigEndian.AppendUint32([]byte(promptPrefix+id+"/"), uint32(visit))
-	return binary.BigEndian.AppendUint32(key, uint32(iteration))
+	return []byte(promptPrefix + id + "/" + numbers(visit, iteration))
 }
 
 func promptTextKey(id, digest string) []byte { return []byte(promptTextPrefix + id + "/" + digest) }
@@ -60,12 +58,15 @@ func addPrompts(tx core.Tx, id string, visit, iteration int, list []core.Prompt,
 	if len(list) == 0 {
 		return nil
 	}
-	key := promptKey(id, visit, iteration)
-	var held []promptRecord
-	if _, err := get(tx, id, key, &held); err != nil {
+	key := id + "/" + numbers(visit, iteration)
+	held, err := promptRecords.Get(tx, key)
+	if err != nil {
 		return err
 	}
-	for _, p := range list[:min(len(list), max(maxPrompts-len(held), 0))] {
+	if held == nil {
+		held = new([]promptRecord)
+	}
+	for _, p := range list[:min(len(list), max(maxPrompts-len(*held), 0))] {
 		record := promptRecord{Prompt: p}
 		gone, err := purged.any(tx, p.Memories)
 		if err != nil {
@@ -76,9 +77,9 @@ func addPrompts(tx core.Tx, id string, visit, iteration int, list []core.Prompt,
 		} else if err := putPromptTexts(tx, id, &record); err != nil {
 			return err
 		}
-		held = append(held, record)
+		*held = append(*held, record)
 	}
-	return put(tx, key, held)
+	return promptRecords.Put(tx, key, held)
 }
 
 // any reports whether one of the memories was purged.
@@ -114,17 +115,12 @@ func putPromptTexts(tx core.Tx, id string, p *promptRecord) error {
 
 // eachPrompts calls fn with the prompts of each attempt and visit of a run, in order.
 func eachPrompts(r core.Reader, id string, fn func(key []byte, visit, iteration int, list []promptRecord) error) error {
-	prefix := promptPrefix + id + "/"
-	return scanPrefix(r, prefix, func(key, value []byte) error {
-		numbers := key[len(prefix):]
-		if len(numbers) != 8 {
-			return corrupt(id, key, "its key has no visit and iteration")
-		}
-		var list []promptRecord
-		if err := decode(id, key, value, &list); err != nil {
+	return promptRecords.Each(r, id+"/", func(key string, list *[]promptRecord) error {
+		visit, iteration, err := place(&promptRecords, key, id)
+		if err != nil {
 			return err
 		}
-		return fn(key, int(binary.BigEndian.Uint32(numbers)), int(binary.BigEndian.Uint32(numbers[4:])), list)
+		return fn([]byte(promptPrefix+key), visit, iteration, *list)
 	})
 }
 
@@ -183,7 +179,7 @@ func forgetPrompts(tx core.Tx, memoryID string) error {
 			}
 		}
 		for key, list := range changed {
-			if err := put(tx, []byte(key), list); err != nil {
+			if err := tx.Put([]byte(key), core.MustJSON(list)); err != nil {
 				return err
 			}
 		}
@@ -197,7 +193,7 @@ func forgetPrompts(tx core.Tx, memoryID string) error {
 // promptKeys are the keys of everything that is stored of a run's prompts.
 func promptKeys(r core.Reader, id string) (keys [][]byte, err error) {
 	err = eachPrompts(r, id, func(key []byte, _, _ int, list []promptRecord) error {
-		keys = append(keys, bytes.Clone(key))
+		keys = append(keys, key)
 		for _, p := range list {
 			for _, memory := range p.Memories {
 				keys = append(keys, promptMemoryKey(memory, id))

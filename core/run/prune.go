@@ -32,7 +32,7 @@ func (p *Pruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(cor
 			return false, err
 		}
 		p.next = append(bytes.Clone(key), 0)
-		record, err := readIndexed(r, key)
+		record, err := runs.Named(r, key, timeID(key))
 		if err != nil || record.Status.Resumable() || !record.UpdatedAt.Before(p.Before) {
 			return true, err
 		}
@@ -54,7 +54,7 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 				WithHint("damaged records weren't pruned; check the store").WithAction("store check")
 		}
 	}}
-	if err := c.run(id); err != nil || damage != nil {
+	if err := c.run(record); err != nil || damage != nil {
 		return core.Prunable{}, core.JoinErrors(err, damage)
 	}
 	head, err := journal.ReadHead(r, Stream(id))

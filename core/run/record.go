@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // runRecord is a run's record without its content. It is small, because recording an
@@ -79,46 +78,4 @@ func (r *runRecord) run() core.Run {
 		Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Score: r.Score, Iterations: r.Iterations,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Recalled: r.Recalled, Used: r.Used, Open: r.Open,
 	}
-}
-
-// put encodes a record and writes it.
-func put(tx core.Tx, key []byte, record any) error {
-	value, err := encode(key, record)
-	if err != nil {
-		return err
-	}
-	return tx.Put(key, value)
-}
-
-// encode encodes a record. It fails for invalid content, such as raw JSON that isn't
-// JSON, which is the caller's mistake.
-func encode(key []byte, record any) ([]byte, error) {
-	value, err := core.EncodeJSON(record)
-	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", DescribeKey(key), err)
-	}
-	return value, nil
-}
-
-// get reads and decodes a record and reports whether it exists.
-func get(r core.Reader, runID string, key []byte, record any) (bool, error) {
-	value, found, err := r.Get(key)
-	if err != nil || !found {
-		return false, err
-	}
-	return true, decode(runID, key, value, record)
-}
-
-func decode(runID string, key, value []byte, record any) error {
-	if err := json.Unmarshal(value, record); err != nil {
-		return corrupt(runID, key, "it can't be decoded: "+err.Error())
-	}
-	return nil
-}
-
-// corrupt is the error for a record that isn't what the store wrote.
-func corrupt(runID string, key []byte, problem string) error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, DescribeKey(key), problem).
-		WithHint("the data folder is damaged at this run; other runs are readable: restore a backup or start the run again").
-		WithDetail("run_id", runID).WithDetail("key", DescribeKey(key))
 }

@@ -75,7 +75,7 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		record.Visits, record.Last, record.Open = v.Number, lastAttempt{}, core.RunUsage{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: digest, Memories: visit.Memories,
-		}, core.JoinErrors(put(tx, visitKey(c.id, v.Number), visit), addPrompts(tx, c.id, v.Number, 0, v.Prompts, c.runs.Purged))
+		}, core.JoinErrors(visitRecords.Put(tx, c.id+"/"+numbers(v.Number), &visit), addPrompts(tx, c.id, v.Number, 0, v.Prompts, c.runs.Purged))
 	})
 }
 
@@ -111,7 +111,7 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 			return nil, err
 		}
 		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Result: core.Digest(result)},
-			put(tx, resultKey(c.id), end)
+			ends.Put(tx, c.id, &end)
 	})
 }
 
@@ -131,7 +131,7 @@ func (c *recorder) update(ctx context.Context, op func() string, change func(cor
 		if err != nil {
 			return err
 		}
-		if next.value, err = encode(runKey(c.id), record); err != nil {
+		if next.value, err = runs.Value(c.id, record); err != nil {
 			return err
 		}
 		if err := tx.Put(runKey(c.id), next.value); err != nil {
@@ -251,10 +251,10 @@ func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
 }
 
 func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
-	key := attemptKey(c.id, c.visit, a.Iteration)
+	id := c.id + "/" + numbers(c.visit, a.Iteration)
 	record := attemptRecord{Node: c.node, Attempt: *a}
 	record.Attempt.Prompts = nil
-	value, err := encode(key, record)
+	value, err := attemptRecords.Value(id, &record)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
 			a.Iteration, c.node, len(value), maxAttemptBytes).
 			WithHint("let the plugins return less: a shorter output, less feedback, fewer errors")
 	}
-	return core.JoinErrors(tx.Put(key, value), addPrompts(tx, c.id, c.visit, a.Iteration, a.Prompts, c.runs.Purged))
+	return core.JoinErrors(tx.Put([]byte(attemptPrefix+id), value), addPrompts(tx, c.id, c.visit, a.Iteration, a.Prompts, c.runs.Purged))
 }
 
 func (c *attempts) op(what string, a *core.Attempt) func() string {

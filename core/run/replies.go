@@ -113,7 +113,7 @@ func (s *Replies) KeepReply(ctx context.Context, digest string, reply *core.Repl
 		if err := replies.Delete(tx, digest); err != nil {
 			return err
 		}
-		value, err := encode([]byte(replyPrefix+digest), record)
+		value, err := replies.Value(digest, record)
 		if err != nil || len(value) > maxReplyBytes {
 			return err
 		}

@@ -92,13 +92,10 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, File: r.Source.File, Status: r.Status,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Epoch: 1,
 	}
-	if err := put(tx, runKey(r.ID), record); err != nil {
+	if err := runs.Add(tx, r.ID, &record); err != nil {
 		return err
 	}
-	if err := put(tx, contentKey(r.ID), runContent{Source: r.Source, State: r.State}); err != nil {
-		return err
-	}
-	if err := tx.Put(timeKey(r.StartedAt, r.ID), nil); err != nil {
+	if err := contents.Add(tx, r.ID, &runContent{Source: r.Source, State: r.State}); err != nil {
 		return err
 	}
 	return journal.Append(ctx, tx, Stream(r.ID), r.UpdatedAt, journal.RunStarted{
@@ -156,7 +153,7 @@ func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, n Needs,
 	record.Status, record.StopReason, record.ExhaustedLoops = core.StatusRunning, "", nil
 	record.Epoch++
 	record.UpdatedAt = s.clock.Now().UTC().Round(0)
-	if err := put(tx, runKey(id), record); err != nil {
+	if err := runs.Put(tx, id, record); err != nil {
 		return nil, 0, err
 	}
 	if err := tx.Delete(resultKey(id)); err != nil {

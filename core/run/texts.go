@@ -161,7 +161,7 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 		}
 		texts := core.Members(value)
 		if texts == nil {
-			return corrupt(run, key, "it can't be decoded")
+			return visitRecords.Damaged(key, "it can't be decoded")
 		}
 		for i := range members {
 			at := slices.IndexFunc(texts, func(t core.Member) bool { return t.Key == textName(block, members[i].Key) })

@@ -12,8 +12,8 @@ const (
 	// MinPrefix is how much of an id is enough to find its record: the part of a UUID before its
 	// first dash.
 	MinPrefix = 8
-	// maxNamed is how many ids the error for the beginning of several names.
-	maxNamed = 10
+	// MaxNamed is how many ids the error for the beginning of several names at most.
+	MaxNamed = 10
 )
 
 // Find returns the id of the record whose id is begun, or of the only one whose id begins with
@@ -26,7 +26,7 @@ func (k *Kind[R]) Find(r core.Reader, what, begun string) (string, error) {
 	if len(begun) < MinPrefix {
 		return "", nil
 	}
-	ids, err := core.Suffixes(r, k.key(begun), maxNamed+1)
+	ids, err := core.Suffixes(r, k.key(begun), MaxNamed+1)
 	for i := range ids {
 		ids[i] = begun + ids[i]
 	}
@@ -43,8 +43,8 @@ func (k *Kind[R]) Find(r core.Reader, what, begun string) (string, error) {
 // "_ambiguous". It names the first 10 of them.
 func Ambiguous(what, begun string, ids []string) error {
 	more := ""
-	if len(ids) > maxNamed {
-		ids, more = ids[:maxNamed], ", …"
+	if len(ids) > MaxNamed {
+		ids, more = ids[:MaxNamed], ", …"
 	}
 	return sdk.Errorf(sdk.Conflict, what+"_ambiguous", "%q matches several %ss: %s%s", begun, what, strings.Join(ids, ", "), more).
 		WithHint("give more characters of the id").WithDetail(what+"_ids", ids)

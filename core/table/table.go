@@ -242,11 +242,21 @@ func (k *Kind[R]) Add(tx core.Tx, id string, rec *R) error {
 }
 
 func (k *Kind[R]) write(tx core.Tx, id string, rec *R) error {
-	value, err := k.encode(rec)
+	value, err := k.Value(id, rec)
 	if err != nil {
-		return sdk.Wrap("encode record "+k.show(k.key(id)), err)
+		return err
 	}
 	return tx.Put(k.key(id), value)
+}
+
+// Value is the value of a record. If it can't be encoded, such as raw JSON that isn't JSON, that is
+// the caller's mistake: [sdk.Invalid], reason "record_invalid".
+func (k *Kind[R]) Value(id string, rec *R) ([]byte, error) {
+	value, err := k.encode(rec)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", k.show(k.key(id)), err)
+	}
+	return value, nil
 }
 
 func (k *Kind[R]) encode(rec *R) ([]byte, error) {
