@@ -5,7 +5,8 @@ import "encoding/json"
 // ObserveRequest asks for a new memory. A missing field has the default that its comment
 // names.
 type ObserveRequest struct {
-	// ID is the memory's id; "" means that one is generated.
+	// ID is the memory's id; "" means that one is generated. For a caller that doesn't reach every
+	// namespace, the stored id is this one with a mark of the namespace, and requests accept both.
 	ID        string `json:"id,omitempty"`
 	Namespace string `json:"namespace"`
 	// AgentID is the agent whose memory it is. It may differ from the caller, since an
@@ -64,7 +65,8 @@ type ReflectResult struct {
 
 // RecallRequest asks for the memories that match a query best.
 type RecallRequest struct {
-	// Session names the session of the recall; without one nothing is recorded. Turn is
+	// Session names the session of the recall, among the caller's own sessions; without one nothing is
+	// recorded. Turn is
 	// the session's current turn or a higher one; 0 begins the next turn, and the result
 	// has its number.
 	Session string `json:"session,omitempty"`

@@ -87,6 +87,26 @@ func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err
 	return memory, err
 }
 
+// Chosen returns the memory that the context's caller means by an id: see [record.Chosen]. If several
+// match, the error is sdk.Conflict, reason "id_ambiguous". An id that none of the caller's memories
+// has is looked up as by [Memories.Get], whoever reaches it.
+func (m *Memories) Chosen(ctx context.Context, id string) (memory *core.Memory, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		ids, err := record.Chosen(r, core.CallerOf(ctx), id)
+		switch {
+		case err != nil:
+			return err
+		case len(ids) > 1:
+			return ambiguous(id, ids)
+		case len(ids) == 1:
+			id = ids[0]
+		}
+		memory, err = record.Read(r, id)
+		return err
+	})
+	return memory, err
+}
+
 // NotFound is the error for an id that no memory has: sdk.NotFound, reason
 // "memory_not_found".
 func NotFound(id string) error { return record.NotFound(id) }

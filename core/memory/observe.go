@@ -236,7 +236,12 @@ func observeOnce(t *record.Tx, in *space, memory *core.Memory, e *embedding, r *
 		return earlier, err
 	}
 	if r.ID != "" {
-		if err := checkGiven(t, r.ID); err != nil {
+		memory.ID = record.ScopedID(t.Caller(), memory.Namespace, r.ID)
+		taken, err := record.Chosen(t, t.Caller(), r.ID)
+		if err == nil && len(taken) > 0 && (memory.ID != r.ID || taken[0] == r.ID) {
+			err = idTaken(r.ID)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -318,16 +323,6 @@ func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err erro
 func checkFree(r core.Reader, id string) error {
 	_, taken, err := r.Get(record.MemoryKey(id))
 	if err == nil && taken {
-		err = idTaken(id)
-	}
-	return err
-}
-
-// checkGiven refuses an id that a memory ever had. Only a given id can be taken:
-// generated ids are new.
-func checkGiven(r core.Reader, id string) error {
-	gone, err := record.ReadTombstone(r, id)
-	if err == nil && gone != nil {
 		err = idTaken(id)
 	}
 	return err

@@ -204,7 +204,10 @@ func (m *Memories) ResumeSession(ctx context.Context, name string, window int64)
 	return m.turns.Resume(ctx, name, window)
 }
 
-// Sessions returns sessions by name. next is the name after which the next page begins; "" if there
+// SessionMarks are the marks of the names of a caller's sessions: see [turn.Marks].
+func SessionMarks(c core.Caller) []string { return turn.Marks(c) }
+
+// Sessions returns sessions by [Session.Key]. next is the key after which the next page begins; "" if there
 // is none.
 func (m *Memories) Sessions(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
 	return m.turns.List(ctx, f)

@@ -59,7 +59,7 @@ func ofOutcomes(ctx context.Context, c *Call, in *EvidenceTool) (place, error) {
 		if o.Session == "" || err != nil {
 			continue
 		}
-		if _, err := c.ownSession(ctx, o.Session); err != nil {
+		if _, err := c.ownSession(ctx, &o.Session); err != nil {
 			return place{}, err
 		}
 	}

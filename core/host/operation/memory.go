@@ -265,7 +265,11 @@ func ofMemoryOrPurged(ctx context.Context, c *Call, in *MemoryExplain) (place, e
 	absent := memory.NotFound(in.ID)
 	at, err := c.atMemory(ctx, &in.ID)
 	if sdk.ReasonOf(err) == "memory_purged" {
-		namespace, _ := sdk.AsError(err).Details["namespace"].(string)
+		purged := sdk.AsError(err).Details
+		namespace, _ := purged["namespace"].(string)
+		if id, is := purged["memory_id"].(string); is {
+			in.ID = id
+		}
 		return place{namespaces: []string{namespace}, absent: absent}, nil
 	}
 	return at, err

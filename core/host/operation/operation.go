@@ -124,6 +124,8 @@ type Call struct {
 	chosen bool
 	// runID is the id of the run that a job starts; "" for a new id.
 	runID string
+	// runSession is the session of the run whose nodes call, by its name in the store.
+	runSession string
 	// from is the run as the previous host held it, if a run is taken over; otherwise nil.
 	from *run.Held
 	// memory is the memory that the request names, which was read to find its namespace.
@@ -263,13 +265,14 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 			defer done()
 		}
 	}
+	var out any
 	if keyed {
-		return c.once(ctx, o, in)
+		out, err = c.once(ctx, o, in)
+	} else if _, err = c.reached(ctx, o, in); err == nil {
+		out, err = o.do(ctx, &c, in)
 	}
-	if _, err := c.reached(ctx, o, in); err != nil {
-		return nil, err
-	}
-	return o.do(ctx, &c, in)
+	c.chosenNames(out)
+	return out, err
 }
 
 // Allow refuses what [Operation.Do] would refuse to the context's caller, and does nothing

@@ -47,21 +47,21 @@ func inTree[In any](of func(*In) (namespace *string, subtree bool)) func(context
 	}
 }
 
-// ofMemory is the place of a request that names a memory, by its id or, for a caller that
-// reaches every namespace, the beginning of its id: the memory's namespace.
+// ofMemory is the place of a request that names a memory: the memory's namespace. A memory is named by
+// its id, by the id that a caller chose for it or, for a caller that reaches every namespace, by the
+// beginning of its id.
 func ofMemory[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) { return c.atMemory(ctx, id(in)) }
 }
 
-// atMemory finds a memory by its id or the beginning of its id, completes the id, and
-// returns the memory's place.
+// atMemory finds a memory by what [ofMemory] accepts, completes the id, and returns the memory's
+// place.
 func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
 	absent := memory.NotFound(*id)
-	find := c.Host.Memories.Get
-	if c.reaches("**") {
-		find = c.Host.Memories.Find
+	found, err := c.Host.Memories.Chosen(ctx, *id)
+	if sdk.CodeOf(err) == sdk.NotFound && c.reaches("**") {
+		found, err = c.Host.Memories.Find(ctx, *id)
 	}
-	found, err := find(ctx, *id)
 	if err != nil {
 		return place{}, c.known(err, absent)
 	}

@@ -119,6 +119,11 @@ func (r RunEnded) MarshalJSON() ([]byte, error) {
 }
 
 func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
+	if in.Session != "" { // a session that isn't the caller's is refused to the node that uses it
+		if _, err := c.ownSession(ctx, &in.Session); err != nil && sdk.CodeOf(err) != sdk.NotFound {
+			return nil, err
+		}
+	}
 	plan, run, err := in.load()
 	if err != nil {
 		return nil, err
@@ -126,6 +131,7 @@ func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
 	if run.ID = c.runID; run.ID == "" {
 		run.ID = c.Host.NewID()
 	}
+	c.runSession = run.SessionID()
 	return ended(run, c.Host.Start(ctx, plan, run, c.runOptions()))
 }
 
@@ -175,7 +181,12 @@ type RunResume struct {
 }
 
 func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
-	run, err := c.Host.Resume(ctx, in.ID, c.runOptions())
+	run, err := c.Host.Runs.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.runSession = run.SessionID()
+	run, err = c.Host.Resume(ctx, in.ID, c.runOptions())
 	if run == nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@ package operation
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
@@ -12,32 +14,106 @@ import (
 
 // A session belongs to the subject that first used it. The result of a recall in a session shows
 // how many turns the session had and their outcomes, and a recall advances the turns. So for other
-// subjects there is no such session.
+// subjects there is no such session, and its name is free: a subject's sessions are stored under
+// their names with a mark of the subject, which the subject itself needn't know. The
+// operator, everybody whom a server lets in without credentials, and sessions that are older than
+// this have the names themselves.
 //
 // This applies to the local operator too, with two exceptions. A caller that resumes a run continues
 // in the run's session, and the operator may resume any run. A caller with the scope operate may
 // look at the sessions of all subjects in the namespaces that it reaches, but not use them: a turn is
-// shown only to a caller that reaches all its namespaces.
+// shown only to a caller that reaches all its namespaces. It sees their names with the marks.
 
 // oversees reports whether the caller may look at other subjects' sessions.
 func (c *Call) oversees() bool { return c.caller.Has(core.ScopeOperate) }
 
-// ownSession returns a session that the caller may use, or look at if the operation does no more; nil
-// for a session that had no turn yet. For another subject's session, the error is the same as for a
-// session that doesn't exist.
-func (c *Call) ownSession(ctx context.Context, name string) (*memory.Session, error) {
-	found, err := c.Host.Memories.SessionHead(ctx, name)
-	if err != nil || found == nil {
+// ownSession returns a session that the caller may use, and completes its name; nil for a session that
+// had no turn yet. For another subject's session, the result is the same as for a session that doesn't
+// exist.
+func (c *Call) ownSession(ctx context.Context, name *string) (*memory.Session, error) {
+	found, err := c.Host.Memories.SessionHead(ctx, *name)
+	marks := memory.SessionMarks(c.caller)
+	whole := len(marks) == 0 || slices.ContainsFunc(marks, func(mark string) bool { return strings.HasSuffix(*name, core.ScopedName("", mark)) })
+	switch {
+	case err != nil || *name == c.runSession || found != nil && c.owns(found):
+		return found, err
+	case whole && found != nil:
+		return nil, memory.SessionNotFound(*name)
+	case whole || memory.CheckSession(*name) != nil:
+		return nil, nil
+	}
+	free := ""
+	for _, mark := range marks {
+		marked := core.ScopedName(*name, mark)
+		found, err := c.Host.Memories.SessionHead(ctx, marked)
+		switch {
+		case err != nil:
+			return nil, err
+		case found == nil:
+			free = cmp.Or(free, marked)
+		case c.owns(found):
+			*name = marked
+			return found, nil
+		}
+	}
+	*name = cmp.Or(free, *name)
+	return nil, nil
+}
+
+// owns reports whether the caller may use a session.
+func (c *Call) owns(s *memory.Session) bool {
+	if c.caller.Subject == core.OperatorSubject && (s.Owner == "" || c.operation.Name == "run_resume") {
+		return true
+	}
+	return s.Owner == c.caller.Subject && (s.Namespace == "" || c.reaches(s.Namespace))
+}
+
+// shownSession returns a session that the caller may look at, and completes its name.
+func (c *Call) shownSession(ctx context.Context, name *string) (*memory.Session, error) {
+	whole, absent := *name, memory.SessionNotFound(*name)
+	found, err := c.ownSession(ctx, &whole)
+	if found != nil || err != nil && sdk.CodeOf(err) != sdk.NotFound {
+		*name = whole
+		return found, err
+	}
+	if !c.oversees() {
+		return nil, absent
+	}
+	sees := func(namespace string) bool { return c.reaches(cmp.Or(namespace, "**")) }
+	found, err = c.Host.Memories.SessionHead(ctx, *name)
+	if err != nil || found != nil && sees(found.Namespace) {
+		return found, err
+	}
+	list, _, err := c.Host.Memories.Sessions(ctx, &memory.SessionFilter{Any: true, Named: *name, In: sees, Limit: 2})
+	switch {
+	case err != nil:
 		return nil, err
+	case len(list) == 0:
+		return nil, absent
+	case len(list) > 1:
+		return nil, sdk.Errorf(sdk.Conflict, "session_ambiguous", "several subjects have a session %q, such as %s and %s", *name, list[0].Owner, list[1].Owner).
+			WithHint("name it by its key, such as %s or %s", list[0].Key, list[1].Key).WithDetail("session", *name)
 	}
-	operator := c.caller.Subject == core.OperatorSubject
-	if found.Owner == c.caller.Subject || operator && (found.Owner == "" || c.operation.Name == "run_resume") {
-		return found, nil
+	*name = list[0].Key
+	return &list[0], nil
+}
+
+// chosenNames shows the caller's sessions by the names that the caller chose.
+func (c *Call) chosenNames(out any) {
+	marks := memory.SessionMarks(c.caller)
+	chosen := func(name *string) {
+		for _, mark := range marks {
+			*name = strings.TrimSuffix(*name, core.ScopedName("", mark))
+		}
 	}
-	if c.operation.Name == "session_get" && c.oversees() && c.reaches(cmp.Or(found.Namespace, "**")) {
-		return found, nil
+	switch out := out.(type) {
+	case *Recalled:
+		chosen(&out.Session)
+	case *core.FeedbackResult:
+		chosen(&out.Session)
+	case *Run:
+		chosen(&out.Run.Session)
 	}
-	return nil, memory.SessionNotFound(name)
 }
 
 // sessions are the operations on sessions.
@@ -46,7 +122,7 @@ func sessions() []Operation {
 		define(Operation{
 			Name: "session_get", Method: "GET", Path: "/v1/sessions/{session}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Show how a session's turns went, the oldest first.",
-		}, ofSession(func(in *SessionGet) string { return in.Session }), sessionGet),
+		}, ofSessionGet, sessionGet),
 		define(Operation{
 			Name: "session_list", listed: true, Method: "GET", Path: "/v1/sessions", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List sessions by name: the caller's own or, with the scope operate, the sessions of all subjects in the namespaces that the caller reaches.",
@@ -54,11 +130,11 @@ func sessions() []Operation {
 		define(Operation{
 			Name: "session_reset", Method: "POST", Path: "/v1/sessions/{session}/reset", Scope: core.ScopeMemoryWrite,
 			Doc: "Open a new window of a session, which sees nothing of its earlier turns. Memories stay, and the numbers of turns continue.",
-		}, ofSession(func(in *SessionReset) string { return in.Session }), sessionReset),
+		}, ofSession(func(in *SessionReset) *string { return &in.Session }), sessionReset),
 		define(Operation{
 			Name: "session_resume", Method: "POST", Path: "/v1/sessions/{session}/resume", Scope: core.ScopeMemoryWrite,
 			Doc: "Go back to an earlier window of a session.",
-		}, ofSession(func(in *SessionResume) string { return in.Session }), sessionResume),
+		}, ofSession(func(in *SessionResume) *string { return &in.Session }), sessionResume),
 	}
 }
 
@@ -100,16 +176,34 @@ type Session struct {
 	Page[memory.SessionTurn]
 }
 
-// ofSession is the place of a session of the caller: the namespace of its first recall. For a
-// caller that doesn't reach it any more, there is no such session.
-func ofSession[In any](name func(*In) string) func(context.Context, *Call, *In) (place, error) {
+// ofSession is the place of a session of the caller.
+func ofSession[In any](name func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
+		absent := memory.SessionNotFound(*name(in))
 		found, err := c.ownSession(ctx, name(in))
-		if err != nil || found == nil || found.Namespace == "" {
-			return place{}, err
-		}
-		return place{namespaces: []string{found.Namespace}, absent: memory.SessionNotFound(name(in))}, nil
+		return atSession(found, err, absent)
 	}
+}
+
+// ofSessionGet is the place of a session that the caller may look at.
+func ofSessionGet(ctx context.Context, c *Call, in *SessionGet) (place, error) {
+	absent := memory.SessionNotFound(in.Session)
+	found, err := c.shownSession(ctx, &in.Session)
+	return atSession(found, err, absent)
+}
+
+// atSession is the namespace of a session's first recall. For a caller that doesn't reach it any more,
+// there is no such session.
+func atSession(s *memory.Session, err, absent error) (place, error) {
+	switch {
+	case err != nil:
+		return place{}, err
+	case s == nil:
+		return place{}, absent
+	case s.Namespace == "":
+		return place{}, nil
+	}
+	return place{namespaces: []string{s.Namespace}, absent: absent}, nil
 }
 
 func (in *SessionGet) check() error {
@@ -130,6 +224,12 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 	}
 	for i := range turns {
 		turns[i].Memories = orEmpty(c.seen(ctx, turns[i].Memories))
+		if told := turns[i].Feedback; told != nil {
+			told.Session = found.Session
+		}
+		if about := turns[i].Reflection; about != nil {
+			about.SessionID = found.Session
+		}
 	}
 	next := ""
 	if more {
@@ -192,7 +292,7 @@ func sessionResume(ctx context.Context, c *Call, in *SessionResume) (*memory.Ses
 // which its session began.
 func ofRecall(ctx context.Context, c *Call, in *core.RecallRequest) (place, error) {
 	if in.Session != "" {
-		found, err := c.ownSession(ctx, in.Session)
+		found, err := c.ownSession(ctx, &in.Session)
 		if err != nil {
 			return place{}, err
 		}
@@ -224,7 +324,7 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 // the turn doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
 	absent := memory.TurnNotFound(in.Session, in.Turn)
-	if _, err := c.ownSession(ctx, in.Session); sdk.CodeOf(err) == sdk.NotFound {
+	if _, err := c.ownSession(ctx, &in.Session); sdk.CodeOf(err) == sdk.NotFound {
 		return place{}, absent
 	} else if err != nil {
 		return place{}, err
@@ -238,12 +338,28 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 	case len(namespaces) == 0:
 		namespaces = []string{"**"}
 	}
-	if c.reaches("**") { // the turn refuses ids that match nothing
-		if _, err := c.atMemories(ctx, in.Used); err != nil {
+	for _, id := range memoriesOf(in) { // the turn refuses ids that match nothing
+		if _, err := c.atMemory(ctx, id); err != nil && sdk.CodeOf(err) != sdk.NotFound {
 			return place{}, err
 		}
 	}
 	return place{namespaces: namespaces, absent: absent}, nil
+}
+
+// memoriesOf are the ids of memories in a feedback.
+func memoriesOf(in *core.FeedbackRequest) (ids []*string) {
+	for i := range in.Used {
+		ids = append(ids, &in.Used[i])
+	}
+	for i := range in.Assumed {
+		ids = append(ids, &in.Assumed[i])
+	}
+	for i := range in.ToolOutcomes {
+		if id := &in.ToolOutcomes[i].MemoryID; *id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func memoryFeedback(ctx context.Context, c *Call, in *core.FeedbackRequest) (*core.FeedbackResult, error) {

@@ -155,11 +155,13 @@ func TestSessionGet_ShowsOperatorsWhatTheyReach(t *testing.T) {
 	for name, in := range map[string]any{
 		"session_reset": &operation.SessionReset{Session: "mail-1"}, "session_resume": &operation.SessionResume{Session: "mail-1", Window: 1},
 		"memory_feedback": &core.FeedbackRequest{Session: "mail-1", Turn: 1, Outcome: core.OutcomeFailure, Source: "user"},
-		"memory_recall":   &core.RecallRequest{Session: "mail-1", Query: "q"},
 	} {
 		if _, err := busy.Do(boss, name, in); sdk.CodeOf(err) != sdk.NotFound {
 			t.Errorf("an operator may %s: %v", name, err)
 		}
+	}
+	if own := recallAs(busy, boss, "mail-1", "acme/mail"); own.Turn != 1 {
+		t.Errorf("an operator recalls in turn %d of another's session", own.Turn)
 	}
 }
 

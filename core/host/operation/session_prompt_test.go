@@ -50,8 +50,9 @@ func TestPrompt_HasTheHintOnce(t *testing.T) {
 	if third := prompted(w, me, inject.BuildRequest{Session: "s", Query: "harbour"}); used(third, "hint") != nil || third.TurnID != 3 {
 		t.Errorf("the third turn gets %+v", third.BlocksUsed)
 	}
-	_, err = w.Do(subject("other"), "snapshot_build", &inject.BuildRequest{Session: "s", Turn: 1, Query: "harbour"})
-	w.Refused(err, sdk.NotFound, "session_not_found")
+	if theirs := prompted(w, subject("other"), inject.BuildRequest{Namespace: here, Session: "s", Turn: 1, Query: "harbour"}); used(theirs, "recent_turns") != nil {
+		t.Errorf("another subject's session of that name knows %+v", theirs.BlocksUsed)
+	}
 	_, err = w.Do(subject("other"), "snapshot_get", &operation.SnapshotGet{ID: first.SnapshotID})
 	w.Refused(err, sdk.NotFound, "snapshot_not_found")
 	sound(w)

@@ -42,9 +42,9 @@ func TestPurge_TakesItsTurnsTextsOutOfSnapshots(t *testing.T) {
 	apart := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "apart", Turn: 2})
 	call := operation.Call{Host: w.Host, IdempotencyKey: "once"}
 	request := &inject.BuildRequest{Namespace: here, Session: "s", Turn: 12} // recalls nothing, so it has no memory
-	first, err := operation.Do(core.WithCaller(w.Ctx, me), call, "snapshot_build", request)
+	first, err := operation.Do(core.WithCaller(w.Ctx, me), call, "snapshot_build", w.Again(request))
 	w.Must(err)
-	if again, err := operation.Do(core.WithCaller(w.Ctx, me), call, "snapshot_build", request); err != nil || again.(*inject.Built).Prompt != first.(*inject.Built).Prompt {
+	if again, err := operation.Do(core.WithCaller(w.Ctx, me), call, "snapshot_build", w.Again(request)); err != nil || again.(*inject.Built).Prompt != first.(*inject.Built).Prompt {
 		t.Errorf("the same call again gives %+v, %v", again, err)
 	}
 	_, err = w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})

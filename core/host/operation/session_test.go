@@ -64,16 +64,6 @@ func TestSession_BelongsToItsSubject(t *testing.T) {
 				t.Errorf("%s is answered to %s\n%s\nand without the session\n%s", name, other.Subject, there, alone)
 			}
 		}
-		for _, in := range []*core.RecallRequest{
-			{Session: "s1", Query: "harbour"}, {Session: "s1", Turn: 9, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}},
-		} {
-			_, err := busy.Do(other, "memory_recall", in)
-			busy.Refused(err, sdk.NotFound, "session_not_found")
-		}
-		_, err := busy.Do(other, "evidence_tool", &operation.EvidenceTool{Outcomes: operation.Outcomes{{MemoryID: "own-memory", Session: "s1", Turn: 1, Tool: "t", OK: true}}})
-		if sdk.CodeOf(err) != sdk.NotFound {
-			t.Errorf("%s records outcomes in it: %v", other.Subject, err)
-		}
 		out, err := busy.Do(other, "session_list", &operation.SessionList{})
 		busy.Must(err)
 		if list := out.(*operation.Page[memory.Session]); len(list.Items) != 0 {

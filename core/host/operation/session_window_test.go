@@ -21,6 +21,14 @@ func sound(w *world) {
 	}
 }
 
+// keyOf is the name of a caller's session in the store.
+func keyOf(w *world, c core.Caller, session string) string {
+	w.T.Helper()
+	out, err := w.Do(c, "session_get", &operation.SessionGet{Session: session})
+	w.Must(err)
+	return out.(*operation.Session).Key
+}
+
 // windowsApart checks that each window of a session knows exactly its own turns.
 func windowsApart(w *world, c core.Caller, session string) {
 	w.T.Helper()
@@ -34,7 +42,7 @@ func windowsApart(w *world, c core.Caller, session string) {
 	for window := int64(1); window <= s.Windows; window++ {
 		_, err := w.Do(c, "session_resume", &operation.SessionResume{Session: session, Window: window})
 		w.Must(err)
-		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, c), session, 0)
+		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, c), keyOf(w, c, session), 0)
 		w.Must(err)
 		var got []string
 		for _, turn := range known.Turns {
@@ -85,7 +93,7 @@ func TestSession_Windows(t *testing.T) {
 	}
 	for window, want := range map[int64]string{1: "one two four", 2: "three"} {
 		enter("session_resume", &operation.SessionResume{Session: "s", Window: window})
-		c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", 0)
+		c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), 0)
 		w.Must(err)
 		var got []string
 		for _, turn := range c.Turns {
@@ -134,7 +142,7 @@ func TestSession_FeedbackAfterAReset(t *testing.T) {
 	if s := try[operation.Page[memory.Session]](w, "session_list", &operation.SessionList{Owner: core.OperatorSubject}); len(s.Items) != 0 {
 		t.Errorf("the operator's sessions are %+v", s.Items)
 	}
-	head, err := w.Host.Memories.SessionHead(w.Ctx, "s")
+	head, err := w.Host.Memories.SessionHead(w.Ctx, keyOf(w, me, "s"))
 	w.Must(err)
 	if head.Bias != 0 || head.Window != 2 || head.Feedbacks != 0 {
 		t.Errorf("the second window is %+v", head)
@@ -165,7 +173,7 @@ func TestSession_ATurnKeepsItsWindow(t *testing.T) {
 		bias         float64
 		texts        string
 	}{{1, 1, first, ""}, {2, 2, second, ""}, {3, 2, second, "two"}, {4, 1, first, "one"}, {5, 3, 0, ""}, {0, 3, 0, ""}} {
-		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", c.turn)
+		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), c.turn)
 		w.Must(err)
 		var texts []string
 		for _, turn := range known.Turns {
@@ -191,7 +199,7 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	})
 	w.Must(err)
 	ctx := core.WithCaller(w.Ctx, me)
-	c, err := w.Host.Memories.SessionContext(ctx, "s", 0)
+	c, err := w.Host.Memories.SessionContext(ctx, keyOf(w, me, "s"), 0)
 	w.Must(err)
 	if c.Hint != "ask the harbour master" || c.Turn != 3 || c.HintTurn != 3 || c.FailureClass != core.FailureToolError {
 		t.Errorf("the next turn gets %+v", c)
@@ -201,7 +209,7 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	_, err = w.Do(me, "memory_recall", &core.RecallRequest{Session: "s", Turn: 6, Query: "harbour"})
 	w.Must(err)
 	for turn, hinted := range map[int64]int64{5: 5, 6: 5} {
-		c, err := w.Host.Memories.SessionContext(ctx, "s", turn)
+		c, err := w.Host.Memories.SessionContext(ctx, keyOf(w, me, "s"), turn)
 		w.Must(err)
 		if c.HintTurn != hinted {
 			t.Errorf("the hint in turn %d is for turn %d, not %d", turn, c.HintTurn, hinted)
@@ -222,13 +230,13 @@ func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	}
 	known := func(turn int64) *memory.SessionContext {
 		t.Helper()
-		c, err := w.Host.Memories.SessionContext(ctx, "s", turn)
+		c, err := w.Host.Memories.SessionContext(ctx, keyOf(w, me, "s"), turn)
 		w.Must(err)
 		return c
 	}
 	summary := func(text string) *memory.SummarizedWindow {
 		return &memory.SummarizedWindow{
-			Session: "s", Window: 1, WindowSummary: memory.WindowSummary{Through: 2, Turns: memory.DigestOfTurns(known(0).Turns[:2]), Text: text},
+			Session: keyOf(w, me, "s"), Window: 1, WindowSummary: memory.WindowSummary{Through: 2, Turns: memory.DigestOfTurns(known(0).Turns[:2]), Text: text},
 		}
 	}
 	store := func(s *memory.SummarizedWindow, want bool) {
@@ -286,7 +294,7 @@ func TestSession_PurgeTakesItsTexts(t *testing.T) {
 			t.Errorf("turn %d says %+v", turn.Turn, r)
 		}
 	}
-	c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), "s", 0)
+	c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), 0)
 	w.Must(err)
 	if len(c.Turns) != 0 {
 		t.Errorf("the next turn gets %+v", c.Turns)

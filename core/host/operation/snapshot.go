@@ -21,7 +21,7 @@ func snapshots() []Operation {
 		define(Operation{
 			Name: "snapshot_list", Method: "GET", Path: "/v1/snapshots", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List snapshots: of a session by turns, or of a namespace, the newest first.",
-		}, inNamespace(func(in *SnapshotList) *string { return &in.Namespace }), snapshotList),
+		}, ofSnapshots, snapshotList),
 		define(Operation{
 			Name: "snapshot_get", Method: "GET", Path: "/v1/snapshots/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Show a snapshot: its blocks, and which were dropped or cut, and why.",
@@ -35,6 +35,16 @@ func snapshots() []Operation {
 			Doc: "Rebuild a snapshot from what it was made from, and say whether the result is the same.",
 		}, ofSnapshot(func(in *SnapshotReplay) *string { return &in.ID }), snapshotReplay),
 	}
+}
+
+// ofSnapshots is the place of a list: its namespace.
+func ofSnapshots(ctx context.Context, c *Call, in *SnapshotList) (place, error) {
+	if in.Session != "" {
+		if _, err := c.ownSession(ctx, &in.Session); err != nil && sdk.CodeOf(err) != sdk.NotFound {
+			return place{}, err
+		}
+	}
+	return inNamespace(func(in *SnapshotList) *string { return &in.Namespace })(ctx, c, in)
 }
 
 // SnapshotList selects snapshots.
@@ -66,7 +76,7 @@ type SnapshotReplay struct {
 // ofSnapshotBuild is the place of a turn: its namespace, and the namespace of the snapshot that the
 // turn already has.
 func ofSnapshotBuild(ctx context.Context, c *Call, in *inject.BuildRequest) (place, error) {
-	found, err := c.ownSession(ctx, in.Session)
+	found, err := c.ownSession(ctx, &in.Session)
 	if err != nil {
 		return place{}, err
 	}
@@ -115,7 +125,7 @@ func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject
 	}
 	found, err := c.Host.Snapshots.List(ctx, inject.Filter{
 		Namespace: in.Namespace, Session: in.Session, After: at, Limit: limit,
-		Of: func(s *inject.Snapshot) bool { return s.Namespace == in.Namespace && c.owns(ctx, s) },
+		Of: func(s *inject.Snapshot) bool { return s.Namespace == in.Namespace && c.mayRead(ctx, s) },
 	})
 	if err != nil {
 		return nil, err
@@ -123,14 +133,14 @@ func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject
 	return pageOf(ctx, c, found.Snapshots, found.Next, filter)
 }
 
-// owns reports whether a caller may see a snapshot: the snapshots of its own sessions, or all
+// mayRead reports whether a caller may see a snapshot: the snapshots of its own sessions, or all
 // snapshots if it reaches every namespace, since it could also read what they were made from.
-func (c *Call) owns(ctx context.Context, s *inject.Snapshot) bool {
+func (c *Call) mayRead(ctx context.Context, s *inject.Snapshot) bool {
 	if c.reaches("**") {
 		return true
 	}
-	_, err := c.ownSession(ctx, s.SessionID)
-	return err == nil
+	found, err := c.Host.Memories.SessionHead(ctx, s.SessionID)
+	return err == nil && (found == nil || c.owns(found))
 }
 
 // ofSnapshot is the place of a request that names a snapshot, by its id or, for a caller that
@@ -150,7 +160,7 @@ func (c *Call) atSnapshot(ctx context.Context, id *string) (place, error) {
 	if err != nil {
 		return place{}, c.known(err, absent)
 	}
-	if !c.owns(ctx, found) {
+	if !c.mayRead(ctx, found) {
 		return place{}, absent
 	}
 	*id = found.SnapshotID

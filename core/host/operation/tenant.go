@@ -184,7 +184,7 @@ func (c *Call) began(ctx context.Context, o *Operation, in any) (bool, error) {
 		id = in.JobID
 	}
 	if session != "" {
-		if found, err := c.Host.Memories.SessionHead(ctx, session); found != nil || err != nil {
+		if found, err := c.shownSession(ctx, &session); found != nil || err != nil && sdk.CodeOf(err) != sdk.NotFound {
 			return true, err
 		}
 	}

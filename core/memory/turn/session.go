@@ -126,6 +126,8 @@ type SessionFilter struct {
 	// Without them, all are listed.
 	In   func(namespace string) bool
 	Text string
+	// Named selects the sessions that have this name with a mark; "" is any name.
+	Named string
 	// After is the name after which the list begins, and Limit is how many are listed at most.
 	After string
 	Limit int
@@ -135,17 +137,20 @@ type SessionFilter struct {
 func (f *SessionFilter) fits(s *sessionRecord, name string) bool {
 	nobodys := s.Owner == "" && f.Owner == core.OperatorSubject
 	return s.began() && (f.Any || s.Owner == f.Owner || nobodys) && (f.In == nil || f.In(s.Namespace)) &&
-		strings.Contains(strings.ToLower(name), strings.ToLower(f.Text))
+		(f.Named == "" || len(name) == len(core.ScopedName(f.Named, ""))+core.ScopeMarkBytes) && strings.Contains(strings.ToLower(s.chosen(name)), strings.ToLower(f.Text))
 }
 
-// List returns sessions by name. next is the name after which the next page begins; "" if there
+// List returns sessions by [Session.Key]. next is the key after which the next page begins; "" if there
 // is none.
 func (s *Turns) List(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
 	err = s.View(ctx, func(r core.Reader) error {
 		list, next = nil, ""
-		start := []byte(record.SessionPrefix)
-		return r.Scan(append(record.SessionKey(f.After), 0), core.PrefixEnd(start), func(key, value []byte) (bool, error) {
-			name := string(key[len(start):])
+		begin := ""
+		if f.Named != "" {
+			begin = core.ScopedName(f.Named, "")
+		}
+		return r.Scan(append(record.SessionKey(max(f.After, begin)), 0), core.PrefixEnd(record.SessionKey(begin)), func(key, value []byte) (bool, error) {
+			name := string(key[len(record.SessionPrefix):])
 			var stored sessionRecord
 			if err := json.Unmarshal(value, &stored); err != nil {
 				return false, record.Damaged(record.SessionPrefix+name, err)
@@ -154,7 +159,7 @@ func (s *Turns) List(ctx context.Context, f *SessionFilter) (list []Session, nex
 				return true, ctx.Err()
 			}
 			if len(list) == f.Limit {
-				next = list[f.Limit-1].Session
+				next = list[f.Limit-1].Key
 				return false, nil
 			}
 			list = append(list, *stored.shown(name))
@@ -166,7 +171,10 @@ func (s *Turns) List(ctx context.Context, f *SessionFilter) (list []Session, nex
 
 // Session is a session, and how its current window is going.
 type Session struct {
+	// Session is its name as its owner chose it, and Key is the name under which it is stored: the
+	// same, or with a mark of its owner, so that no other session has it.
 	Session string `json:"session"`
+	Key     string `json:"key"`
 	// Owner is the subject that the session belongs to; "" if it began without one.
 	Owner string `json:"owner,omitempty"`
 	// Namespace is where its recalls without a namespace search.
@@ -187,10 +195,34 @@ type Session struct {
 // LastTurn is the number of its newest turn.
 func (s *Session) LastTurn() int64 { return s.NextTurn - 1 }
 
+// Marks are the marks that the names of a caller's sessions have in the store, so that each subject
+// has its own names: see [core.ScopedName]. The second is for a subject that had a session of the
+// same name where it doesn't reach now, perhaps for another tenant. There are none for callers whose
+// sessions are stored under the names themselves: the operator, everybody whom a server lets in
+// without credentials, and a Go program without callers.
+func Marks(c core.Caller) []string {
+	switch c.Subject {
+	case "", core.OperatorSubject, core.LocalSubject:
+		return nil
+	}
+	return []string{core.ScopeMark(c.Subject), core.ScopeMark(c.Tenant() + "\x00" + c.Subject)}
+}
+
+// chosen is the name that a session's owner chose.
+func (s *sessionRecord) chosen(name string) string {
+	owner := core.Caller{Subject: s.Owner}
+	for _, mark := range append(Marks(owner), core.ScopeMark(core.Tenant(s.Namespace)+"\x00"+s.Owner)) {
+		if chosen, is := strings.CutSuffix(name, core.ScopedName("", mark)); is {
+			return chosen
+		}
+	}
+	return name
+}
+
 // shown is a session in the form that callers see.
 func (s *sessionRecord) shown(name string) *Session {
 	return &Session{
-		Session: name, Owner: s.Owner, Namespace: s.Namespace, Window: s.window(), Windows: s.windows(),
+		Session: s.chosen(name), Key: name, Owner: s.Owner, Namespace: s.Namespace, Window: s.window(), Windows: s.windows(),
 		Bias: s.Bias, NextTurn: s.Next, Feedbacks: s.Feedbacks, LastAt: s.LastAt,
 	}
 }

@@ -56,7 +56,7 @@ func TestClock_AnHourBack(t *testing.T) {
 	listed := send("late", "GET", "/v1/memories?namespace="+operationtest.Here, "")
 	recalled := send("late", "POST", "/v1/recall", fmt.Sprintf(`{"namespace": %q, "query": "harbour"}`, operationtest.Here))
 	for what, a := range map[string]*answer{"the list": listed, "the recall": recalled} {
-		if !strings.Contains(a.body, `"clock-before"`) || !strings.Contains(a.body, `"clock-after"`) {
+		if !strings.Contains(a.body, `"clock-before@`) || !strings.Contains(a.body, `"clock-after@`) {
 			t.Errorf("%s: %d %s", what, a.StatusCode, a.body)
 		}
 	}

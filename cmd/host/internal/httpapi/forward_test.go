@@ -87,9 +87,9 @@ const (
 	recalled = `{"namespace":"` + operationtest.Here + `","query":"harbour"}`
 )
 
-// has reports whether a host's own store has the memory.
+// has reports whether a host's own store has the memory, whose id begins as it was chosen.
 func (s *site) has(id string) bool {
-	_, err := s.Host.Memories.Get(core.WithCaller(s.T.Context(), core.Operator("")), id)
+	_, err := s.Host.Memories.Find(core.WithCaller(s.T.Context(), core.Operator("")), id)
 	return err == nil
 }
 

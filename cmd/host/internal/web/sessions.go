@@ -91,7 +91,7 @@ func loadSession(v *visit) (*content, error) {
 	if s.NextPageToken != "" {
 		d.Next = v.with("page_token", s.NextPageToken)
 	}
-	return &content{Title: line(name, 60), Crumbs: []crumb{{"Sessions", "/sessions"}}, Data: d}, nil
+	return &content{Title: line(s.Session.Session, 60), Crumbs: []crumb{{"Sessions", "/sessions"}}, Data: d}, nil
 }
 
 // turnShown is a turn as its page shows it; prompts is whether the visitor may see its prompt.

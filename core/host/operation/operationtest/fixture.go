@@ -291,7 +291,11 @@ func (w *World) Session() string { return "session-" + w.Host.NewID() }
 func (w *World) Reset() string {
 	w.T.Helper()
 	session := w.Asked(w.Memory()).Session
-	_, err := w.Host.Memories.ResetSession(w.Ctx, session)
+	c := w.Asker
+	if c.Scopes = core.Scopes(); !c.Reaches(Here) {
+		c = core.Operator("tester")
+	}
+	_, err := w.Do(c, "session_reset", &operation.SessionReset{Session: session})
 	w.Must(err)
 	return session
 }
