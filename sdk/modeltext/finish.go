@@ -1,6 +1,9 @@
 package modeltext
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Finish is how a reply ended. Only a [Whole] reply is an output, a verdict or anything that
 // may be kept.
@@ -10,7 +13,7 @@ type Finish int
 // worst counts.
 const (
 	// Whole is a reply that the model ended, one without a finish reason, or one whose reason
-	// isn't known, which a note names.
+	// isn't known, which [Reply.Unknown] names.
 	Whole Finish = iota
 	// Cut is a reply that was cut off at a length limit.
 	Cut
@@ -24,16 +27,32 @@ const (
 var finishes = map[string]Finish{
 	"": Whole, "stop": Whole, "end_turn": Whole, "tool_calls": Whole, "tool_use": Whole, "function_call": Whole,
 	"stop_sequence": Whole, "eos": Whole, "eos_token": Whole, "complete": Whole, "completed": Whole,
-	"length": Cut, "max_tokens": Cut, "model_length": Cut, "max_length": Cut, "max_output_tokens": Cut, "token_limit": Cut,
-	"incomplete": Cut, "context_length": Cut, "model_context_window_exceeded": Cut,
-	"content_filter": Refused, "content_filtered": Refused, "safety": Refused, "refusal": Refused, "recitation": Refused,
-	"blocklist": Refused, "prohibited_content": Refused, "spii": Refused, "image_safety": Refused, "sensitive": Refused,
-	"guardrail_intervened": Refused,
-	"error":                Failed, "network_error": Failed, "abort": Failed, "aborted": Failed, "cancelled": Failed, "timeout": Failed,
+	"model_length": Cut, "token_limit": Cut, "incomplete": Cut, "model_context_window_exceeded": Cut, "pause_turn": Cut,
+	"refusal": Refused, "recitation": Refused, "spii": Refused, "sensitive": Refused, "guardrail_intervened": Refused, "language": Refused,
+	"other": Failed, "unexpected_tool_call": Failed, "too_many_tool_calls": Failed,
+}
+
+// finishWords are the words in a reason that say how the reply ended where [finishes] doesn't know
+// it: no endpoint calls a whole reply by one of them. The first that is found counts.
+var finishWords = []struct {
+	finish Finish
+	words  []string
+}{
+	{Refused, []string{"filter", "safety", "block", "refus", "prohibit", "toxic", "moderat", "recitation", "policy", "violat"}},
+	{Cut, []string{"length", "limit", "max", "truncat"}},
+	{Failed, []string{"error", "resource", "cancel", "abort", "timeout", "timed", "fail", "malformed", "interrupt", "overload", "unavailable", "disconnect"}},
 }
 
 // finishOf classifies a finish reason, and reports whether it is known.
 func finishOf(reason string) (Finish, bool) {
-	f, known := finishes[strings.ToLower(strings.TrimSpace(reason))]
-	return f, known
+	reason = strings.ToLower(strings.TrimSpace(reason))
+	if f, known := finishes[reason]; known {
+		return f, true
+	}
+	for _, by := range finishWords {
+		if slices.ContainsFunc(by.words, func(word string) bool { return strings.Contains(reason, word) }) {
+			return by.finish, true
+		}
+	}
+	return Whole, false
 }

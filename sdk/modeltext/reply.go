@@ -25,6 +25,9 @@ type Reply struct {
 	// Finish is how the reply ended, and FinishReason what the endpoint calls that.
 	Finish       Finish
 	FinishReason string
+	// Unknown is a finish reason that isn't known, which a note names too; "" if all are. The reply
+	// may be a part of one, so it is used, but never again.
+	Unknown string
 	// Error is the error that the endpoint reports in place of a reply, or inside of it, as it
 	// came; nil if it reports none. Finish is then Failed.
 	Error json.RawMessage
@@ -243,7 +246,7 @@ func (s *Stream) Reply() *Reply {
 		s.take(&s.whole)
 	}
 	r := &Reply{
-		Refusal: s.refusal.String(), Parts: s.parts, ToolCalls: s.calls.list, Finish: s.finish, FinishReason: s.reason,
+		Refusal: s.refusal.String(), Parts: s.parts, ToolCalls: s.calls.list, Finish: s.finish, FinishReason: s.reason, Unknown: s.unknown,
 		Error: s.err, NoChoice: !s.hasReply, Model: s.model, content: s.text.String(), aside: s.thought.String(),
 	}
 	if r.Refusal != "" {
@@ -269,7 +272,7 @@ func (r *Reply) note(text string) { r.Notes = append(r.Notes, text) }
 // Replace replaces every text of the reply by what fn makes of it, such as one without a key.
 func (r *Reply) Replace(fn func(string) string) {
 	r.content, r.aside, r.Refusal = fn(r.content), fn(r.aside), fn(r.Refusal)
-	r.FinishReason, r.Model = fn(r.FinishReason), fn(r.Model)
+	r.FinishReason, r.Unknown, r.Model = fn(r.FinishReason), fn(r.Unknown), fn(r.Model)
 	for i := range r.Parts {
 		r.Parts[i] = Part{fn(r.Parts[i].Type), json.RawMessage(fn(string(r.Parts[i].JSON)))}
 	}

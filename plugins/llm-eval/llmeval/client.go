@@ -122,8 +122,11 @@ func (r *reply) metadata() map[string]string {
 	if len(r.notSent) > 0 {
 		m["not_sent"] = strings.Join(r.notSent, ", ")
 	}
-	if r.PromptCut {
+	switch {
+	case r.PromptCut:
 		m[sdk.MetadataNotCached] = "prompt_cut"
+	case r.Unknown != "":
+		m[sdk.MetadataNotCached] = "unknown_finish"
 	}
 	if notes := slices.Concat([]string{r.note}, r.Notes); strings.Join(notes, "") != "" {
 		m["note"] = strings.TrimPrefix(strings.Join(notes, "; "), "; ")

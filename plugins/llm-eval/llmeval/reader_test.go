@@ -80,23 +80,40 @@ func TestCall_FinishReasons(t *testing.T) {
 		"Length": "error llm_reply_cut", "max_output_tokens": "error llm_reply_cut", " length ": "error llm_reply_cut",
 		"content_filter": "error llm_refused", "SAFETY": "error llm_refused", "refusal": "error llm_refused", "RECITATION": "error llm_refused",
 		"safety": "error llm_refused", "PROHIBITED_CONTENT": "error llm_refused", "BLOCKLIST": "error llm_refused",
+		"LANGUAGE": "error llm_refused", "ERROR_TOXIC": "error llm_refused", "IMAGE_PROHIBITED_CONTENT": "error llm_refused",
+		"ERROR_LIMIT": "error llm_reply_cut", "pause_turn": "error llm_reply_cut",
+		"insufficient_system_resource": "again", "OTHER": "again", "MALFORMED_FUNCTION_CALL": "again", "USER_CANCEL": "again",
+		"UNEXPECTED_TOOL_CALL": "again", "malformed_model_output": "again",
+		// No endpoint is known to send these.
+		"output_limit_reached": "error llm_reply_cut", "hit-max-length": "error llm_reply_cut", "truncated": "error llm_reply_cut",
+		"BLOCKED_BY_PROVIDER": "error llm_refused", "child_safety": "error llm_refused", "output filtered": "error llm_refused", "policy_violation": "error llm_refused",
+		"internal_error": "again", "OUT_OF_RESOURCES": "again", "request-cancelled": "again", "client_canceled": "again", "engine failure": "again",
+		"deadline_timeout": "again", "interrupted": "again",
+		"done": "Hel", "natural_end": "Hel",
 	} {
 		for _, parse := range []bool{false, true} {
-			text := "Hel"
+			text, again, want := "Hel", "again", want
 			if parse {
-				text, want = `"Hel"`, strings.Replace(want, "Hel", `"Hel"`, 1)
+				text, again, want = `"Hel"`, `"again"`, strings.NewReplacer("Hel", `"Hel"`, "again", `"again"`).Replace(want)
 			}
-			if got := called(t, parse, said(content(text), reason)); got != want {
+			replies := []llmtest.Reply{said(content(text), reason)}
+			if want == again {
+				replies = append(replies, llmtest.Text(again))
+			}
+			if got := called(t, parse, replies...); got != want {
 				t.Errorf("%q, parse %v: %q, want %q", reason, parse, got, want)
 			}
 		}
 	}
 }
 
-func TestCall_UnknownFinishReasonIsNotedOnce(t *testing.T) {
-	server := llmtest.New(t, llmtest.Text("a").FinishedBy("of_its_own"))
-	if res := generate(t, configFor(server.URL, object{"prompt": "p"})); strings.Count(res.Metadata["note"], "of_its_own") != 1 {
-		t.Errorf("metadata %v", res.Metadata)
+func TestCall_UnknownFinishReasonIsNotedOnceAndNotCached(t *testing.T) {
+	for reason, unknown := range map[string]bool{"of_its_own": true, "done": true, "FINISH_REASON_UNSPECIFIED": true, "stop": false, "": false, "STOP_SEQUENCE": false} {
+		server := llmtest.New(t, llmtest.Text("a").FinishedBy(reason))
+		res := generate(t, configFor(server.URL, object{"prompt": "p"}))
+		if noted := strings.Count(res.Metadata["note"], "unknown finish reason"); (noted == 1) != unknown || noted > 1 || (res.Metadata[sdk.MetadataNotCached] == "unknown_finish") != unknown {
+			t.Errorf("%q: metadata %v", reason, res.Metadata)
+		}
 	}
 }
 

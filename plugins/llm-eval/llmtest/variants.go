@@ -96,7 +96,7 @@ func Variants(answer, draft string) (list []Variant) {
 				for _, finish := range []string{"", "stop", "end_turn", "of_its_own"} {
 					list = append(list, Variant{Name: name + ", finish " + finish, Message: message, Finish: finish, Whole: true})
 				}
-				for _, finish := range []string{"length", "MAX_TOKENS", "model_length", "content_filter", "SAFETY"} {
+				for _, finish := range []string{"length", "MAX_TOKENS", "model_length", "content_filter", "SAFETY", "ERROR_LIMIT", "LANGUAGE", "blocked_by_policy"} {
 					list = append(list, Variant{Name: name + ", finish " + finish, Message: message, Finish: finish})
 				}
 			}
