@@ -31,9 +31,10 @@ var imports = map[string][]string{
 	"sdk/sdktest":     {"sdk"},
 
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
-	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsonconfig", "sdk/modeltext"},
+	"plugins/schema-eval/schemaeval": {"plugins/internal/schema", "sdk", "sdk/jsonconfig", "sdk/modeltext"},
+	"plugins/internal/schema":        {"sdk"},
 	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
-	"plugins/llm-eval/llmeval":       {"sdk", "sdk/apikey", "sdk/httpfault", "sdk/jsonconfig", "sdk/modeltext"},
+	"plugins/llm-eval/llmeval":       {"plugins/internal/schema", "sdk", "sdk/apikey", "sdk/httpfault", "sdk/jsonconfig", "sdk/modeltext"},
 	"plugins/llm-eval/llmtest":       {},
 	"plugins/lua-eval":               {"plugins/lua-eval/luaeval", "sdk/process"},
 	"plugins/lua-eval/luaeval":       {"sdk", "sdk/jsonconfig"},
@@ -230,7 +231,7 @@ var holders = map[string][]string{
 	"github.com/spf13/cobra":                {"cmd/host/internal/cli"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
-	"github.com/santhosh-tekuri/jsonschema": {"plugins/schema-eval/schemaeval", "plugins/llm-eval/llmeval"},
+	"github.com/santhosh-tekuri/jsonschema": {"plugins/internal/schema", "plugins/schema-eval/schemaeval"},
 	"github.com/tmaxmax/go-sse":             {"plugins/llm-eval/llmeval"},
 
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/host/internal/mcpserver"},

@@ -87,15 +87,16 @@ func (c *caller) output(r *reply) (json.RawMessage, error) {
 		text, err := json.Marshal(r.Text)
 		return text, err
 	}
-	value, note, err := r.Value(c.config.schema.fits())
-	if err != nil {
+	value, misfit, err := c.config.schema.read(r)
+	switch {
+	case sdk.Permanent(err): // the schema itself
+		return nil, err
+	case err != nil:
 		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.Text, "")).
 			WithHint("ask for JSON only in the prompt, or leave parse out and let the loop repair the text")
+	case misfit != "":
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_invalid", "the reply of model %q at %s doesn't fit response_schema: %s; it says: %s", model, url, misfit, excerpt(r.Text, ""))
 	}
-	if err := c.config.schema.check(value); err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_invalid", "the reply of model %q at %s doesn't fit response_schema: %v; it says: %s", model, url, err, excerpt(r.Text, ""))
-	}
-	r.note = note
 	return value, nil
 }
 

@@ -122,7 +122,7 @@ func TestResponseSchemaIsAskedForAndHeld(t *testing.T) {
 	}
 	server = llmtest.New(t, llmtest.Text(`{"a": "x"}`))
 	_, err := newGenerator(t, config(server.URL)).Generate(t.Context(), &sdk.GenerateRequest{})
-	if e := sdkError(t, err); e.Reason != "llm_reply_invalid" || !strings.Contains(e.Message, "'/a'") || e.Details[sdk.RawDetail] != `{"a": "x"}` || sdk.Permanent(e) {
+	if e := sdkError(t, err); e.Reason != "llm_reply_invalid" || !strings.Contains(e.Message, "at /a: expected integer, got string") || e.Details[sdk.RawDetail] != `{"a": "x"}` || sdk.Permanent(e) {
 		t.Errorf("error %s: %s", e.Reason, e.Message)
 	}
 	server = llmtest.New(t, llmtest.Refuse("response_format", "unknown"), llmtest.Text(`{"a": 2}`))

@@ -112,7 +112,7 @@ func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, e
 	if f.Take("response_schema", "JSON", &schema) {
 		var err error
 		if c.schema, err = compileSchema(schema); err != nil {
-			f.Report("response_schema is not a JSON Schema: %v", err)
+			f.Report("response_schema: %v", err)
 		}
 	}
 	c.parse = parse == "json" || c.schema != nil

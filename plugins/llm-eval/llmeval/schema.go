@@ -1,12 +1,10 @@
 package llmeval
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/reflectory/reflectory/plugins/internal/schema"
+	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
 // replySchema is the JSON Schema that a reply must match. Endpoints follow it more or
@@ -14,31 +12,12 @@ import (
 // everything.
 type replySchema struct {
 	source   json.RawMessage
-	compiled *jsonschema.Schema
-}
-
-// noDocuments refuses references to other documents.
-type noDocuments struct{}
-
-func (noDocuments) Load(string) (any, error) {
-	return nil, errors.New("it refers to another document, and none is fetched")
+	compiled *schema.Schema
 }
 
 // compileSchema compiles a schema. Its draft is 7 unless it names another.
 func compileSchema(source json.RawMessage) (*replySchema, error) {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(source))
-	if err != nil {
-		return nil, err
-	}
-	const uri = "response_schema.json"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft7)
-	c.AssertFormat()
-	c.UseLoader(noDocuments{})
-	if err := c.AddResource(uri, document); err != nil {
-		return nil, err
-	}
-	compiled, err := c.Compile(uri)
+	compiled, err := schema.Compile(source, schema.Options{Formats: "assert"})
 	if err != nil {
 		return nil, err
 	}
@@ -55,27 +34,34 @@ func (s *replySchema) form() *form {
 	return &form{Name: "reply", Schema: s.source, words: "Reply with one JSON value and nothing else. It must fit this JSON Schema:\n" + string(s.source)}
 }
 
-// check reports which parts of a value don't match, and where they are.
-func (s *replySchema) check(value json.RawMessage) error {
+// read finds the JSON value in a reply. Of several values it takes the one that matches, and misfit
+// is what is wrong with it; "" if nothing is. All values of a reply share what a check may cost.
+func (s *replySchema) read(r *reply) (value json.RawMessage, misfit string, err error) {
 	if s == nil {
-		return nil
+		value, r.note, err = r.Value(nil)
+		return value, "", err
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	check, err := s.compiled.Begin()
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	var misfit *jsonschema.ValidationError
-	if err := s.compiled.Validate(document); !errors.As(err, &misfit) {
-		return err
+	defer check.End(&err)
+	value, r.note, err = r.Value(func(v json.RawMessage) bool { return misfits(check, v) == "" })
+	if err != nil {
+		return nil, "", err
 	}
-	_, places, _ := strings.Cut(misfit.Error(), "\n") // the first line names the schema
-	return errors.New(cut(strings.ReplaceAll(strings.TrimPrefix(places, "- "), "\n- ", "; "), excerptRunes))
+	return value, misfits(check, value), nil
 }
 
-// fits reports for each value of a reply whether it matches; nil if any value does.
-func (s *replySchema) fits() func(json.RawMessage) bool {
-	if s == nil {
-		return nil
+// misfits is what is wrong with a value, and where.
+func misfits(check *schema.Check, data json.RawMessage) string {
+	value, err := schema.Decode(data, modeltext.MaxBytes)
+	if err != nil {
+		return "it has " + err.Error()
 	}
-	return func(value json.RawMessage) bool { return s.check(value) == nil }
+	found, _, err := check.Findings(value)
+	if err != nil {
+		return err.Error()
+	}
+	return schema.Join(schema.Lines(found))
 }

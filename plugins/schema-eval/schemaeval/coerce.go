@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/reflectory/reflectory/plugins/internal/schema"
 )
 
 const (
@@ -28,13 +30,13 @@ const (
 //
 // A requirement within an anyOf or oneOf counts only if the conversion makes that
 // choice pass: the strings of one alternative are converted together or not at all.
-func (e *evaluator) coerce(value any) (any, []string) {
+func (j *judging) coerce(value any) (any, []string) {
 	var notes []string
 	for range maxRounds {
-		todo := e.demands(value)
+		todo := j.demands(value)
 		next, done := convertAll(value, todo.firm)
 		if len(done) == 0 {
-			next, done = e.tryAlternatives(value, todo.choices)
+			next, done = j.tryAlternatives(value, todo.choices)
 		}
 		if len(done) == 0 {
 			break
@@ -43,6 +45,9 @@ func (e *evaluator) coerce(value any) (any, []string) {
 	}
 	return value, notes
 }
+
+// place identifies a failed choice: a value and a rule.
+type place struct{ path, schemaPath string }
 
 // demand is a type that the schema requires at a place.
 type demand struct {
@@ -57,9 +62,9 @@ type demands struct {
 	choices map[place]*jsonschema.ValidationError
 }
 
-func (e *evaluator) demands(value any) demands {
+func (j *judging) demands(value any) demands {
 	d := demands{choices: map[place]*jsonschema.ValidationError{}}
-	for _, f := range causes(e.schema.Validate(value)) {
+	for _, f := range schema.Causes(j.check.Validate(value)) {
 		d.gather(f)
 	}
 	return d
@@ -70,8 +75,8 @@ func (d *demands) gather(err *jsonschema.ValidationError) {
 	case *kind.Type:
 		d.firm = append(d.firm, demand{err.InstanceLocation, k.Want})
 	case *kind.AnyOf, *kind.OneOf:
-		_, rule := keywordOf(err, "")
-		d.choices[place{pointerTo(err.InstanceLocation), rule}] = err
+		_, rule := schema.KeywordOf(err, "")
+		d.choices[place{schema.PointerTo(err.InstanceLocation), rule}] = err
 	case *kind.Group, *kind.Reference, *kind.AllOf:
 		for _, c := range err.Causes {
 			d.gather(c)
@@ -82,7 +87,7 @@ func (d *demands) gather(err *jsonschema.ValidationError) {
 // tryAlternatives converts, for each failed choice, what its first alternative requires
 // that passes after the conversion. All choices try an alternative at the same time, so
 // a long list costs no more validations than a short one.
-func (e *evaluator) tryAlternatives(value any, choices map[place]*jsonschema.ValidationError) (any, []string) {
+func (j *judging) tryAlternatives(value any, choices map[place]*jsonschema.ValidationError) (any, []string) {
 	var notes []string
 	for i := range maxAlternatives {
 		tried := map[place][]demand{}
@@ -95,7 +100,7 @@ func (e *evaluator) tryAlternatives(value any, choices map[place]*jsonschema.Val
 		if len(done) == 0 {
 			continue
 		}
-		for at := range e.demands(next).choices {
+		for at := range j.demands(next).choices {
 			delete(tried, at)
 		}
 		value, done = convertAll(value, joined(tried))
@@ -136,7 +141,7 @@ func convertAll(value any, todo []demand) (any, []string) {
 			if !ok {
 				return old
 			}
-			done = append(done, fmt.Sprintf("converted %s at %s to %s", show(text), quoteValue(d.at), show(converted)))
+			done = append(done, fmt.Sprintf("converted %s at %s to %s", schema.Show(text), quoteValue(d.at), schema.Show(converted)))
 			return converted
 		})
 	}
@@ -148,7 +153,7 @@ func quoteValue(at []string) string {
 	if len(at) == 0 {
 		return "the root"
 	}
-	return pointerTo(at)
+	return schema.PointerTo(at)
 }
 
 // convert turns a text into a value of one of the wanted types. Numbers are written as
@@ -173,7 +178,7 @@ func isNumber(text string) bool {
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
 		return false
 	}
-	return json.Valid([]byte(text)) && checkNumber(text) == nil
+	return json.Valid([]byte(text)) && schema.CheckNumber(text) == nil
 }
 
 func isInteger(text string) bool {

@@ -6,11 +6,9 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/reflectory/reflectory/plugins/internal/schema"
 	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
-
-// defaultBase is the URI of a schema whose config names none.
-const defaultBase = "workflow:///schema.json"
 
 // config is what a workflow writes under this evaluator, after the host has inserted
 // schema files and documents. See configSchema.
@@ -26,7 +24,7 @@ type config struct {
 
 // parseConfig decodes a config strictly and reports all problems at once.
 func parseConfig(data json.RawMessage) (*config, error) {
-	c := &config{Draft: "draft7", Scoring: "graded", Base: defaultBase}
+	c := &config{Draft: "draft7", Scoring: "graded", Base: schema.DefaultBase}
 	o := jsonconfig.Read(data)
 	if !o.Take("schema", "a JSON Schema", &c.Schema) {
 		o.Report("schema is missing: give a JSON Schema")
@@ -51,13 +49,4 @@ func checkAbsolute(o *jsonconfig.Object, key, uri string) {
 	if u, err := url.Parse(uri); err != nil || !u.IsAbs() || u.Fragment != "" {
 		o.Report("%s: %q is not an absolute URI without a fragment", key, uri)
 	}
-}
-
-// abbreviate shortens a value for a message.
-func abbreviate(text string) string {
-	const most = 60 // characters; a message stays one readable line
-	if runes := []rune(text[:min(len(text), 4*most)]); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

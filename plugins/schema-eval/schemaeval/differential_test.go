@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/reflectory/reflectory/plugins/internal/schema"
 )
 
 // Both engines must agree on the schemas that gojsonschema handles.
@@ -17,27 +19,33 @@ func enginesAgree(t *rapid.T) {
 	g := schemaGen{t: t, draft: draft}
 	root := g.object(3)
 	root["definitions"] = map[string]any{"x": g.schema(1), "y": g.schema(1)}
-	schema := mustJSON(t, root)
-	e, err := prepare(mustJSON(t, map[string]any{"schema": json.RawMessage(schema), "draft": draft}))
+	source := mustJSON(t, root)
+	e, err := prepare(mustJSON(t, map[string]any{"schema": source, "draft": draft}))
 	if err != nil || e.gate == nil {
 		return // a reference loop, or a limit that only the other engine reads
 	}
 	for range 4 {
 		instance := mustJSON(t, g.instance(3))
-		value, err := decode(instance, maxOutputBytes)
+		value, err := schema.Decode(instance, schema.MaxOutputBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := e.schema.Validate(value) == nil
+		check, err := e.schema.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &judging{evaluator: e, check: check, gate: e.gate}
+		other := check.Validate(value) == nil
 		if got := e.gate.matches(value); got != other {
-			t.Fatalf("%s\nschema   %s\ninstance %s\ngojsonschema says %v, the other engine %v", draft, schema, instance, got, other)
+			t.Fatalf("%s\nschema   %s\ninstance %s\ngojsonschema says %v, the other engine %v", draft, source, instance, got, other)
 		}
-		found, err := e.examine(value)
+		found, err := j.examine(value)
 		if err != nil {
 			t.Fatal(err)
 		}
+		check.End(&err)
 		if other != (len(found.findings) == 0) {
-			t.Fatalf("schema %s\ninstance %s\nvalid %v with %v", schema, instance, other, found.findings)
+			t.Fatalf("schema %s\ninstance %s\nvalid %v with %v", source, instance, other, found.findings)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/reflectory/reflectory/plugins/internal/schema"
 )
 
 // Names of the engines, as the metadata "engine" of a response shows them.
@@ -29,6 +31,8 @@ const (
 //   - $ref next to other keywords, or a $ref other than "#" and "#/definitions/…": it
 //     gets the first wrong in two cases of the suite, and would fetch the second;
 //   - a pattern that could take long on a long text, which gojsonschema can't be stopped in;
+//   - a $ref that leads back to a schema that it is in, or so many rules that an output of that
+//     size could take long, for the same reason;
 //   - $id, id or $schema below the root, which change the base URI underneath.
 //
 // Schemas that gojsonschema can't compile go to the other engine as well. The suite and
@@ -38,16 +42,16 @@ const (
 // in the schema and name only one branch of an anyOf. So gojsonschema decides, and the
 // other engine (which passes the whole suite) explains an output that was refused. If
 // the two ever differ there, the other engine's verdict counts.
-func chooseGate(raw json.RawMessage, doc any, draft string) *goJudge {
+func chooseGate(raw json.RawMessage, doc any, draft string, rules float64) *goJudge {
 	version, known := goDraft(doc, draft)
-	if !known || unfitForGo(doc, true) != "" {
+	if !known || rules > schema.MaxSteps || unfitForGo(doc, true) != "" {
 		return nil
 	}
-	schema, err := compileGo(raw, version)
+	compiled, err := compileGo(raw, version)
 	if err != nil {
 		return nil
 	}
-	return &goJudge{schema}
+	return &goJudge{compiled, rules}
 }
 
 // goDraft is gojsonschema's name for the draft of a schema, if it has one.
@@ -119,12 +123,12 @@ func unfitForGo(node any, root bool) string {
 
 // largePattern reports whether a pattern of the schema needs the engine that bounds it.
 func largePattern(m map[string]any) bool {
-	if text, ok := m["pattern"].(string); ok && patternSize(text) > smallPattern {
+	if text, ok := m["pattern"].(string); ok && schema.PatternSize(text) > schema.SmallPattern {
 		return true
 	}
 	patterns, _ := m["patternProperties"].(map[string]any)
 	for text := range patterns {
-		if patternSize(text) > smallPattern {
+		if schema.PatternSize(text) > schema.SmallPattern {
 			return true
 		}
 	}
@@ -170,7 +174,18 @@ func subschemas(m map[string]any) []any {
 }
 
 // goJudge is a schema compiled by gojsonschema.
-type goJudge struct{ schema *gojsonschema.Schema }
+type goJudge struct {
+	schema *gojsonschema.Schema
+	rules  float64 // how many may check the parts of one value
+}
+
+// fit reports whether an output is small enough: gojsonschema can't be stopped, so that no rule is
+// tried on it if all of them on each of its values would take too long. A text counts by its length.
+func (j *goJudge) fit(output json.RawMessage) bool {
+	const bytesOfStep = 4
+	_, values := schema.Measure(output)
+	return j.rules*float64(values+len(output)/bytesOfStep) <= schema.MaxSteps
+}
 
 // matches reports whether a value matches the schema.
 func (j *goJudge) matches(v any) bool {
@@ -181,7 +196,7 @@ func (j *goJudge) matches(v any) bool {
 // compileGo compiles its own copy, because gojsonschema rewrites the references in the
 // document that it gets.
 func compileGo(raw json.RawMessage, draft gojsonschema.Draft) (*gojsonschema.Schema, error) {
-	doc, err := decode(raw, maxSchemaBytes)
+	doc, err := schema.Decode(raw, schema.MaxBytes)
 	if err != nil {
 		return nil, err
 	}

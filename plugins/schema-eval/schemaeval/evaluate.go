@@ -3,26 +3,39 @@ package schemaeval
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/reflectory/reflectory/plugins/internal/schema"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
+// maxFindings limits how many findings a verdict lists: far more than anyone corrects
+// at once, and they easily fit one message.
+const maxFindings = 1_000
+
 // evaluator judges outputs by one prepared schema. It never changes, so it is safe for
 // concurrent use.
 type evaluator struct {
-	gate    *goJudge           // accepts what matches; nil if it can't handle the schema
-	schema  *jsonschema.Schema // judges the rest, explains and guides conversion
-	base    string
-	doc     any // the schema, as it was decoded, for messages
+	gate    *goJudge       // accepts what matches; nil if it can't handle the schema
+	schema  *schema.Schema // judges the rest, explains and guides conversion
 	strict  bool
 	coerces bool
-	text    bool // the schema explicitly accepts strings
+}
+
+// prepare makes the evaluator of one config. All mistakes in its schema are found here,
+// before the first attempt.
+func prepare(data json.RawMessage) (*evaluator, error) {
+	c, err := parseConfig(data)
+	if err != nil {
+		return nil, err
+	}
+	s, err := schema.Compile(c.Schema, schema.Options{Draft: c.Draft, Formats: c.Formats, Base: c.Base, Documents: c.Documents})
+	if err != nil {
+		return nil, err
+	}
+	return &evaluator{chooseGate(c.Schema, s.Doc, c.Draft, s.Rules), s, c.Scoring == "strict", c.Coerce}, nil
 }
 
 // engine names the engine that judges.
@@ -31,6 +44,13 @@ func (e *evaluator) engine() string {
 		return engineGo
 	}
 	return engineSanthosh
+}
+
+// judging is the evaluation of one output.
+type judging struct {
+	*evaluator
+	check *schema.Check
+	gate  *goJudge // the evaluator's, if the output is small enough for it
 }
 
 // outcome is the result for one value.
@@ -47,8 +67,16 @@ type outcome struct {
 // Evaluate judges one output. An output beyond a limit is a bad output, not an error of
 // the evaluation.
 func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (_ *sdk.EvaluateResponse, err error) {
-	defer tooDear(&err)
-	value, err := decode(req.Output, maxOutputBytes)
+	check, err := e.schema.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer check.End(&err)
+	j := &judging{evaluator: e, check: check}
+	if e.gate != nil && e.gate.fit(req.Output) {
+		j.gate = e.gate
+	}
+	value, err := schema.Decode(req.Output, schema.MaxOutputBytes)
 	if err != nil {
 		if sdk.ReasonOf(err) != "json_limit" {
 			return nil, sdk.Wrap("read the output", err)
@@ -57,9 +85,9 @@ func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (_ *sd
 	}
 	var found *outcome
 	if text, ok := value.(string); ok {
-		found, err = e.examineText(text)
+		found, err = j.examineText(text)
 	} else {
-		found, err = e.examine(value)
+		found, err = j.examine(value)
 	}
 	if err != nil {
 		return nil, err
@@ -72,32 +100,28 @@ func unreadable(message string) *outcome {
 }
 
 // examine judges a value, and converts it first if the config asks for that.
-func (e *evaluator) examine(value any) (*outcome, error) {
+func (j *judging) examine(value any) (*outcome, error) {
 	found := &outcome{value: value}
-	if e.gate != nil && e.gate.matches(value) {
+	if j.gate != nil && j.gate.matches(value) {
 		return found, nil
 	}
-	if e.coerces {
-		found.value, found.notes = e.coerce(value)
+	if j.coerces {
+		found.value, found.notes = j.coerce(value)
 		found.changed = len(found.notes) > 0
 	}
-	var failed *jsonschema.ValidationError
-	if err := e.schema.Validate(found.value); errors.As(err, &failed) {
-		var err error
-		found.findings, found.weight, err = collect(failed, e.base, e.doc)
-		return found, err
-	}
-	return found, nil
+	var err error
+	found.findings, found.weight, err = j.check.Findings(found.value)
+	return found, err
 }
 
 // examineText judges a text output: as the JSON in it, and also as a string if the
 // schema explicitly accepts strings.
-func (e *evaluator) examineText(text string) (*outcome, error) {
+func (j *judging) examineText(text string) (*outcome, error) {
 	value, raw, note, parseErr := parse(text)
 	var parsed *outcome
 	if parseErr == nil {
 		var err error
-		if parsed, err = e.examine(value); err != nil {
+		if parsed, err = j.examine(value); err != nil {
 			return nil, err
 		}
 		parsed.replaced = raw
@@ -106,8 +130,8 @@ func (e *evaluator) examineText(text string) (*outcome, error) {
 			return parsed, nil
 		}
 	}
-	if e.text {
-		plain, err := e.examine(text)
+	if j.schema.Text {
+		plain, err := j.examine(text)
 		if err != nil || len(plain.findings) == 0 || parsed == nil || isScalar(value) {
 			return plain, err
 		}
@@ -124,7 +148,7 @@ func parse(text string) (value any, raw json.RawMessage, note string, err error)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	value, err = decode(raw, maxOutputBytes)
+	value, err = schema.Decode(raw, schema.MaxOutputBytes)
 	if note != "" {
 		return value, raw, "parsed from text: " + note, err
 	}
@@ -144,11 +168,11 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 		Valid:    len(found.findings) == 0,
 		Score:    e.score(found),
 		Errors:   listed(found.findings),
-		Feedback: joinMessages(found.notes),
+		Feedback: schema.Join(found.notes),
 		Output:   found.replaced,
 	}
 	if found.changed {
-		output, err := encode(found.value)
+		output, err := schema.Encode(found.value)
 		if err != nil {
 			return nil, sdk.Errorf(sdk.Internal, "encode_failed", "%w", err)
 		}

@@ -10,28 +10,8 @@ import (
 // A model reads the findings: each format's says what is wanted, with an example, and nothing
 // of the language that this is written in.
 func TestFormats_FindingsSayWhatIsWanted(t *testing.T) {
-	for format, c := range map[string]struct{ bad, want []string }{
-		"date":                  {[]string{"03.04.2026", "2026-02-30", "2026-4-3", "today", "20260403"}, []string{"YYYY-MM-DD", "2026-04-03"}},
-		"time":                  {[]string{"2pm", "14:30", "25:00:00Z", "14:30:00"}, []string{"HH:MM:SS", "14:30:00Z"}},
-		"date-time":             {[]string{"2026-04-03", "2026-04-03 14:30", "03.04.2026T14:30:00Z", "2026-13-03T14:30:00Z"}, []string{"YYYY-MM-DDTHH:MM:SS", "2026-04-03T14:30:00Z"}},
-		"duration":              {[]string{"3 days", "PT", "P1H", "1h30m"}, []string{"ISO 8601", "P3D", "PT1H30M"}},
-		"email":                 {[]string{"ann", "ann@", "a b@c.de", "ann@exa mple.org"}, []string{"name@domain", "ann@example.org"}},
-		"idn-email":             {[]string{"jörg", "jörg@"}, []string{"name@domain"}},
-		"hostname":              {[]string{"-a.org", "a_b.org", "http://a.org"}, []string{"www.example.org"}},
-		"idn-hostname":          {[]string{"-ä.org", "ä b.org"}, []string{"www.example.org"}},
-		"ipv4":                  {[]string{"1.2.3", "1.2.3.256", "01.2.3.4", "a.b.c.d"}, []string{"0 to 255", "192.0.2.1"}},
-		"ipv6":                  {[]string{"1.2.3.4", "2001:db8:::1", "fe80::1%eth0"}, []string{"2001:db8::1"}},
-		"uri":                   {[]string{"example.org/a", "/a/b", "http://[1]/", "http://a b/"}, []string{"scheme", "https://example.org/a"}},
-		"iri":                   {[]string{"example.org/ä", "/ä"}, []string{"scheme", "https://example.org/"}},
-		"uri-reference":         {[]string{`a\b`, "http://[1/", "%zz"}, []string{"/a/b"}},
-		"iri-reference":         {[]string{`ä\b`, "%zz"}, []string{"/a/b"}},
-		"uri-template":          {[]string{"{a", "{{a}}", "a}"}, []string{"https://example.org/{id}"}},
-		"json-pointer":          {[]string{"a/b", "/a~2"}, []string{"~0 for ~", "/a/0"}},
-		"relative-json-pointer": {[]string{"/a", "01/a", "x"}, []string{"1/a", "0#"}},
-		"uuid":                  {[]string{"123", "f81d4fae-7dec-11d0-a765", "g81d4fae-7dec-11d0-a765-00a0c91e6bf6"}, []string{"8-4-4-4-12", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"}},
-		"regex":                 {[]string{"(", "[a", "*a"}, []string{"regular expression"}},
-	} {
-		for _, bad := range c.bad {
+	for format, c := range readJSON[map[string]struct{ Bad, Want []string }](t, "../../internal/schema/testdata/formats.json") {
+		for _, bad := range c.Bad {
 			t.Run(format+" "+bad, func(t *testing.T) {
 				output, _ := json.Marshal([]string{bad})
 				got := evaluate(t, `{"schema": {"items": {"format": "`+format+`"}}}`, string(output)).Verdict
@@ -40,7 +20,7 @@ func TestFormats_FindingsSayWhatIsWanted(t *testing.T) {
 				}
 				message := got.Errors[0].Message
 				quoted, _ := json.Marshal(bad)
-				for _, want := range append(c.want, string(quoted), "is not a valid "+format+": want ") {
+				for _, want := range append(c.Want, string(quoted), "is not a valid "+format+": want ") {
 					if !strings.Contains(message, want) {
 						t.Errorf("%q doesn't say %q", message, want)
 					}

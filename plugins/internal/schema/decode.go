@@ -1,4 +1,4 @@
-package schemaeval
+package schema
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 // These limits protect the process from inputs that are small to send and expensive to
 // judge.
 const (
-	maxOutputBytes = 8 << 20 // one plugin message
-	maxSchemaBytes = 4 << 20 // schema and documents, each
+	MaxOutputBytes = 8 << 20 // one plugin message
+	MaxBytes       = 4 << 20 // schema and documents, each
 	maxDepth       = 256     // nesting, as everywhere in Reflectory
 	maxValues      = 500_000 // values in one document: about 100 MB when decoded
 	// maxSubschemas limits the objects of a schema: the compiler compares each with all
@@ -25,13 +25,13 @@ const (
 	maxExponent    = 400   // just past what a float64 reaches (±308, subnormal −324)
 )
 
-// decode decodes one JSON document with exact numbers. The reason "json_limit" means
+// Decode decodes one JSON document with exact numbers. The reason "json_limit" means
 // that the document exceeds a limit, and "json_invalid" that it isn't JSON.
-func decode(data []byte, maxBytes int) (any, error) {
+func Decode(data []byte, maxBytes int) (any, error) {
 	if len(data) > maxBytes {
 		return nil, limit("%d bytes (limit %d)", len(data), maxBytes)
 	}
-	if depth, values := measure(data); depth > maxDepth {
+	if depth, values := Measure(data); depth > maxDepth {
 		return nil, limit("nested deeper than %d levels", maxDepth)
 	} else if values > maxValues {
 		return nil, limit("more than %d values", maxValues)
@@ -52,9 +52,9 @@ func limit(format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "json_limit", format, args...)
 }
 
-// measure finds the nesting and the number of values from the punctuation, before any
+// Measure finds the nesting and the number of values from the punctuation, before any
 // memory is allocated for them.
-func measure(data []byte) (depth, values int) {
+func Measure(data []byte) (depth, values int) {
 	level, values := 0, 1
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
@@ -85,9 +85,9 @@ func tameNumbers(v any) (any, error) {
 	switch v := v.(type) {
 	case json.Number:
 		if v[0] == '-' && isZero(v.String()) {
-			return json.Number("0"), checkNumber(v.String())
+			return json.Number("0"), CheckNumber(v.String())
 		}
-		return v, checkNumber(v.String())
+		return v, CheckNumber(v.String())
 	case []any:
 		for i, e := range v {
 			if v[i], err = tameNumbers(e); err != nil {
@@ -109,7 +109,7 @@ func isZero(n string) bool {
 	return strings.Trim(mantissa, "-.0") == ""
 }
 
-func checkNumber(n string) error {
+func CheckNumber(n string) error {
 	if len(n) > maxNumberChars {
 		return limit("a number of %d digits (limit %d)", len(n), maxNumberChars)
 	}
@@ -142,7 +142,7 @@ func countObjects(v any) int {
 
 // decodeSchema decodes a schema document. Messages call it by the parameter what.
 func decodeSchema(what string, data []byte) (any, error) {
-	doc, err := decode(data, maxSchemaBytes)
+	doc, err := Decode(data, MaxBytes)
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid", "%s: %w", what, err)
 	}
@@ -152,13 +152,13 @@ func decodeSchema(what string, data []byte) (any, error) {
 	return doc, nil
 }
 
-// encode writes a value as JSON, numbers as they were written.
-func encode(v any) (json.RawMessage, error) {
+// Encode writes a value as JSON, numbers as they were written.
+func Encode(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode the converted output: %w", err)
+		return nil, fmt.Errorf("Encode the converted output: %w", err)
 	}
 	return bytes.TrimSpace(buf.Bytes()), nil
 }

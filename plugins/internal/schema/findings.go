@@ -1,4 +1,4 @@
-package schemaeval
+package schema
 
 import (
 	"cmp"
@@ -13,10 +13,6 @@ import (
 
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// maxFindings limits how many findings a verdict lists: far more than anyone corrects
-// at once, and they easily fit one message.
-const maxFindings = 1_000
 
 // maxJoined limits how many messages are joined in one line.
 const maxJoined = 10
@@ -72,9 +68,9 @@ func (c *collection) add(err *jsonschema.ValidationError) {
 			c.add(cause)
 		}
 	default:
-		keyword, rule := keywordOf(err, c.base)
+		keyword, rule := KeywordOf(err, c.base)
 		c.found = append(c.found, weighed{sdk.Finding{
-			Message: c.message(err, rule), Path: pointerTo(err.InstanceLocation), SchemaPath: rule, Code: keyword,
+			Message: c.message(err, rule), Path: PointerTo(err.InstanceLocation), SchemaPath: rule, Code: keyword,
 		}, weight(err.ErrorKind)})
 	}
 }
@@ -161,14 +157,24 @@ func onePerPlace(sorted []weighed) (out []sdk.Finding, weight int) {
 		}
 		weight += most
 		if len(messages) > 1 {
-			first.Message = joinMessages(slices.Compact(messages))
+			first.Message = Join(slices.Compact(messages))
 		}
 		out = append(out, first)
 	}
 	return out, weight
 }
 
-func joinMessages(messages []string) string {
+// Lines are findings as texts, each with its place.
+func Lines(found []sdk.Finding) []string {
+	lines := make([]string, len(found))
+	for i, f := range found {
+		lines[i] = "at " + quotePointer(f.Path) + ": " + f.Message
+	}
+	return lines
+}
+
+// Join joins messages in one line, at most ten.
+func Join(messages []string) string {
 	if len(messages) > maxJoined {
 		more := len(messages) - maxJoined
 		messages = append(messages[:maxJoined:maxJoined], fmt.Sprintf("and %d more", more))
@@ -176,8 +182,8 @@ func joinMessages(messages []string) string {
 	return strings.Join(messages, "; ")
 }
 
-// keywordOf is the keyword that failed and the JSON Pointer to it.
-func keywordOf(err *jsonschema.ValidationError, base string) (keyword, rule string) {
+// KeywordOf is the keyword that failed and the JSON Pointer to it.
+func KeywordOf(err *jsonschema.ValidationError, base string) (keyword, rule string) {
 	at := schemaPath(err.SchemaURL, base)
 	switch k := err.ErrorKind.(type) {
 	case *kind.FalseSchema:
@@ -229,7 +235,7 @@ var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 // pointer appends a token to a JSON Pointer (RFC 6901).
 func pointer(p, token string) string { return p + "/" + pointerEscape.Replace(token) }
 
-func pointerTo(tokens []string) string {
+func PointerTo(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteByte('/')

@@ -1,4 +1,4 @@
-package schemaeval
+package schema
 
 import (
 	"net/url"
@@ -39,7 +39,7 @@ func wantedFormats() map[string]string {
 
 // formatMessage describes a text that doesn't have its format.
 func formatMessage(k *kind.Format) string {
-	message := show(k.Got) + " is not a valid " + k.Want
+	message := Show(k.Got) + " is not a valid " + k.Want
 	if wanted := wantedFormats()[k.Want]; wanted != "" {
 		message += ": want " + wanted
 	}

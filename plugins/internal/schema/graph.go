@@ -1,4 +1,4 @@
-package schemaeval
+package schema
 
 import (
 	"errors"
@@ -183,7 +183,7 @@ type assertions []*jsonschema.Schema
 // Validate reports each part that fails.
 func (a assertions) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	for _, part := range a {
-		for _, e := range causes(part.Validate(v)) {
+		for _, e := range Causes(part.Validate(v)) {
 			ctx.AddError(e.ErrorKind)
 		}
 	}
@@ -196,14 +196,14 @@ type propertyNames struct{ schema *jsonschema.Schema }
 func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	m, _ := v.(map[string]any)
 	for _, name := range sortedKeys(m) {
-		if failed := causes(p.schema.Validate(name)); len(failed) > 0 {
+		if failed := Causes(p.schema.Validate(name)); len(failed) > 0 {
 			ctx.AddErrors(failed, &kind.PropertyNames{Property: name})
 		}
 	}
 }
 
-// causes are the errors under the root of a validation's error.
-func causes(err error) []*jsonschema.ValidationError {
+// Causes are the errors under the root of a validation's error.
+func Causes(err error) []*jsonschema.ValidationError {
 	var e *jsonschema.ValidationError
 	if errors.As(err, &e) {
 		return e.Causes

@@ -1,4 +1,4 @@
-package schemaeval
+package schema
 
 import (
 	"fmt"
@@ -64,7 +64,7 @@ func stringMessage(err *jsonschema.ValidationError) string {
 	case *kind.MaxLength:
 		return fmt.Sprintf("must have at most %s, has %d", count(k.Want, "character", "characters"), k.Got)
 	case *kind.Pattern:
-		return fmt.Sprintf("%s does not match the pattern %s", show(k.Got), shorten(k.Want, maxWanted))
+		return fmt.Sprintf("%s does not match the pattern %s", Show(k.Got), shorten(k.Want, maxWanted))
 	}
 	return ""
 }
@@ -84,7 +84,7 @@ func objectMessage(err *jsonschema.ValidationError) string {
 	case *kind.MaxProperties:
 		return fmt.Sprintf("must have at most %s, has %d", count(k.Want, "property", "properties"), k.Got)
 	case *kind.PropertyNames:
-		return fmt.Sprintf("the property name %s is not allowed: %s", show(k.Property), reasons(err.Causes))
+		return fmt.Sprintf("the property name %s is not allowed: %s", Show(k.Property), reasons(err.Causes))
 	}
 	return ""
 }
@@ -128,19 +128,21 @@ func alternativesMessage(err *jsonschema.ValidationError) string {
 func reasons(alternatives []*jsonschema.ValidationError) string {
 	const most = 20 // alternatives; the finding stays readable
 	var parts []string
+	size := 0
 	for i, a := range alternatives {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(alternatives)-most))
+		if i == most || size > maxWanted {
+			parts = append(parts, fmt.Sprintf("and %d more", len(alternatives)-i))
 			break
 		}
 		leaf := firstLeaf(a)
 		part := message(leaf)
-		if at := pointerTo(leaf.InstanceLocation[min(len(a.InstanceLocation), len(leaf.InstanceLocation)):]); at != "" {
+		if at := PointerTo(leaf.InstanceLocation[min(len(a.InstanceLocation), len(leaf.InstanceLocation)):]); at != "" {
 			part = at + " " + part
 		}
 		if len(alternatives) > 1 {
 			part = fmt.Sprintf("(%d) %s", i, part)
 		}
+		size += len(part)
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
@@ -157,8 +159,8 @@ func firstLeaf(err *jsonschema.ValidationError) *jsonschema.ValidationError {
 		return err
 	}
 	key := func(e *jsonschema.ValidationError) string {
-		_, rule := keywordOf(e, "")
-		return pointerTo(e.InstanceLocation) + "#" + rule
+		_, rule := KeywordOf(e, "")
+		return PointerTo(e.InstanceLocation) + "#" + rule
 	}
 	leaves := make([]*jsonschema.ValidationError, len(err.Causes))
 	for i, c := range err.Causes {
@@ -171,7 +173,7 @@ func properties(names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	quoted := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = show(n)
+		quoted[i] = Show(n)
 	}
 	if len(quoted) == 1 {
 		return "property " + quoted[0]
@@ -205,14 +207,14 @@ func joinSome(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// show writes the beginning of a value as JSON.
-func show(v any) string { return showUpTo(v, maxShown) }
+// Show writes the beginning of a value as JSON.
+func Show(v any) string { return showUpTo(v, maxShown) }
 
 // showWanted writes a value of the schema as JSON.
 func showWanted(v any) string { return showUpTo(v, maxWanted) }
 
 func showUpTo(v any, most int) string {
-	data, err := encode(v)
+	data, err := Encode(v)
 	if err != nil {
 		return "a value"
 	}
@@ -249,4 +251,13 @@ func showRat(r *big.Rat) string {
 	}
 	f, _ := r.Float64()
 	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// abbreviate shortens a value for a message.
+func abbreviate(text string) string {
+	const most = 60 // characters; a message stays one readable line
+	if runes := []rune(text[:min(len(text), 4*most)]); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
 }
