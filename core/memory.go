@@ -258,6 +258,17 @@ type Memories interface {
 	Feedback(ctx context.Context, r *FeedbackRequest) (*FeedbackResult, error)
 }
 
+// Purged reports whether a memory was purged. Nil is for a store without memories: none was.
+type Purged func(r Reader, memoryID string) (bool, error)
+
+// Any reports whether one of the memories was purged.
+func (p Purged) Any(r Reader, ids ...string) (gone bool, err error) {
+	for i := 0; p != nil && err == nil && !gone && i < len(ids); i++ {
+		gone, err = p(r, ids[i])
+	}
+	return gone, err
+}
+
 // Forgetter holds contents of memories outside their records, such as what a run
 // recalled.
 type Forgetter interface {

@@ -20,17 +20,14 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	named, records := 0, 0
 	for _, point := range core.PolicyPoints() {
 		stream := journal.DecisionStream(string(point))
-		err := journal.Read(r, stream, func(e journal.Entry) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		err := journal.CheckEntries(ctx, r, stream, func(e journal.Entry) error {
 			found, err := checkEvent(r, stream, e, report)
 			if found {
 				named++
 			}
 			return err
 		})
-		if err != nil && !journal.IsBroken(err) { // the journal's own check reports it
+		if err != nil {
 			return err
 		}
 	}

@@ -41,12 +41,12 @@ func unmade() decisions.Decision {
 func records(t *testing.T, s core.Store, since time.Time) []string {
 	t.Helper()
 	var list []string
-	for value, err := range decisions.Read(t.Context(), s, since) {
+	for stored, err := range decisions.List(t.Context(), s, "", since) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		var text string
-		if err := json.Unmarshal(value, &text); err != nil {
+		if err := json.Unmarshal(stored.Value, &text); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, text)
@@ -252,12 +252,12 @@ func TestReadBeginsAtATime(t *testing.T) {
 		if diff := cmp.Diff([]string{"at once", "after"}, records(t, s, since)); diff != "" {
 			t.Error(diff)
 		}
-		for range decisions.Read(t.Context(), s, time.Time{}) {
+		for range decisions.List(t.Context(), s, "", time.Time{}) {
 			break
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, err := range decisions.Read(ctx, s, time.Time{}) {
+		for _, err := range decisions.List(ctx, s, "", time.Time{}) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}

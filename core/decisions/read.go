@@ -18,25 +18,6 @@ const prefix = "decision/"
 
 func recordKey(id string) []byte { return []byte(prefix + id) }
 
-// Read yields the records from a time on, in the order of the decisions, and at most one
-// error, last. The zero time selects all. A record is valid until the next one is
-// yielded.
-func Read(ctx context.Context, s core.Store, since time.Time) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		err := s.View(ctx, func(r core.Reader) error {
-			return r.Scan(firstKey(since), core.PrefixEnd([]byte(prefix)), func(_, value []byte) (bool, error) {
-				if err := ctx.Err(); err != nil {
-					return false, err
-				}
-				return yield(value, nil), nil
-			})
-		})
-		if err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
 // firstKey is a key before all decisions made at a time: a UUIDv7 begins with its
 // milliseconds (RFC 9562).
 func firstKey(since time.Time) []byte {

@@ -35,7 +35,7 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 		}
 		return nil
 	})
-	if err != nil && !journal.IsBroken(err) { // the journal's own check reports it
+	if err != nil {
 		return err
 	}
 	return core.ScanPrefix(r, []byte(prefix), func(stored, value []byte) (bool, error) {
@@ -55,11 +55,7 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 // levels calls fn for each level whose settings were ever changed, with the record in its
 // newest event; null if it has none.
 func levels(ctx context.Context, r core.Reader, fn func(level string, after []byte) error) error {
-	return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
-		level, ok := strings.CutPrefix(s.Stream, journal.NamespaceStream(""))
-		if !ok {
-			return true, nil
-		}
+	return journal.CheckStreams(ctx, r, journal.NamespaceStream(""), func(level string, s journal.StreamHead) error {
 		var after []byte
 		err := journal.Read(r, s.Stream, func(e journal.Entry) error {
 			if changed, is := journal.As[journal.GovernanceChanged](&e); is {
@@ -70,7 +66,7 @@ func levels(ctx context.Context, r core.Reader, fn func(level string, after []by
 		if err == nil && after != nil {
 			err = fn(level, after)
 		}
-		return err == nil, err
+		return err
 	})
 }
 

@@ -44,7 +44,7 @@ type Keys struct {
 	// no host is gone.
 	Gone func(r core.Reader, owner string) (bool, error)
 	// Purged reports whether a memory was purged; nil means that none was.
-	Purged func(r core.Reader, memoryID string) (bool, error)
+	Purged core.Purged
 
 	mu      sync.Mutex
 	running map[string]*Claim
@@ -311,7 +311,7 @@ func (c *Claim) End(ctx context.Context, e Ending) error {
 		after.State, after.Owner, after.Data = done, "", e.Data
 		after.Salt, after.Request = c.salt, digestUnder(c.salt, c.request.Body)
 		after.Memories = slices.Compact(slices.Sorted(slices.Values(e.Memories)))
-		gone, err := c.keys.anyPurged(tx, after.Memories)
+		gone, err := c.keys.Purged.Any(tx, after.Memories...)
 		if err != nil {
 			return err
 		}
@@ -320,13 +320,6 @@ func (c *Claim) End(ctx context.Context, e Ending) error {
 		}
 		return records.Put(tx, c.digest, &after)
 	})
-}
-
-func (k *Keys) anyPurged(r core.Reader, ids []string) (gone bool, err error) {
-	for i := 0; k.Purged != nil && err == nil && !gone && i < len(ids); i++ {
-		gone, err = k.Purged(r, ids[i])
-	}
-	return gone, err
 }
 
 // Abandon wakes the waiting callers without an outcome. After End it does nothing.

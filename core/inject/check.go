@@ -195,10 +195,8 @@ func (c *checking) tell(key []byte, err error) error {
 
 // told checks that each snapshot that was made, according to the journal, exists.
 func (c *checking) told(ctx context.Context) error {
-	under := journal.NamespaceStream("")
-	err := journal.StreamsUnder(c.r, under, func(s journal.StreamHead) (bool, error) {
-		namespace := strings.TrimPrefix(s.Stream, under)
-		return true, eachMade(ctx, c.r, namespace, func(entry *journal.Entry, made *journal.InjectionSnapshotCreated) error {
+	return journal.CheckStreams(ctx, c.r, journal.NamespaceStream(""), func(namespace string, _ journal.StreamHead) error {
+		return eachMade(ctx, c.r, namespace, func(entry *journal.Entry, made *journal.InjectionSnapshotCreated) error {
 			rec, err := snapshots.Get(c.r, made.SnapshotID)
 			if err == nil && (rec == nil || rec.Event != entry.Seq || rec.Snapshot.Namespace != namespace) {
 				c.problem(snapshotKey(made.SnapshotID), "an event says that it was made, but it isn't there")
@@ -209,10 +207,6 @@ func (c *checking) told(ctx context.Context) error {
 			return err
 		})
 	})
-	if journal.IsBroken(err) {
-		return nil // the journal's own check reports it
-	}
-	return err
 }
 
 // eachMade calls fn for each event of a namespace that records the making of a snapshot.

@@ -152,7 +152,7 @@ func (r *Repository) SaveStep(ctx context.Context, l Lease, name string, data js
 			return err
 		}
 		for _, id := range memories {
-			if gone, err := c.purged(id); err != nil || gone {
+			if gone, err := c.options.Purged.Any(c, id); err != nil || gone {
 				if gone {
 					err = sdk.Errorf(sdk.Conflict, "memory_purged", "memory %s was purged while the job worked with it", id).
 						WithHint("do the step again without it").WithDetail("memory_id", id)

@@ -69,7 +69,7 @@ type Options struct {
 	Progressed func(jobID string, progress float64)
 	// Purged reports whether a memory was purged, so that no job stores its content. Nil is
 	// for a store without memories.
-	Purged func(r core.Reader, memoryID string) (bool, error)
+	Purged core.Purged
 }
 
 // maxQueuePerUser bounds a queue's record: 200 ids are 8 kB.

@@ -18,14 +18,6 @@ import (
 // purgedText replaces what was purged.
 const purgedText = "[purged]"
 
-// purged reports whether a memory was purged.
-func (c *change) purged(id string) (bool, error) {
-	if c.options.Purged == nil {
-		return false, nil
-	}
-	return c.options.Purged(c, id)
-}
-
 // keep records the memories whose content a payload or result has: the given memories, and
 // the memories that it names. It returns the data and the list, both without memories that
 // were already purged, and whether any was purged.
@@ -33,7 +25,7 @@ func (c *change) keep(id string, data json.RawMessage, given []string) (clean js
 	memories := append(slices.Clone(given), namedMemories(data)...)
 	slices.Sort(memories)
 	for _, memory := range slices.Compact(memories) {
-		purged, err := c.purged(memory)
+		purged, err := c.options.Purged.Any(c, memory)
 		if err != nil {
 			return nil, nil, false, err
 		}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -28,6 +29,27 @@ func StreamsAfter(r core.Reader, after string, fn func(StreamHead) (more bool, e
 		from = append(from, 0)
 	}
 	return scanStreams(r, from, core.PrefixEnd([]byte(headPrefix)), fn)
+}
+
+// CheckStreams calls fn for each stream whose name begins with prefix, with the rest of the name.
+// It is for checks: where the journal is damaged it ends without an error, since the journal's own
+// check reports that.
+func CheckStreams(ctx context.Context, r core.Reader, prefix string, fn func(rest string, s StreamHead) error) error {
+	return unlessBroken(StreamsUnder(r, prefix, func(s StreamHead) (bool, error) {
+		return true, cmp.Or(ctx.Err(), fn(s.Stream[len(prefix):], s))
+	}))
+}
+
+// CheckEntries is [Read] for checks: see [CheckStreams].
+func CheckEntries(ctx context.Context, r core.Reader, stream string, fn func(Entry) error) error {
+	return unlessBroken(Read(r, stream, func(e Entry) error { return cmp.Or(ctx.Err(), fn(e)) }))
+}
+
+func unlessBroken(err error) error {
+	if IsBroken(err) {
+		return nil
+	}
+	return err
 }
 
 // UpdateStreams is [core.UpdateEach] for the streams whose names have a prefix.

@@ -67,13 +67,13 @@ var _ core.Checker = Checker{}
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	var last journal.PluginsPushed
-	err := journal.Read(r, journal.PluginStream, func(e journal.Entry) error {
+	err := journal.CheckEntries(ctx, r, journal.PluginStream, func(e journal.Entry) error {
 		if !e.Is(last) || json.Unmarshal(e.Data, &last) != nil {
 			report(core.Problem{Part: "plugins", Key: "event/" + journal.PluginStream, Message: "an event isn't a push"})
 		}
-		return ctx.Err()
+		return nil
 	})
-	if err != nil && !journal.IsBroken(err) { // the journal's own check reports it
+	if err != nil {
 		return err
 	}
 	active, err := Read(r)

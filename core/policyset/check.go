@@ -45,20 +45,17 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 // by the set's own digest.
 func pushes(ctx context.Context, r core.Reader, report func(core.Problem)) (records map[string]string, last Active, err error) {
 	records = map[string]string{}
-	err = journal.Read(r, journal.PolicyStream, func(e journal.Entry) error {
+	err = journal.CheckEntries(ctx, r, journal.PolicyStream, func(e journal.Entry) error {
 		if !e.Is(journal.PoliciesPushed{}) {
-			return ctx.Err()
+			return nil
 		}
 		var pushed journal.PoliciesPushed
 		if err := json.Unmarshal(e.Data, &pushed); err != nil || pushed.Epoch != last.Epoch+1 {
 			report(problem("event/"+journal.PolicyStream, "the epochs of its pushes don't count from 1"))
 		}
 		records[pushed.Digest], last = pushed.Record, Active{pushed.Epoch, pushed.Digest}
-		return ctx.Err()
+		return nil
 	})
-	if journal.IsBroken(err) {
-		err = nil // the journal's own check reports it
-	}
 	return records, last, err
 }
 

@@ -15,7 +15,7 @@ import (
 // Checker proves the invariants of runs. See FORMAT.md.
 type Checker struct {
 	// Purged reports whether a memory was purged; nil is for a store without memories.
-	Purged func(r core.Reader, memoryID string) (bool, error)
+	Purged core.Purged
 	// Turns finds the turns that are counted next to the runs; nil is for a store without turns.
 	Turns EachTurn
 }
@@ -73,7 +73,7 @@ func (part Checker) Rebuild(ctx context.Context, s core.Store) error {
 type checking struct {
 	r      core.Reader
 	report func(core.Problem)
-	purged purgedMark
+	purged core.Purged
 	turns  EachTurn
 }
 
@@ -155,30 +155,22 @@ func (c *checking) strays(ctx context.Context, prefix string) error {
 // streams checks that each stream of a run has its run, or was pruned as a whole together
 // with it.
 func (c *checking) streams(ctx context.Context) error {
-	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
-		id, is := strings.CutPrefix(s.Stream, Stream(""))
-		if !is {
-			return true, ctx.Err()
-		}
+	return journal.CheckStreams(ctx, c.r, Stream(""), func(id string, s journal.StreamHead) error {
 		_, found, err := c.r.Get(runKey(id))
 		if err != nil {
-			return false, err
+			return err
 		}
 		seal, err := journal.ReadSeal(c.r, s.Stream)
 		switch {
 		case err != nil:
-			return false, err
+			return err
 		case !found && seal.Seq == 0:
 			c.problem(runKey(id), false, "the run is gone, but no seal says that it was pruned")
 		case found && seal.Seq > 0, seal.Seq > 0 && seal.Last != s.Seq:
 			c.problem(runKey(id), false, "the run was pruned, but part of it is left")
 		}
-		return true, ctx.Err()
+		return nil
 	})
-	if journal.IsBroken(err) {
-		return nil // the journal's own check reports it
-	}
-	return err
 }
 
 // scanPrefix calls fn for each key with a prefix, until it returns an error.

@@ -17,7 +17,7 @@ func (c *checking) texts(run string, v *visitRecord) error {
 		if err != nil {
 			return err
 		}
-		purged, err := c.purged.is(c.r, held.MemoryID)
+		purged, err := c.purged.Any(c.r, held.MemoryID)
 		switch {
 		case err != nil:
 			return err

@@ -54,7 +54,7 @@ func (p *promptRecord) forget() (texts []string) {
 }
 
 // addPrompts stores further prompts of an attempt or visit.
-func addPrompts(tx core.Tx, id string, visit, iteration int, list []core.Prompt, purged purgedMark) error {
+func addPrompts(tx core.Tx, id string, visit, iteration int, list []core.Prompt, purged core.Purged) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func addPrompts(tx core.Tx, id string, visit, iteration int, list []core.Prompt,
 	}
 	for _, p := range list[:min(len(list), max(maxPrompts-len(*held), 0))] {
 		record := promptRecord{Prompt: p}
-		gone, err := purged.any(tx, p.Memories)
+		gone, err := purged.Any(tx, p.Memories...)
 		if err != nil {
 			return err
 		}
@@ -80,16 +80,6 @@ func addPrompts(tx core.Tx, id string, visit, iteration int, list []core.Prompt,
 		*held = append(*held, record)
 	}
 	return promptRecords.Put(tx, key, held)
-}
-
-// any reports whether one of the memories was purged.
-func (p purgedMark) any(r core.Reader, ids []string) (bool, error) {
-	for _, id := range ids {
-		if gone, err := p.is(r, id); err != nil || gone {
-			return gone, err
-		}
-	}
-	return false, nil
 }
 
 func putPromptTexts(tx core.Tx, id string, p *promptRecord) error {
@@ -222,7 +212,7 @@ func (c *checking) prompts(id string) error {
 			if p.Purged {
 				continue
 			}
-			if gone, err := c.purged.any(c.r, p.Memories); err != nil {
+			if gone, err := c.purged.Any(c.r, p.Memories...); err != nil {
 				return err
 			} else if gone {
 				c.problem(key, false, "a memory was purged, but a prompt that may repeat it is still there")

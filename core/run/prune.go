@@ -15,7 +15,7 @@ import (
 type Pruner struct {
 	Before time.Time
 	// Purged is as in [Checker].
-	Purged func(r core.Reader, memoryID string) (bool, error)
+	Purged core.Purged
 
 	next []byte // where the search in the index by time continues
 }

@@ -32,7 +32,7 @@ type Replies struct {
 	// Clock gives the time at which a reply is stored. Required.
 	Clock core.Clock
 	// Purged reports whether a memory was purged; nil means that no memory was purged.
-	Purged func(r core.Reader, memoryID string) (bool, error)
+	Purged core.Purged
 }
 
 var (
@@ -107,7 +107,7 @@ func (s *Replies) KeepReply(ctx context.Context, digest string, reply *core.Repl
 		} else if before != nil {
 			record.At, record.Memories = before.At, union(before.Memories, memories)
 		}
-		if gone, err := purgedMark(s.Purged).any(tx, memories); err != nil || gone {
+		if gone, err := s.Purged.Any(tx, memories...); err != nil || gone {
 			return err
 		}
 		if err := replies.Delete(tx, digest); err != nil {

@@ -20,7 +20,7 @@ type Repository struct {
 	clock core.Clock
 	// Purged reports whether a memory was purged, so that a run no longer records its
 	// texts. It is nil for a store without memories.
-	Purged func(r core.Reader, memoryID string) (bool, error)
+	Purged core.Purged
 	// Lives reports whether a host is alive, and Holder is the id by which other hosts know
 	// this host, "" if it has no beat. They are nil if no other host can work on the store.
 	Lives  func(r core.Reader, host string) (bool, error)

@@ -61,19 +61,8 @@ type visitRecord struct {
 	Memories []journal.MemoryDigest `json:"memories,omitempty"`
 }
 
-// purgedMark reports whether a memory was purged.
-type purgedMark func(r core.Reader, memoryID string) (bool, error)
-
-// is reports whether a memory was purged; without a purgedMark, no memory was purged.
-func (p purgedMark) is(r core.Reader, id string) (bool, error) {
-	if p == nil {
-		return false, nil
-	}
-	return p(r, id)
-}
-
 // putTexts removes the texts of memories from a visit, and stores them.
-func putTexts(tx core.Tx, run string, v *visitRecord, purged purgedMark) error {
+func putTexts(tx core.Tx, run string, v *visitRecord, purged core.Purged) error {
 	texts := map[string][]core.Member{}
 	var ids []string
 	result, err := changeMemories(v.Result, func(id, block string, members []core.Member) error {
@@ -90,7 +79,7 @@ func putTexts(tx core.Tx, run string, v *visitRecord, purged purgedMark) error {
 	v.Result = withoutPrompt(result, told || len(ids) > 0)
 	for _, id := range ids {
 		held := journal.MemoryDigest{MemoryID: id}
-		gone, err := purged.is(tx, id)
+		gone, err := purged.Any(tx, id)
 		if err != nil {
 			return err
 		}

@@ -161,10 +161,10 @@ func policyReplay(ctx context.Context, c *Call, in *PolicyReplay) (*PolicyReplay
 func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.Record, error] {
 	return func(yield func(*policy.Record, error) bool) {
 		var done int64
-		for text, err := range decisions.Read(ctx, c.Host.Store, since) {
+		for stored, err := range decisions.List(ctx, c.Host.Store, "", since) {
 			var record *policy.Record
 			if err == nil {
-				record, err = policy.DecodeRecord(text)
+				record, err = policy.DecodeRecord(stored.Value)
 			}
 			if err == nil && !c.reaches("**") && !c.reaches(record.Namespace) {
 				continue

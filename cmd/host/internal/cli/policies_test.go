@@ -208,11 +208,11 @@ rule: {match: [{output: '{"accept": !valid, "stop": false}', explanation: '"beca
 func kept(t *testing.T, db core.Store) []string {
 	t.Helper()
 	var list []string
-	for text, err := range decisions.Read(t.Context(), db, time.Time{}) {
+	for stored, err := range decisions.List(t.Context(), db, "", time.Time{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, string(text))
+		list = append(list, string(stored.Value))
 	}
 	return list
 }
