@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/format"
@@ -25,11 +26,15 @@ type expressions struct {
 // and a missing key is an error, which has() avoids. An expression must give a bool: an
 // expression that is known to have another type doesn't compile, and an expression whose
 // type is only known at run time is checked at run time.
-func NewExpressions() core.Expressions { return newExpressions() }
+func NewExpressions() core.Expressions { return environments() }
 
 // NewValueExpressions returns the compiler of expressions that give a value, such as a
 // verdict made from a plug-in's output. It is safe for concurrent use.
-func NewValueExpressions() core.ValueExpressions { return newExpressions() }
+func NewValueExpressions() core.ValueExpressions { return environments() }
+
+// environments makes the environments once, since that takes milliseconds, and every workflow that
+// is read needs them.
+var environments = sync.OnceValue(newExpressions)
 
 func newExpressions() *expressions {
 	e := &expressions{points: map[core.Point]*program.Env{}}

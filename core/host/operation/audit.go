@@ -275,6 +275,9 @@ func (in *AuditEntries) checkTypes() error {
 	if len(in.Types) > maxTypes {
 		return sdk.Errorf(sdk.Invalid, "types_invalid", "%d types are given (limit %d)", len(in.Types), maxTypes).WithDetail("field", "types")
 	}
+	if len(in.Types) == 0 { // the usual stream or page asks for no catalogue
+		return nil
+	}
 	var known []string
 	for _, t := range journal.Catalogue() {
 		known = append(known, t.Type)
