@@ -27,6 +27,10 @@ type process struct {
 	reaped bool
 }
 
+// niceness is by how much a plugin's priority is lower than the host's. It is nice's own default: the
+// host then gets nine times as much of a processor for which both compete.
+const niceness = 10
+
 // launch starts cmd in its own process group. The caller closes the pipes.
 //
 // The thread that starts the program also waits for it: the parent-death signal
@@ -53,6 +57,7 @@ func launch(cmd *exec.Cmd, cell *sandbox.Cell) (*process, error) {
 		}
 		if err == nil {
 			p.pid = cmd.Process.Pid
+			yield(p.pid)
 		}
 		started <- err
 		if err == nil {

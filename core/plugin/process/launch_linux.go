@@ -26,3 +26,12 @@ func killGroup(p *os.Process) {
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL) // it may be gone already
 	_ = syscall.Kill(p.Pid, syscall.SIGKILL)  // in case it left its group
 }
+
+// yield lowers the priority of a plugin that was just started, with all of its threads, below the
+// host's: a script or a schema can use all processors for as long as its deadline allows, and the
+// host's own answers mustn't wait for it. If the system refuses, they share the processors evenly.
+func yield(pid int) {
+	if own, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil { // the system call returns 20 less the niceness
+		_ = unix.Setpriority(unix.PRIO_PGRP, pid, min(20-own+niceness, 19))
+	}
+}

@@ -19,3 +19,6 @@ func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 func killGroup(p *os.Process) {
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
 }
+
+// yield lowers the priority of a plugin that was just started, as on Linux.
+func yield(pid int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, pid, niceness) }
