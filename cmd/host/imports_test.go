@@ -180,7 +180,7 @@ var imports = map[string][]string{
 	"examples/word-limit":     {"sdk", "sdk/process"},
 	"core/access":             {"core", "core/journal", "core/table", "sdk"},
 	"core/idempotency":        {"core", "core/table", "sdk"},
-	"core/job":                {"core", "core/journal", "core/table", "sdk"},
+	"core/job":                {"core", "core/journal", "core/share", "core/table", "sdk"},
 	"core/inject/rolemix":     {"core", "core/document", "core/inject", "sdk"},
 	"core/inject/tokenizer":   {},
 	"core/inject/window":      {},

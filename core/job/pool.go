@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -50,6 +51,11 @@ type PoolOptions struct {
 	// return soon. Nil drops it.
 	Report func(error)
 }
+
+// tenantLasts is how long a tenant whose job began or ended keeps its claim on half of the workers: a
+// job can take minutes, so a tenant that comes every few seconds would otherwise find all workers
+// taken each time.
+const tenantLasts = 10 * time.Second
 
 // defaultLost is how long a holder may be without a new beat.
 const defaultLost = 10 * time.Second
@@ -114,6 +120,8 @@ func (o PoolOptions) Validate() error {
 type Pool struct {
 	jobs    *Repository
 	options PoolOptions
+	// shares divide the workers among tenants: those for queued types, and those for workflows.
+	shares map[bool]*share.Share
 
 	mu      sync.Mutex
 	started bool
@@ -155,9 +163,14 @@ func NewPool(r *Repository, o PoolOptions) (*Pool, error) {
 	if o.Holder == "" {
 		o.Holder = r.ids.NewID()
 	}
+	o = o.withDefaults()
 	return &Pool{
-		jobs: r, options: o.withDefaults(), running: map[*Running]bool{}, seen: map[string]sighting{},
+		jobs: r, options: o, running: map[*Running]bool{}, seen: map[string]sighting{},
 		ended: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		shares: map[bool]*share.Share{
+			true:  share.New(share.Options{Places: int64(o.Workers), Lasts: tenantLasts}),
+			false: share.New(share.Options{Places: int64(o.Runs), Lasts: tenantLasts}),
+		},
 	}, nil
 }
 
@@ -269,7 +282,7 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 		if len(types) == 0 || p.silent() {
 			return true
 		}
-		claimed, err := p.jobs.claim(ctx, p.options.Holder, types, p.crowded())
+		claimed, err := p.jobs.claim(ctx, p.options.Holder, types, p.crowded)
 		if err != nil {
 			p.report(ctx, err)
 		}
@@ -319,21 +332,9 @@ func (p *Pool) free() (types []Type) {
 	return types
 }
 
-// crowded reports which tenants have half or more of the workers.
-func (p *Pool) crowded() crowd {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	used := map[turn]int{}
-	for j := range p.running {
-		used[turn{!j.Type.Queued(), owner{tenant: core.Tenant(j.Namespace)}}]++
-	}
-	return func(t Type, tenant string) bool {
-		places := p.options.Workers
-		if !t.Queued() {
-			places = p.options.Runs
-		}
-		return used[turn{!t.Queued(), owner{tenant: tenant}}] >= max(places/2, 1)
-	}
+// crowded reports how tenants stand with the workers for jobs of a type.
+func (p *Pool) crowded(t Type, tenant string) (half, others bool) {
+	return p.shares[t.Queued()].Standing(tenant)
 }
 
 // run lets a handler work on a job in its own goroutine.
@@ -343,6 +344,7 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 	p.mu.Lock()
 	p.running[j] = true
 	p.mu.Unlock()
+	place := p.shares[j.Type.Queued()].Hold(core.Tenant(j.Namespace), false, func() bool { return false }) // one is free: see free
 	p.work.Go(func() {
 		defer cancel(nil)
 		handling := ctx
@@ -361,6 +363,7 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 			timeUp.Stop()
 		}
 		p.settle(ctx, j, o, err)
+		place.Free()
 		p.mu.Lock()
 		delete(p.running, j)
 		p.mu.Unlock()

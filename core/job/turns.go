@@ -63,9 +63,10 @@ type turn struct {
 	owner
 }
 
-// crowd reports whether a tenant has half or more of the workers for jobs of a type. Such a
-// tenant comes after the others; nil means no tenant has.
-type crowd func(t Type, tenant string) bool
+// crowd reports whether a tenant has half or more of the workers for jobs of a type, and whether
+// another tenant had some lately. A tenant that has half comes after the others, and gets none if
+// there are others. Nil means no tenant has.
+type crowd func(t Type, tenant string) (half, others bool)
 
 func newTurns(exclusive bool) *turns {
 	return &turns{exclusive: exclusive, owners: map[string]owner{}, notes: map[spot]bool{}, served: map[turn]uint64{}}
@@ -137,9 +138,9 @@ func (t *turns) next(r core.Reader, s shard, types []Type, crowded crowd) (spot,
 		return spot{}, err
 	}
 	for {
-		at := t.choose(s, types, crowded)
+		at, held := t.choose(s, types, crowded)
 		if at.item == "" {
-			if fresh || s != "" {
+			if fresh || held || s != "" { // other hosts' jobs are found once turnsAge is over
 				return spot{}, nil
 			}
 			some, err := someReady(r, s, types)
@@ -316,13 +317,22 @@ func (a rank) compare(b rank) int {
 	return cmp.Or(cmp.Compare(a.served, b.served), strings.Compare(a.first, b.first))
 }
 
-// firstTenant is the tenant that is next in a shard, and its rank.
-func (t *turns) firstTenant(s shard, types []Type, crowded crowd) (first string, best rank) {
+// firstTenant is the tenant that is next in a shard, and its rank. held is whether a tenant has
+// ready jobs and gets no worker now.
+func (t *turns) firstTenant(s shard, types []Type, crowded crowd) (first string, best rank, held bool) {
 	best.kind = 2
 	for _, typ := range types {
 		workflows := !typ.Queued()
 		for tenant := range t.ready[s.ready(typ)] {
-			now := rank{served: t.served[turn{workflows, owner{tenant: tenant}}], crowded: crowded != nil && crowded(typ, tenant), first: tenant}
+			now := rank{served: t.served[turn{workflows, owner{tenant: tenant}}], first: tenant}
+			if crowded != nil {
+				half, others := crowded(typ, tenant)
+				if half && others {
+					held = true
+					continue
+				}
+				now.crowded = half
+			}
 			if workflows {
 				now.kind = 1
 			}
@@ -331,12 +341,12 @@ func (t *turns) firstTenant(s shard, types []Type, crowded crowd) (first string,
 			}
 		}
 	}
-	return first, best
+	return first, best, held
 }
 
-// choose is the spot of the job that is next, as far as is known here.
-func (t *turns) choose(s shard, types []Type, crowded crowd) (best spot) {
-	tenant, at := t.firstTenant(s, types, crowded)
+// choose is the spot of the job that is next, as far as is known here. held is as of firstTenant.
+func (t *turns) choose(s shard, types []Type, crowded crowd) (best spot, held bool) {
+	tenant, at, held := t.firstTenant(s, types, crowded)
 	var served uint64
 	for _, typ := range types {
 		if typ.Queued() != (at.kind == 0) {
@@ -353,7 +363,7 @@ func (t *turns) choose(s shard, types []Type, crowded crowd) (best spot) {
 			}
 		}
 	}
-	return best
+	return best, held
 }
 
 // sort sorts shards by the tenant that is next in each. Shards of one tenant stay in order.
@@ -362,7 +372,7 @@ func (t *turns) sort(list []shard, types []Type, crowded crowd) []shard {
 	defer t.mu.Unlock()
 	ranks := map[shard]rank{}
 	for _, s := range list {
-		_, ranks[s] = t.firstTenant(s, types, crowded)
+		_, ranks[s], _ = t.firstTenant(s, types, crowded)
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b shard) int { return ranks[a].compare(ranks[b]) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
@@ -129,7 +130,8 @@ func TestClaim_SeesEveryReturn(t *testing.T) {
 	}
 }
 
-// TestPool_LetsATenantHaveHalf of the workers while another tenant waits, and all otherwise.
+// TestPool_LetsATenantHaveHalf of the workers while another tenant waits or had some lately, and all
+// otherwise.
 func TestPool_LetsATenantHaveHalf(t *testing.T) {
 	for _, c := range []struct {
 		typ           job.Type
@@ -192,6 +194,22 @@ func letHalf(t *testing.T, typ job.Type, runs, workers int) {
 	}
 	if n := has("crowd"); n > (places+1)/2 {
 		t.Errorf("the tenant has %d workers of %d, while another waits", n, places)
+	}
+	for has("team") > 0 {
+		ends["team"] <- struct{}{}
+	}
+	if n := has("crowd"); n > (places+1)/2 {
+		t.Errorf("the tenant has %d workers of %d, just after another had some", n, places)
+	}
+	jobs.add("late", typ, "team/again")
+	if n := has("team"); n != 1 {
+		t.Errorf("a tenant that comes again soon has %d workers at once", n)
+	} else {
+		ends["team"] <- struct{}{}
+	}
+	<-time.After(12 * time.Second) // longer than it counts
+	if n := has("crowd"); n != places {
+		t.Errorf("alone again, the tenant has %d workers of %d", n, places)
 	}
 	must(t, p.Stop(t.Context()))
 }

@@ -119,6 +119,16 @@ func (s *Share) Taken() int64 {
 	return s.taken
 }
 
+// Standing reports whether a tenant has half of the places or more, and whether another tenant had
+// some within the time that this counts. A tenant of which both are true gets no more. It is for a
+// holder that chooses whom to give a place instead of waiting for one.
+func (s *Share) Standing(name string) (half, others bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenants[name]
+	return t != nil && t.taken >= Half(s.options.Places), s.lately(name)
+}
+
 // tenant is a tenant, which may be new.
 func (s *Share) tenant(name string) *tenant {
 	t := s.tenants[name]
