@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,9 +87,11 @@ type API struct {
 	rates   *rates
 	streams *streams
 	// bodies shares how many bytes of bodies are read and decoded at once.
-	bodies  *share.Share
-	calls   calls
-	origins *http.CrossOriginProtection
+	bodies *share.Share
+	// decoding shares the processors that decode them.
+	decoding *share.Share
+	calls    calls
+	origins  *http.CrossOriginProtection
 	// forwarder is nil without other hosts.
 	forwarder *forwarder
 
@@ -131,7 +134,7 @@ func New(c Config) (*API, error) {
 		c.Host.WorkAtOnce(a.limits.AtOnce)
 	}
 	a.streams = newStreams(a.limits)
-	a.bodies = newBodies(a.limits)
+	a.bodies, a.decoding = newBodies(a.limits), newDecoding(int64(runtime.GOMAXPROCS(0)))
 	if c.Metrics != nil {
 		a.metrics = c.Metrics(a.streams.count)
 	}

@@ -122,7 +122,7 @@ func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 		}
 		defer done()
 		if r.body, err = a.body(w, r, a.limits.Body); err == nil && len(r.body) > 0 {
-			err = faults.decodeWithin(a.limits.JSONDepth, r.body, in, rt.taken)
+			err = a.decode(r, in, &faults, rt.taken)
 		}
 	}
 	if err == nil && rt.Body {

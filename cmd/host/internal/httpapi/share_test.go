@@ -141,6 +141,37 @@ func TestBodies_ATenantsHalf(t *testing.T) {
 	})
 }
 
+// TestBodies_ATenantsProcessors: while a tenant's bodies are decoded on half of the processors, another
+// tenant's are decoded at once, and the tenant's own further ones wait, and are refused after a while.
+func TestBodies_ATenantsProcessors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLimitedSite(t, Limits{Requests: -1, Writes: -1})
+		for _, c := range []struct{ processors, half int64 }{{2, 1}, {3, 1}, {4, 2}, {64, 32}} {
+			s.api.decoding = newDecoding(c.processors)
+			done, err := s.api.decoding.Take(t.Context(), "team", c.processors)
+			s.Must(err)
+			if n := s.api.decoding.Taken(); n != c.half {
+				t.Errorf("the tenant takes %d of %d processors", n, c.processors)
+			}
+			body := `{"content": "c", "namespace": "team/elsewhere"}`
+			if a := s.send("operator", http.MethodPost, "/v1/memories", body); a.StatusCode != http.StatusOK {
+				t.Errorf("the neighbour gets %d %s", a.StatusCode, a.body)
+			}
+			if a := s.send("elsewhere", http.MethodPost, "/v1/memories", body); a.StatusCode != http.StatusTooManyRequests || a.problem(t).Code != "bodies_exhausted" {
+				t.Errorf("the tenant's further body: %d %s", a.StatusCode, a.body)
+			}
+			done()
+			if a := s.send("elsewhere", http.MethodPost, "/v1/memories", body); a.StatusCode != http.StatusOK {
+				t.Errorf("the tenant's body afterwards: %d %s", a.StatusCode, a.body)
+			}
+			if n := s.api.decoding.Taken(); n != 0 {
+				t.Errorf("%d processors are counted still", n)
+			}
+		}
+		s.Must(s.Host.Close())
+	})
+}
+
 // TestCaller_Tenant is what a caller counts as.
 func TestCaller_Tenant(t *testing.T) {
 	for patterns, want := range map[string]string{
