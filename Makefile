@@ -115,10 +115,10 @@ test-surfaces: build
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
 	go test -count=1 -timeout 30m -tags "$(TAGS) surfaces bench" -run '^(TestBrowser|TestFiguresOfTheNextAttempt)' -v ./cmd/host/internal/web
 
-## test-hostile: a tenant that attacks the built program next to one whose requests must stay fast (HOSTILE_TIME=10m)
+## test-hostile: a tenant that attacks the built program next to one whose requests must stay fast (HOSTILE_TIME=10m; HOSTILE_CASE="a Lua loop" for one attack)
 .PHONY: test-hostile
 test-hostile: build
-	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_HOSTILE_TIME="$(HOSTILE_TIME)" go test -count=1 -timeout 1h -run '^TestHostile' -v ./testdata/surfaces
+	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_HOSTILE_TIME="$(HOSTILE_TIME)" REFLECTORY_HOSTILE_CASE="$(HOSTILE_CASE)" go test -count=1 -timeout 1h -run '^TestHostile' -v ./testdata/surfaces
 
 ## screenshots: write pictures of the web pages to docs/img
 .PHONY: screenshots

@@ -147,10 +147,13 @@ func (a answer) code() string {
 	return p.Code
 }
 
-// do makes a request; a body that isn't nil is sent as JSON. An error is of the connection.
+// do makes a request; a body that isn't nil is sent as JSON, which it may be already. An error is
+// of the connection.
 func (c *client) do(method, path string, body any) (answer, error) {
 	var in io.Reader
-	if body != nil {
+	if text, is := body.(json.RawMessage); is {
+		in = bytes.NewReader(text)
+	} else if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
 			return answer{}, err
