@@ -54,12 +54,12 @@ var imports = map[string][]string{
 		"core/memory/internal/record", "core/memory/knowledge", "core/memory/lifecycle", "core/memory/search", "core/memory/turn", "sdk",
 	},
 	"core/memory/check": {
-		"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/knowledge", "core/memory/turn",
+		"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/knowledge", "core/memory/turn", "core/table",
 		"sdk",
 	},
 	"core/memory/internal/bounds": {"core", "sdk"},
 	"core/memory/internal/feed":   {"core", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
-	"core/memory/internal/record": {"core", "core/codec", "core/dream", "core/journal", "core/memory/internal/bounds", "sdk"},
+	"core/memory/internal/record": {"core", "core/codec", "core/dream", "core/journal", "core/memory/internal/bounds", "core/table", "sdk"},
 	"core/dream":                  {"core", "core/memory/text", "core/memory/vector", "sdk"},
 	"core/memory/knowledge": {
 		"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/search", "sdk",

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ var omegas = table.Kind[keptOmega]{
 var kinds = table.Part{&tools, &dags, &omegas}
 
 // tallyValue sums up the outcomes of a memory.
-func tallyValue(k *table.Kind[outcome], r core.Reader, memory string) (value []byte, err error) {
+func tallyValue(_ context.Context, k *table.Kind[outcome], r core.Reader, memory string) (value []byte, err error) {
 	t := &tally{}
 	err = k.Each(r, memory+"/", func(id string, o *outcome) error {
 		_, turn, _ := splitTool([]byte(toolPrefix + id))

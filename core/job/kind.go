@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func invalid(id string, rec *record) string {
 }
 
 // queueValue is a queue as its jobs make it. A damaged job is left out.
-func queueValue(k *table.Kind[record], r core.Reader, name string) ([]byte, error) {
+func queueValue(_ context.Context, k *table.Kind[record], r core.Reader, name string) ([]byte, error) {
 	user, _, _ := strings.Cut(name, "/")
 	var q queue
 	var waiting []*record
@@ -119,7 +120,7 @@ func queueValue(k *table.Kind[record], r core.Reader, name string) ([]byte, erro
 }
 
 // finishedValue is how many ended jobs a user has, without damaged ones.
-func finishedValue(k *table.Kind[record], r core.Reader, user string) (value []byte, err error) {
+func finishedValue(_ context.Context, k *table.Kind[record], r core.Reader, user string) (value []byte, err error) {
 	n, start := uint64(0), userPrefix+user+"/"
 	err = core.ScanPrefix(r, []byte(start), func(key, _ []byte) (bool, error) {
 		rec, err := k.Get(r, afterNumber(key, start))

@@ -138,7 +138,7 @@ func TestCheckFindsWhatWasEdited(t *testing.T) {
 		{"depth", "memory/a", `"reflection_depth":0`, `"reflection_depth":1`, "its depth is 1, but its event says 0"},
 		{"id", "memory/a", `"id":"a"`, `"id":"b"`, "its own id is"},
 		{"not JSON", "memory/a", `{`, `[`, "can't be decoded"},
-		{"state", "memory/a", `"state":"open"`, `"state":"active"`, "the index misses"},
+		{"state", "memory/a", `"state":"open"`, `"state":"active"`, "the index lacks"},
 		{"model", "memory/a", `"lengths"`, `"widths"`, "model"},
 		{"vector", "memory-vector/a", "lengths", "length", "its length is wrong"},
 		{"link", "link/a/related_to/x", `"to":"x"`, `"to":"b"`, "names other memories"},

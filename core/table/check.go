@@ -87,15 +87,27 @@ func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Pro
 	}
 	for i := 0; err == nil && i < len(k.Sums); i++ {
 		sum := &k.Sums[i]
-		err = each(ctx, r, sum.Prefix, func(key, value []byte) error {
-			right, err := sum.Value(k, r, string(key[len(sum.Prefix):]))
-			if err == nil && (right == nil || !bytes.Equal(right, value)) {
-				c.problem(key, true, sum.Wrong)
-			}
-			return unlessCorrupt(err)
-		})
+		err = each(ctx, r, sum.Prefix, func(key, value []byte) error { return c.sum(sum, key, value) })
 	}
 	return err
+}
+
+// sum checks a stored sum; value is nil if it is missing.
+func (c *checking[R]) sum(sum *Sum[R], key, value []byte) error {
+	right, err := sum.Value(c.ctx, c.Kind, c.r, string(key[len(sum.Prefix):]))
+	if err != nil {
+		return unlessCorrupt(err)
+	}
+	wrong := sum.Wrong
+	if sum.Differs != nil {
+		wrong = sum.Differs(value, right)
+	} else if right != nil && value != nil && bytes.Equal(right, value) {
+		wrong = ""
+	}
+	if wrong != "" {
+		c.problem(key, true, wrong)
+	}
+	return nil
 }
 
 func (c *checking[R]) problem(key []byte, rebuildable bool, message string) {
@@ -150,7 +162,9 @@ func (c *checking[R]) record(key []byte, id string, rec *R) error {
 		if _, found, err := c.r.Get(at); err != nil {
 			return err
 		} else if !found {
-			c.problem(at, true, sum.Wrong)
+			if err := c.sum(sum, at, nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -184,7 +198,8 @@ func each(ctx context.Context, r core.Reader, prefix string, fn func(key, value 
 }
 
 // maxKnown is how many entries of records [Kind.strays] keeps, so that the index of a record with
-// thousands of entries doesn't have it read thousands of times.
+// thousands of entries doesn't have it read thousands of times, and how many names of a sum
+// [Kind.Rebuild] keeps.
 const maxKnown = 10_000
 
 // strays calls fn for the entries of an index that follow from no record, and returns how many
@@ -256,12 +271,21 @@ func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 		}
 		empty = empty && n == 0
 	}
+	names := make([]map[string]bool, len(k.Sums))
+	for i := range names {
+		names[i] = map[string]bool{}
+	}
 	err := k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error {
 		if k.Passing && k.Agrees != nil {
 			if wrong, err := k.Agrees(tx, id, rec); err != nil {
 				return err
 			} else if wrong != "" {
 				return k.Delete(tx, id)
+			}
+		}
+		for i := range k.Sums {
+			if len(names[i]) <= maxKnown {
+				names[i][k.Sums[i].Of(id, rec)] = true
 			}
 		}
 		list, err := k.entries(tx, id, rec)
@@ -271,15 +295,17 @@ func (k *Kind[R]) Rebuild(ctx context.Context, s core.Store) error {
 		return err
 	})
 	for i := 0; err == nil && i < len(k.Sums); i++ {
-		err = k.rebuildSum(ctx, s, &k.Sums[i])
+		err = k.rebuildSum(ctx, s, &k.Sums[i], names[i])
 	}
 	return err
 }
 
-// rebuildSum makes a sum agree with the records.
-func (k *Kind[R]) rebuildSum(ctx context.Context, s core.Store, sum *Sum[R]) error {
-	again := func(tx core.Tx, key []byte) error {
-		value, err := sum.Value(k, tx, string(key[len(sum.Prefix):]))
+// rebuildSum makes a sum agree with the records. names are the names that records count for; if
+// there are too many of them, the records are read again.
+func (k *Kind[R]) rebuildSum(ctx context.Context, s core.Store, sum *Sum[R], names map[string]bool) error {
+	again := func(tx core.Tx, name string) error {
+		key := []byte(sum.Prefix + name)
+		value, err := sum.Value(ctx, k, tx, name)
 		switch {
 		case err != nil:
 			return unlessCorrupt(err)
@@ -288,20 +314,28 @@ func (k *Kind[R]) rebuildSum(ctx context.Context, s core.Store, sum *Sum[R]) err
 		}
 		return restore(tx, Entry{key, value}, false)
 	}
-	err := core.UpdateEach(ctx, s, sum.Prefix, func(tx core.Tx, key string) error { return again(tx, []byte(key)) })
+	missing := func(tx core.Tx, name string) error {
+		if name == "" {
+			return nil
+		}
+		if _, found, err := tx.Get([]byte(sum.Prefix + name)); found || err != nil {
+			return err
+		}
+		return again(tx, name)
+	}
+	err := core.UpdateEach(ctx, s, sum.Prefix, func(tx core.Tx, key string) error { return again(tx, key[len(sum.Prefix):]) })
 	if err != nil {
 		return err
 	}
-	return k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error {
-		key := []byte(sum.Prefix + sum.Of(id, rec))
-		if len(key) == len(sum.Prefix) {
-			return nil
-		}
-		if _, found, err := tx.Get(key); found || err != nil {
+	if len(names) > maxKnown {
+		return k.UpdateEach(ctx, s, func(tx core.Tx, id string, rec *R) error { return missing(tx, sum.Of(id, rec)) })
+	}
+	for name := range names {
+		if err := s.Update(ctx, func(tx core.Tx) error { return missing(tx, name) }); err != nil {
 			return err
 		}
-		return again(tx, key)
-	})
+	}
+	return nil
 }
 
 // restore writes an entry. Unless there is none at all, it looks first whether it is there.

@@ -50,7 +50,7 @@ func loans() *Kind[loan] {
 	k.Sums = []Sum[loan]{{
 		Prefix: "loan-count/", Doc: "reader | how many there are", Wrong: "it isn't how many loans the reader has",
 		Of: func(_ string, l *loan) string { return l.Reader },
-		Value: func(k *Kind[loan], r core.Reader, name string) (value []byte, err error) {
+		Value: func(_ context.Context, k *Kind[loan], r core.Reader, name string) (value []byte, err error) {
 			n := 0
 			err = k.Each(r, "", func(_ string, l *loan) error {
 				if l.Reader == name {

@@ -12,6 +12,7 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -91,9 +92,12 @@ type Sum[R any] struct {
 	Of func(id string, rec *R) string
 	// Value is the right value for a name, from records of the kind, entries of its indices or
 	// others; nil if there is no such sum. If its error is [Corrupt], the sum stays as it is.
-	Value func(k *Kind[R], r core.Reader, name string) ([]byte, error)
+	Value func(ctx context.Context, k *Kind[R], r core.Reader, name string) ([]byte, error)
 	// Wrong is what a check says of a sum that is wrong, missing or too much.
 	Wrong string
+	// Differs, if it is set, says it instead, from the stored and the right value, which are nil
+	// for none; "" if they agree.
+	Differs func(stored, right []byte) string
 }
 
 // InValue is an [Index.ID] of entries whose value is the id.

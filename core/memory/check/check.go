@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,37 +13,22 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/core/table"
 )
 
+// kinds are the kinds of records with keys that are derived from them.
+var kinds = table.Part{&record.Memories, &record.Links, &record.Pendings, &record.Decisions, &record.Knowledge, &record.Dreams}
+
 // Derived are the prefixes of the keys that are derived from records and links.
-func Derived() []string {
-	prefixes := append(secondary(), record.CountPrefix, record.SumPrefix)
-	for _, index := range others() {
-		prefixes = append(prefixes, index.prefix)
+func Derived() []string { return append(kinds.Derived(), record.SumPrefix) }
+
+// Rebuild writes everything that is [Derived] again, from the records and links. A sum of a tenant
+// that is missing is made again when it is needed.
+func Rebuild(ctx context.Context, s core.Store) error {
+	if err := kinds.Rebuild(ctx, s); err != nil {
+		return err
 	}
-	return prefixes
-}
-
-// secondary are the prefixes of a memory's indices.
-func secondary() []string {
-	return []string{record.AgentPrefix, record.KindPrefix, record.StatePrefix, record.TagPrefix, record.TimePrefix, record.TitlePrefix}
-}
-
-// index is an index that is derived from records. stray reports whether an entry of it
-// belongs to no record.
-type index struct {
-	prefix string
-	stray  func(r core.Reader, key string) (bool, error)
-}
-
-// others are the indices of records other than memories.
-func others() []index {
-	return []index{
-		{record.LinkToPrefix, strayEnd}, {record.PendingNamespacePrefix, strayPending}, {record.PendingSourcePrefix, strayPending},
-		{record.DecisionMemoryPrefix, strayDecision}, {record.KnowledgeNamespacePrefix, strayKnowledge},
-		{record.DreamNamespacePrefix, strayDream},
-	}
+	return core.UpdateEach(ctx, s, record.SumPrefix, func(tx core.Tx, key string) error { return tx.Delete([]byte(key)) })
 }
 
 // Run proves that records, indices, vectors,
@@ -52,8 +36,17 @@ func others() []index {
 func Run(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
-		c.memories, c.strayIndices, c.counts, c.sums, c.vectors, c.tombstones, c.links, c.pendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.dreams, c.strayOthers, c.proofs,
+		func() error { return record.Memories.Check(ctx, r, report, c.memory) },
+		c.sums, c.vectors, c.tombstones,
+		func() error { return record.Links.Check(ctx, r, report, c.link) },
+		func() error { return record.Pendings.Check(ctx, r, report, nil) },
+		c.purges,
+		func() error { return record.Decisions.Check(ctx, r, report, c.decided) },
+		c.promotions,
+		func() error { return record.Knowledge.Check(ctx, r, report, c.knowledge) },
+		c.knowledgeTombstones,
+		func() error { return record.Dreams.Check(ctx, r, report, nil) },
+		c.undos, c.proofs,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -67,9 +60,6 @@ type checker struct {
 	ctx    context.Context
 	r      core.Reader
 	report func(core.Problem)
-
-	// indexed counts the index entries that the records should have.
-	indexed int64
 }
 
 // each calls fn for each pair of a prefix, until ctx ends.
@@ -94,7 +84,7 @@ func (c *checker) derived(key, format string, args ...any) {
 
 func (c *checker) add(key string, rebuildable bool, format string, args ...any) {
 	c.report(core.Problem{
-		Part: "memories", Key: strings.Trim(strconv.Quote(key), `"`), Message: fmt.Sprintf(format, args...), Rebuildable: rebuildable,
+		Part: record.Part, Key: strings.Trim(strconv.Quote(key), `"`), Message: fmt.Sprintf(format, args...), Rebuildable: rebuildable,
 	})
 }
 
@@ -104,41 +94,25 @@ func (c *checker) has(key []byte) (bool, error) {
 	return found, err
 }
 
-// memories checks each record, its index entries and its events.
-func (c *checker) memories() error {
-	return c.each(record.MemoryPrefix, func(key string, value []byte) error {
-		m, err := record.Decode(key[len(record.MemoryPrefix):], value)
-		if err != nil {
-			c.problem(key, "%s", sdk.AsError(err).Message)
-			return nil
-		}
-		c.bounds(key, m)
-		if m.EmbeddingModel != "" {
-			if found, err := c.has(record.VectorKey(m.ID)); err != nil {
-				return err
-			} else if !found {
-				c.problem(key, "its vector is missing")
-			}
-		}
-		for i, index := range record.IndexKeys(m) {
-			c.indexed++
-			value, found, err := c.r.Get(index)
-			if err != nil {
-				return err
-			}
-			if !found || i == 0 && string(value) != string(record.SizeValue(m)) {
-				c.derived(string(index), "the index misses memory %s, or its size", m.ID)
-			}
-		}
-		if err := c.elsewhere(key, m); err != nil {
+// memory checks a record's bounds, what its life has left under other keys, and its events.
+func (c *checker) memory(id string, m *core.Memory, _ []byte) error {
+	key := record.MemoryPrefix + id
+	c.bounds(key, m)
+	if m.EmbeddingModel != "" {
+		if found, err := c.has(record.VectorKey(m.ID)); err != nil {
 			return err
+		} else if !found {
+			c.problem(key, "its vector is missing")
 		}
-		life, err := c.replayed(key, m)
-		if err != nil {
-			return err
-		}
-		return c.origin(key, m, life)
-	})
+	}
+	if err := c.elsewhere(key, m); err != nil {
+		return err
+	}
+	life, err := c.replayed(key, m)
+	if err != nil {
+		return err
+	}
+	return c.origin(key, m, life)
 }
 
 // origin checks a memory against the event that created it.
@@ -202,68 +176,4 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry, life *turn
 		}
 	}
 	return nil
-}
-
-// strayIndices looks for index entries that belong to no memory. It reads the memory of
-// each entry only if there are more entries than there should be.
-func (c *checker) strayIndices() error {
-	found := int64(0)
-	for _, prefix := range secondary() {
-		if err := c.each(prefix, func(string, []byte) error { found++; return nil }); err != nil {
-			return err
-		}
-	}
-	if found == c.indexed {
-		return nil
-	}
-	for _, prefix := range secondary() {
-		if err := c.strays(index{prefix, strayIndex}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// strayOthers looks for entries of the other indices that belong to no record.
-func (c *checker) strayOthers() error {
-	for _, index := range others() {
-		if err := c.strays(index); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// strays looks for entries of an index that belong to no record.
-func (c *checker) strays(in index) error {
-	return c.each(in.prefix, func(key string, _ []byte) error {
-		stray, err := in.stray(c.r, key)
-		if stray {
-			c.derived(key, "the index names a record that is missing or has changed")
-		}
-		return err
-	})
-}
-
-// strayIndex reports whether an index entry belongs to no memory. A memory that can't be
-// decoded has no entries.
-func strayIndex(r core.Reader, key string) (bool, error) {
-	id := record.IndexedID(key)
-	if !bounds.ValidID(id) {
-		return true, nil
-	}
-	m, err := record.Read(r, id)
-	return strayOf(m, err, record.IndexKeys, key)
-}
-
-// strayOf reports whether a key isn't one of the index keys of a record, given the record
-// as it was read.
-func strayOf[R any](rec R, err error, keys func(R) [][]byte, key string) (bool, error) {
-	switch {
-	case record.IsLost(err):
-		return true, nil
-	case err != nil:
-		return false, err
-	}
-	return !slices.ContainsFunc(keys(rec), func(k []byte) bool { return string(k) == key }), nil
 }

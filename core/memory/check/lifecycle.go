@@ -1,14 +1,11 @@
 package check
 
 import (
-	"strings"
-
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/knowledge"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // elsewhere checks a memory against records that its life has left under other keys.
@@ -66,34 +63,9 @@ func (c *checker) purges() error {
 	})
 }
 
-// decisions checks the gate's decisions against their events and their index.
-func (c *checker) decisions() error {
-	return c.each(record.DecisionPrefix, func(key string, value []byte) error {
-		d, err := record.ReadDecision(c.r, key[len(record.DecisionPrefix):])
-		if record.IsDamage(err) {
-			c.problem(key, "%s", sdk.AsError(err).Message)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if d.ID != key[len(record.DecisionPrefix):] {
-			c.problem(key, "its own id is %q", bounds.Shorten(d.ID))
-			return nil
-		}
-		found, err := c.has(record.DecisionMemoryKey(d.MemoryID, d.ID))
-		if err != nil {
-			return err
-		}
-		if !found {
-			c.derived(string(record.DecisionMemoryKey(d.MemoryID, d.ID)), "the index misses decision %s", d.ID)
-		}
-		return c.decided(key, value, d)
-	})
-}
-
 // decided checks a decision against its event.
-func (c *checker) decided(key string, value []byte, d *core.GateDecision) error {
+func (c *checker) decided(id string, d *core.GateDecision, value []byte) error {
+	key := record.DecisionPrefix + id
 	made, found, whole, err := newest(c, d.Namespace, d.MemoryID, func(e *journal.RevalidateDecision) bool { return e.DecisionID == d.ID })
 	switch {
 	case err != nil:
@@ -140,38 +112,22 @@ func (c *checker) promotions() error {
 	})
 }
 
-// knowledge checks the entries against their promotions and their index.
-func (c *checker) knowledge() error {
-	return c.each(record.KnowledgePrefix, func(key string, _ []byte) error {
-		k, err := knowledge.Read(c.r, key[len(record.KnowledgePrefix):])
-		if err != nil && !record.IsLost(err) {
-			return err
-		}
-		if err != nil || k.ID != key[len(record.KnowledgePrefix):] {
-			c.problem(key, "the entry can't be decoded, or has another id")
-			return nil
-		}
-		p, err := knowledge.ReadPromotion(c.r, k.PromotedFrom)
-		if err != nil && !record.IsDamage(err) {
-			return err
-		}
-		if p == nil || p.KnowledgeID != k.ID {
-			c.problem(key, "there is no promotion that made it")
-		} else if err := c.promoted(key, k); err != nil {
-			return err
-		}
-		if k.SupersededBy != "" {
-			if err := c.superseder(key, k.SupersededBy); err != nil {
-				return err
-			}
-		}
-		index := record.KnowledgeIndexKey(k)
-		if found, err := c.has(index); err != nil || found {
-			return err
-		}
-		c.derived(string(index), "the index misses knowledge %s", k.ID)
+// knowledge checks an entry against its promotion.
+func (c *checker) knowledge(id string, k *core.Knowledge, _ []byte) error {
+	key := record.KnowledgePrefix + id
+	p, err := knowledge.ReadPromotion(c.r, k.PromotedFrom)
+	if err != nil && !record.IsDamage(err) {
+		return err
+	}
+	if p == nil || p.KnowledgeID != k.ID {
+		c.problem(key, "there is no promotion that made it")
+	} else if err := c.promoted(key, k); err != nil {
+		return err
+	}
+	if k.SupersededBy == "" {
 		return nil
-	})
+	}
+	return c.superseder(key, k.SupersededBy)
 }
 
 // superseder checks that the entry which superseded another exists, or was purged since.
@@ -183,48 +139,6 @@ func (c *checker) superseder(key, by string) error {
 	}
 	c.problem(key, "the entry that superseded it is missing")
 	return nil
-}
-
-func strayDecision(r core.Reader, key string) (bool, error) {
-	d, err := record.ReadDecision(r, key[strings.LastIndexByte(key, '/')+1:])
-	if record.IsLost(err) {
-		return true, nil
-	}
-	return err == nil && string(record.DecisionMemoryKey(d.MemoryID, d.ID)) != key, err
-}
-
-func strayKnowledge(r core.Reader, key string) (bool, error) {
-	_, at, _ := strings.Cut(key, "\x00")
-	k, err := knowledge.Read(r, record.PlaceID([]byte(at)))
-	if record.IsLost(err) {
-		return true, nil
-	}
-	return err == nil && string(record.KnowledgeIndexKey(k)) != key, err
-}
-
-// restoreDecision writes a decision's entry in its index. It skips a record that can't be
-// decoded, which the check reports.
-func restoreDecision(tx core.Tx, key string) error {
-	d, err := record.ReadDecision(tx, key[len(record.DecisionPrefix):])
-	if record.IsDamage(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return restore(tx, record.DecisionMemoryKey(d.MemoryID, d.ID), nil)
-}
-
-// restoreKnowledge writes an entry's key in its index, like [restoreDecision].
-func restoreKnowledge(tx core.Tx, key string) error {
-	k, err := knowledge.Read(tx, key[len(record.KnowledgePrefix):])
-	if record.IsDamage(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return restore(tx, record.KnowledgeIndexKey(k), nil)
 }
 
 // knowledgeTombstones checks that nothing is left of purged entries.

@@ -1,11 +1,8 @@
 package check
 
 import (
-	"context"
-	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -14,22 +11,6 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// counts checks each namespace's counter against its time index.
-func (c *checker) counts() error {
-	return eachCount(c.ctx, c.r, func(namespace string, counted, found record.Tally) error {
-		if counted.States == nil && counted.Memories >= 0 { // from before states were counted
-			found.States, found.Kinds = nil, nil
-		}
-		if counted.Count == found.Count && string(core.MustJSON(counted)) != string(core.MustJSON(found)) {
-			c.derived(record.CountPrefix+namespace, "its counts by state or kind aren't those of the indices")
-		}
-		if counted.Count != found.Count {
-			c.derived(record.CountPrefix+namespace, "it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
-		}
-		return c.ctx.Err()
-	})
-}
 
 // sums checks the sums of each tenant against the counts.
 func (c *checker) sums() error {
@@ -55,67 +36,6 @@ func (c *checker) sums() error {
 		}
 		return err
 	})
-}
-
-// eachCount calls fn for each namespace with its counter and the totals of its time
-// index.
-func eachCount(ctx context.Context, r core.Reader, fn func(namespace string, counted, found record.Tally) error) error {
-	for namespace := ""; ; {
-		var err error
-		if namespace, err = nextCounted(r, namespace); err != nil || namespace == "" {
-			return err
-		}
-		found, err := countIndex(ctx, r, namespace)
-		if err != nil {
-			return err
-		}
-		counted, err := record.ReadTally(r, namespace)
-		if record.IsDamage(err) {
-			counted, err = record.Tally{Count: record.Count{Memories: -1}}, nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := fn(namespace, counted, found); err != nil {
-			return err
-		}
-	}
-}
-
-// nextCounted returns the next namespace that has a counter or an entry in the time
-// index; "" after the last.
-func nextCounted(r core.Reader, after string) (string, error) {
-	first := func(prefix string, from []byte) (name string, err error) {
-		err = r.Scan(from, core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
-			name, _, _ = strings.Cut(string(key[len(prefix):]), "\x00")
-			return false, nil
-		})
-		return name, err
-	}
-	counted, err := first(record.CountPrefix, append([]byte(record.CountPrefix+after), 0))
-	if err != nil {
-		return "", err
-	}
-	indexed, err := first(record.TimePrefix, append([]byte(record.TimePrefix+after), 1))
-	if err != nil || counted == "" {
-		return indexed, err
-	}
-	if indexed == "" {
-		return counted, nil
-	}
-	return min(counted, indexed), nil
-}
-
-// countIndex adds up the entries of a namespace's indices by time, state and kind.
-func countIndex(ctx context.Context, r core.Reader, namespace string) (c record.Tally, err error) {
-	c = record.NewTally()
-	start := record.IndexStart(record.TimePrefix, namespace, "")
-	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
-		n, _ := strconv.ParseInt(string(value), 10, 64) // a value that isn't a number shows as a wrong sum
-		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
-		return true, ctx.Err()
-	})
-	return c, core.JoinErrors(err, record.CountValues(ctx, r, record.StatePrefix, namespace, c.States), record.CountValues(ctx, r, record.KindPrefix, namespace, c.Kinds))
 }
 
 // vectors checks the vectors against their memories.
@@ -171,83 +91,30 @@ func (c *checker) tombstones() error {
 	})
 }
 
-// links checks each link and its other end.
-func (c *checker) links() error {
-	return c.each(record.LinkPrefix, func(key string, value []byte) error {
-		var l core.Link
-		if err := json.Unmarshal(value, &l); err != nil || string(record.LinkKey(l.From, l.Relation, l.To)) != key {
-			c.problem(key, "the link can't be decoded, or names other memories")
-			return nil
+// link checks that the memories which a link names are there, or were purged.
+func (c *checker) link(id string, l *core.Link, _ []byte) error {
+	key := record.LinkPrefix + id
+	from, err := c.has(record.MemoryKey(l.From))
+	if err == nil && !from && l.Relation == core.RelationSupersedes {
+		if from, err = c.has(record.PurgedKey(l.From)); from && l.Metadata != nil {
+			c.problem(key, "the memory that it begins at was purged, but the link still has metadata")
 		}
-		from, err := c.has(record.MemoryKey(l.From))
-		if err == nil && !from && l.Relation == core.RelationSupersedes {
-			if from, err = c.has(record.PurgedKey(l.From)); from && l.Metadata != nil {
-				c.problem(key, "the memory that it begins at was purged, but the link still has metadata")
-			}
-		}
-		if err != nil {
-			return err
-		}
-		target := record.MemoryKey(l.To)
-		if id, gone := strings.CutPrefix(l.To, bounds.PurgedMark); gone {
-			target = record.PurgedKey(id)
-		}
-		to, err := c.has(target)
-		if err == nil && !to {
-			if to, err = c.has(record.PurgedKey(l.To)); to && l.Metadata != nil {
-				c.problem(key, "the memory that it ends at was purged, but the link still has metadata")
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if !from || !to {
-			c.problem(key, "a memory that the link names is missing")
-		}
-		back, err := c.has(record.LinkToKey(l.To, l.Relation, l.From))
-		if err == nil && !back {
-			c.derived(string(record.LinkToKey(l.To, l.Relation, l.From)), "the index of the link's other end misses it")
-		}
+	}
+	if err != nil {
 		return err
-	})
-}
-
-// strayEnd reports whether an entry in the index of links by their end belongs to no
-// link.
-func strayEnd(r core.Reader, key string) (bool, error) {
-	to, rest, _ := strings.Cut(key[len(record.LinkToPrefix):], "/")
-	relation, from, _ := strings.Cut(rest, "/")
-	_, found, err := r.Get(record.LinkKey(from, relation, to))
-	return !found, err
-}
-
-// pendings checks the pending reflections and their indices.
-func (c *checker) pendings() error {
-	return c.each(record.PendingPrefix, func(key string, _ []byte) error {
-		p, err := record.ReadPending(c.r, key[len(record.PendingPrefix):])
-		if record.IsDamage(err) {
-			c.problem(key, "%s", sdk.AsError(err).Message)
-			return nil
+	}
+	target := record.MemoryKey(l.To)
+	if id, gone := strings.CutPrefix(l.To, bounds.PurgedMark); gone {
+		target = record.PurgedKey(id)
+	}
+	to, err := c.has(target)
+	if err == nil && !to {
+		if to, err = c.has(record.PurgedKey(l.To)); to && l.Metadata != nil {
+			c.problem(key, "the memory that it ends at was purged, but the link still has metadata")
 		}
-		if err != nil {
-			return err
-		}
-		for _, index := range record.PendingKeys(p) {
-			found, err := c.has(index)
-			if err != nil {
-				return err
-			}
-			if !found {
-				c.derived(string(index), "the index misses pending %s", p.ID)
-			}
-		}
-		return nil
-	})
-}
-
-// strayPending reports whether an index entry belongs to no pending reflection.
-func strayPending(r core.Reader, key string) (bool, error) {
-	end := strings.LastIndexAny(key, "/\x00")
-	p, err := record.ReadPending(r, key[end+1:])
-	return strayOf(p, err, record.PendingKeys, key)
+	}
+	if err == nil && (!from || !to) {
+		c.problem(key, "a memory that the link names is missing")
+	}
+	return err
 }

@@ -2,7 +2,6 @@ package knowledge
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -14,7 +13,7 @@ import (
 
 // Create writes a new entry with its index.
 func Create(t *record.Tx, k *core.Knowledge) error {
-	if err := t.Put(record.KnowledgeIndexKey(k), nil); err != nil {
+	if err := record.Knowledge.Index(t, k.ID, nil, k); err != nil {
 		return err
 	}
 	return putKnowledge(t, k)
@@ -38,12 +37,10 @@ func Read(r core.Reader, id string) (*core.Knowledge, error) {
 	if !bounds.ValidID(id) {
 		return nil, NotFound(id)
 	}
-	value, found, err := r.Get(record.KnowledgeKey(id))
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		gone, err := record.TombstoneAt(r, record.KnowledgePurgedKey(id))
+	k, err := record.Knowledge.Get(r, id)
+	if err == nil && k == nil {
+		var gone *record.Tombstone
+		gone, err = record.TombstoneAt(r, record.KnowledgePurgedKey(id))
 		if err == nil && gone != nil {
 			err = sdk.Errorf(sdk.NotFound, "knowledge_purged", "knowledge %s was purged at %s, with the memory that it came from", id, gone.At.UTC().Format(time.RFC3339)).
 				WithHint("only its events are left").WithAction("audit show", "stream", "namespace/"+gone.Namespace).
@@ -52,13 +49,8 @@ func Read(r core.Reader, id string) (*core.Knowledge, error) {
 		if err == nil {
 			err = NotFound(id)
 		}
-		return nil, err
 	}
-	var k core.Knowledge
-	if err := json.Unmarshal(value, &k); err != nil {
-		return nil, record.Damaged(record.KnowledgePrefix+id, err)
-	}
-	return &k, nil
+	return k, err
 }
 
 // NotFound is the error for an id that no entry has: sdk.NotFound, reason

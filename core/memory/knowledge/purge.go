@@ -23,7 +23,7 @@ func Purge(t *record.Tx, m *core.Memory) (id string, err error) {
 	if err := t.Erase(k.Namespace, record.KnowledgeKey(k.ID)); err != nil {
 		return "", err
 	}
-	if err := t.Delete(record.KnowledgeIndexKey(k)); err != nil {
+	if err := record.Knowledge.Index(t, k.ID, k, nil); err != nil {
 		return "", err
 	}
 	gone := record.Tombstone{Namespace: k.Namespace, At: t.Now().Round(0)}

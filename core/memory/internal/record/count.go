@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -27,9 +28,9 @@ func Size(m *core.Memory) int64 {
 	return int64(n)
 }
 
-// SizeValue is the size as the time index holds it, so that a namespace can be counted
+// sizeValue is the size as the time index holds it, so that a namespace can be counted
 // again without reading its records.
-func SizeValue(m *core.Memory) []byte { return strconv.AppendInt(nil, Size(m), 10) }
+func sizeValue(m *core.Memory) []byte { return strconv.AppendInt(nil, Size(m), 10) }
 
 // Tally is a namespace's count with its parts.
 type Tally struct {
@@ -57,6 +58,10 @@ func ReadTally(r core.Reader, namespace string) (Tally, error) {
 	if err != nil || !found {
 		return NewTally(), err
 	}
+	return decodeTally(namespace, value)
+}
+
+func decodeTally(namespace string, value []byte) (Tally, error) {
 	var t Tally
 	if err := codec.Decode(value, &t); err != nil {
 		return t, Damaged(CountPrefix+namespace, err)
@@ -65,6 +70,41 @@ func ReadTally(r core.Reader, namespace string) (Tally, error) {
 		t.States, t.Kinds = nil, nil
 	}
 	return t, nil
+}
+
+// countDiffers describes how the stored count of a namespace differs from the right one.
+func countDiffers(stored, right []byte) string {
+	counted, found := NewTally(), NewTally()
+	var err error
+	if right != nil {
+		found, err = decodeTally("", right)
+	}
+	if err == nil && stored != nil {
+		if counted, err = decodeTally("", stored); err != nil {
+			counted.Memories = -1
+		}
+	}
+	if counted.States == nil && err == nil { // from before states were counted
+		found.States, found.Kinds = nil, nil
+	}
+	switch {
+	case counted.Count != found.Count:
+		return fmt.Sprintf("it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
+	case string(core.MustJSON(counted)) != string(core.MustJSON(found)):
+		return "its counts by state or kind aren't those of the indices"
+	}
+	return ""
+}
+
+// countIndex adds up the entries of a namespace's indices by time, state and kind.
+func countIndex(ctx context.Context, r core.Reader, namespace string) (c Tally, err error) {
+	c = NewTally()
+	err = core.ScanPrefix(r, IndexStart(TimePrefix, namespace, ""), func(_, value []byte) (bool, error) {
+		n, _ := strconv.ParseInt(string(value), 10, 64) // a value that isn't a number shows as a wrong sum
+		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
+		return true, ctx.Err()
+	})
+	return c, core.JoinErrors(err, CountValues(ctx, r, StatePrefix, namespace, c.States), CountValues(ctx, r, KindPrefix, namespace, c.Kinds))
 }
 
 // add counts a memory, or, if sign is -1, no longer.
@@ -127,15 +167,15 @@ func (t *Tx) Count(namespace string) (Count, error) {
 // putCounts writes the counts that changed.
 func (t *Tx) putCounts() error {
 	for _, namespace := range slices.Sorted(maps.Keys(t.counts)) {
-		if err := PutTally(t, namespace, t.counts[namespace]); err != nil {
+		if err := putTally(t, namespace, t.counts[namespace]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// PutTally writes the count of a namespace. An empty namespace has no count.
-func PutTally(tx core.Tx, namespace string, t *Tally) error {
+// putTally writes the count of a namespace. An empty namespace has no count.
+func putTally(tx core.Tx, namespace string, t *Tally) error {
 	if t.Count == (Count{}) {
 		return tx.Delete(CountKey(namespace))
 	}

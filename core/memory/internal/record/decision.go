@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/reflectory/reflectory/core"
@@ -20,25 +19,18 @@ func PutDecision(t *Tx, d *core.GateDecision) (digest string, err error) {
 	if err := t.Write(d.Namespace, decisionKey(d.ID), value); err != nil {
 		return "", err
 	}
-	return core.Digest(value), t.Put(DecisionMemoryKey(d.MemoryID, d.ID), nil)
+	return core.Digest(value), Decisions.Index(t, d.ID, nil, d)
 }
 
 // ReadDecision returns a decision of the gate. If there is none, the error is
 // sdk.NotFound, reason "decision_not_found".
 func ReadDecision(r core.Reader, id string) (*core.GateDecision, error) {
-	value, found, err := r.Get(decisionKey(id))
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no decision %q", bounds.Shorten(id)).
+	d, err := Decisions.Get(r, id)
+	if err == nil && d == nil {
+		err = sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no decision %q", bounds.Shorten(id)).
 			WithHint("list the decisions on a memory").WithAction("memory explain", "id", nil)
 	}
-	var d core.GateDecision
-	if err := json.Unmarshal(value, &d); err != nil {
-		return nil, Damaged(DecisionPrefix+id, err)
-	}
-	return &d, nil
+	return d, err
 }
 
 // DecisionsOn returns the gate's decisions on a memory, the oldest first, even if it was

@@ -134,24 +134,17 @@ func PutDream(t *Tx, d *DreamRun) error {
 	if err := t.Write(d.Namespace, dreamKey(d.ID), value); err != nil {
 		return err
 	}
-	return t.Put(DreamIndexKey(d), nil)
+	return Dreams.Index(t, d.ID, nil, d)
 }
 
 // ReadDream returns a run. If there is none, the error is sdk.NotFound, reason
 // "dream_run_not_found".
 func ReadDream(r core.Reader, id string) (*DreamRun, error) {
-	value, found, err := r.Get(dreamKey(id))
-	if err == nil && !found {
+	d, err := Dreams.Get(r, id)
+	if err == nil && d == nil {
 		err = DreamNotFound(id)
 	}
-	if err != nil {
-		return nil, err
-	}
-	var d DreamRun
-	if err := json.Unmarshal(value, &d); err != nil || d.Plan == nil {
-		return nil, Damaged(DreamPrefix+id, err)
-	}
-	return &d, nil
+	return d, err
 }
 
 // DreamNotFound is the error for an id that no run has.
@@ -168,7 +161,7 @@ func DeleteDream(t *Tx, d *DreamRun) error {
 	if err := t.Erase(d.Namespace, dreamKey(d.ID)); err != nil {
 		return err
 	}
-	return t.Delete(DreamIndexKey(d))
+	return Dreams.Index(t, d.ID, d, nil)
 }
 
 // ExpireDream removes what would undo a run, and how its steps ended.

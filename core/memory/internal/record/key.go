@@ -118,25 +118,6 @@ func TitleStart(namespace, title string) []byte {
 	return append(append([]byte(TitlePrefix+namespace), 0), sum[:]...)
 }
 
-// IndexKeys are the keys of a memory's secondary indices, the time index first. The title
-// index holds live memories only: its purpose is that no two of them share a title.
-func IndexKeys(m *core.Memory) [][]byte {
-	at := Place(m.CreatedAt, m.ID)
-	in := func(prefix, value string) []byte { return append(IndexStart(prefix, m.Namespace, value), at...) }
-	keys := make([][]byte, 0, 5+len(m.Tags))
-	keys = append(keys, in(TimePrefix, ""), in(StatePrefix, string(m.State)), in(KindPrefix, string(m.Kind)))
-	if m.AgentID != "" {
-		keys = append(keys, in(AgentPrefix, m.AgentID))
-	}
-	for _, tag := range m.Tags {
-		keys = append(keys, in(TagPrefix, tag))
-	}
-	if m.State.Live() {
-		keys = append(keys, append(TitleStart(m.Namespace, m.Title), m.ID...))
-	}
-	return keys
-}
-
 // SessionKey is the key of a session's totals.
 func SessionKey(session string) []byte { return []byte(SessionPrefix + session) }
 
@@ -238,10 +219,10 @@ func PendingStart(namespace string) []byte {
 	return append([]byte(PendingNamespacePrefix+namespace), 0)
 }
 
-// IndexedID is the id at the end of an index key, after the namespace, the value if the
+// indexedID is the id at the end of an index key, after the namespace, the value if the
 // index has one, and 8 bytes of time or 32 of a title's digest.
-func IndexedID(key string) string {
-	prefix, rest, _ := strings.Cut(key, "/")
+func indexedID(key, _ []byte) string {
+	prefix, rest, _ := strings.Cut(string(key), "/")
 	_, rest, _ = strings.Cut(rest, "\x00")
 	skip := 8
 	switch prefix + "/" {

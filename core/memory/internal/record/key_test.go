@@ -23,10 +23,12 @@ func TestLayoutOfMemories(t *testing.T) {
 		"memory-title/a/b\x00" + digest + "m:1",
 	}
 	var got []string
-	for _, key := range IndexKeys(m) {
-		got = append(got, string(key))
-		if id := IndexedID(string(key)); id != m.ID {
-			t.Errorf("%q is of %q", key, id)
+	for _, index := range Memories.Indices {
+		for _, e := range index.Entries(m.ID, m) {
+			got = append(got, string(e.Key))
+			if id := index.ID(e.Key, e.Value); id != m.ID {
+				t.Errorf("%q is of %q", e.Key, id)
+			}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -44,7 +46,7 @@ func TestLayoutOfMemories(t *testing.T) {
 		{string(HistoryKey("m", 258)), "memory-history/m/\x00\x00\x00\x00\x00\x00\x01\x02"},
 		{string(TurnKey("a/b")), "memory-turn/a/b"}, {string(CountKey("a/b")), "memory-count/a/b"},
 		{string(LinkKey("m", "r", "n")), "link/m/r/n"}, {string(LinkToKey("n", "r", "m")), "link-to/n/r/m"},
-		{string(pendingKey("p")), "pending/p"}, {string(PendingKeys(p)[0]), "pending-namespace/a\x00p"}, {string(PendingKeys(p)[1]), "pending-source/s/p"},
+		{string(pendingKey("p")), "pending/p"}, {string(Pendings.Indices[0].Entries("p", p)[0].Key), "pending-namespace/a\x00p"},
 		{string(requestKey(p.Request)), "reflect-request/b1f0cb62a7de82250b6c728336b4fc2501ffc52f46a54c63ca98639a62b0fd2f"},
 	}
 	for _, pair := range append(pairs, pairsOfSessions...) {

@@ -32,7 +32,7 @@ func PutLink(t *Tx, namespace string, l *core.Link) (metadata string, err error)
 	if err := t.Write(namespace, LinkKey(l.From, l.Relation, l.To), value); err != nil {
 		return "", err
 	}
-	return metadata, t.Put(LinkToKey(l.To, l.Relation, l.From), nil)
+	return metadata, Links.Index(t, "", nil, l)
 }
 
 // DeleteLink removes a link from a memory of a namespace. The caller writes the event.
@@ -40,7 +40,7 @@ func DeleteLink(t *Tx, namespace, from, relation, to string) error {
 	if err := t.Erase(namespace, LinkKey(from, relation, to)); err != nil {
 		return err
 	}
-	return t.Delete(LinkToKey(to, relation, from))
+	return Links.Index(t, "", &core.Link{From: from, Relation: relation, To: to}, nil)
 }
 
 // LinksFrom returns the links that start at a memory, with a relation or, for "", with
@@ -78,19 +78,7 @@ func LinksTo(r core.Reader, id string, most int) (ends []LinkEnd, err error) {
 
 // ReadLink returns a link that [LinksTo] named.
 func ReadLink(r core.Reader, from, relation, to string) (*core.Link, error) {
-	key := LinkKey(from, relation, to)
-	value, found, err := r.Get(key)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, Corrupt(from, string(key), "the link is missing, though its other end names it")
-	}
-	var l core.Link
-	if err := json.Unmarshal(value, &l); err != nil {
-		return nil, Corrupt(from, string(key), "it can't be decoded: "+err.Error())
-	}
-	return &l, nil
+	return Links.Named(r, LinkToKey(to, relation, from), from+"/"+relation+"/"+to)
 }
 
 // unlink removes the links of a memory that is purged. Links that end at it stay, without

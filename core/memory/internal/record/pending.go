@@ -1,8 +1,6 @@
 package record
 
 import (
-	"encoding/json"
-	"math"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -54,21 +52,7 @@ func PutPending(t *Tx, p *Pending) (err error) {
 	if err := t.Write(p.Namespace, pendingKey(p.ID), value); err != nil {
 		return err
 	}
-	for _, key := range PendingKeys(p) {
-		if err := t.Put(key, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// PendingKeys are the keys of a pending reflection's indices.
-func PendingKeys(p *Pending) [][]byte {
-	keys := [][]byte{append(PendingStart(p.Namespace), p.ID...)}
-	for _, source := range p.Request.SourceIDs {
-		keys = append(keys, []byte(PendingSourcePrefix+source+"/"+p.ID))
-	}
-	return keys
+	return Pendings.Index(t, p.ID, nil, p)
 }
 
 // PendingNotFound is the error for an id that no pending reflection has: sdk.NotFound,
@@ -80,23 +64,11 @@ func PendingNotFound(id string) error {
 
 // ReadPending returns a pending reflection, or [PendingNotFound].
 func ReadPending(r core.Reader, id string) (*Pending, error) {
-	key := pendingKey(id)
-	value, found, err := r.Get(key)
-	if err == nil && !found {
+	p, err := Pendings.Get(r, id)
+	if err == nil && p == nil {
 		err = PendingNotFound(id)
 	}
-	if err != nil {
-		return nil, err
-	}
-	p := pendingRecord{Pending: &Pending{}}
-	if err := json.Unmarshal(value, &p); err != nil {
-		return nil, Damaged(string(key), err)
-	}
-	p.salt = p.Salt
-	if p.Request == nil {
-		return nil, Damaged(string(key), sdk.Errorf(sdk.Internal, damageReason, "it holds no request"))
-	}
-	return p.Pending, nil
+	return p, err
 }
 
 // GiveUp removes a pending reflection without writing its memory, and records the event.
@@ -117,29 +89,13 @@ func DeletePending(t *Tx, p *Pending) error {
 	if err := t.Erase(p.Namespace, pendingKey(p.ID)); err != nil {
 		return err
 	}
-	for _, key := range PendingKeys(p) {
-		if err := t.Delete(key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Pendings.Index(t, p.ID, p, nil)
 }
 
 // dropPending removes the pending reflections on a memory that is purged: they contain
 // text derived from it, and could never be approved.
 func dropPending(t *Tx, source string) error {
-	ids, err := core.Suffixes(t, []byte(PendingSourcePrefix+source+"/"), math.MaxInt)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		p, err := ReadPending(t, id)
-		if err != nil {
-			return err
-		}
-		if err := GiveUp(t, p, journal.ReflectionRejected{Cause: "source_purged"}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Pendings.Forget(t, source, func(_ string, p *Pending) error {
+		return GiveUp(t, p, journal.ReflectionRejected{Cause: "source_purged"})
+	})
 }

@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -79,7 +78,7 @@ func Put(t *Tx, before, after *core.Memory) error {
 	if err := t.Write(after.Namespace, MemoryKey(after.ID), record); err != nil {
 		return err
 	}
-	if err := reindex(t, before, after); err != nil {
+	if err := Memories.Index(t, after.ID, before, after); err != nil {
 		return err
 	}
 	return recount(t, before, after)
@@ -125,7 +124,7 @@ func Remove(t *Tx, m *core.Memory) error {
 	if err := forgetDreams(t, m); err != nil {
 		return err
 	}
-	if err := reindex(t, m, nil); err != nil {
+	if err := Memories.Index(t, m.ID, m, nil); err != nil {
 		return err
 	}
 	if err := recount(t, m, nil); err != nil {
@@ -164,50 +163,6 @@ func TombstoneAt(r core.Reader, key []byte) (*Tombstone, error) {
 		return nil, Damaged(string(key), err)
 	}
 	return &gone, nil
-}
-
-// reindex updates the indices. before is nil for a new memory, after for a removed one.
-func reindex(t *Tx, before, after *core.Memory) error {
-	resized := before != nil && after != nil && Size(before) != Size(after)
-	if before != nil && after != nil && !resized && sameIndices(before, after) {
-		return nil
-	}
-	var old, now [][]byte
-	if before != nil {
-		old = IndexKeys(before)
-	}
-	if after != nil {
-		now = IndexKeys(after)
-	}
-	has := func(keys [][]byte, key []byte) bool {
-		return slices.ContainsFunc(keys, func(k []byte) bool { return string(k) == string(key) })
-	}
-	for _, key := range old {
-		if !has(now, key) {
-			if err := t.Delete(key); err != nil {
-				return err
-			}
-		}
-	}
-	for i, key := range now {
-		if has(old, key) && !(i == 0 && resized) {
-			continue
-		}
-		var value []byte
-		if i == 0 { // the time index holds the memory's size
-			value = SizeValue(after)
-		}
-		if err := t.Put(key, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sameIndices reports whether no indexed field changed. Namespace and creation time never
-// change.
-func sameIndices(a, b *core.Memory) bool {
-	return a.State == b.State && a.Title == b.Title && a.Kind == b.Kind && a.AgentID == b.AgentID && slices.Equal(a.Tags, b.Tags)
 }
 
 // Purged reports whether a memory was purged.
