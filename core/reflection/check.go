@@ -19,16 +19,16 @@ func (Checker) Derived() []string { return []string{countPrefix} }
 
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	return kind(ctx).Check(ctx, r, report, nil)
+	return kind().Check(ctx, r, report, nil)
 }
 
 // kind are the states with the counts, which follow from the events.
-func kind(ctx context.Context) *table.Kind[State] {
+func kind() *table.Kind[State] {
 	k := states
 	k.Sums = []table.Sum[State]{{
 		Prefix: countPrefix, Wrong: "it doesn't count what the events tell of observations",
 		Of: func(string, *State) string { return "" }, // a state may exist without a count
-		Value: func(_ *table.Kind[State], r core.Reader, namespace string) ([]byte, error) {
+		Value: func(ctx context.Context, _ *table.Kind[State], r core.Reader, namespace string) ([]byte, error) {
 			return value(ctx, r, namespace)
 		},
 	}}
@@ -111,5 +111,5 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err != nil {
 		return err
 	}
-	return kind(ctx).Rebuild(ctx, s)
+	return kind().Rebuild(ctx, s)
 }
