@@ -18,6 +18,15 @@ type Store interface {
 	Update(ctx context.Context, fn func(Tx) error) error
 }
 
+// View returns what a function reads on a consistent snapshot of a store.
+func View[T any](ctx context.Context, s Store, read func(Reader) (T, error)) (out T, err error) {
+	err = s.View(ctx, func(r Reader) error {
+		out, err = read(r)
+		return err
+	})
+	return out, err
+}
+
 // Scrubber is a [Store] whose files keep deleted data until it is overwritten, and that
 // can remove such data at once.
 type Scrubber interface {

@@ -5,31 +5,25 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Act lets plugins do one action outside a run: the evaluation or correction of one
 // output. state is a JSON object that they see; nil is an empty one.
-func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.RawMessage) (any, error) {
-	plugins, err := h.Plugins()
+func (r *Runner) Act(ctx context.Context, need Need, spec action.Spec, state json.RawMessage) (any, error) {
+	plugins, ctx, err := r.plugins.scoped(ctx, need)
 	if err != nil {
 		return nil, err
 	}
-	scope, err := h.Scope(ctx, need)
-	if err != nil {
-		return nil, err
-	}
-	ctx = plugin.WithScope(ctx, scope)
-	actions := &action.Actions{Plugins: plugins, Clock: h.config.Clock}
-	h.config.Activity(StartingPlugins)
-	defer h.config.Activity("")
+	actions := &action.Actions{Plugins: plugins, Clock: r.config.Clock}
+	r.config.Activity(StartingPlugins)
+	defer r.config.Activity("")
 	refused, broken := actions.Prepare(ctx, spec)
 	if err := core.JoinErrors(append(refused, broken...)...); err != nil {
 		return nil, err
 	}
-	h.config.Activity(CallingPlugins)
+	r.config.Activity(CallingPlugins)
 	result, err := actions.Act(ctx, &action.Request{Visit: 1, Action: spec, State: state})
 	return result, stepFailed(err)
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // admit asks the admission policy before a scope's calls reach a plugin's instances.
-func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installed) error {
+func (p *Policies) admit(set *install.Set, ready func(context.Context) error) func(context.Context, plugin.Installed) error {
 	return func(ctx context.Context, installed plugin.Installed) error {
 		if p.shared != nil { // the store has the policy
-			if err := p.host.Ready(ctx); err != nil {
+			if err := ready(ctx); err != nil {
 				return err
 			}
 		}
@@ -30,13 +30,9 @@ func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installe
 
 // Admits reports whether the admission policy lets an installed plugin run in a namespace,
 // with what the operator grants to the plugin.
-func (h *Host) Admits(ctx context.Context, set *install.Set, p *install.Plugin, namespace string) bool {
-	return h.Policies.Admission(ctx, admissionInput(set, h.granted(p), namespace)).Allow
-}
-
-// granted is an installed plugin with what the operator grants to it for every call.
-func (h *Host) granted(p *install.Plugin) plugin.Installed {
-	return Granted(h.config.Settings, []plugin.Installed{p.Installed()}, h.config.Getenv)[0]
+func (p *Plugins) Admits(ctx context.Context, set *install.Set, of *install.Plugin, namespace string) bool {
+	granted := Granted(p.config.Settings, []plugin.Installed{of.Installed()}, p.config.Getenv)[0]
+	return p.policies.Admission(ctx, admissionInput(set, granted, namespace)).Allow
 }
 
 // admissionInput is what the policy sees of a plugin: the pinned plugin, with everything

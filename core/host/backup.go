@@ -54,8 +54,8 @@ func partsThere(c *config.Config) []Part {
 // Backup copies the store, as it is now, to a new folder, which appears when the copy is
 // complete. With all it also copies the policies, the lock, the trust file, the packages, the
 // prompt policies and the role mixes. It returns what it left out. If it fails, it leaves no folder.
-func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part, err error) {
-	db, err := h.OpenStore(ctx)
+func (s *Storage) Backup(ctx context.Context, dir string, all bool) (leftOut []Part, err error) {
+	db, err := s.OpenLocal(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part
 		return nil, err
 	}
 	leftOut = []Part{}
-	for _, part := range partsThere(h.config.Settings) {
+	for _, part := range partsThere(s.config.Settings) {
 		if !all || part.in == "" {
 			leftOut = append(leftOut, part)
 			continue

@@ -17,15 +17,12 @@ const calibrationPrefix = "dream-model/"
 // Calibrate measures the host's embedding model on labelled pairs, and stores the result, which
 // replaces an earlier result. nil means the project's own pairs. The built-in embedder is refused:
 // it compares spelling, not meaning.
-func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*dream.Calibration, error) {
-	embedder, err := h.embedder()
-	if err != nil {
-		return nil, err
-	}
-	if embedder.Model() == embed.Model {
+func (d *Dreams) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*dream.Calibration, error) {
+	if d.embedder.Model() == embed.Model {
 		return nil, sdk.Errorf(sdk.Invalid, "model_not_calibratable", "%s is not calibrated: its vectors tell how alike two texts are spelled, not whether they say the same", embed.Model).
 			WithHint("memories with equal normal forms are merged without any model; set another embedding model to merge by vectors too")
 	}
+	var err error
 	if pairs == nil {
 		if pairs, err = dream.LabelledPairs(nil); err != nil {
 			return nil, err
@@ -38,7 +35,7 @@ func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*drea
 	for _, p := range pairs {
 		texts = append(texts, p.B)
 	}
-	vectors, err := embedder.Embed(ctx, texts)
+	vectors, err := d.embedder.Embed(ctx, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -49,21 +46,17 @@ func (h *Host) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*drea
 	if err != nil {
 		return nil, err
 	}
-	c.Model, c.At = embedder.Model(), h.Now().UTC()
+	c.Model, c.At = d.embedder.Model(), d.config.Clock.Now().UTC()
 	put := func(own *Host) error {
 		return own.Store.Update(ctx, func(tx core.Tx) error { return tx.Put([]byte(calibrationPrefix+c.Model), core.MustJSON(c)) })
 	}
-	return c, core.JoinErrors(put(h), h.eachCopy(put))
+	return c, core.JoinErrors(put(d.databases.own), d.databases.eachCopy(put))
 }
 
 // Calibrations are the models whose vectors may lead to merges, by name. A calibration with
 // another version of the guard is no longer valid.
-func (h *Host) Calibrations(ctx context.Context) (models map[string]dream.Calibration, err error) {
-	err = h.Store.View(ctx, func(r core.Reader) error {
-		models, err = calibrations(r)
-		return err
-	})
-	return models, err
+func (d *Dreams) Calibrations(ctx context.Context) (map[string]dream.Calibration, error) {
+	return core.View(ctx, d.databases.own.Store, calibrations)
 }
 
 func calibrations(r core.Reader) (map[string]dream.Calibration, error) {
@@ -91,26 +84,22 @@ func near(r core.Reader) (map[string]float64, error) {
 	return thresholds, err
 }
 
-// CompareTexts reports whether two memories with these texts would be merged: by their normal
+// Compare reports whether two memories with these texts would be merged: by their normal
 // forms, or by the host's embedding model, if it is calibrated. No judge is asked.
-func (h *Host) CompareTexts(ctx context.Context, a, b string) (*dream.Comparison, error) {
+func (d *Dreams) Compare(ctx context.Context, a, b string) (*dream.Comparison, error) {
 	c := dream.Compare(a, b)
 	if c.By == dream.ByForm || c.Class != "" {
 		return &c, nil
 	}
-	embedder, err := h.embedder()
+	models, err := d.Calibrations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	models, err := h.Calibrations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	model, calibrated := models[embedder.Model()]
+	model, calibrated := models[d.embedder.Model()]
 	if !calibrated {
 		return &c, nil
 	}
-	vectors, err := embedder.Embed(ctx, []string{a, b})
+	vectors, err := d.embedder.Embed(ctx, []string{a, b})
 	if err != nil {
 		return nil, err
 	}

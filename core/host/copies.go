@@ -8,7 +8,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/pluginlock"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -22,12 +21,13 @@ import (
 // as often as hosts show that they are alive.
 const copiesEvery = 2 * time.Second
 
-// copies has what this host saw of the databases' policies and settings.
-type copies struct {
+// Copies are what every database of a process has a copy of: policies, and the settings of *.
+type Copies struct {
+	own  *Host      // whose database these are in
 	look sync.Mutex // held while a call compares the databases
 	mu   sync.Mutex
-	// differ describes how they differ; nil if they don't. A difference counts only if it was seen
-	// twice in a row, since a push takes a while.
+	// differ describes how they differ, on the main database's host; nil if they don't. A difference
+	// counts only if it was seen twice in a row, since a push takes a while.
 	differ error
 	twice  bool
 	// told is whether the difference was reported to the operator.
@@ -35,26 +35,23 @@ type copies struct {
 }
 
 // apart describes how the databases' policies or settings differ; nil if they don't.
-func (h *Host) apart() error {
-	if h.databases == nil {
+func (c *Copies) apart() error {
+	seen := c.own.Databases.hosts[0].Copies
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if !seen.twice {
 		return nil
 	}
-	c := &h.databases.copies
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.twice {
-		return nil
-	}
-	return c.differ
+	return seen.differ
 }
 
-// watchCopies compares the databases every 2 s until stop is called.
-func (h *Host) watchCopies() (stop func() error) {
+// every calls a function again and again, with a pause before each call, until stop is called.
+func every(pause time.Duration, do func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(copiesEvery)
+		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
 		for {
 			select {
@@ -62,39 +59,37 @@ func (h *Host) watchCopies() (stop func() error) {
 				return
 			case <-ticker.C:
 			}
-			h.LookAtCopies(ctx)
+			do(ctx)
 		}
 	}()
-	return func() error {
+	return func() {
 		cancel()
 		<-done
-		return nil
 	}
 }
 
 // copied has the digests of what every database has.
 type copied struct{ policies, settings string }
 
-// LookAtCopies compares the policies and settings of the databases that are open. A host does this
+// Look compares the policies and settings of the databases that are open. A host does this
 // by itself every 2 s. If a database can't be read, that is reported elsewhere, and changes
 // nothing here.
-func (h *Host) LookAtCopies(ctx context.Context) {
-	if !isClosed(h.Policies.opened) {
+func (c *Copies) Look(ctx context.Context) {
+	if !isClosed(c.own.Policies.opened) {
 		return
 	}
-	c := &h.databases.copies
 	c.look.Lock() // so that the result of an older comparison can't replace a newer result
 	defer c.look.Unlock()
-	main, err := h.copied(ctx)
+	main, err := c.copied(ctx)
 	if err != nil {
 		return
 	}
 	var differ error
-	for _, own := range h.Databases()[1:] {
+	for _, own := range c.own.Databases.All()[1:] {
 		if !isClosed(own.Policies.opened) {
 			continue
 		}
-		has, err := own.copied(ctx)
+		has, err := own.Copies.copied(ctx)
 		switch {
 		case err != nil:
 			return
@@ -109,37 +104,32 @@ func (h *Host) LookAtCopies(ctx context.Context) {
 	c.twice = differ != nil && c.differ != nil
 	c.differ = differ
 	if c.twice && !c.told {
-		h.warn(differ)
+		c.own.Config.warn(differ)
 	}
 	c.told = c.twice
 }
 
 // copiesDiffer is the error if a tenants' database differs from the main database.
 func copiesDiffer(what string, own *Host, hint string) error {
-	return sdk.Errorf(sdk.Unavailable, "databases_differ", "%s has other %s than the database of all other tenants", own.DatabaseName(), what).WithHint("%s", hint)
+	return sdk.Errorf(sdk.Unavailable, "databases_differ", "%s has other %s than the database of all other tenants", own.Databases.Name(), what).WithHint("%s", hint)
 }
 
 // copied reads the digests of what every database has.
-func (h *Host) copied(ctx context.Context) (has copied, err error) {
-	settings, err := h.Governance.Get(ctx, core.EveryNamespace)
+func (c *Copies) copied(ctx context.Context) (has copied, err error) {
+	settings, err := c.own.Governance.Get(ctx, core.EveryNamespace)
 	if err != nil {
 		return has, err
 	}
-	has.settings = settings.Version()
-	err = h.Store.View(ctx, func(r core.Reader) error {
-		active, err := policyset.ReadActive(r)
-		has.policies = active.Digest
-		return err
-	})
-	return has, err
+	active, err := core.View(ctx, c.own.Store, policyset.ReadActive)
+	return copied{policies: active.Digest, settings: settings.Version()}, err
 }
 
 // copyFromMain copies the settings, policies and lock of plugins of the main database to a
 // database of tenants, each only if the database has none. Otherwise an operator has to push them,
 // and sees how they differ.
-func (h *Host) copyFromMain(ctx context.Context) error {
-	main := h.databases.hosts[0]
-	own, err := h.copied(ctx)
+func (c *Copies) copyFromMain(ctx context.Context) error {
+	main := c.own.Databases.hosts[0]
+	own, err := c.copied(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,36 +138,29 @@ func (h *Host) copyFromMain(ctx context.Context) error {
 		return err
 	}
 	if settings != nil && own.settings == (*governance.Record)(nil).Version() {
-		if err := h.Governance.Replace(ctx, core.EveryNamespace, settings); err != nil {
+		if err := c.own.Governance.Replace(ctx, core.EveryNamespace, settings); err != nil {
 			return err
 		}
 	}
-	lock, err := main.pluginLock(ctx)
+	lock, err := main.Plugins.lock(ctx)
 	if err != nil {
 		return err
 	}
-	if there, err := h.pluginLock(ctx); err != nil {
+	if there, err := c.own.Plugins.lock(ctx); err != nil {
 		return err
 	} else if lock.Epoch > 0 && there.Epoch == 0 {
-		if err := h.putLock(ctx, lock.Plugins); err != nil {
+		if _, _, err := c.own.Plugins.putLock(ctx, lock.Plugins); err != nil {
 			return err
 		}
 	}
-	if h.Policies.shared == nil || own.policies != "" {
+	if c.own.Policies.shared == nil || own.policies != "" {
 		return nil
 	}
-	return h.copyPolicies(ctx, main)
-}
-
-func (h *Host) putLock(ctx context.Context, plugins map[string]string) error {
-	return h.Journal.Update(ctx, func(tx *journal.Tx) error {
-		_, _, err := pluginlock.Put(tx, plugins)
-		return err
-	})
+	return c.copyPolicies(ctx, main)
 }
 
 // copyPolicies puts the set that was pushed to the main database in force in this one.
-func (h *Host) copyPolicies(ctx context.Context, main *Host) error {
+func (c *Copies) copyPolicies(ctx context.Context, main *Host) error {
 	next := policyset.Set{}
 	err := main.Store.View(ctx, func(r core.Reader) error {
 		active, err := policyset.ReadActive(r)
@@ -189,54 +172,54 @@ func (h *Host) copyPolicies(ctx context.Context, main *Host) error {
 	if err != nil || next.Digest == "" {
 		return err
 	}
-	set, err := h.Policies.Points.LoadFiles(next.Files)
+	set, err := c.own.Policies.Points.LoadFiles(next.Files)
 	if err != nil {
 		return err
 	}
 	next.Policies = len(set.Files())
-	err = h.Journal.Update(ctx, func(tx *journal.Tx) error {
+	err = c.own.Journal.Update(ctx, func(tx *journal.Tx) error {
 		_, _, err := policyset.Put(tx, next)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return h.Policies.shared.refresh(ctx)
+	return c.own.Policies.shared.refresh(ctx)
 }
 
 // PushPolicies puts a set of policies in force in every database, and copies the settings of *
 // to each: see [Policies.Push]. The main database is first, and the result is from there. If the
 // push fails half-way, it must be repeated.
-func (h *Host) PushPolicies(ctx context.Context, files map[string]string) (*Pushed, error) {
-	pushed, err := h.Policies.Push(ctx, files)
+func (c *Copies) PushPolicies(ctx context.Context, files map[string]string) (*Pushed, error) {
+	pushed, err := c.own.Policies.Push(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	err = h.eachCopy(func(own *Host) error {
+	err = c.own.Databases.eachCopy(func(own *Host) error {
 		_, err := own.Policies.Push(ctx, files)
 		return err
 	})
-	return pushed, core.JoinErrors(err, h.CopySettings(ctx, core.EveryNamespace))
+	return pushed, core.JoinErrors(err, c.CopySettings(ctx, core.EveryNamespace))
 }
 
 // CopySettings copies what a level sets to the databases of tenants, if the level is *: no other
 // level has copies in several databases.
-func (h *Host) CopySettings(ctx context.Context, level string) error {
-	if level != core.EveryNamespace || len(h.Databases()) == 1 {
+func (c *Copies) CopySettings(ctx context.Context, level string) error {
+	if level != core.EveryNamespace || len(c.own.Databases.All()) == 1 {
 		return nil
 	}
-	settings, err := h.Governance.Get(ctx, level)
+	settings, err := c.own.Governance.Get(ctx, level)
 	if err != nil {
 		return err
 	}
-	return h.eachCopy(func(own *Host) error { return own.Governance.Replace(ctx, level, settings) })
+	return c.own.Databases.eachCopy(func(own *Host) error { return own.Governance.Replace(ctx, level, settings) })
 }
 
 // eachCopy calls fn for every database of tenants, even if it fails for some.
-func (h *Host) eachCopy(fn func(*Host) error) error {
+func (d *Databases) eachCopy(fn func(*Host) error) error {
 	var failed []error
-	for _, own := range h.Databases()[1:] {
-		failed = append(failed, sdk.Wrap(own.DatabaseName(), fn(own)))
+	for _, own := range d.All()[1:] {
+		failed = append(failed, sdk.Wrap(own.Databases.Name(), fn(own)))
 	}
 	return core.JoinErrors(failed...)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -26,10 +27,8 @@ const TenantsApart = "tenants_apart"
 type databases struct {
 	// hosts are all hosts, with the main database's host first.
 	hosts []*Host
-	// of has the host of each tenant that has its own database.
+	// of has the host of each tenant that has its own database; nil if there is one database.
 	of map[string]*Host
-	// copies shows whether all have the same policies and settings.
-	copies copies
 
 	mu sync.Mutex
 	// ids are the hosts by the ids of their databases, as far as these are known.
@@ -62,93 +61,65 @@ func (c *Config) tenantDatabases() (list []tenantDatabase) {
 	return list
 }
 
-// openDatabases builds the main Host, which closes the others with it.
-func openDatabases(c Config, id string, own []tenantDatabase) (main *Host, err error) {
-	all := &databases{of: map[string]*Host{}, ids: map[string]*Host{}}
-	if main, err = openOne(c, id, all); err != nil {
-		return nil, err
-	}
-	all.hosts = []*Host{main}
-	for _, d := range own {
-		of := c
-		of.Settings, of.Store = d.settings, d.store
-		h, err := openOne(of, id, all)
-		if err != nil {
-			return nil, core.JoinErrors(err, main.Close())
-		}
-		main.onClose(h.Close)
-		all.hosts = append(all.hosts, h)
-		for _, tenant := range d.tenants {
-			all.of[tenant] = h
-		}
-	}
-	main.onClose(main.watchCopies())
-	return main, nil
+// Databases are the databases of a process, as the host of one of them sees them.
+type Databases struct {
+	own *Host
+	*databases
 }
 
-// Databases returns the hosts of this process, one for each database, the main one first. The
+// All returns the hosts of this process, one for each database, the main one first. The
 // host of a tenants' database returns only itself.
-func (h *Host) Databases() []*Host {
-	if h.databases == nil || !h.isMain() {
-		return []*Host{h}
+func (d *Databases) All() []*Host {
+	if !d.isMain() {
+		return []*Host{d.own}
 	}
-	return slices.Clone(h.databases.hosts)
+	return slices.Clone(d.hosts)
 }
 
 // isMain is whether this is the host of the main database.
-func (h *Host) isMain() bool { return h.databases == nil || h.databases.hosts[0] == h }
+func (d *Databases) isMain() bool { return d.hosts[0] == d.own }
 
-// DatabaseOf is the host of the database that has a namespace.
-func (h *Host) DatabaseOf(namespace string) *Host {
-	if h.databases == nil {
-		return h
-	}
-	if own := h.databases.of[core.Tenant(namespace)]; own != nil {
+// Of is the host of the database that has a namespace.
+func (d *Databases) Of(namespace string) *Host {
+	if own := d.of[core.Tenant(namespace)]; own != nil {
 		return own
 	}
-	return h.databases.hosts[0]
+	return d.hosts[0]
 }
 
-// DatabasesOf returns the hosts of the databases that can have a namespace which one of the
-// patterns matches, in the order of [Host.Databases].
-func (h *Host) DatabasesOf(patterns []string) (list []*Host) {
+// Reached returns the hosts of the databases that can have a namespace which one of the
+// patterns matches, in the order of [Databases.All].
+func (d *Databases) Reached(patterns []string) (list []*Host) {
 	reached := map[*Host]bool{}
 	for _, pattern := range patterns {
 		if tenant, one := core.TenantOfPattern(pattern); one {
-			reached[h.DatabaseOf(tenant)] = true
+			reached[d.Of(tenant)] = true
 			continue
 		}
-		for tenant, own := range h.tenantHosts() {
+		for tenant, own := range d.of {
 			if core.NamespaceMatches(tenant, pattern) {
 				reached[own] = true
 			}
 		}
-		reached[h.DatabaseOf("")] = true // the main one, which has all other tenants
+		reached[d.Of("")] = true // the main one, which has all other tenants
 	}
-	return slices.DeleteFunc(h.Databases(), func(own *Host) bool { return !reached[own] })
+	return slices.DeleteFunc(d.All(), func(own *Host) bool { return !reached[own] })
 }
 
-func (h *Host) tenantHosts() map[string]*Host {
-	if h.databases == nil {
-		return nil
-	}
-	return h.databases.of
-}
-
-// DatabaseName says, for people, which database this host has: the one of its tenants, or the one
+// Name says, for people, which database this host has: the one of its tenants, or the one
 // of all other tenants.
-func (h *Host) DatabaseName() string {
-	own := h.ownTenants()
-	if len(own) == 0 && !h.isMain() {
+func (d *Databases) Name() string {
+	own := d.own.Tenants.names()
+	if len(own) == 0 && !d.isMain() {
 		return "the database that has no tenants"
 	}
 	return databaseName(own)
 }
 
-// DatabaseNameFor is DatabaseName for a caller that reaches namespaces by patterns. It names no
+// NameFor is Name for a caller that reaches namespaces by patterns. It names no
 // tenant that the caller doesn't reach.
-func (h *Host) DatabaseNameFor(patterns []string) string {
-	return databaseName(slices.DeleteFunc(h.ownTenants(), func(own string) bool {
+func (d *Databases) NameFor(patterns []string) string {
+	return databaseName(slices.DeleteFunc(d.own.Tenants.names(), func(own string) bool {
 		return !slices.ContainsFunc(patterns, func(pattern string) bool {
 			tenant, one := core.TenantOfPattern(pattern)
 			return one && tenant == own || !one && core.NamespaceMatches(own, pattern)
@@ -166,15 +137,23 @@ func databaseName(own []string) string {
 	return "the database of tenant " + own[0] + " and others"
 }
 
+// Tenants are where the tenants of a database, and those that it doesn't have, are.
+type Tenants struct {
+	own *Host // of the database
+	// places are the tenants that the database doesn't have, as the main database said; nil before
+	// it was asked.
+	places atomic.Pointer[tenantPlaces]
+}
+
 // Holds refuses a namespace that another database has: sdk.Invalid, reason [TenantsApart], or
 // sdk.Conflict, reason [store.TenantElsewhere], if this process doesn't have that database; or
 // sdk.Unavailable, reason [store.TenantMoving], if its tenant is being moved here.
-func (h *Host) Holds(namespace string) error {
+func (t *Tenants) Holds(namespace string) error {
 	tenant := core.Tenant(namespace)
-	if err := h.here(tenant); err != nil {
+	if err := t.here(tenant); err != nil {
 		return err
 	}
-	places := h.places.Load()
+	places := t.places.Load()
 	switch {
 	case places == nil:
 		return nil
@@ -186,9 +165,9 @@ func (h *Host) Holds(namespace string) error {
 	return nil
 }
 
-// here is [Host.Holds], but only by this host's own map of tenants.
-func (h *Host) here(tenant string) error {
-	if h.databases == nil || h.DatabaseOf(tenant) == h {
+// here is [Tenants.Holds], but only by this host's own map of tenants.
+func (t *Tenants) here(tenant string) error {
+	if t.own.Databases.Of(tenant) == t.own {
 		return nil
 	}
 	return sdk.Errorf(sdk.Invalid, TenantsApart, "tenant %s has another database than what is done here, and nothing is done in two at once", tenant).
@@ -199,12 +178,12 @@ func (h *Host) here(tenant string) error {
 // refuses writes to another database.
 type hereMemories struct {
 	core.Memories
-	host *Host
+	tenants *Tenants
 }
 
 // Recall implements [core.Memories].
 func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
-	if err := m.host.Holds(r.Namespace); err != nil {
+	if err := m.tenants.Holds(r.Namespace); err != nil {
 		return nil, err
 	}
 	return m.Memories.Recall(ctx, r)
@@ -220,46 +199,46 @@ type tenantPlaces struct {
 // settle makes the main database record that this one has its tenants. On the host of the main
 // database, it reads instead which tenants are in databases that this process doesn't have. Once
 // it has succeeded, and no tenant is being moved here, it does nothing more.
-func (h *Host) settle(ctx context.Context) error {
-	if known := h.places.Load(); known != nil && len(known.moving) == 0 || h.databases == nil && !h.shared() {
+func (t *Tenants) settle(ctx context.Context) error {
+	if known := t.places.Load(); known != nil && len(known.moving) == 0 || t.own.Databases.of == nil && !t.own.Config.shared() {
 		return nil
 	}
 	var places tenantPlaces
 	var err error
-	if h.isMain() {
-		places, err = h.assigned(ctx)
+	if t.own.Databases.isMain() {
+		places, err = t.assigned(ctx)
 	} else {
-		places.moving, err = h.assign(ctx)
+		places.moving, err = t.assign(ctx)
 	}
 	if err == nil {
-		h.places.Store(&places)
+		t.places.Store(&places)
 	}
 	return err
 }
 
 // assigned are the tenants that the main database assigned to databases which this process
 // doesn't have, and those that are being moved to the main one.
-func (h *Host) assigned(ctx context.Context) (places tenantPlaces, err error) {
-	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+func (t *Tenants) assigned(ctx context.Context) (places tenantPlaces, err error) {
+	err = t.own.Store.View(ctx, func(r core.Reader) (err error) {
 		places.elsewhere, places.moving, err = store.AssignedTenants(r)
 		return err
 	})
-	places.elsewhere = slices.DeleteFunc(places.elsewhere, func(tenant string) bool { return h.tenantHosts()[tenant] != nil })
+	places.elsewhere = slices.DeleteFunc(places.elsewhere, func(tenant string) bool { return t.own.Databases.of[tenant] != nil })
 	return places, err
 }
 
 // assign makes the main database record that this one has its tenants. First, if this one is new,
 // it gets the main one's policies, settings and lock of plugins.
-func (h *Host) assign(ctx context.Context) (moving []string, err error) {
+func (t *Tenants) assign(ctx context.Context) (moving []string, err error) {
 	ctx = core.WithCaller(ctx, core.Caller{}) // it is nobody's request
-	id, err := h.databases.identify(ctx, h)
+	id, err := t.own.Databases.identify(ctx, t.own)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.prepare(ctx); err != nil {
+	if err := t.prepare(ctx); err != nil {
 		return nil, err
 	}
-	return store.AssignTenants(ctx, h.databases.hosts[0].Store, id, h.ownTenants())
+	return store.AssignTenants(ctx, t.own.Databases.hosts[0].Store, id, t.names())
 }
 
 // identify returns the id of a host's database. If it is also the main database or another host's
@@ -279,17 +258,17 @@ func (d *databases) identify(ctx context.Context, h *Host) (string, error) {
 	defer d.mu.Unlock()
 	d.ids[main] = d.hosts[0]
 	if other := d.ids[id]; other != nil && other != h {
-		return "", sdk.Errorf(sdk.Invalid, "databases_same", "%s and %s are the same one", h.DatabaseName(), other.DatabaseName()).
+		return "", sdk.Errorf(sdk.Invalid, "databases_same", "%s and %s are the same one", h.Databases.Name(), other.Databases.Name()).
 			WithHint("write the database's URL in the same way for each of its tenants, and leave out those of the main database")
 	}
 	d.ids[id] = h
 	return id, nil
 }
 
-// ownTenants are the tenants of this database, sorted; none for the main one.
-func (h *Host) ownTenants() (own []string) {
-	for tenant, of := range h.tenantHosts() {
-		if of == h {
+// names are the tenants of this database, sorted; none for the main one.
+func (t *Tenants) names() (own []string) {
+	for tenant, of := range t.own.Databases.of {
+		if of == t.own {
 			own = append(own, tenant)
 		}
 	}

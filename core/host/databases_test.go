@@ -53,16 +53,16 @@ func TestShared_TenantsHaveDatabases(t *testing.T) {
 	if err := before.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(one.Databases()); n != 2 {
+	if n := len(one.Databases.All()); n != 2 {
 		t.Fatalf("%d databases", n)
 	}
-	for _, h := range one.Databases() {
+	for _, h := range one.Databases.All() {
 		if err := h.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, namespace := range []string{"team/a", "users/ana", "users/bob", "staff"} {
-		if err := observe(one.DatabaseOf(namespace), namespace); err != nil {
+		if err := observe(one.Databases.Of(namespace), namespace); err != nil {
 			t.Errorf("%s: %v", namespace, err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestShared_TenantsHaveDatabases(t *testing.T) {
 		t.Errorf("the main database: %v", err)
 	}
 	stats := func() host.DatabaseStats {
-		s, err := one.DatabaseOf("team").DatabaseStats(ctx)
+		s, err := one.Databases.Of("team").Databases.Stats(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestShared_TenantsHaveDatabases(t *testing.T) {
 	first := stats()
 	const observed = 50
 	for i := range observed {
-		if _, err := one.DatabaseOf("team").Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team/b", Title: fmt.Sprint("note ", i), Content: "It is one"}); err != nil {
+		if _, err := one.Databases.Of("team").Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team/b", Title: fmt.Sprint("note ", i), Content: "It is one"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,14 +95,14 @@ func TestShared_TenantsHaveDatabases(t *testing.T) {
 		t.Errorf("the tenant's database has %v, %v", found, err)
 	}
 	wrong := openTenants(ctx, t, main, fmt.Sprintf("team: %q\n", third))
-	if err := wrong.DatabaseOf("team").Ready(ctx); sdk.ReasonOf(err) != store.TenantElsewhere {
+	if err := wrong.Databases.Of("team").Ready(ctx); sdk.ReasonOf(err) != store.TenantElsewhere {
 		t.Errorf("a host with another map: %v", err)
 	}
 	late := openTenants(ctx, t, main, fmt.Sprintf("staff: %q\n", third))
-	if err := late.DatabaseOf("staff").Ready(ctx); sdk.ReasonOf(err) != "tenant_has_data" {
+	if err := late.Databases.Of("staff").Ready(ctx); sdk.ReasonOf(err) != "tenant_has_data" {
 		t.Errorf("a tenant with data in the main database: %v", err)
 	}
-	if s, err := one.DatabaseStats(ctx); err != nil || s.Commits < 4 {
+	if s, err := one.Databases.Stats(ctx); err != nil || s.Commits < 4 {
 		t.Errorf("the databases' figures are %+v, %v", s, err)
 	}
 }

@@ -25,10 +25,12 @@ const (
 	maxUsageText = 4 << 10
 )
 
-// discoveries keeps rankings, until 50 runs have ended.
-type discoveries struct {
-	// ended counts the runs that ended in this process.
-	ended atomic.Int64
+// Discoveries finds workflows and other candidates that fit an intent. It keeps rankings until 50
+// runs have ended.
+type Discoveries struct {
+	runs     *run.Repository
+	embedder core.Embedder
+	ended    atomic.Int64 // runs that ended in this process
 
 	mu   sync.Mutex
 	kept map[string]discovered
@@ -39,11 +41,10 @@ type discovered struct {
 	ended  int64
 }
 
-// Discover returns what fits an intent among candidates, at most limit. key is the digest
+// Rank returns what fits an intent among candidates, at most limit. key is the digest
 // of everything that the candidates depend on, except how their runs went. The answer for a
 // key is kept until 50 runs have ended.
-func (h *Host) Discover(ctx context.Context, key, intent string, limit int, candidates func(context.Context) ([]discover.Candidate, error)) ([]discover.Ranked, error) {
-	d := &h.discoveries
+func (d *Discoveries) Rank(ctx context.Context, key, intent string, limit int, candidates func(context.Context) ([]discover.Candidate, error)) ([]discover.Ranked, error) {
 	ended := d.ended.Load()
 	d.mu.Lock()
 	before, known := d.kept[key]
@@ -55,11 +56,7 @@ func (h *Host) Discover(ctx context.Context, key, intent string, limit int, cand
 	if err != nil {
 		return nil, err
 	}
-	embedder, err := h.embedder()
-	if err != nil {
-		return nil, err
-	}
-	ranked, err := discover.Rank(ctx, intent, list, embedder, limit)
+	ranked, err := discover.Rank(ctx, intent, list, d.embedder, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +89,11 @@ type Known struct {
 	Plugins map[string]*Record
 }
 
-// KnownFromRuns looks at the newest runs in some namespaces: which workflows there are, and
+// FromRuns looks at the newest runs in some namespaces: which workflows there are, and
 // how the last runs of each workflow, and of the plugins that they need, went. A run that
 // was cancelled or interrupted isn't counted.
-func (h *Host) KnownFromRuns(ctx context.Context, in func(namespace string) bool) (*Known, error) {
-	runs, _, err := h.Runs.List(ctx, run.ListFilter{In: in, Limit: maxLookedRuns})
+func (d *Discoveries) FromRuns(ctx context.Context, in func(namespace string) bool) (*Known, error) {
+	runs, _, err := d.runs.List(ctx, run.ListFilter{In: in, Limit: maxLookedRuns})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +103,7 @@ func (h *Host) KnownFromRuns(ctx context.Context, in func(namespace string) bool
 		r := &runs[i]
 		if _, seen := records[r.Workflow]; !seen && len(records) < maxKnownWorkflows {
 			records[r.Workflow] = &Record{}
-			plan, candidate, err := h.known(ctx, r.ID)
+			plan, candidate, err := d.known(ctx, r.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -146,8 +143,8 @@ func (k *Known) count(plan *workflow.Plan, s core.Status) {
 
 // known is the workflow of a run as a candidate; nil if this version can't read it, or the
 // run is gone.
-func (h *Host) known(ctx context.Context, runID string) (*workflow.Plan, discover.Candidate, error) {
-	r, err := h.Runs.Get(ctx, runID)
+func (d *Discoveries) known(ctx context.Context, runID string) (*workflow.Plan, discover.Candidate, error) {
+	r, err := d.runs.Get(ctx, runID)
 	if err != nil {
 		return nil, discover.Candidate{}, ctx.Err()
 	}

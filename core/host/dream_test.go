@@ -27,7 +27,7 @@ func TestDream_IsQueuedWhereItIsDue(t *testing.T) {
 	}
 	queued := func() []job.Job {
 		t.Helper()
-		if err := h.QueueDreams(t.Context()); err != nil {
+		if err := h.Dreams.Queue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		list, _, err := h.Jobs.List(t.Context(), job.ListFilter{Limit: 10, Status: job.StatusQueued})
@@ -41,8 +41,8 @@ func TestDream_IsQueuedWhereItIsDue(t *testing.T) {
 			t.Fatalf("queued: %+v", list)
 		}
 	}
-	p, err := h.NewPool(map[job.Type]job.Handler{job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
-		_, err := h.Dream(ctx, j)
+	p, err := h.Workers.NewPool(map[job.Type]job.Handler{job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+		_, err := h.Dreams.Run(ctx, j)
 		return nil, err
 	})})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestDream_IsLookedForEveryTenMinutes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stop := h.StartDreams()
+			stop := h.Dreams.Start()
 			return h, func() {
 				stop()
 				if err := h.Close(); err != nil {
@@ -98,8 +98,8 @@ func TestDream_IsLookedForEveryTenMinutes(t *testing.T) {
 		}
 		pass := func() {
 			t.Helper()
-			p, err := h.NewPool(map[job.Type]job.Handler{job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
-				_, err := h.Dream(ctx, j)
+			p, err := h.Workers.NewPool(map[job.Type]job.Handler{job.Dream: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+				_, err := h.Dreams.Run(ctx, j)
 				return nil, err
 			})})
 			if err == nil {

@@ -6,15 +6,16 @@ import (
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 )
 
-// embedder makes the vectors of memories: the local one, or an endpoint's model.
-func (h *Host) embedder() (core.Embedder, error) {
-	if h.config.Settings.LocalEmbeddings() {
+// embedder makes the vectors of memories: the local one, or an endpoint's model. A problem of the
+// network's trust is a notice.
+func (c *Config) embedder() (core.Embedder, error) {
+	if c.Settings.LocalEmbeddings() {
 		return embed.Hashed{}, nil
 	}
-	o := h.config.Settings.EmbeddingsOptions(h.config.Getenv)
-	network := h.config.Settings.Network()
+	o := c.Settings.EmbeddingsOptions(c.Getenv)
+	network := c.Settings.Network()
 	if err := network.Problem(); err != nil {
-		h.warnedOfTrust.Do(func() { h.warn(err) })
+		c.warn(err)
 	}
 	o.Transport = network.Transport()
 	return openai.New(o)

@@ -10,9 +10,9 @@ import (
 )
 
 // MemoryStates counts memories by their state, in all databases of this process.
-func (h *Host) MemoryStates(ctx context.Context) (map[core.MemoryState]int64, error) {
+func (d *Databases) MemoryStates(ctx context.Context) (map[core.MemoryState]int64, error) {
 	all := map[core.MemoryState]int64{}
-	for _, own := range h.Databases() {
+	for _, own := range d.All() {
 		counts, err := own.Memories.States(ctx)
 		if err != nil {
 			return nil, err
@@ -26,8 +26,8 @@ func (h *Host) MemoryStates(ctx context.Context) (map[core.MemoryState]int64, er
 
 // JobCounts is how many jobs wait and run, by type in the order of [job.Types], in all databases
 // of this process.
-func (h *Host) JobCounts(ctx context.Context) (all []job.Count, err error) {
-	for _, own := range h.Databases() {
+func (d *Databases) JobCounts(ctx context.Context) (all []job.Count, err error) {
+	for _, own := range d.All() {
 		counts, err := own.Jobs.Counts(ctx)
 		if err != nil {
 			return nil, err
@@ -46,9 +46,9 @@ func (h *Host) JobCounts(ctx context.Context) (all []job.Count, err error) {
 
 // OldestJobs is, by type, how long the oldest job that may begin has waited, in all databases of
 // this process: see [job.Repository.OldestWait].
-func (h *Host) OldestJobs(ctx context.Context) (map[job.Type]time.Duration, error) {
+func (d *Databases) OldestJobs(ctx context.Context) (map[job.Type]time.Duration, error) {
 	all := map[job.Type]time.Duration{}
-	for _, own := range h.Databases() {
+	for _, own := range d.All() {
 		waits, err := own.Jobs.OldestWait(ctx)
 		if err != nil {
 			return nil, err

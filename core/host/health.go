@@ -40,9 +40,9 @@ type PluginHealth struct {
 
 // PluginHealth is how the instances of each plugin are doing, by the plugin's name. It is
 // empty until something called a plugin.
-func (h *Host) PluginHealth() map[string]*PluginHealth {
+func (d *Databases) PluginHealth() map[string]*PluginHealth {
 	all := map[string]*PluginHealth{}
-	for _, s := range h.PluginInstances() {
+	for _, s := range d.PluginInstances() {
 		if s.Starts+s.UnaskedExits == 0 && s.Latency == nil {
 			continue // it was only looked at
 		}

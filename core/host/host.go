@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -31,7 +30,6 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
-	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -56,11 +54,11 @@ type Config struct {
 	// Version is the program's version, which status reports. Default "", unknown.
 	Version string
 	// Tenants are stores of tenants by the tenants' names, in addition to the databases that
-	// the settings name: see [Host.Databases]. Store has the data of all other tenants. They
+	// the settings name: see [Databases.All]. Store has the data of all other tenants. They
 	// aren't closed with the Host.
 	Tenants map[string]core.Store
 	// OtherDatabase is the URL of a further database, for a tenant that is moved from or to it: see
-	// [Host.MoveTenant]. Default "", none.
+	// [Tenants.Move]. Default "", none.
 	OtherDatabase string
 	// IDs makes ids. Default core.SystemIDs.
 	IDs core.IDs
@@ -146,6 +144,10 @@ func (c *Config) check() error {
 // Host is everything that one process of Reflectory works with. It is safe for concurrent
 // use, and must be closed.
 type Host struct {
+	// Config is what the host was opened with, with its defaults.
+	Config *Config
+	// ID identifies this start of the host among the hosts that share a store.
+	ID string
 	// Store holds everything. The first transaction opens it.
 	Store core.Store
 	// Journal changes the store and records what was done. Feed follows what any process
@@ -163,7 +165,7 @@ type Host struct {
 	Memories *memory.Memories
 	Evidence *gate.Recorder
 	// Runs are the stored runs, and Jobs the background work, which isn't done until a pool
-	// of [Host.NewPool] is started.
+	// of [Workers.NewPool] is started.
 	Runs *run.Repository
 	Jobs *job.Repository
 	// Keys are the idempotency keys of calls.
@@ -172,46 +174,33 @@ type Host struct {
 	Snapshots  *inject.Repository
 	Injections *inject.Builder
 
-	config Config
-	id     string
-	// databases are all hosts of this process, one for each database; nil if there is one
-	// database.
-	databases *databases
-	// places are the tenants that this database doesn't have, as the main database said; nil
-	// before it was asked.
-	places atomic.Pointer[tenantPlaces]
-	// joined is what this host does for the others of its store, and member raises its beat
-	// among them. Both are nil before [Host.Join]; member stays nil if the store has no
-	// other hosts.
-	joined   atomic.Pointer[JoinOptions]
-	member   atomic.Pointer[store.Member]
-	draining atomic.Bool
-	// turns shares what is worked on at once; nil if there is no limit.
-	turns atomic.Pointer[share.Share]
-	pools atomic.Int64 // that were made
-	// lockEpoch is the epoch of the newest pushed lock of plugins that this host has seen.
-	lockEpoch atomic.Uint64
+	// Storage is where the store is: its opening, backups, exports, and what may be pruned.
+	Storage *Storage
+	// Membership is the host among the hosts that share its store.
+	Membership *Membership
+	// Databases are the databases of this process, Tenants are where its tenants are, and Copies
+	// is what each database has a copy of.
+	Databases *Databases
+	Tenants   *Tenants
+	Copies    *Copies
+	// Plugins are the plugins that the host calls.
+	Plugins *Plugins
+	// Prompts are what the prompts of turns consist of.
+	Prompts *Prompts
+	// Runner executes workflows, and Discoveries finds workflows for an intent.
+	Runner      *Runner
+	Discoveries *Discoveries
+	// Workers do the background work, among it Reflections and Dreams.
+	Workers     *Workers
+	Reflections *Reflections
+	Dreams      *Dreams
+	// Limits are how much is done at once, and how often.
+	Limits *Limits
 
-	progress      progress
-	discoveries   discoveries
-	sweeps        sweeps
-	replies       *run.Replies
-	warnedOfTrust sync.Once
-	// namedKeys are the variables that [Host.warnOfKeys] has named.
-	namedKeys sync.Map
-	plugins   func() (*Plugins, error)
-	// callable are the plugins, once they have been made callable; nil before.
-	callable atomic.Pointer[Plugins]
-
-	// closers undo what was opened, the newest first.
-	mu      sync.Mutex
-	closers []func() error
-	closed  bool
-	pageKey []byte // nil until it is needed: see PageKey
-	close   func() error
+	closers closers
 }
 
-// Open builds a Host, and one for each database of tenants: see [Host.Databases]. An error
+// Open builds a Host, and one for each database of tenants: see [Databases.All]. An error
 // leaves nothing open.
 func Open(ctx context.Context, c Config) (*Host, error) {
 	if err := c.check(); err != nil {
@@ -220,17 +209,37 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	id := (&core.SystemIDs{}).NewID()
-	if own := c.tenantDatabases(); len(own) > 0 {
-		return openDatabases(c, id, own)
+	id, own := (&core.SystemIDs{}).NewID(), c.tenantDatabases()
+	all := &databases{ids: map[string]*Host{}}
+	if len(own) > 0 {
+		all.of = map[string]*Host{}
 	}
-	return openOne(c, id, nil)
+	main, err := openOne(c, id, all)
+	if err != nil || len(own) == 0 {
+		return main, err
+	}
+	for _, d := range own {
+		of := c
+		of.Settings, of.Store = d.settings, d.store
+		h, err := openOne(of, id, all)
+		if err != nil {
+			return nil, core.JoinErrors(err, main.Close())
+		}
+		main.closers.add(h.Close)
+		for _, tenant := range d.tenants {
+			all.of[tenant] = h
+		}
+	}
+	stop := every(copiesEvery, main.Copies.Look)
+	main.closers.add(func() error { stop(); return nil })
+	return main, nil
 }
 
 // openOne builds the Host of one database.
 func openOne(c Config, id string, all *databases) (*Host, error) {
-	h := &Host{config: c, id: id, databases: all}
-	h.close = sync.OnceValue(h.closeAll)
+	h := &Host{Config: &c, ID: id}
+	h.Databases, h.Tenants, h.Copies = &Databases{h, all}, &Tenants{own: h}, &Copies{own: h}
+	all.hosts = append(all.hosts, h)
 	if err := h.build(); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -239,117 +248,144 @@ func openOne(c Config, id string, all *databases) (*Host, error) {
 
 // build makes the parts in the order in which they depend on each other.
 func (h *Host) build() (err error) {
-	var opened <-chan struct{} // nil: open from the start
-	if h.Store = h.config.Store; h.Store == nil {
-		local := h.onDemandStore()
-		h.Store, opened = local, local.Opened()
-		h.onClose(local.Close)
-	} else {
-		rooter := h.startRooter(h.Store)
-		h.onClose(func() error { return rooter.Close(context.Background()) })
-		if h.databases != nil || h.config.Shared { // another host may know of more databases
-			h.Store = store.HereStore(h.Store, h.here)
-		}
-		h.Store = store.Fenceable(h.Store)
+	c := h.Config
+	h.Membership = &Membership{config: c, id: h.ID, closers: &h.closers, databases: h.Databases}
+	h.Storage = &Storage{config: c, membership: h.Membership}
+	if h.Databases.of != nil || c.Shared || c.Settings.Shared() { // another host may know of more databases
+		h.Storage.here = h.Tenants.here
 	}
+	opened := h.openStore()
 	h.Feed = journal.NewFeed(h.Store, 0)
-	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Feed.Wake)
-	h.Journal = &journal.Writer{Store: h.Store, Clock: h.config.Clock, Subscribers: h.config.Subscribers}
+	c.Subscribers = append(slices.Clip(c.Subscribers), h.Feed.Wake)
+	h.Journal = &journal.Writer{Store: h.Store, Clock: c.Clock, Subscribers: c.Subscribers}
 	h.Access = access.New(access.Options{
-		Writer: h.Journal, Random: h.config.Random, OperatorFile: filepath.Join(h.config.Settings.DataDir.Value, access.OperatorFileName),
+		Writer: h.Journal, Random: c.Random, OperatorFile: filepath.Join(c.Settings.DataDir.Value, access.OperatorFileName),
 	})
 	if h.Policies, err = openPolicies(h, opened); err != nil {
 		return err
 	}
-	h.onClose(h.Policies.Close)
+	h.closers.add(h.Policies.Close)
 	h.Governance = governance.New(h.Journal)
-	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.Purged}
-	h.Runs = run.NewRepository(h.Store, h.config.Clock)
+	h.Runs = run.NewRepository(h.Store, c.Clock)
 	h.Runs.Purged = memory.Purged
-	h.Runs.Lives, h.Runs.Holder = h.lives, h.holder
-	sole := h.config.Store == nil && !h.config.Settings.Shared() || h.config.Sole // one process at a time has the data folder's store
-	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: h.id, Sole: sole, Gone: h.gone, Purged: memory.Purged}
-	if h.Jobs, err = h.newJobs(sole); err != nil {
+	h.Runs.Lives, h.Runs.Holder = h.Membership.lives, h.Membership.holder
+	sole := c.Store == nil && !c.Settings.Shared() || c.Sole // one process at a time has the data folder's store
+	h.Keys = &idempotency.Keys{Store: h.Store, Clock: c.Clock, Owner: h.ID, Sole: sole, Gone: h.Membership.gone, Purged: memory.Purged}
+	h.Workers = &Workers{config: c, membership: h.Membership}
+	if h.Jobs, err = h.Workers.newJobs(h.Journal, sole); err != nil {
 		return err
 	}
-	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // an entry may have queued a job
-	h.plugins = sync.OnceValues(h.openPlugins)
-	h.Snapshots = &inject.Repository{Writer: h.Journal, IDs: h.config.IDs, Purged: memory.Purged, Sessions: sessionTexts{}}
-	if h.Memories, err = h.newMemories(); err != nil {
+	h.Workers.jobs = h.Jobs
+	c.Subscribers = append(slices.Clip(c.Subscribers), h.Jobs.Wake) // an entry may have queued a job
+	h.Snapshots = &inject.Repository{Writer: h.Journal, IDs: c.IDs, Purged: memory.Purged, Sessions: sessionTexts{}}
+	h.Plugins = &Plugins{config: c, closers: &h.closers, journal: h.Journal, policies: h.Policies, membership: h.Membership, ready: h.Ready}
+	h.Plugins.Callable = sync.OnceValues(h.Plugins.open)
+	h.Membership.journal, h.Membership.policies, h.Membership.plugins, h.Membership.runs, h.Membership.jobs = h.Journal, h.Policies, h.Plugins, h.Runs, h.Jobs
+	return h.buildMemories()
+}
+
+// openStore gives the host the store of its config, or the one that the settings name. opened is
+// closed once that is open; it is nil if it is open from the start.
+func (h *Host) openStore() (opened <-chan struct{}) {
+	if h.Store = h.Config.Store; h.Store == nil {
+		local := h.Storage.onDemand()
+		h.Store, opened = local, local.Opened()
+		h.closers.add(local.Close)
+	} else {
+		rooter := h.Storage.startRooter(h.Store)
+		h.closers.add(func() error { return rooter.Close(context.Background()) })
+		if h.Storage.here != nil {
+			h.Store = store.HereStore(h.Store, h.Storage.here)
+		}
+		h.Store = store.Fenceable(h.Store)
+	}
+	h.Storage.store = h.Store
+	return opened
+}
+
+// buildMemories makes the memories, with the policies and the gate that decide on them, and the
+// parts that work with memories.
+func (h *Host) buildMemories() error {
+	c := h.Config
+	embedder, err := c.embedder()
+	if err != nil {
 		return err
 	}
-	h.onClose(func() error { h.Memories.Close(); return nil })
+	h.closers.add(func() error { c.Settings.Network().Transport().CloseIdleConnections(); return nil })
+	replies := &run.Replies{Store: h.Store, Clock: c.Clock, Purged: memory.Purged}
+	h.Prompts = &Prompts{config: c, policies: h.Policies, plugins: h.Plugins}
+	h.Reflections = &Reflections{config: c, journal: h.Journal, governance: h.Governance, jobs: h.Jobs, plugins: h.Plugins}
+	options := memory.Options{
+		Store: h.Store, Clock: c.Clock, IDs: c.IDs, Governor: h.Governance,
+		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: c.DeferGate,
+		Evidence: gate.Evidence{}, Injection: injectedMemories{}, Near: near, Embedder: embedder, Summarizer: h.Prompts.summarizer(), Observed: h.Reflections.triggers(), Ended: countTurn, RunOf: func(ctx context.Context) string { return plugin.ScopeOf(ctx).RunID },
+		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, replies, h.Keys, h.Snapshots}, DepthBoost: c.Settings.DepthBoost(),
+		Observer: c.Observe.Work, Subscribers: c.Subscribers,
+	}
+	if c.GateJobs {
+		options.Turned = h.Workers.turned
+	}
+	if h.Memories, err = memory.New(options); err != nil {
+		return err
+	}
+	h.closers.add(func() error { h.Memories.Close(); return nil })
+	h.Plugins.recall = &memory.Recaller{Memories: h.Memories, Runs: h.Runs}
+	h.Workers.memories, h.Prompts.memories, h.Reflections.memories = h.Memories, h.Memories, h.Memories
 	h.Evidence = &gate.Recorder{Writer: h.Journal, Memories: h.Memories}
-	h.Injections = h.newInjections()
+	h.Injections = h.Prompts.builder(h.Snapshots)
+	h.Dreams = &Dreams{c, h.Databases, embedder, h.Memories, h.Jobs, h.Reflections}
+	h.Discoveries = &Discoveries{runs: h.Runs, embedder: embedder}
+	h.Runner = &Runner{
+		config: c, runs: h.Runs, replies: replies, plugins: h.Plugins, policies: h.Policies, memories: h.Memories, evidence: h.Evidence,
+		injections: h.Injections, tenants: h.Tenants, ended: &h.Discoveries.ended,
+	}
+	h.Limits = &Limits{config: c, id: h.ID, store: h.Store}
 	return nil
 }
 
-// newMemories makes the memories, with the policies and the gate that decide on them.
-func (h *Host) newMemories() (*memory.Memories, error) {
-	embedder, err := h.embedder()
-	if err != nil {
-		return nil, err
-	}
-	h.onClose(func() error { h.config.Settings.Network().Transport().CloseIdleConnections(); return nil })
-	options := memory.Options{
-		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
-		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
-		Evidence: gate.Evidence{}, Injection: injectedMemories{}, Near: near, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(), Ended: countTurn, RunOf: func(ctx context.Context) string { return plugin.ScopeOf(ctx).RunID },
-		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys, h.Snapshots}, DepthBoost: h.config.Settings.DepthBoost(),
-		Observer: h.config.Observe.Work, Subscribers: h.config.Subscribers,
-	}
-	if h.config.GateJobs {
-		options.Turned = h.turned
-	}
-	return memory.New(options)
+// Close stops the background work and the plugins, writes the decisions that are queued
+// and closes the store, in the reverse order of their opening. It is idempotent.
+func (h *Host) Close() error { return h.closers.close() }
+
+// closers undo what was opened, the newest first.
+type closers struct {
+	mu     sync.Mutex
+	undo   []func() error
+	closed bool
+	once   sync.Once
+	err    error // of closing
 }
 
-// Settings returns the operator's settings.
-func (h *Host) Settings() *config.Config { return h.config.Settings }
-
-// Server is how this Host is reached by others; nil if its program isn't a server.
-func (h *Host) Server() *Server { return h.config.Server }
-
-// NewID returns a new id.
-func (h *Host) NewID() string { return h.config.IDs.NewID() }
-
-// Plugins makes the installed plugins callable, once for all calls. If the lock or the
-// trust file can't be read, each call returns that error.
-func (h *Host) Plugins() (*Plugins, error) { return h.plugins() }
-
-// onClose adds a function that undoes an opening. After Close it is called at once.
-func (h *Host) onClose(undo func() error) {
-	h.mu.Lock()
-	closed := h.closed
+// add adds a function that undoes an opening. After close it is called at once.
+func (c *closers) add(undo func() error) {
+	c.mu.Lock()
+	closed := c.closed
 	if !closed {
-		h.closers = append(h.closers, undo)
+		c.undo = append(c.undo, undo)
 	}
-	h.mu.Unlock()
+	c.mu.Unlock()
 	if closed {
 		_ = undo() // the call that opened it will fail, since it is closed now
 	}
 }
 
-// Now is the time by the host's clock.
-func (h *Host) Now() time.Time { return h.config.Clock.Now() }
-
-// Close stops the background work and the plugins, writes the decisions that are queued
-// and closes the store, in the reverse order of their opening. It is idempotent.
-func (h *Host) Close() error { return h.close() }
-
-func (h *Host) closeAll() error {
-	var errs []error
-	for {
-		h.mu.Lock()
-		n := len(h.closers)
-		if n == 0 {
-			h.closed = true
-			h.mu.Unlock()
-			return errors.Join(errs...)
-		}
-		undo := h.closers[n-1]
-		h.closers = h.closers[:n-1]
-		h.mu.Unlock()
-		errs = append(errs, undo())
+// next removes and returns what is undone next; nil at the end.
+func (c *closers) next() (undo func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.undo); n > 0 {
+		undo, c.undo = c.undo[n-1], c.undo[:n-1]
 	}
+	c.closed = undo == nil
+	return undo
+}
+
+// close returns the same error each time.
+func (c *closers) close() error {
+	c.once.Do(func() {
+		for undo := c.next(); undo != nil; undo = c.next() {
+			c.err = errors.Join(c.err, undo())
+		}
+	})
+	return c.err
 }

@@ -46,25 +46,25 @@ type Held struct {
 
 // Hosts are the servers that work on the store, sorted by id. If no other host can open the
 // store, the list has only the answering host, without a beat, and only if it is a server.
-func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
-	if !h.shared() {
-		if h.joined.Load() == nil {
+func (m *Membership) Hosts(ctx context.Context) (list []Held, err error) {
+	if !m.config.shared() {
+		if m.joined.Load() == nil {
 			return []Held{}, nil
 		}
-		alone := h.record()
-		alone.Formats, alone.Draining = []int{store.Format}, h.Draining()
-		list = []Held{{HostRecord: alone, State: HostLives, Self: true, Leases: map[string]uint64{}, Runs: h.Runs.Running()}}
-	} else if list, err = h.others(ctx); err != nil {
+		alone := m.record()
+		alone.Formats, alone.Draining = []int{store.Format}, m.Draining()
+		list = []Held{{HostRecord: alone, State: HostLives, Self: true, Leases: map[string]uint64{}, Runs: m.runs.Running()}}
+	} else if list, err = m.others(ctx); err != nil {
 		return nil, err
 	}
 	for i := range list {
-		if list[i].Jobs, err = h.Jobs.RunningOf(ctx, list[i].ID); err != nil {
+		if list[i].Jobs, err = m.jobs.RunningOf(ctx, list[i].ID); err != nil {
 			return nil, err
 		}
 		list[i].Runs, list[i].Jobs = orNone(list[i].Runs), orNone(list[i].Jobs)
 	}
-	if err := h.eachCopy(func(own *Host) error { return addWork(ctx, list, own) }); err != nil {
-		h.warn(sdk.Wrap("list what hosts work on", err)) // the hosts are listed without it
+	if err := m.databases.eachCopy(func(own *Host) error { return addWork(ctx, list, own) }); err != nil {
+		m.config.warn(sdk.Wrap("list what hosts work on", err)) // the hosts are listed without it
 	}
 	return list, nil
 }
@@ -72,7 +72,7 @@ func (h *Host) Hosts(ctx context.Context) (list []Held, err error) {
 // addWork adds to hosts what they work on in the database of tenants. The leases in that
 // database aren't shown, since they have the same names.
 func addWork(ctx context.Context, list []Held, of *Host) error {
-	there, err := of.Hosts(ctx)
+	there, err := of.Membership.Hosts(ctx)
 	for _, h := range there {
 		at := slices.IndexFunc(list, func(main Held) bool { return main.ID == h.ID })
 		if at < 0 {
@@ -92,11 +92,11 @@ func orNone(list []string) []string {
 }
 
 // others reads the hosts of a shared store.
-func (h *Host) others(ctx context.Context) (list []Held, err error) {
+func (m *Membership) others(ctx context.Context) (list []Held, err error) {
 	var hosts []store.HostRecord
 	var leases map[string]store.LeaseRecord
 	var lock pluginlock.Active
-	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+	err = m.journal.Store.View(ctx, func(r core.Reader) (err error) {
 		if hosts, err = store.Hosts(r); err != nil {
 			return err
 		}
@@ -109,20 +109,20 @@ func (h *Host) others(ctx context.Context) (list []Held, err error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := h.Runs.Held(ctx)
+	runs, err := m.runs.Held(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := h.member.Load()
+	member := m.member.Load()
 	list = []Held{}
 	for _, record := range hosts {
 		one := Held{
-			HostRecord: record, State: HostUnknown, Self: record.ID == h.id, Leases: map[string]uint64{}, Lacking: lacking(lock, record.Plugins),
+			HostRecord: record, State: HostUnknown, Self: record.ID == m.id, Leases: map[string]uint64{}, Lacking: lacking(lock, record.Plugins),
 		}
 		switch {
-		case m != nil && slices.Contains(m.Gone(), record.ID):
+		case member != nil && slices.Contains(member.Gone(), record.ID):
 			one.State = HostGone
-		case m != nil:
+		case member != nil:
 			one.State = HostLives
 		}
 		for _, what := range slices.Sorted(maps.Keys(leases)) {
@@ -143,22 +143,22 @@ func (h *Host) others(ctx context.Context) (list []Held, err error) {
 // Drain asks a host to accept no more work: it gives up its leases, its jobs end or go back
 // to the queue, and it is no longer ready. Its runs and requests continue to their end, and
 // the host stays up until it is stopped. Only a new start ends the draining.
-func (h *Host) Drain(ctx context.Context, id string) error {
-	if h.shared() {
-		_, err := store.DrainHost(ctx, h.Store, id)
+func (m *Membership) Drain(ctx context.Context, id string) error {
+	if m.config.shared() {
+		_, err := store.DrainHost(ctx, m.journal.Store, id)
 		return err
 	}
-	o := h.joined.Load()
-	if o == nil || id != h.id {
+	o := m.joined.Load()
+	if o == nil || id != m.id {
 		return store.HostNotFound(id)
 	}
-	if h.draining.CompareAndSwap(false, true) {
+	if m.draining.CompareAndSwap(false, true) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			h.drained(context.WithoutCancel(ctx), o.Pool)
+			m.drained(context.WithoutCancel(ctx), o.Pool)
 		}()
-		h.onClose(func() error { <-done; return nil })
+		m.closers.add(func() error { <-done; return nil })
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/inject/policytext"
+	"github.com/reflectory/reflectory/core/inject/rolemix"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -14,22 +15,19 @@ import (
 // entry was proven by many turns, so a few are enough.
 const injectedKnowledge = 3
 
-// newInjections makes the builder of the snapshots of turns.
-func (h *Host) newInjections() *inject.Builder {
+// builder makes the builder of the snapshots of turns.
+func (p *Prompts) builder(to *inject.Repository) *inject.Builder {
+	session := sessionBlocks{p}
 	return &inject.Builder{
-		Repository: h.Snapshots, Recaller: h.Memories, Decider: h.Policies, Clock: h.config.Clock,
-		Standing: h.promptPolicies(), Sources: []inject.Source{knowledgeSource{h}, sessionBlocks{h}}, Sessions: sessionBlocks{h}, Roles: h.roleMixer(), Begin: sessionBlocks{h}.begin, Salt: h.saltOf,
+		Repository: to, Recaller: p.memories, Decider: p.policies, Clock: p.config.Clock,
+		Standing: policytext.Source{Files: p.source(PromptPolicyDir)}, Sources: []inject.Source{knowledgeSource{p}, session}, Sessions: session,
+		Roles: &rolemix.Mixer{Files: p.source(RoleMixDir)}, Begin: session.begin, Salt: p.salt,
 	}
 }
 
-// promptPolicies are the operator's blocks.
-func (h *Host) promptPolicies() inject.Source {
-	return policytext.Source{Files: h.promptFiles(PromptPolicyDir)}
-}
-
-// saltOf is the salt of a memory; "" if the memory doesn't exist.
-func (h *Host) saltOf(ctx context.Context, memoryID string) (string, error) {
-	m, err := h.Memories.Get(ctx, memoryID)
+// salt is the salt of a memory; "" if the memory doesn't exist.
+func (p *Prompts) salt(ctx context.Context, memoryID string) (string, error) {
+	m, err := p.memories.Get(ctx, memoryID)
 	if sdk.CodeOf(err) == sdk.NotFound {
 		return "", nil
 	}
@@ -40,21 +38,21 @@ func (h *Host) saltOf(ctx context.Context, memoryID string) (string, error) {
 }
 
 // knowledgeSource recalls knowledge for a turn.
-type knowledgeSource struct{ host *Host }
+type knowledgeSource struct{ prompts *Prompts }
 
 // Blocks implements [inject.Source].
 func (s knowledgeSource) Blocks(ctx context.Context, t *inject.Turn) ([]inject.Draft, error) {
 	if t.Query == "" {
 		return nil, nil
 	}
-	found, err := s.host.Memories.RecallKnowledge(ctx, &memory.KnowledgeQuery{Query: t.Query, Namespace: t.Namespace, Limit: injectedKnowledge})
+	found, err := s.prompts.memories.RecallKnowledge(ctx, &memory.KnowledgeQuery{Query: t.Query, Namespace: t.Namespace, Limit: injectedKnowledge})
 	if err != nil {
 		return nil, err
 	}
 	drafts := make([]inject.Draft, len(found))
 	for i := range found {
 		k := found[i].Knowledge
-		salt, err := s.host.saltOf(ctx, k.PromotedFrom)
+		salt, err := s.prompts.salt(ctx, k.PromotedFrom)
 		if err != nil {
 			return nil, err
 		}

@@ -115,15 +115,6 @@ func Inspect(ctx context.Context, settings *config.Config, getenv func(string) s
 	return i
 }
 
-// Inspect is [Inspect] with the host's settings.
-func (h *Host) Inspect(ctx context.Context, p *install.Plugin) *Inspection {
-	return Inspect(ctx, h.config.Settings, h.config.Getenv, p)
-}
-
-// OpenSet is [OpenSet] with the host's settings: the plugins that are installed now, for
-// reading.
-func (h *Host) OpenSet() (*install.Set, error) { return OpenSet(h.config.Settings, h.config.Notices) }
-
 // Sandbox is what confines processes on this machine, with the settings.
 type Sandbox struct {
 	Mode string `json:"mode"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
@@ -17,24 +18,36 @@ import (
 // memories on which there is no feedback.
 const sweepEvery = 100
 
+// Workers do the background work of a host.
+type Workers struct {
+	config     *Config
+	membership *Membership
+	jobs       *job.Repository
+	memories   *memory.Memories
+
+	pools    atomic.Int64 // that were made
+	progress progress
+	sweeps   sweeps
+}
+
 // newJobs makes the queue.
-func (h *Host) newJobs(sole bool) (*job.Repository, error) {
-	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: h.notify, Progressed: h.progress.tell}
-	if h.shared() {
+func (w *Workers) newJobs(to *journal.Writer, sole bool) (*job.Repository, error) {
+	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: w.notify, Progressed: w.progress.tell}
+	if w.config.shared() {
 		o.Time = store.Time
 	}
-	return job.New(h.Journal, h.config.IDs, o)
+	return job.New(to, w.config.IDs, o)
 }
 
 // NewPool makes a pool of workers for the host's jobs, with a handler for each type. The
 // pool isn't started, and must be stopped before the host is closed. Errors in the
 // background become notices.
-func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
+func (w *Workers) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	holder := (&core.SystemIDs{}).NewID() // not the host's IDs, which tests count
-	if h.pools.Add(1) == 1 {
-		holder = h.id // so that a list of hosts shows which host has a job
+	if w.pools.Add(1) == 1 {
+		holder = w.membership.id // so that a list of hosts shows which host has a job
 	}
-	if h.shared() {
+	if w.config.shared() {
 		handlers = maps.Clone(handlers)
 		for t, work := range handlers {
 			handlers[t] = putBack(work)
@@ -42,15 +55,15 @@ func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
 	}
 	o := job.PoolOptions{
 		Holder:   holder,
-		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
+		Handlers: handlers, Report: func(err error) { w.config.warn(sdk.Wrap("work on jobs", err)) },
 	}
-	if h.shared() { // otherwise no job is taken from a live process
-		o.BeatEvery, o.LostAfter, o.Poll, o.Divide = h.config.GoneAfter/5, h.config.GoneAfter, h.config.GoneAfter/5, true
+	if w.config.shared() { // otherwise no job is taken from a live process
+		o.BeatEvery, o.LostAfter, o.Poll, o.Divide = w.config.GoneAfter/5, w.config.GoneAfter, w.config.GoneAfter/5, true
 		o.Fence = func(ctx context.Context, holds func(core.Reader) error) context.Context {
 			return store.WithFence(ctx, holds)
 		}
 	}
-	return job.NewPool(h.Jobs, o)
+	return job.NewPool(w.jobs, o)
 }
 
 // putBack makes a job go back to its queue if this host may not write where the job works: the
@@ -69,20 +82,20 @@ func putBack(work job.Handler) job.Handler {
 // servers may work on.
 const JobsOfServers = "jobs_of_servers"
 
-// CommandPool is [Host.NewPool] for a command that isn't a server. If hosts share the store,
+// CommandPool is [Workers.NewPool] for a command that isn't a server. If hosts share the store,
 // only hosts with a beat work on jobs, so that the other hosts see when such a host is gone.
 // The error is then sdk.Incompatible, reason [JobsOfServers].
-func (h *Host) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
-	if h.shared() && h.joined.Load() == nil {
+func (w *Workers) CommandPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
+	if w.config.shared() && w.membership.joined.Load() == nil {
 		return nil, sdk.Errorf(sdk.Incompatible, JobsOfServers, "the servers that share this store work on its jobs, and a command doesn't").
 			WithHint("start a server on this store, or look at who works").WithAction("hosts list")
 	}
-	return h.NewPool(handlers)
+	return w.NewPool(handlers)
 }
 
 // notify leaves a notification of a job's end in its namespace: what ended and how, with no
 // content. Because of its idempotency key there is only one for a job.
-func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
+func (w *Workers) notify(tx *journal.Tx, n job.Notification) error {
 	none := 0.0
 	about := map[string]any{"job_id": n.ID, "type": n.Type, "status": n.Status}
 	if n.Type == job.Reflection {
@@ -90,7 +103,7 @@ func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
 			return err
 		}
 	}
-	return h.Memories.ObserveTx(tx, &core.ObserveRequest{
+	return w.memories.ObserveTx(tx, &core.ObserveRequest{
 		Namespace: n.Namespace, Kind: core.KindNotification, Title: n.Title, Content: n.Title + " (job " + n.ID + ")", Importance: &none,
 		Metadata: core.MustJSON(about), IdempotencyKey: "job/" + n.ID + "/end",
 	})
@@ -98,11 +111,11 @@ func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
 
 // turned queues the jobs that a feedback makes due, in the feedback's own transaction: the
 // gate for memories that wait for it, and a sweep.
-func (h *Host) turned(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error {
+func (w *Workers) turned(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error {
 	if !waiting && turn%sweepEvery != 0 {
 		return nil
 	}
-	_, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Revalidate})
+	_, err := w.jobs.EnqueueTx(ctx, tx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Revalidate})
 	if sdk.ReasonOf(err) == job.QueueFull {
 		return nil // the memories keep waiting for the next feedback or sweep
 	}
@@ -112,17 +125,17 @@ func (h *Host) turned(ctx context.Context, tx core.Tx, namespace string, turn in
 // Revalidate lets the gate decide on all memories of a namespace that wait for it. If this
 // host's last sweep of the namespace is a hundred turns ago, it sweeps first. If there is an
 // error, the result is what was done until then.
-func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
-	turn, err := h.Memories.Turn(ctx, namespace)
+func (w *Workers) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
+	turn, err := w.memories.Turn(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	if !h.sweeps.due(namespace, turn) {
-		return h.Memories.GateWaiting(ctx, namespace)
+	if !w.sweeps.due(namespace, turn) {
+		return w.memories.GateWaiting(ctx, namespace)
 	}
-	result, err := h.Memories.Sweep(ctx, namespace, nil)
+	result, err := w.memories.Sweep(ctx, namespace, nil)
 	if err == nil {
-		h.sweeps.done(namespace, turn)
+		w.sweeps.done(namespace, turn)
 	}
 	return result, err
 }
@@ -171,8 +184,8 @@ func (p *progress) tell(jobID string, to float64) {
 
 // FollowProgress returns a channel with the progress, from 0 to 1, of a job that runs on
 // this host, until stop is called.
-func (h *Host) FollowProgress(jobID string) (heard <-chan float64, stop func()) {
-	p, follower := &h.progress, make(chan float64, 1)
+func (w *Workers) FollowProgress(jobID string) (heard <-chan float64, stop func()) {
+	p, follower := &w.progress, make(chan float64, 1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.followers == nil {

@@ -26,7 +26,7 @@ func dreams(t *testing.T, h *host.Host, namespace string, fn job.HandlerFunc) []
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := h.NewPool(map[job.Type]job.Handler{job.Dream: fn})
+	p, err := h.Workers.NewPool(map[job.Type]job.Handler{job.Dream: fn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,8 @@ func TestJobs_ProgressIsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard, stop := h.FollowProgress(made.ID)
-	gone, stopGone := h.FollowProgress(made.ID)
+	heard, stop := h.Workers.FollowProgress(made.ID)
+	gone, stopGone := h.Workers.FollowProgress(made.ID)
 	stopGone()
 	defer stop()
 	c, err := h.Jobs.Claim(t.Context(), "h", job.Types())
@@ -131,16 +131,16 @@ func TestJobs_GoBackWhereTheHostMayNotWrite(t *testing.T) {
 func TestCommandPool_OnASharedStore(t *testing.T) {
 	handlers := map[job.Type]job.Handler{}
 	shared := open(t, host.Config{Store: mem.Open()})
-	if _, err := shared.CommandPool(handlers); sdk.ReasonOf(err) != host.JobsOfServers {
+	if _, err := shared.Workers.CommandPool(handlers); sdk.ReasonOf(err) != host.JobsOfServers {
 		t.Errorf("a command: %v", err)
 	}
-	if err := shared.Join(t.Context(), host.JoinOptions{}); err != nil {
+	if err := shared.Membership.Join(t.Context(), host.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shared.CommandPool(handlers); err != nil {
+	if _, err := shared.Workers.CommandPool(handlers); err != nil {
 		t.Errorf("one of the hosts: %v", err)
 	}
-	if _, err := open(t, host.Config{}).CommandPool(handlers); err != nil {
+	if _, err := open(t, host.Config{}).Workers.CommandPool(handlers); err != nil {
 		t.Errorf("on the data folder: %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestShared_JobsOverHosts(t *testing.T) {
 	var pools []*job.Pool
 	for range 3 {
 		h := openShared(ctx, t, url)
-		pool, err := h.NewPool(map[job.Type]job.Handler{job.Compact: handler, job.Dream: handler})
+		pool, err := h.Workers.NewPool(map[job.Type]job.Handler{job.Compact: handler, job.Dream: handler})
 		if err == nil {
 			err = pool.Start(ctx)
 		}
@@ -201,14 +201,14 @@ func TestShared_JobsOverHosts(t *testing.T) {
 	}
 	least := ^uint64(0) // what the host does besides now and then counts too
 	for range 5 {
-		before, err := hosts[0].DatabaseStats(ctx)
+		before, err := hosts[0].Databases.Stats(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if claimed, err := hosts[0].Jobs.Claim(ctx, "idle", job.Types()); err != nil || claimed != nil {
 			t.Errorf("claimed %+v, %v", claimed, err)
 		}
-		after, err := hosts[0].DatabaseStats(ctx)
+		after, err := hosts[0].Databases.Stats(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestJobs_ForcedOverHosts(t *testing.T) {
 		var hosts []*host.Host
 		for _, wrong := range []time.Duration{0, 2 * time.Hour, -2 * time.Hour} {
 			h := open(t, host.Config{Store: s, Clock: wrongClock(wrong)})
-			if err := h.Join(t.Context(), host.JoinOptions{}); err != nil {
+			if err := h.Membership.Join(t.Context(), host.JoinOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			hosts = append(hosts, h)

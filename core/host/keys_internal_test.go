@@ -13,9 +13,9 @@ func TestKeys_WarnedOfOnce(t *testing.T) {
 		"a1b2c3d4e5f6g7h8": "", "sk-proj-4fGh7kQ2mN8vB1cX": "",
 	} {
 		var notices []string
-		h := &Host{config: Config{Notices: func(n Notice) { notices = append(notices, n.Level+" "+n.Message) }}}
+		p := &Plugins{config: &Config{Notices: func(n Notice) { notices = append(notices, n.Level+" "+n.Message) }}}
 		for range 3 {
-			h.warnOfKeys([]string{"THE_KEY=" + value})
+			p.warnOfKeys([]string{"THE_KEY=" + value})
 		}
 		switch {
 		case why == "" && len(notices) == 0:

@@ -34,7 +34,7 @@ func TestScope_CallersSendNoVariableOfTheServer(t *testing.T) {
 		if settings {
 			need = host.Need{Namespace: "n", LLM: core.MustJSON(map[string]string{"base_url": url, "api_key_env": variable})}
 		}
-		_, err := h.Scope(ctx, need)
+		_, err := h.Plugins.Scope(ctx, need)
 		return err
 	}
 	for _, c := range []struct {

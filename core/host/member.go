@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -30,50 +31,66 @@ type JoinOptions struct {
 	TakeOver func(context.Context, run.Held) error
 }
 
-// ID identifies this start of the host among the hosts that share a store.
-func (h *Host) ID() string { return h.id }
+// Membership is a host among the hosts that share its store.
+type Membership struct {
+	config    *Config
+	id        string
+	closers   *closers
+	databases *Databases
+	journal   *journal.Writer
+	policies  *Policies
+	plugins   *Plugins
+	runs      *run.Repository
+	jobs      *job.Repository
+
+	// joined is what this host does for the others of its store, and member raises its beat
+	// among them. Both are nil before Join; member stays nil if the store has no other hosts.
+	joined   atomic.Pointer[JoinOptions]
+	member   atomic.Pointer[store.Member]
+	draining atomic.Bool
+}
 
 // shared is whether other hosts may work on the store at the same time.
-func (h *Host) shared() bool {
-	if h.config.Store != nil {
-		return !h.config.Sole
+func (c *Config) shared() bool {
+	if c.Store != nil {
+		return !c.Sole
 	}
-	return h.config.Settings.Shared()
+	return c.Settings.Shared()
 }
 
 // Join adds the host to the hosts that share its store, until it is closed: it shows that
 // it is alive, and takes over the work of hosts that are gone. On a store that no other
 // host can open, it only takes over work. A host joins once.
-func (h *Host) Join(ctx context.Context, o JoinOptions) error {
-	if !h.joined.CompareAndSwap(nil, &o) {
+func (m *Membership) Join(ctx context.Context, o JoinOptions) error {
+	if !m.joined.CompareAndSwap(nil, &o) {
 		return sdk.Errorf(sdk.Conflict, "host_started", "the host has joined before")
 	}
-	if !h.shared() {
-		h.adopt(ctx, o.TakeOver)
+	if !m.config.shared() {
+		m.adopt(ctx, o.TakeOver)
 		return nil
 	}
-	orphans := newOrphans(ctx, h, o.TakeOver)
-	m, err := store.NewMember(store.MemberOptions{
-		Store: h.Store, Host: h.record(), Leases: []string{store.LeaseRoot}, GoneAfter: h.config.GoneAfter,
+	orphans := newOrphans(ctx, m, o.TakeOver)
+	member, err := store.NewMember(store.MemberOptions{
+		Store: m.journal.Store, Host: m.record(), Leases: []string{store.LeaseRoot}, GoneAfter: m.config.GoneAfter,
 		Describe: func(r *store.HostRecord) {
-			policies, _ := h.Policies.Active() // readiness reports why they can't be used
+			policies, _ := m.policies.Active() // readiness reports why they can't be used
 			r.PolicyEpoch = policies.Epoch
 		},
-		Looked: orphans.look, Drained: func(ctx context.Context) { h.drained(ctx, o.Pool) },
-		Report: func(err error) { h.warn(sdk.Wrap("work with the other hosts", err)) },
+		Looked: orphans.look, Drained: func(ctx context.Context) { m.drained(ctx, o.Pool) },
+		Report: func(err error) { m.config.warn(sdk.Wrap("work with the other hosts", err)) },
 	})
 	if err != nil {
 		return err
 	}
-	h.member.Store(m) // before a look needs it
-	if err := m.Start(ctx); err != nil {
-		h.member.Store(nil)
+	m.member.Store(member) // before a look needs it
+	if err := member.Start(ctx); err != nil {
+		m.member.Store(nil)
 		orphans.stop()
 		return err
 	}
-	h.onClose(func() error {
+	m.closers.add(func() error {
 		orphans.stop()
-		return m.Stop(context.Background())
+		return member.Stop(context.Background())
 	})
 	return nil
 }
@@ -81,24 +98,24 @@ func (h *Host) Join(ctx context.Context, o JoinOptions) error {
 // Home is the host that a namespace belongs to, and the address at which this host reaches
 // it; "" means that this host handles the namespace's requests itself. See
 // [store.Member.Home].
-func (h *Host) Home(namespace string) (id, address string) {
-	m := h.member.Load()
-	if m == nil {
+func (m *Membership) Home(namespace string) (id, address string) {
+	member := m.member.Load()
+	if member == nil {
 		return "", ""
 	}
-	home, _ := m.Home(namespace)
+	home, _ := member.Home(namespace)
 	return home.ID, home.Peers
 }
 
 // record is the host's own record. If its plugins can't be read, the record has none; each
 // call of a plugin reports the reason.
-func (h *Host) record() store.HostRecord {
-	r := store.HostRecord{ID: h.id, Version: h.config.Version, StartedAt: h.Now().UTC().Round(0)}
-	if h.config.Server != nil {
-		r.Address, r.Peers = h.config.Server.URL, h.config.Server.Peers
+func (m *Membership) record() store.HostRecord {
+	r := store.HostRecord{ID: m.id, Version: m.config.Version, StartedAt: m.config.Clock.Now().UTC().Round(0)}
+	if m.config.Server != nil {
+		r.Address, r.Peers = m.config.Server.URL, m.config.Server.Peers
 	}
-	if plugins, err := h.Plugins(); err != nil {
-		h.warn(sdk.Wrap("read which plugins this host has", err))
+	if plugins, err := m.plugins.Callable(); err != nil {
+		m.config.warn(sdk.Wrap("read which plugins this host has", err))
 	} else {
 		r.Plugins = PinsOf(plugins.Set)
 	}
@@ -111,13 +128,13 @@ const drainTime = 15 * time.Second
 
 // drained ends the work on jobs: running jobs have their grace period to end, and the jobs
 // that are left then go back to the queue.
-func (h *Host) drained(ctx context.Context, pool *job.Pool) {
-	if h.isMain() {
-		h.info("this host takes on nothing more: others go on with its jobs")
+func (m *Membership) drained(ctx context.Context, pool *job.Pool) {
+	if m.databases.isMain() {
+		m.config.info("this host takes on nothing more: others go on with its jobs")
 	}
-	err := h.eachCopy(func(own *Host) error { return own.Drain(ctx, own.id) })
+	err := m.databases.eachCopy(func(own *Host) error { return own.Membership.Drain(ctx, own.ID) })
 	if err != nil {
-		h.warn(sdk.Wrap("take on nothing more", err))
+		m.config.warn(sdk.Wrap("take on nothing more", err))
 	}
 	if pool == nil {
 		return
@@ -125,32 +142,32 @@ func (h *Host) drained(ctx context.Context, pool *job.Pool) {
 	limited, cancel := context.WithTimeout(ctx, drainTime) // another caller that stops the pool waits for this
 	defer cancel()
 	if err := pool.Stop(limited); err != nil && ctx.Err() == nil {
-		h.warn(sdk.Wrap("end the work on jobs", err))
+		m.config.warn(sdk.Wrap("end the work on jobs", err))
 	}
 }
 
 // Draining reports whether the host was asked to accept no more work.
-func (h *Host) Draining() bool {
-	m := h.member.Load()
-	return h.draining.Load() || m != nil && m.Draining()
+func (m *Membership) Draining() bool {
+	member := m.member.Load()
+	return m.draining.Load() || member != nil && member.Draining()
 }
 
 // lead makes sure that only one host appends to the journal's root: see [journal.Lead]. A
 // program without a beat appends at its end, if no other host does.
-func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) error) error {
+func (m *Membership) lead(db core.Store) func(context.Context, bool, func(core.Store) error) error {
 	return func(ctx context.Context, last bool, record func(core.Store) error) error {
 		var err error
-		m := h.member.Load()
+		member := m.member.Load()
 		switch {
-		case last && !commits(s): // a command that only read
+		case last && !commits(db): // a command that only read
 		case last:
-			err = store.WithLease(ctx, s, store.LeaseRoot, h.id, record)
-		case m != nil:
-			if epoch, held := m.Held()[store.LeaseRoot]; held {
-				err = record(store.Fenced(s, store.LeaseRoot, epoch))
+			err = store.WithLease(ctx, db, store.LeaseRoot, m.id, record)
+		case member != nil:
+			if epoch, held := member.Held()[store.LeaseRoot]; held {
+				err = record(store.Fenced(db, store.LeaseRoot, epoch))
 			}
-		case h.config.Store != nil: // the program that embeds this host gave it the store, and its hosts don't join
-			err = record(s)
+		case m.config.Store != nil: // the program that embeds this host gave it the store, and its hosts don't join
+			err = record(db)
 		}
 		if sdk.ReasonOf(err) == store.LeaseLost {
 			return nil // the holder of the lease records the same
@@ -161,14 +178,14 @@ func (h *Host) lead(s core.Store) func(context.Context, bool, func(core.Store) e
 
 // RecordRoot records changed heads in the journal's root, unless another host does that for
 // all hosts, and returns the root's head.
-func (h *Host) RecordRoot(ctx context.Context) (head journal.Head, err error) {
-	if !h.shared() {
-		return journal.Record(ctx, h.Journal)
+func (m *Membership) RecordRoot(ctx context.Context) (head journal.Head, err error) {
+	if !m.config.shared() {
+		return journal.Record(ctx, m.journal)
 	}
 	recorded := false
-	command := h.member.Load() == nil && h.config.Store == nil
-	err = h.lead(h.Store)(ctx, command, func(s core.Store) (err error) {
-		fenced := *h.Journal
+	command := m.member.Load() == nil && m.config.Store == nil
+	err = m.lead(m.journal.Store)(ctx, command, func(s core.Store) (err error) {
+		fenced := *m.journal
 		fenced.Store = s
 		head, err = journal.Record(ctx, &fenced)
 		recorded = err == nil
@@ -177,11 +194,7 @@ func (h *Host) RecordRoot(ctx context.Context) (head journal.Head, err error) {
 	if err != nil || recorded {
 		return head, err
 	}
-	err = h.Store.View(ctx, func(r core.Reader) (err error) {
-		head, err = journal.ReadHead(r, journal.RootStream)
-		return err
-	})
-	return head, err
+	return core.View(ctx, m.journal.Store, func(r core.Reader) (journal.Head, error) { return journal.ReadHead(r, journal.RootStream) })
 }
 
 // commits reports whether this host changed a store, as far as the store counts that.
@@ -193,54 +206,54 @@ func commits(s core.Store) bool {
 // beforeCall makes a call of a plugin wait while other hosts may believe that this host is
 // gone, and may be about to make the same call. A call for a run that another host has taken
 // over is refused: after a suspension, this process may not know of the takeover yet.
-func (h *Host) beforeCall(ctx context.Context) error {
-	m := h.member.Load()
-	if m == nil {
+func (m *Membership) beforeCall(ctx context.Context) error {
+	member := m.member.Load()
+	if member == nil {
 		return nil
 	}
-	if err := m.Await(ctx); err != nil {
+	if err := member.Await(ctx); err != nil {
 		return err
 	}
 	if id := plugin.ScopeOf(ctx).RunID; id != "" {
-		return h.Runs.Holds(ctx, id)
+		return m.runs.Holds(ctx, id)
 	}
 	return nil
 }
 
 // holder names this host in the records of runs, so that other hosts can take the runs
 // over; "" if no other host would.
-func (h *Host) holder() string {
-	if h.member.Load() == nil && !h.adopts() {
+func (m *Membership) holder() string {
+	if m.member.Load() == nil && !m.adopts() {
 		return ""
 	}
-	return h.id
+	return m.id
 }
 
 // adopts is whether the host is a server whose store no other host uses.
-func (h *Host) adopts() bool {
-	o := h.joined.Load()
-	return o != nil && o.TakeOver != nil && !h.shared()
+func (m *Membership) adopts() bool {
+	o := m.joined.Load()
+	return o != nil && o.TakeOver != nil && !m.config.shared()
 }
 
 // lives reports whether a host is alive. A program without a beat knows only which hosts
 // have a record.
-func (h *Host) lives(r core.Reader, id string) (bool, error) {
-	if !h.shared() {
-		return id == h.id, nil
+func (m *Membership) lives(r core.Reader, id string) (bool, error) {
+	if !m.config.shared() {
+		return id == m.id, nil
 	}
-	if m := h.member.Load(); m != nil {
-		return m.LivesIn(r, id)
+	if member := m.member.Load(); member != nil {
+		return member.LivesIn(r, id)
 	}
 	return store.HasHost(r, id)
 }
 
 // gone reports whether another host is gone, as far as a server can see. A program without
 // a beat can't see this.
-func (h *Host) gone(r core.Reader, id string) (bool, error) {
-	m := h.member.Load()
-	if m == nil {
+func (m *Membership) gone(r core.Reader, id string) (bool, error) {
+	member := m.member.Load()
+	if member == nil {
 		return false, nil
 	}
-	lives, err := m.LivesIn(r, id)
+	lives, err := member.LivesIn(r, id)
 	return !lives && err == nil, err
 }

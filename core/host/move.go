@@ -18,12 +18,12 @@ import (
 // it open, the host's indices would no longer agree with the files.
 
 // Export writes everything in the store, except derived data.
-func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress) (store.Moved, error) {
-	parts, err := Checkers(h.Store)
+func (s *Storage) Export(ctx context.Context, to io.Writer, progress store.Progress) (store.Moved, error) {
+	parts, err := Checkers(s.store)
 	if err != nil {
 		return store.Moved{}, err
 	}
-	return store.Export(ctx, h.Store, to, store.Derived(parts), progress)
+	return store.Export(ctx, s.store, to, store.Derived(parts), progress)
 }
 
 // ImportOptions determine how an export is imported.
@@ -62,24 +62,24 @@ type Imported struct {
 // Import is [Import] for a host that hasn't opened its store yet; otherwise it is
 // refused: sdk.Conflict of reason "store_in_use". No program can open the store
 // meanwhile.
-func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done *Imported, err error) {
-	local, ok := h.Store.(*store.OnDemand)
+func (s *Storage) Import(ctx context.Context, in io.Reader, o ImportOptions) (done *Imported, err error) {
+	local, ok := s.store.(*store.OnDemand)
 	if !ok {
 		return nil, notLocal()
 	}
-	if h.config.Settings.Shared() {
-		return h.importShared(ctx, in, o)
+	if s.config.Settings.Shared() {
+		return s.importEmpty(ctx, in, o)
 	}
-	h.config.Activity(OpeningStore)
-	o.staged = func() { h.config.Activity("") }
+	s.config.Activity(OpeningStore)
+	o.staged = func() { s.config.Activity("") }
 	defer o.staged()
 	err = local.Shut(func() (err error) {
-		done, err = Import(ctx, h.config.Settings, in, o)
+		done, err = Import(ctx, s.config.Settings, in, o)
 		return err
 	})
 	if sdk.ReasonOf(err) == "store_in_use" {
-		err = sdk.Errorf(sdk.Conflict, "store_in_use", "this host has the store in %s open, which an import would replace", StoreDir(h.config.Settings)).
-			WithHint("stop the server on %s before the import", h.config.Settings.DataDir.Value).WithAction("store import", "file", nil)
+		err = sdk.Errorf(sdk.Conflict, "store_in_use", "this host has the store in %s open, which an import would replace", StoreDir(s.config.Settings)).
+			WithHint("stop the server on %s before the import", s.config.Settings.DataDir.Value).WithAction("store import", "file", nil)
 	}
 	return done, err
 }
@@ -104,14 +104,14 @@ func Import(ctx context.Context, settings *config.Config, in io.Reader, o Import
 	return importAll(ctx, settings, in, o)
 }
 
-// importShared fills a database, which has to be empty: a database that other hosts use
+// importEmpty fills a database, which has to be empty: a database that other hosts use
 // can't be replaced.
-func (h *Host) importShared(ctx context.Context, in io.Reader, o ImportOptions) (*Imported, error) {
+func (s *Storage) importEmpty(ctx context.Context, in io.Reader, o ImportOptions) (*Imported, error) {
 	if o.Replace || len(o.Namespaces) > 0 {
 		return nil, sdk.Errorf(sdk.Incompatible, "store_not_local", "an import into a database neither replaces what is there nor adds to it").
 			WithHint("import everything, into an empty database or schema")
 	}
-	moved, err := readExport(ctx, h.Store, in, o.Progress)
+	moved, err := readExport(ctx, s.store, in, o.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -57,8 +57,8 @@ func TestEmbedder_ThroughTheHostsNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(settings.Network().Transport().CloseIdleConnections)
-	h := &Host{config: Config{Settings: settings, Getenv: func(string) string { return "" }, Notices: func(n Notice) { t.Errorf("%+v", n) }}}
-	e, err := h.embedder()
+	c := &Config{Settings: settings, Getenv: func(string) string { return "" }, Notices: func(n Notice) { t.Errorf("%+v", n) }}
+	e, err := c.embedder()
 	if err != nil {
 		t.Fatal(err)
 	}

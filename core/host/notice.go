@@ -32,17 +32,17 @@ const (
 	CallingPlugins Activity = "calling_plugins"
 )
 
-func (h *Host) info(format string, args ...any) {
-	h.config.Notices(Notice{Level: "info", Message: fmt.Sprintf(format, args...)})
+func (c *Config) info(format string, args ...any) {
+	c.Notices(Notice{Level: "info", Message: fmt.Sprintf(format, args...)})
 }
 
-func (h *Host) warn(err error) { warn(h.config.Notices, err) }
+func (c *Config) warn(err error) { warn(c.Notices, err) }
 
 func warn(notices func(Notice), err error) {
 	e := sdk.AsError(err)
 	notices(Notice{Level: "warn", Message: err.Error(), Hint: e.Hint, Try: e.Try})
 }
 
-func (h *Host) warnf(format string, args ...any) {
-	h.config.Notices(Notice{Level: "warn", Message: fmt.Sprintf(format, args...)})
+func (c *Config) warnf(format string, args ...any) {
+	c.Notices(Notice{Level: "warn", Message: fmt.Sprintf(format, args...)})
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
@@ -23,10 +22,10 @@ type Observe struct {
 
 // PluginInstances is the state of the plugins' instances. It is empty until a plugin was
 // needed, and starts no plugin.
-func (h *Host) PluginInstances() []plugin.Status {
+func (d *Databases) PluginInstances() []plugin.Status {
 	var all []plugin.Status
-	for _, own := range h.Databases() {
-		if p := own.callable.Load(); p != nil {
+	for _, own := range d.All() {
+		if p := own.Plugins.callable.Load(); p != nil {
 			all = append(all, p.Status()...)
 		}
 	}
@@ -35,26 +34,13 @@ func (h *Host) PluginInstances() []plugin.Status {
 
 // Commits counts the commits of this process to its stores since they were opened. It opens
 // no store. A store that was passed to the host isn't counted.
-func (h *Host) Commits() (n uint64) {
-	for _, own := range h.Databases() {
-		n += own.commits()
+func (d *Databases) Commits() (n uint64) {
+	for _, own := range d.All() {
+		if counts, ok := own.Storage.openNow().(interface{ Commits() uint64 }); ok {
+			n += counts.Commits()
+		}
 	}
 	return n
-}
-
-func (h *Host) commits() uint64 {
-	local, ok := h.Store.(*store.OnDemand)
-	if !ok || !isClosed(local.Opened()) {
-		return 0
-	}
-	db, err := local.Open(context.Background())
-	if err != nil {
-		return 0 // it was closed
-	}
-	if counts, ok := db.(interface{ Commits() uint64 }); ok {
-		return counts.Commits()
-	}
-	return 0
 }
 
 // DatabaseStats are what this host did with its store's database since the store was
@@ -65,12 +51,12 @@ type DatabaseStats struct {
 	DeadRows int64
 }
 
-// DatabaseStats looks at the database that is the host's store. It is nil if the store
+// Stats looks at the database that is the host's store. It is nil if the store
 // isn't a database, or isn't open; the call doesn't open it.
-func (h *Host) DatabaseStats(ctx context.Context) (*DatabaseStats, error) {
+func (d *Databases) Stats(ctx context.Context) (*DatabaseStats, error) {
 	var all *DatabaseStats
-	for _, own := range h.Databases() {
-		db := own.sharedNow()
+	for _, own := range d.All() {
+		db := own.Storage.database()
 		if db == nil {
 			continue
 		}

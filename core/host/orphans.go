@@ -21,7 +21,7 @@ const (
 
 // orphans are the runs whose hosts are gone.
 type orphans struct {
-	host     *Host
+	of       *Membership
 	takeOver func(context.Context, run.Held) error
 	work     sync.WaitGroup
 
@@ -36,37 +36,37 @@ type orphans struct {
 	waits   map[string]time.Time
 }
 
-func newOrphans(ctx context.Context, h *Host, takeOver func(context.Context, run.Held) error) *orphans {
+func newOrphans(ctx context.Context, of *Membership, takeOver func(context.Context, run.Held) error) *orphans {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	return &orphans{host: h, takeOver: takeOver, ctx: ctx, cancel: cancel, running: map[string]bool{}, waits: map[string]time.Time{}}
+	return &orphans{of: of, takeOver: takeOver, ctx: ctx, cancel: cancel, running: map[string]bool{}, waits: map[string]time.Time{}}
 }
 
 // look takes over runs of hosts that are gone, and removes the records of hosts that have
 // no runs left.
 func (o *orphans) look(ctx context.Context) {
-	h := o.host
-	m := h.member.Load()
-	if m == nil || m.Draining() {
+	m := o.of
+	member := m.member.Load()
+	if member == nil || member.Draining() {
 		return
 	}
-	if err := h.warnOfLacking(ctx); err != nil && ctx.Err() == nil {
-		h.warn(sdk.Wrap("read which packages hosts should have", err))
+	if err := m.plugins.warnOfLacking(ctx); err != nil && ctx.Err() == nil {
+		m.config.warn(sdk.Wrap("read which packages hosts should have", err))
 	}
-	held, err := h.Runs.Held(ctx)
+	held, err := m.runs.Held(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.warn(sdk.Wrap("look for runs of hosts that are gone", err))
+			m.config.warn(sdk.Wrap("look for runs of hosts that are gone", err))
 		}
 		return
 	}
 	o.forget(held)
-	left := o.beginAll(held, m.Lives)
-	for _, id := range m.Gone() {
+	left := o.beginAll(held, member.Lives)
+	for _, id := range member.Gone() {
 		if left[id] {
 			continue
 		}
-		if err := m.Forget(ctx, id); err != nil && ctx.Err() == nil {
-			h.warn(err)
+		if err := member.Forget(ctx, id); err != nil && ctx.Err() == nil {
+			m.config.warn(err)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (o *orphans) beginAll(held []run.Held, lives func(id string) bool) (left ma
 		if run.Job { // its job continues it, or a caller resumes it
 			continue
 		}
-		lost := run.Host == o.host.id && !o.host.Runs.Runs(run.RunID) // its end couldn't be written
+		lost := run.Host == o.of.id && !o.of.runs.Runs(run.RunID) // its end couldn't be written
 		if lives(run.Host) && !lost {
 			continue
 		}
@@ -105,26 +105,26 @@ const adoptPause = time.Second
 
 // adopt continues the runs of servers that had the host's store before it, until none is
 // left. Jobs need no adoption: the pool continues them.
-func (h *Host) adopt(ctx context.Context, takeOver func(context.Context, run.Held) error) {
+func (m *Membership) adopt(ctx context.Context, takeOver func(context.Context, run.Held) error) {
 	if takeOver == nil {
 		return
 	}
-	o := newOrphans(ctx, h, takeOver)
-	h.onClose(func() error {
+	o := newOrphans(ctx, m, takeOver)
+	m.closers.add(func() error {
 		o.stop()
 		return nil
 	})
 	o.work.Go(func() {
 		for o.ctx.Err() == nil {
-			held, err := h.Runs.Held(o.ctx)
-			held = slices.DeleteFunc(held, func(run run.Held) bool { return run.Job || run.Host == h.id })
+			held, err := m.runs.Held(o.ctx)
+			held = slices.DeleteFunc(held, func(run run.Held) bool { return run.Job || run.Host == m.id })
 			switch {
 			case err == nil && len(held) == 0:
 				return
 			case err == nil:
-				o.beginAll(held, func(id string) bool { return id == h.id })
+				o.beginAll(held, func(id string) bool { return id == m.id })
 			case o.ctx.Err() == nil:
-				h.warn(sdk.Wrap("look for runs of the servers before this one", err))
+				m.config.warn(sdk.Wrap("look for runs of the servers before this one", err))
 			}
 			select {
 			case <-o.ctx.Done():
@@ -144,7 +144,7 @@ func (o *orphans) begin(held run.Held) {
 	_, again := o.waits[held.RunID]
 	o.running[held.RunID] = true
 	o.work.Go(func() {
-		err := o.host.hasPlugins(held)
+		err := o.of.plugins.checkRun(held)
 		if err == nil {
 			err = o.takeOver(o.ctx, held)
 		}
@@ -157,7 +157,7 @@ func (o *orphans) begin(held run.Held) {
 		}
 		o.waits[held.RunID] = time.Now().Add(takeOverAgain)
 		if !again {
-			o.host.warn(sdk.Wrap("go on with run "+held.RunID+" of host "+held.Host+", which is gone", err))
+			o.of.config.warn(sdk.Wrap("go on with run "+held.RunID+" of host "+held.Host+", which is gone", err))
 		}
 	})
 }
@@ -171,9 +171,9 @@ func (o *orphans) stop() {
 	o.work.Wait()
 }
 
-// hasPlugins refuses a run whose plugins differ from this host's.
-func (h *Host) hasPlugins(held run.Held) error {
-	plugins, err := h.Plugins()
+// checkRun refuses a run whose plugins differ from this host's.
+func (p *Plugins) checkRun(held run.Held) error {
+	plugins, err := p.Callable()
 	if err != nil {
 		return err
 	}
@@ -188,15 +188,15 @@ func (h *Host) hasPlugins(held run.Held) error {
 }
 
 // needs are what another host needs to continue a run of a plan.
-func (h *Host) needs(plan *workflow.Plan, ofJob bool) (run.Needs, error) {
+func (p *Plugins) needs(plan *workflow.Plan, ofJob bool) (run.Needs, error) {
 	n := run.Needs{Job: ofJob, Plugins: map[string]string{}}
-	plugins, err := h.Plugins()
-	if err != nil || h.holder() == "" {
+	plugins, err := p.Callable()
+	if err != nil || p.membership.holder() == "" {
 		return n, err
 	}
 	for _, use := range plan.Plugins() {
-		if p := plugins.Set.Find(use.Plugin); p != nil {
-			n.Plugins[p.Name] = pinOf(p)
+		if found := plugins.Set.Find(use.Plugin); found != nil {
+			n.Plugins[found.Name] = pinOf(found)
 		}
 	}
 	return n, nil

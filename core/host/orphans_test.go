@@ -61,15 +61,15 @@ func TestOrphans_OfJobsKeepNoHost(t *testing.T) {
 		s := mem.Open()
 		ghostRun(ctx, t, s, "run-1", run.Needs{Job: true})
 		h := open(t, host.Config{Store: s})
-		if err := h.Join(ctx, host.JoinOptions{TakeOver: func(context.Context, run.Held) error { t.Error("it is taken over"); return nil }}); err != nil {
+		if err := h.Membership.Join(ctx, host.JoinOptions{TakeOver: func(context.Context, run.Held) error { t.Error("it is taken over"); return nil }}); err != nil {
 			t.Fatal(err)
 		}
 		hostsSee()
-		if list, err := h.Hosts(ctx); err != nil || len(list) != 1 {
+		if list, err := h.Membership.Hosts(ctx); err != nil || len(list) != 1 {
 			t.Errorf("the hosts are %+v: %v", list, err)
 		}
 		sound(t, s)
-		if r, err := h.Resume(ctx, "run-1", host.RunOptions{}); err != nil || r.Status != core.StatusPassed {
+		if r, err := h.Runner.Resume(ctx, "run-1", host.RunOptions{}); err != nil || r.Status != core.StatusPassed {
 			t.Errorf("resumed, it is %+v: %v", r, err)
 		}
 		if held, err := h.Runs.Held(ctx); err != nil || len(held) != 0 {
@@ -85,7 +85,7 @@ func TestOrphans_LeaveTheRunsOfWhoJustJoined(t *testing.T) {
 		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
 		s := mem.Open()
 		h := open(t, host.Config{Store: s})
-		if err := h.Join(ctx, host.JoinOptions{}); err != nil {
+		if err := h.Membership.Join(ctx, host.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		hostsSee()
@@ -94,11 +94,11 @@ func TestOrphans_LeaveTheRunsOfWhoJustJoined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Resume(ctx, "run-1", host.RunOptions{From: held}); sdk.ReasonOf(err) != run.Taken {
+		if _, err := h.Runner.Resume(ctx, "run-1", host.RunOptions{From: held}); sdk.ReasonOf(err) != run.Taken {
 			t.Errorf("it is taken over: %v", err)
 		}
 		hostsSee() // the ghost is gone by now
-		if r, err := h.Resume(ctx, "run-1", host.RunOptions{From: held}); err != nil || r.Status != core.StatusPassed {
+		if r, err := h.Runner.Resume(ctx, "run-1", host.RunOptions{From: held}); err != nil || r.Status != core.StatusPassed {
 			t.Errorf("resumed, it is %+v: %v", r, err)
 		}
 		sound(t, s)
@@ -118,7 +118,7 @@ func TestOrphans_ForgetWhatTheyWaitedFor(t *testing.T) {
 			defer mu.Unlock()
 			warned++
 		}})
-		err := h.Join(ctx, host.JoinOptions{TakeOver: func(context.Context, run.Held) error {
+		err := h.Membership.Join(ctx, host.JoinOptions{TakeOver: func(context.Context, run.Held) error {
 			mu.Lock()
 			defer mu.Unlock()
 			asked++
@@ -189,10 +189,10 @@ func TestOrphans_AreLeftToTheNextHost(t *testing.T) {
 			if o.Memories != nil {
 				o.Memories = blocked{h.Memories}
 			}
-			err := h.Join(ctx, host.JoinOptions{TakeOver: func(ctx context.Context, held run.Held) error {
+			err := h.Membership.Join(ctx, host.JoinOptions{TakeOver: func(ctx context.Context, held run.Held) error {
 				o := o
 				o.From = &held
-				_, err := h.Resume(core.WithCaller(ctx, held.Caller), held.RunID, o)
+				_, err := h.Runner.Resume(core.WithCaller(ctx, held.Caller), held.RunID, o)
 				return err
 			}})
 			if err != nil {
@@ -202,13 +202,13 @@ func TestOrphans_AreLeftToTheNextHost(t *testing.T) {
 			return h
 		}
 		one := joined(host.RunOptions{Memories: blocked{}})
-		if held, err := one.Runs.HeldBy(ctx, "run-1"); err != nil || held == nil || held.Host != one.ID() {
+		if held, err := one.Runs.HeldBy(ctx, "run-1"); err != nil || held == nil || held.Host != one.ID {
 			t.Fatalf("it is held by %+v: %v", held, err)
 		}
 		if err := one.Close(); err != nil {
 			t.Error(err)
 		}
-		if held, err := one.Runs.HeldBy(ctx, "run-1"); err != nil || held == nil || held.Host != one.ID() {
+		if held, err := one.Runs.HeldBy(ctx, "run-1"); err != nil || held == nil || held.Host != one.ID {
 			t.Errorf("left, it is held by %+v: %v", held, err)
 		}
 		sound(t, s)
@@ -226,14 +226,14 @@ func TestDrain_WaitsForJobsForABoundedTime(t *testing.T) {
 		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
 		h := open(t, host.Config{Store: mem.Open()})
 		release := make(chan struct{})
-		p, err := h.NewPool(map[job.Type]job.Handler{job.Compact: job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) {
+		p, err := h.Workers.NewPool(map[job.Type]job.Handler{job.Compact: job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) {
 			<-release
 			return nil, nil
 		})})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Join(ctx, host.JoinOptions{Pool: p}); err != nil {
+		if err := h.Membership.Join(ctx, host.JoinOptions{Pool: p}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Start(ctx); err != nil {
@@ -243,7 +243,7 @@ func TestDrain_WaitsForJobsForABoundedTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := h.Drain(ctx, h.ID()); err != nil {
+		if err := h.Membership.Drain(ctx, h.ID); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute) // it learns of that with its beat, and its jobs' grace is over

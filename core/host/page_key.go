@@ -16,24 +16,24 @@ const pageKeyBytes = 32
 
 // PageKey is the key that seals page tokens. It is made when it is first needed, and
 // never changes: a client may read a list over days, and from several hosts.
-func (h *Host) PageKey(ctx context.Context) (key []byte, err error) {
-	h.mu.Lock()
-	key = h.pageKey
-	h.mu.Unlock()
+func (s *Storage) PageKey(ctx context.Context) (key []byte, err error) {
+	s.keyMu.Lock()
+	key = s.pageKey
+	s.keyMu.Unlock()
 	if key != nil {
 		return key, nil
 	}
-	err = h.Store.View(ctx, func(r core.Reader) (err error) {
+	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		key, _, err = r.Get([]byte(pageKeyKey))
 		return err
 	})
 	if err == nil && len(key) != pageKeyBytes {
-		err = h.Store.Update(ctx, func(tx core.Tx) (err error) {
+		err = s.store.Update(ctx, func(tx core.Tx) (err error) {
 			if key, _, err = tx.Get([]byte(pageKeyKey)); err != nil || len(key) == pageKeyBytes {
 				return err
 			}
 			key = make([]byte, pageKeyBytes)
-			if _, err := io.ReadFull(h.config.Random, key); err != nil {
+			if _, err := io.ReadFull(s.config.Random, key); err != nil {
 				return err
 			}
 			return tx.Put([]byte(pageKeyKey), key)
@@ -42,8 +42,8 @@ func (h *Host) PageKey(ctx context.Context) (key []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.pageKey = key
+	s.keyMu.Lock()
+	defer s.keyMu.Unlock()
+	s.pageKey = key
 	return key, nil
 }

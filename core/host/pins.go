@@ -46,12 +46,12 @@ func WithPins(ctx context.Context, pins Pins) context.Context {
 }
 
 // checkPins refuses plugins that differ from the caller's pins.
-func (h *Host) checkPins(ctx context.Context, uses []workflow.PluginUse) error {
+func (p *Plugins) checkPins(ctx context.Context, uses []workflow.PluginUse) error {
 	pins, _ := ctx.Value(pinsKey{}).(Pins)
 	if len(pins) == 0 {
 		return nil
 	}
-	plugins, err := h.Plugins()
+	plugins, err := p.Callable()
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,12 @@ func (h *Host) checkPins(ctx context.Context, uses []workflow.PluginUse) error {
 		if !pinned {
 			continue
 		}
-		p := plugins.Set.Find(use.Plugin)
+		found := plugins.Set.Find(use.Plugin)
 		switch {
-		case p == nil:
+		case found == nil:
 			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s is installed where the command was called, and the server on the data folder doesn't have it", use.Plugin).
 				WithHint("if it was added since the server was started, restart the server; otherwise start the server with the lock that pins it, or use another data folder").WithDetail("plugin", use.Plugin)
-		case pinOf(p) != want:
+		case pinOf(found) != want:
 			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s of the server on the data folder isn't the one that is installed where the command was called", use.Plugin).
 				WithHint("start the server again with the lock that is meant, or use another data folder").WithDetail("plugin", use.Plugin)
 		}

@@ -34,48 +34,53 @@ type PluginsPushed struct {
 // should have: the packages that this host's lock pins. Plugins that come with the program
 // aren't named. Without a shared store the error is sdk.Incompatible, reason
 // "plugins_not_shared".
-func (h *Host) PushPlugins(ctx context.Context) (*PluginsPushed, error) {
-	pushed, err := h.pushPlugins(ctx)
+func (c *Copies) PushPlugins(ctx context.Context) (*PluginsPushed, error) {
+	pushed, err := c.own.Plugins.push(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return pushed, h.eachCopy(func(own *Host) error {
-		_, err := own.pushPlugins(ctx)
+	return pushed, c.own.Databases.eachCopy(func(own *Host) error {
+		_, err := own.Plugins.push(ctx)
 		return err
 	})
 }
 
-func (h *Host) pushPlugins(ctx context.Context) (*PluginsPushed, error) {
-	if h.Policies.shared == nil {
+func (p *Plugins) push(ctx context.Context) (*PluginsPushed, error) {
+	if p.policies.shared == nil {
 		return nil, sdk.Errorf(sdk.Incompatible, "plugins_not_shared", "no other host works on this host's store").
 			WithHint("the lock alone decides; locks are pushed where hosts share a database")
 	}
-	plugins, err := h.lockedPlugins()
+	plugins, err := p.locked()
 	if err != nil {
 		return nil, err
 	}
-	var now, before pluginlock.Active
-	err = h.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
-		now, before, err = pluginlock.Put(tx, plugins)
-		return err
-	})
+	now, before, err := p.putLock(ctx, plugins)
 	if err != nil {
 		return nil, sdk.Wrap("push the lock of plugins", err)
 	}
 	return &PluginsPushed{Epoch: now.Epoch, Digest: now.Digest, Previous: before.Digest, Plugins: now.Plugins, Unchanged: now.Epoch == before.Epoch}, nil
 }
 
-// lockedPlugins are the digests of the packages that this host's lock pins and that it has.
-func (h *Host) lockedPlugins() (list map[string]string, err error) {
-	set, err := OpenSet(h.config.Settings, func(Notice) {})
+// putLock records which packages all hosts should have.
+func (p *Plugins) putLock(ctx context.Context, plugins map[string]string) (now, before pluginlock.Active, err error) {
+	err = p.journal.Update(ctx, func(tx *journal.Tx) (err error) {
+		now, before, err = pluginlock.Put(tx, plugins)
+		return err
+	})
+	return now, before, err
+}
+
+// locked are the digests of the packages that this host's lock pins and that it has.
+func (p *Plugins) locked() (list map[string]string, err error) {
+	set, err := OpenSet(p.config.Settings, func(Notice) {})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = core.JoinErrors(err, set.Close()) }()
 	list = map[string]string{}
-	for _, p := range set.Plugins() {
-		if p.Place.Label == ProjectLabel && !p.Dev() && p.Problem == nil {
-			list[p.Name] = p.Digest()
+	for _, one := range set.Plugins() {
+		if one.Place.Label == ProjectLabel && !one.Dev() && one.Problem == nil {
+			list[one.Name] = one.Digest()
 		}
 	}
 	return list, nil
@@ -83,15 +88,15 @@ func (h *Host) lockedPlugins() (list map[string]string, err error) {
 
 // checkLock refuses plugins whose package on this host differs from the package that all
 // hosts of the store should have, so that a run doesn't depend on the host that took it.
-func (h *Host) checkLock(ctx context.Context, uses []workflow.PluginUse) error {
-	if h.Policies.shared == nil || len(uses) == 0 {
+func (p *Plugins) checkLock(ctx context.Context, uses []workflow.PluginUse) error {
+	if p.policies.shared == nil || len(uses) == 0 {
 		return nil
 	}
-	active, err := h.pluginLock(ctx)
+	active, err := p.lock(ctx)
 	if err != nil || len(active.Plugins) == 0 {
 		return err
 	}
-	plugins, err := h.Plugins()
+	plugins, err := p.Callable()
 	if err != nil {
 		return err
 	}
@@ -111,12 +116,8 @@ func has(set *install.Set, name, digest string) bool {
 	return p != nil && p.Problem == nil && p.Digest() == digest
 }
 
-func (h *Host) pluginLock(ctx context.Context) (active pluginlock.Active, err error) {
-	err = h.Store.View(ctx, func(r core.Reader) (err error) {
-		active, err = pluginlock.Read(r)
-		return err
-	})
-	return active, err
+func (p *Plugins) lock(ctx context.Context) (pluginlock.Active, error) {
+	return core.View(ctx, p.journal.Store, pluginlock.Read)
 }
 
 // lacking are the plugins of a lock for which a host has no package, or a different one,
@@ -133,17 +134,17 @@ func lacking(lock pluginlock.Active, has map[string]string) (names []string) {
 
 // warnOfLacking warns, once for each pushed lock, about the packages of the lock that this
 // host lacks.
-func (h *Host) warnOfLacking(ctx context.Context) error {
-	lock, err := h.pluginLock(ctx)
-	if err != nil || lock.Epoch == h.lockEpoch.Swap(lock.Epoch) {
+func (p *Plugins) warnOfLacking(ctx context.Context) error {
+	lock, err := p.lock(ctx)
+	if err != nil || lock.Epoch == p.lockEpoch.Swap(lock.Epoch) {
 		return err
 	}
-	plugins, err := h.Plugins()
+	plugins, err := p.Callable()
 	if err != nil {
 		return err
 	}
 	if names := lacking(lock, PinsOf(plugins.Set)); len(names) > 0 {
-		h.warnf("this host lacks packages that all hosts of its database should have, and takes no runs that need them: %s", strings.Join(names, ", "))
+		p.config.warnf("this host lacks packages that all hosts of its database should have, and takes no runs that need them: %s", strings.Join(names, ", "))
 	}
 	return nil
 }

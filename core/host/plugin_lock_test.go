@@ -24,14 +24,14 @@ func TestPluginLock_OfAPackageThatIsLacking(t *testing.T) {
 		s := mem.Open()
 		var notices []string
 		h := open(t, host.Config{Store: s, Shared: true, Notices: func(n host.Notice) { notices = append(notices, n.Message) }})
-		if err := h.Join(ctx, host.JoinOptions{}); err != nil {
+		if err := h.Membership.Join(ctx, host.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		lacks := func(want ...string) {
 			t.Helper()
 			time.Sleep(store.DefaultGone / 5)
 			synctest.Wait()
-			list, err := h.Hosts(ctx)
+			list, err := h.Membership.Hosts(ctx)
 			if err != nil || len(list) != 1 || !slices.Equal(list[0].Lacking, want) {
 				t.Errorf("the hosts are %+v, %v; it should lack %v", list, err, want)
 			}
@@ -49,28 +49,28 @@ func TestPluginLock_OfAPackageThatIsLacking(t *testing.T) {
 		if len(notices) != 1 || !strings.Contains(notices[0], "team/judge") {
 			t.Errorf("it says %q", notices)
 		}
-		_, err = h.Scope(ctx, host.Need{Namespace: "n", Uses: []workflow.PluginUse{{Plugin: "team/judge"}}})
+		_, err = h.Plugins.Scope(ctx, host.Need{Namespace: "n", Uses: []workflow.PluginUse{{Plugin: "team/judge"}}})
 		if sdk.ReasonOf(err) != host.PluginLacking {
 			t.Errorf("a call that needs it: %v", err)
 		}
-		if _, err = h.Scope(ctx, host.Need{Namespace: "n", Uses: []workflow.PluginUse{{Plugin: "team/other"}}}); sdk.ReasonOf(err) == host.PluginLacking {
+		if _, err = h.Plugins.Scope(ctx, host.Need{Namespace: "n", Uses: []workflow.PluginUse{{Plugin: "team/other"}}}); sdk.ReasonOf(err) == host.PluginLacking {
 			t.Errorf("a call that doesn't: %v", err)
 		}
-		pushed, err := h.PushPlugins(ctx) // this host's lock, which pins none
+		pushed, err := h.Copies.PushPlugins(ctx) // this host's lock, which pins none
 		if err != nil || pushed.Epoch != 2 || len(pushed.Plugins) != 0 || pushed.Unchanged {
 			t.Fatalf("pushed %+v: %v", pushed, err)
 		}
-		if again, err := h.PushPlugins(ctx); err != nil || !again.Unchanged || again.Epoch != 2 {
+		if again, err := h.Copies.PushPlugins(ctx); err != nil || !again.Unchanged || again.Epoch != 2 {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 		if _, err := h.Policies.Push(ctx, moving(0.5)); err != nil {
 			t.Fatal(err)
 		}
 		lacks()
-		if list, err := h.Hosts(ctx); err != nil || list[0].PolicyEpoch != 1 {
+		if list, err := h.Membership.Hosts(ctx); err != nil || list[0].PolicyEpoch != 1 {
 			t.Errorf("the host says %+v of its policies, %v", list, err)
 		}
-		if _, err := open(t, host.Config{Store: mem.Open()}).PushPlugins(ctx); sdk.ReasonOf(err) != "plugins_not_shared" {
+		if _, err := open(t, host.Config{Store: mem.Open()}).Copies.PushPlugins(ctx); sdk.ReasonOf(err) != "plugins_not_shared" {
 			t.Errorf("a host alone: %v", err)
 		}
 	})

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -26,7 +28,7 @@ import (
 
 // Plugins are hosted once for everything that a process does: runs in any namespace, with
 // any model and any key, share their instances. What is specific to one run travels with its
-// calls as a plugin.Scope, which Host.Scope makes.
+// calls as a plugin.Scope, which Plugins.Scope makes.
 
 const (
 	// configPlugin checks configs against their plugins' schemas.
@@ -37,9 +39,29 @@ const (
 	ShippedLabel = "shipped"
 )
 
-// Plugins are the installed plugins, ready to be called, with what they need from the
-// host.
+// Plugins are the plugins of a host: which are installed, which of them hosts of a store should
+// have, and what a call of them may use.
 type Plugins struct {
+	// Callable makes the installed plugins callable, once for all calls. If the lock or the trust
+	// file can't be read, each call returns that error.
+	Callable func() (*CallablePlugins, error)
+
+	config     *Config
+	closers    *closers
+	journal    *journal.Writer
+	policies   *Policies
+	membership *Membership
+	ready      func(context.Context) error     // [Host.Ready]
+	recall     *memory.Recaller                // for calls of a run
+	callable   atomic.Pointer[CallablePlugins] // nil until they have been made callable
+	// lockEpoch is the epoch of the newest pushed lock of plugins that this host has seen.
+	lockEpoch atomic.Uint64
+	namedKeys sync.Map // the variables that warnOfKeys has named
+}
+
+// CallablePlugins are the installed plugins, ready to be called, with what they need from the
+// host.
+type CallablePlugins struct {
 	*plugin.Supervisor
 	// Set is the installed plugins.
 	Set *install.Set
@@ -51,30 +73,30 @@ type Plugins struct {
 
 // Close stops the plugins, then what they used, and removes the files that they were
 // started from.
-func (p *Plugins) Close() error {
+func (p *CallablePlugins) Close() error {
 	return errors.Join(p.Supervisor.Close(), p.drivers.Close(), p.services.Close(), p.logs.Close(), p.Set.Close())
 }
 
-// openPlugins reads which plugins are installed and makes them callable. It starts none.
-func (h *Host) openPlugins() (*Plugins, error) {
-	set, err := OpenSet(h.config.Settings, h.config.Notices)
+// open reads which plugins are installed and makes them callable. It starts none.
+func (p *Plugins) open() (*CallablePlugins, error) {
+	set, err := OpenSet(p.config.Settings, p.config.Notices)
 	if err != nil {
 		return nil, err
 	}
-	p, err := NewPlugins(PluginOptions{
-		Settings: h.config.Settings, Set: set, Installed: Granted(h.config.Settings, set.Installed(), h.config.Getenv),
-		Admit: h.Policies.admit(set), Before: h.beforeCall, Log: h.config.PluginLogs, Notices: h.config.Notices,
-		Observe: h.config.Observe,
+	callable, err := NewCallablePlugins(PluginOptions{
+		Settings: p.config.Settings, Set: set, Installed: Granted(p.config.Settings, set.Installed(), p.config.Getenv),
+		Admit: p.policies.admit(set, p.ready), Before: p.membership.beforeCall, Log: p.config.PluginLogs, Notices: p.config.Notices,
+		Observe: p.config.Observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
-	h.onClose(p.Close)
-	h.callable.Store(p)
-	return p, nil
+	p.closers.add(callable.Close)
+	p.callable.Store(callable)
+	return callable, nil
 }
 
-// PluginOptions are the parts and settings of [Plugins].
+// PluginOptions are the parts and settings of [CallablePlugins].
 type PluginOptions struct {
 	Settings *config.Config
 	// Set is the installed plugins, and Installed are those that are made callable. The
@@ -93,9 +115,9 @@ type PluginOptions struct {
 	Observe Observe
 }
 
-// NewPlugins makes plugins callable. It starts none.
-func NewPlugins(o PluginOptions) (*Plugins, error) {
-	p := &Plugins{Set: o.Set, logs: logfile.New(logfile.Options{Dir: PluginLogDir(o.Settings)})}
+// NewCallablePlugins makes plugins callable. It starts none.
+func NewCallablePlugins(o PluginOptions) (*CallablePlugins, error) {
+	p := &CallablePlugins{Set: o.Set, logs: logfile.New(logfile.Options{Dir: PluginLogDir(o.Settings)})}
 	log := keepLog(p.logs, o.Log, o.Notices)
 	p.services = services.New(services.Options{Log: log})
 	var err error
@@ -217,36 +239,46 @@ type Need struct {
 // Before anything starts, it refuses an endpoint that the operator doesn't allow, a variable
 // that isn't set, and a plugin that differs from the caller's ([WithPins]) or from the one that
 // all hosts of the store should have.
-func (h *Host) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
+func (p *Plugins) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	uses := append(slices.Clip(need.Uses), modelUse(need.LLM))
-	if err := h.checkPins(ctx, need.Uses); err != nil {
+	if err := p.checkPins(ctx, need.Uses); err != nil {
 		return nil, err
 	}
-	if err := h.checkLock(ctx, need.Uses); err != nil {
+	if err := p.checkLock(ctx, need.Uses); err != nil {
 		return nil, err
 	}
-	if err := h.checkKeys(ctx, uses); err != nil {
+	if err := p.checkKeys(ctx, uses); err != nil {
 		return nil, err
 	}
-	if err := h.checkEnv(need.Uses); err != nil {
+	if err := p.checkEnv(need.Uses); err != nil {
 		return nil, err
 	}
-	if err := h.checkEndpoints(uses); err != nil {
+	if err := p.checkEndpoints(uses); err != nil {
 		return nil, err
 	}
 	s := &plugin.Scope{Namespace: need.Namespace, RunID: need.RunID, Env: map[string][]string{}}
 	for _, use := range uses {
-		pairs := environment(use.EnvNames, h.config.Getenv)
-		h.warnOfKeys(pairs)
+		pairs := environment(use.EnvNames, p.config.Getenv)
+		p.warnOfKeys(pairs)
 		s.Env[use.Plugin] = append(s.Env[use.Plugin], pairs...)
 	}
 	if len(need.LLM) > 0 {
 		s.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": need.LLM})}
 	}
 	if need.RunID != "" {
-		s.Recall = &memory.Recaller{Memories: h.Memories, Runs: h.Runs}
+		s.Recall = p.recall
 	}
 	return s, nil
+}
+
+// scoped makes the plugins callable with a [Plugins.Scope], which the context has.
+func (p *Plugins) scoped(ctx context.Context, need Need) (*CallablePlugins, context.Context, error) {
+	plugins, err := p.Callable()
+	if err != nil {
+		return nil, nil, err
+	}
+	scope, err := p.Scope(ctx, need)
+	return plugins, plugin.WithScope(ctx, scope), err
 }
 
 // modelUse is what the model behind llm.complete needs from the host.
@@ -275,15 +307,15 @@ const ownVariables = "REFLECTORY_"
 // checkEnv refuses an environment variable that a config names if it isn't set, or if it is one of
 // the program's own variables, which a workflow could otherwise send to a model. Only the
 // environment of the program that does the work counts: the caller's is never sent to a server.
-func (h *Host) checkEnv(uses []workflow.PluginUse) error {
+func (p *Plugins) checkEnv(uses []workflow.PluginUse) error {
 	for _, use := range uses {
 		for _, variable := range use.EnvNames {
 			if strings.HasPrefix(strings.ToUpper(variable), ownVariables) {
 				return sdk.Errorf(sdk.Denied, "secret_denied", "api_key_env names %s for %s, which is a variable of this program and no key of a model", variable, use.Plugin).
 					WithHint("keep the model's key in a variable of its own").WithDetail("variable", variable)
 			}
-			if h.config.Getenv(variable) == "" {
-				return h.secretMissing(variable, use.Plugin)
+			if p.config.Getenv(variable) == "" {
+				return p.secretMissing(variable, use.Plugin)
 			}
 		}
 	}
@@ -292,20 +324,20 @@ func (h *Host) checkEnv(uses []workflow.PluginUse) error {
 
 // warnOfKeys names each variable, once, whose value stands where a key would be but isn't
 // treated as a secret: it isn't cut out of replies and errors, which may have the same word.
-func (h *Host) warnOfKeys(pairs []string) {
+func (p *Plugins) warnOfKeys(pairs []string) {
 	for _, pair := range pairs {
 		variable, value, _ := strings.Cut(pair, "=")
 		if value = strings.TrimSpace(value); apikey.Secret(value) {
 			continue
 		}
-		if _, known := h.namedKeys.LoadOrStore(variable, true); known {
+		if _, known := p.namedKeys.LoadOrStore(variable, true); known {
 			continue
 		}
 		why := fmt.Sprintf("has fewer than %d characters", apikey.MinSecret)
 		if apikey.Placeholder(value) {
 			why = "is a placeholder"
 		}
-		h.warnf("the key in %s %s: it is sent, but it isn't cut out of replies, errors and logs", variable, why)
+		p.config.warnf("the key in %s %s: it is sent, but it isn't cut out of replies, errors and logs", variable, why)
 	}
 }
 
@@ -313,14 +345,14 @@ func (h *Host) warnOfKeys(pairs []string) {
 // config names: else a caller of a server would choose which of the server's variables is sent
 // where. It is refused before it is looked up, so that the answer doesn't say whether it is set. The
 // operator, whose environment it is, may name any.
-func (h *Host) checkKeys(ctx context.Context, uses []workflow.PluginUse) error {
+func (p *Plugins) checkKeys(ctx context.Context, uses []workflow.PluginUse) error {
 	if who := core.CallerOf(ctx).Subject; who == "" || who == core.OperatorSubject { // "" is the program itself
 		return nil
 	}
 	for _, use := range uses {
 		for _, key := range use.Keys {
 			endpoint, _ := config.EndpointOf(key.URL)
-			if h.config.Settings.MaySend(endpoint, key.EnvName) {
+			if p.config.Settings.MaySend(endpoint, key.EnvName) {
 				continue
 			}
 			return sdk.Errorf(sdk.Denied, "secret_denied", "the workflow sends the variable %s to %s, which this host doesn't allow", core.Cut(key.EnvName), core.Cut(endpoint)).
@@ -332,8 +364,8 @@ func (h *Host) checkKeys(ctx context.Context, uses []workflow.PluginUse) error {
 }
 
 // secretMissing is the error for a missing variable, with the place where it must be set.
-func (h *Host) secretMissing(variable, plugin string) error {
-	if h.config.Server != nil {
+func (p *Plugins) secretMissing(variable, plugin string) error {
+	if p.config.Server != nil {
 		return sdk.Errorf(sdk.Invalid, "secret_missing", "the environment variable %s, which api_key_env names for %s, is not set in the server's environment", variable, plugin).
 			WithHint("set %s where the server is started, and start it again: a caller's own variables aren't sent to it", variable).WithDetail("variable", variable)
 	}
@@ -343,8 +375,8 @@ func (h *Host) secretMissing(variable, plugin string) error {
 
 // andRestart ends a hint that has settings or the lock changed: a server reads both when it is
 // started.
-func (h *Host) andRestart() string {
-	if h.config.Server == nil {
+func (p *Plugins) andRestart() string {
+	if p.config.Server == nil {
 		return ""
 	}
 	return ", and restart the server"
@@ -352,17 +384,17 @@ func (h *Host) andRestart() string {
 
 // checkEndpoints refuses a base_url that the operator doesn't allow plugins to reach: a
 // workflow alone mustn't decide where prompts and keys are sent.
-func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
-	allowed := h.config.Settings.Endpoints()
+func (p *Plugins) checkEndpoints(uses []workflow.PluginUse) error {
+	allowed := p.config.Settings.Endpoints()
 	for _, use := range uses {
 		for _, base := range use.URLs {
 			endpoint, ok := config.EndpointOf(base)
 			if !ok || slices.Contains(allowed, endpoint) {
-				h.config.Settings.Network().Speaks(base)
+				p.config.Settings.Network().Speaks(base)
 				continue // the plugin refuses an invalid URL
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
-				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}%s", endpoint, h.andRestart()).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}%s", endpoint, p.andRestart()).
 				WithDetail("endpoint", endpoint).WithDetail("allowed", allowed)
 		}
 	}

@@ -32,9 +32,10 @@ type Policies struct {
 	Dir string
 
 	// shared are the policies of the store; nil if the folder has them.
-	shared *sharedPolicies
-	host   *Host
-	log    *decisions.Log
+	shared  *sharedPolicies
+	config  *Config
+	journal *journal.Writer
+	log     *decisions.Log
 	// opened is closed once the store is open.
 	opened <-chan struct{}
 	// governed is whether a file of the folder ever decided, rather than a default.
@@ -46,29 +47,29 @@ type Policies struct {
 // sampleFrom is the number at which counting begins for decisions of which only a sample is
 // recorded. It is a random number below 100, so that programs with few decisions also record their
 // share.
-func (h *Host) sampleFrom() uint64 {
-	var random [8]byte
-	_, _ = io.ReadFull(h.config.Random, random[:]) // without it the counting begins at 0
-	return binary.BigEndian.Uint64(random[:]) % 100
+func sampleFrom(random io.Reader) uint64 {
+	var number [8]byte
+	_, _ = io.ReadFull(random, number[:]) // without it the counting begins at 0
+	return binary.BigEndian.Uint64(number[:]) % 100
 }
 
 // openPolicies loads the policy folder, and follows it until Close.
 func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
-	p := &Policies{Points: PolicyPoints(), host: h, opened: opened, followed: make(chan struct{})}
-	o := policy.Options{Clock: h.config.Clock, Log: p.record, Decided: h.config.Observe.Decided, SampleFrom: h.sampleFrom()}
-	if h.config.Shared || h.config.Settings.Shared() {
+	p := &Policies{Points: PolicyPoints(), config: h.Config, journal: h.Journal, opened: opened, followed: make(chan struct{})}
+	o := policy.Options{Clock: h.Config.Clock, Log: p.record, Decided: h.Config.Observe.Decided, SampleFrom: sampleFrom(h.Config.Random)}
+	if h.Config.Shared || h.Config.Settings.Shared() {
 		p.shared = &sharedPolicies{
-			points: p.Points, store: h.Store, feed: h.Feed, opened: opened, warn: h.warn, newest: compiledSet{Set: p.Points.Defaults()},
+			points: p.Points, store: h.Store, feed: h.Feed, opened: opened, warn: h.Config.warn, newest: compiledSet{Set: p.Points.Defaults()},
 		}
 		o.Source = p.shared.current
 		p.warnOfFolder()
 	} else {
 		var err error
-		if o.Set, p.Dir, err = LoadPolicyDir(p.Points, h.config.Settings.PolicyDir); err != nil {
+		if o.Set, p.Dir, err = LoadPolicyDir(p.Points, h.Config.Settings.PolicyDir); err != nil {
 			return nil, err
 		}
 	}
-	p.log = decisions.NewLog(decisions.Options{IDs: h.config.IDs, Writer: h.Journal, Ready: opened})
+	p.log = decisions.NewLog(decisions.Options{IDs: h.Config.IDs, Writer: h.Journal, Ready: opened})
 	p.Policies = policy.New(p.Points, o)
 	if p.shared != nil {
 		p.shared.replace = p.Replace
@@ -81,8 +82,8 @@ func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 
 // warnOfFolder warns that a folder which the settings name has no effect here.
 func (p *Policies) warnOfFolder() {
-	if setting := p.host.config.Settings.PolicyDir; !setting.IsDefault() {
-		p.host.warnf("the policies of %s (%s) decide nothing: hosts that share a store decide with what was pushed to it", setting.Value, setting.Origin)
+	if setting := p.config.Settings.PolicyDir; !setting.IsDefault() {
+		p.config.warnf("the policies of %s (%s) decide nothing: hosts that share a store decide with what was pushed to it", setting.Value, setting.Origin)
 	}
 }
 
@@ -132,18 +133,18 @@ func (p *Policies) follow(ctx context.Context) {
 		return
 	}
 	if err := p.Follow(ctx, p.Dir, p.reloaded); err != nil {
-		p.host.warn(err)
+		p.config.warn(err)
 	}
 }
 
 // reloaded reports a change of the folder to the operator, and in the journal.
 func (p *Policies) reloaded(r policy.Reload) {
 	if r.Failure == nil {
-		p.host.info("policies reloaded: %d files of %s", r.Files, p.Dir)
+		p.config.info("policies reloaded: %d files of %s", r.Files, p.Dir)
 		p.log.Tell(journal.PolicyReloaded{Digest: r.Digest, Previous: r.Previous, Files: r.Files})
 		return
 	}
-	p.host.warnf("the policies of %s were changed, but can't be used; the previous policies stay in force:\n%s", p.Dir, r.Failure.Message)
+	p.config.warnf("the policies of %s were changed, but can't be used; the previous policies stay in force:\n%s", p.Dir, r.Failure.Message)
 	event := journal.PolicyReloadRefused{Digest: r.Digest, Code: r.Failure.Code, Problems: 1}
 	if problems, ok := r.Failure.Details["problems"].([]format.Problem); ok {
 		event.Problems, event.First = len(problems), problems[0].Place()
@@ -190,7 +191,7 @@ func (p *Policies) Close() error {
 	}
 	p.recordSkipped()
 	if err := p.log.Close(); err != nil {
-		p.host.warn(err)
+		p.config.warn(err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 		return nil, err
 	}
 	var now, before policyset.Active
-	err = p.host.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
+	err = p.journal.Update(ctx, func(tx *journal.Tx) (err error) {
 		next := policyset.Set{Digest: set.Digest(), Files: files, Policies: len(set.Files())}
 		if _, _, err = p.shared.read(tx); isUnusable(err) {
 			next.Unusable, err = sdk.ReasonOf(err), nil
@@ -73,7 +73,7 @@ func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 	for _, s := range caller.Scopes {
 		in.Scopes = append(in.Scopes, string(s))
 	}
-	answer := policy.New(p.Points, policy.Options{Set: set, Clock: p.host.config.Clock}).Access(ctx, in)
+	answer := policy.New(p.Points, policy.Options{Set: set, Clock: p.config.Clock}).Access(ctx, in)
 	if answer.Allow {
 		return nil
 	}

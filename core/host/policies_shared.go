@@ -175,11 +175,7 @@ func (s *sharedPolicies) follow(ctx context.Context) {
 }
 
 func (s *sharedPolicies) followPushes(ctx context.Context) error {
-	var head journal.Head
-	err := s.store.View(ctx, func(r core.Reader) (err error) {
-		head, err = journal.ReadHead(r, journal.PolicyStream)
-		return err
-	})
+	head, err := core.View(ctx, s.store, func(r core.Reader) (journal.Head, error) { return journal.ReadHead(r, journal.PolicyStream) })
 	if err != nil {
 		return err
 	}

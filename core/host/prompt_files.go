@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/inject/policytext"
 	"github.com/reflectory/reflectory/core/inject/rolemix"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -39,27 +40,36 @@ func PolicyPoints() *policy.Points {
 	)
 }
 
-// promptFiles reads the files of a folder that are in force now. Unlike a decision outside
+// Prompts are what the prompts of turns consist of: the operator's texts, and what is known about
+// the turn's session and namespace.
+type Prompts struct {
+	config   *Config
+	policies *Policies
+	plugins  *Plugins
+	memories *memory.Memories
+}
+
+// source reads the files of a folder that are in force now. Unlike a decision outside
 // transactions, it reads what was pushed from the store, so that no prompt that begins after a
 // push lacks a rule.
-func (h *Host) promptFiles(folder string) inject.Files {
+func (p *Prompts) source(folder string) inject.Files {
 	return func(ctx context.Context) (map[string]string, error) {
-		set, err := h.Policies.inForce(ctx)
+		set, err := p.policies.inForce(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return h.filesWith(set, folder)
+		return p.filesWith(set, folder)
 	}
 }
 
 // filesWith are the files of a folder that are in force together with a set of policies.
-func (h *Host) filesWith(set *policy.Set, folder string) (map[string]string, error) {
+func (p *Prompts) filesWith(set *policy.Set, folder string) (map[string]string, error) {
 	files := set.Texts(folder)
-	own, err := inject.ReadFiles(h.config.Settings.DataDir.Value, folder)
+	own, err := inject.ReadFiles(p.config.Settings.DataDir.Value, folder)
 	if err != nil {
 		return nil, err
 	}
-	shared := h.Policies.shared != nil
+	shared := p.policies.shared != nil
 	if shared && len(own) > 0 && !maps.Equal(own, files) {
 		return nil, sdk.Errorf(sdk.Unavailable, "prompt_files_differ", "the files of %s in this host's data folder aren't the ones that were pushed", folder).
 			WithHint("push a policy folder that has them in its folder %s, or remove them: hosts that share a database use what was pushed", folder).
@@ -83,31 +93,31 @@ func PromptTexts(set *policy.Set) map[string]string {
 	return texts
 }
 
-// PromptFiles are the texts of the prompt policies and role mixes in force, as [PromptTexts].
-func (h *Host) PromptFiles(ctx context.Context) (map[string]string, error) {
-	set, err := h.Policies.inForce(ctx)
+// Files are the texts of the prompt policies and role mixes in force, as [PromptTexts].
+func (p *Prompts) Files(ctx context.Context) (map[string]string, error) {
+	set, err := p.policies.inForce(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if h.Policies.shared != nil {
+	if p.policies.shared != nil {
 		return PromptTexts(set), nil
 	}
-	all, err := h.filesWith(set, PromptPolicyDir)
+	all, err := p.filesWith(set, PromptPolicyDir)
 	if err != nil {
 		return nil, err
 	}
-	mixes, err := h.filesWith(set, RoleMixDir)
+	mixes, err := p.filesWith(set, RoleMixDir)
 	maps.Copy(all, mixes)
 	return all, err
 }
 
-// promptsUnready is the reason why a host of a shared store makes no prompts, as far as it knows.
-func (h *Host) promptsUnready() error {
-	if h.Policies.shared == nil {
+// unready is the reason why a host of a shared store makes no prompts, as far as it knows.
+func (p *Prompts) unready() error {
+	if p.policies.shared == nil {
 		return nil
 	}
-	set := h.Policies.Set()
-	_, policies := h.filesWith(set, PromptPolicyDir)
-	_, mixes := h.filesWith(set, RoleMixDir)
+	set := p.policies.Set()
+	_, policies := p.filesWith(set, PromptPolicyDir)
+	_, mixes := p.filesWith(set, RoleMixDir)
 	return core.JoinErrors(policies, mixes)
 }

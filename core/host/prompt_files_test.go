@@ -85,7 +85,7 @@ func sameRules(t *testing.T, one, other *host.Host) {
 	if p, err := promptOf(ctx, other, "before"); err != nil || p != "Write a letter." {
 		t.Errorf("before the push: %q, %v", p, err)
 	}
-	pushed, err := one.PushPolicies(ctx, ruled())
+	pushed, err := one.Copies.PushPolicies(ctx, ruled())
 	if err != nil || pushed.Files != 1 || pushed.PromptFiles != 2 {
 		t.Fatalf("pushed %+v: %v", pushed, err)
 	}
@@ -97,20 +97,20 @@ func sameRules(t *testing.T, one, other *host.Host) {
 		t.Errorf("the other host: %q, not %q, %v", p, first, err)
 	}
 	for _, h := range []*host.Host{one, other} {
-		if files, err := h.PromptFiles(ctx); err != nil || len(files) != 2 || files["prompt-policies/no-keys.yaml"] != noKeys {
+		if files, err := h.Prompts.Files(ctx); err != nil || len(files) != 2 || files["prompt-policies/no-keys.yaml"] != noKeys {
 			t.Errorf("in force are %v, %v", files, err)
 		}
 	}
 	changed := ruled()
 	changed["prompt-policies/no-keys.yaml"] = "payload: Never repeat a password.\n"
-	next, err := other.PushPolicies(ctx, changed)
+	next, err := other.Copies.PushPolicies(ctx, changed)
 	if err != nil || next.Digest == pushed.Digest {
 		t.Fatalf("pushed %+v: %v", next, err)
 	}
 	if p, err := promptOf(ctx, one, "changed"); err != nil || !strings.Contains(p, "password") || strings.Contains(p, "Never repeat a key.") {
 		t.Errorf("after another push: %q, %v", p, err)
 	}
-	if _, err := one.PushPolicies(ctx, nil); err != nil {
+	if _, err := one.Copies.PushPolicies(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := promptOf(ctx, other, "after"); err != nil || p != "Write a letter." {
@@ -146,7 +146,7 @@ func TestPromptFiles_OfTheDataFolderMustBeThePushed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := mem.Open()
 			h := open(t, host.Config{Store: s, Shared: true, Settings: dataWith(t, c.data)})
-			if _, err := h.PushPolicies(ctx, c.pushed); err != nil {
+			if _, err := h.Copies.PushPolicies(ctx, c.pushed); err != nil {
 				t.Fatal(err)
 			}
 			if err := h.Ready(ctx); err != nil {
@@ -163,7 +163,7 @@ func TestPromptFiles_OfTheDataFolderMustBeThePushed(t *testing.T) {
 				}
 			}
 			for _, dir := range []string{host.PromptPolicyDir, host.RoleMixDir} {
-				if err := os.RemoveAll(filepath.Join(h.Settings().DataDir.Value, dir)); err != nil {
+				if err := os.RemoveAll(filepath.Join(h.Config.Settings.DataDir.Value, dir)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -198,7 +198,7 @@ func TestPolicyPush_RefusesFilesForPrompts(t *testing.T) {
 		"more than a prompt": {map[string]string{"prompt-policies/a.yaml": "payload: " + strings.Repeat("x", 65<<10)}, []string{"prompt-policies/a.yaml"}},
 		"not UTF-8":          {map[string]string{"prompt-policies/a.yaml": "payload: \xff\n"}, []string{"prompt-policies/a.yaml"}},
 	} {
-		_, err := h.PushPolicies(ctx, c.files)
+		_, err := h.Copies.PushPolicies(ctx, c.files)
 		if sdk.ReasonOf(err) != "policy_invalid" {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -231,7 +231,7 @@ func TestPromptFiles_OfThePolicyFolder(t *testing.T) {
 	if p, err := promptOf(ctx, h, "s"); err != nil || !hasRules(p) || !strings.Contains(p, "Be brief.") || strings.Count(p, "Never repeat") != 1 {
 		t.Errorf("the prompt is %q, %v", p, err)
 	}
-	if files, err := h.PromptFiles(ctx); err != nil || len(files) != 3 {
+	if files, err := h.Prompts.Files(ctx); err != nil || len(files) != 3 {
 		t.Errorf("in force are %v, %v", files, err)
 	}
 	writeTexts(t, c.DataDir.Value, map[string]string{"prompt-policies/no-keys.yaml": "payload: Keys are fine.\n"})
@@ -254,7 +254,7 @@ func TestRestore_HasThePromptRules(t *testing.T) {
 		t.Fatalf("the prompt is %q, %v", want, err)
 	}
 	to := filepath.Join(t.TempDir(), "backup")
-	if left, err := h.Backup(ctx, to, true); err != nil || len(left) > 0 {
+	if left, err := h.Storage.Backup(ctx, to, true); err != nil || len(left) > 0 {
 		t.Fatalf("left out %v, %v", left, err)
 	}
 	elsewhere := settings(t)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -10,13 +11,21 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// Limits are how much is done at once, and how often.
+type Limits struct {
+	config *Config
+	id     string
+	store  core.Store
+	turns  atomic.Pointer[share.Share] // of what is worked on at once; nil if there is no limit
+}
+
 // Rate returns a limiter with a limit for each name, such as for each subject's requests:
 // perSecond on average, and burst at once. A perSecond of 0 or less is no limit. Hosts that
 // share a store share the limit. A host has one limiter for each what.
-func (h *Host) Rate(what string, perSecond, burst float64) *rate.Limiter {
+func (l *Limits) Rate(what string, perSecond, burst float64) *rate.Limiter {
 	o := rate.Options{What: what, PerSecond: perSecond, Burst: burst}
-	if h.shared() {
-		o.Store, o.Host = h.Store, h.id
+	if l.config.shared() {
+		o.Store, o.Host = l.store, l.id
 	}
 	return rate.New(o)
 }
@@ -27,17 +36,17 @@ const turnWait = 5 * time.Second
 
 // WorkAtOnce limits how many operations are worked on at once for remote callers, whose tenants take
 // turns for the next. 0 is no limit, which is the default.
-func (h *Host) WorkAtOnce(n int) {
+func (l *Limits) WorkAtOnce(n int) {
 	if n <= 0 {
-		h.turns.Store(nil)
+		l.turns.Store(nil)
 		return
 	}
-	h.turns.Store(share.New(share.Options{Places: int64(n)}))
+	l.turns.Store(share.New(share.Options{Places: int64(n)}))
 }
 
 // Turn waits until an operation may begin for a caller. done must be called at its end.
-func (h *Host) Turn(ctx context.Context, c core.Caller) (done func(), err error) {
-	turns := h.turns.Load()
+func (l *Limits) Turn(ctx context.Context, c core.Caller) (done func(), err error) {
+	turns := l.turns.Load()
 	if turns == nil {
 		return func() {}, nil
 	}

@@ -20,7 +20,7 @@ func (h *Host) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := h.settle(ctx); err != nil {
+	if err := h.Tenants.settle(ctx); err != nil {
 		return err
 	}
 	return h.Policies.ready(ctx)
@@ -32,7 +32,7 @@ func (h *Host) Ready(ctx context.Context) error {
 // mixes of its data folder aren't the ones that were pushed, or a tenant's database has policies
 // or settings of * that differ from the main database's. It is nil if the host is ready. It sends no request, and doesn't wait.
 func (h *Host) Unready() error {
-	if db := h.sharedNow(); db != nil {
+	if db := h.Storage.database(); db != nil {
 		if err := db.Newer(); err != nil {
 			return err
 		}
@@ -44,22 +44,8 @@ func (h *Host) Unready() error {
 	if _, err := h.Policies.Active(); err != nil {
 		return err
 	}
-	if err := h.promptsUnready(); err != nil {
+	if err := h.Prompts.unready(); err != nil {
 		return err
 	}
-	return h.apart()
-}
-
-// sharedNow is the store in a database, if that is open; otherwise nil.
-func (h *Host) sharedNow() *SharedStore {
-	local, ok := h.Store.(*store.OnDemand)
-	if !ok || !isClosed(local.Opened()) {
-		return nil
-	}
-	s, err := local.Open(context.Background()) // it is open: this returns at once
-	if err != nil {
-		return nil
-	}
-	db, _ := s.(*SharedStore)
-	return db
+	return h.Copies.apart()
 }

@@ -22,24 +22,24 @@ type ReflectAnswer struct {
 	Reason string
 }
 
-// Reflect queues a job that reflects on a user's namespace, if a reflection is due or the
+// Queue queues a job that reflects on a user's namespace, if a reflection is due or the
 // request forces it. One transaction checks that it is due and that the user has no other
 // reflection, and queues the job. If the user has forced too many, the error is
 // sdk.Exhausted, reason [job.RateLimited]; if the queue is full, it is sdk.Exhausted,
 // reason [job.QueueFull].
-func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request) (*ReflectAnswer, error) {
+func (rs *Reflections) Queue(ctx context.Context, userID string, q reflection.Request) (*ReflectAnswer, error) {
 	var answer ReflectAnswer
-	err := h.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
+	err := rs.journal.Update(ctx, func(tx *journal.Tx) (err error) {
 		answer = ReflectAnswer{}
 		in := "" // a user has one reflection at a time
 		if userID == job.SystemUser {
 			in = q.Namespace
 		}
-		if answer.Active, err = h.Jobs.Active(tx, userID, job.Reflection, in); err != nil || answer.Active != nil {
+		if answer.Active, err = rs.jobs.Active(tx, userID, job.Reflection, in); err != nil || answer.Active != nil {
 			return err
 		}
 		if !q.Force {
-			due, err := h.reflectionDue(tx, q.Namespace, tx.Now())
+			due, err := rs.due(tx, q.Namespace, tx.Now())
 			if err != nil || !due.Due {
 				if due != nil {
 					answer.Reason = due.Reason
@@ -47,7 +47,7 @@ func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request)
 				return err
 			}
 		}
-		made, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{
+		made, err := rs.jobs.EnqueueTx(ctx, tx, &job.Request{
 			UserID: userID, Namespace: q.Namespace, Type: job.Reflection, Payload: core.MustJSON(q), Forced: q.Force,
 		})
 		if err != nil {
@@ -61,14 +61,14 @@ func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request)
 		return nil, sdk.Wrap("reflect on "+q.Namespace, err)
 	}
 	if answer.Job != nil {
-		h.Jobs.Wake(job.Stream(userID), journal.Entry{})
+		rs.jobs.Wake(job.Stream(userID), journal.Entry{})
 	}
 	return &answer, nil
 }
 
-// reflectionDue reads whether a namespace is to be reflected on.
-func (h *Host) reflectionDue(r core.Reader, namespace string, now time.Time) (*reflection.Due, error) {
-	g, err := h.Governance.Resolve(r, namespace)
+// due reads whether a namespace is to be reflected on.
+func (rs *Reflections) due(r core.Reader, namespace string, now time.Time) (*reflection.Due, error) {
+	g, err := rs.governance.Resolve(r, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +82,16 @@ type ReflectionState struct {
 	reflection.State
 }
 
-// ReflectionState reads the state of a namespace between two reflections.
-func (h *Host) ReflectionState(ctx context.Context, namespace string) (*ReflectionState, error) {
+// State reads the state of a namespace between two reflections.
+func (rs *Reflections) State(ctx context.Context, namespace string) (*ReflectionState, error) {
 	var s ReflectionState
-	err := h.Store.View(ctx, func(r core.Reader) error {
-		g, err := h.Governance.Resolve(r, namespace)
+	err := rs.journal.Store.View(ctx, func(r core.Reader) error {
+		g, err := rs.governance.Resolve(r, namespace)
 		if err != nil {
 			return err
 		}
 		s.Thresholds = g.Reflection
-		if s.Due, err = reflection.ReadDue(r, namespace, g, h.config.Clock.Now()); err != nil {
+		if s.Due, err = reflection.ReadDue(r, namespace, g, rs.config.Clock.Now()); err != nil {
 			return err
 		}
 		s.State, err = reflection.ReadState(r, namespace)

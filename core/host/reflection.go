@@ -5,22 +5,35 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// Reflections reflect on what was observed in a namespace.
+type Reflections struct {
+	config     *Config
+	journal    *journal.Writer
+	governance *governance.Governor
+	jobs       *job.Repository
+	plugins    *Plugins
+	memories   *memory.Memories
+}
+
 // triggers queue reflections when enough was observed, in the observation's own commit.
-func (h *Host) triggers() *reflection.Triggers {
+func (rs *Reflections) triggers() *reflection.Triggers {
 	return &reflection.Triggers{
-		Queue: reflectionQueue{h.Jobs}, Ready: h.CanReflect, Debounce: h.config.Settings.Reflection().Debounce,
+		Queue: reflectionQueue{rs.jobs}, Ready: rs.CanReflect, Debounce: rs.config.Settings.Reflection().Debounce,
 	}
 }
 
 // CanReflect reports whether the settings name a generator of insights: a model, a plugin
 // or a script.
-func (h *Host) CanReflect() bool {
-	s := h.config.Settings
+func (rs *Reflections) CanReflect() bool {
+	s := rs.config.Settings
 	return s.LLM() != nil || s.ReflectionGenerator.Value != "" || s.ReflectionScript.Value != ""
 }
 

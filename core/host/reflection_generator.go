@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -20,9 +21,9 @@ import (
 // and the system prompt declares that they are data.
 
 // generator is the generator of insights; nil if the settings name none.
-func (h *Host) generator(namespace string) (reflection.Generator, error) {
-	s := h.config.Settings
-	target := core.Target{Plugin: s.ReflectionGenerator.Value, Timeout: h.config.ReflectionTime}
+func (rs *Reflections) generator(namespace string) (reflection.Generator, error) {
+	s := rs.config.Settings
+	target := core.Target{Plugin: s.ReflectionGenerator.Value, Timeout: rs.config.ReflectionTime}
 	switch {
 	case target.Plugin != "":
 		target.Config = json.RawMessage(s.ReflectionConfig.Value)
@@ -34,12 +35,12 @@ func (h *Host) generator(namespace string) (reflection.Generator, error) {
 		}
 		target.Plugin, target.Config = workflow.LuaPlugin, core.MustJSON(map[string]string{"code": string(code)})
 	case s.LLM() != nil:
-		call, err := h.reflectionCall(namespace, core.Target{Plugin: workflow.LLMPlugin, Timeout: h.config.ReflectionTime})
+		call, err := rs.call(namespace, core.Target{Plugin: workflow.LLMPlugin, Timeout: rs.config.ReflectionTime})
 		return modelGenerator{call, s.LLM()}, err
 	default:
 		return nil, nil
 	}
-	call, err := h.reflectionCall(namespace, target)
+	call, err := rs.call(namespace, target)
 	return pluginGenerator{call}, err
 }
 
@@ -53,7 +54,7 @@ func (g pluginGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*re
 
 // ask calls the plugin.
 func (c *reflectionCall) ask(ctx context.Context, target core.Target, key string, state json.RawMessage) (*reflection.Answer, error) {
-	answer, err := core.PluginGenerator(c.plugins, target).Generate(c.scoped(ctx), &sdk.GenerateRequest{
+	answer, err := core.PluginGenerator(c.plugins, target).Generate(plugin.WithScope(ctx, c.scope), &sdk.GenerateRequest{
 		Call: sdk.Call{Role: sdk.RoleGenerate, IdempotencyKey: key}, State: state,
 	})
 	if err != nil {

@@ -14,27 +14,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Reflections does the work of reflection jobs.
-func (h *Host) Reflections() job.Handler { return job.HandlerFunc(h.reflect) }
-
-// reflect is one attempt of a reflection job. It can write only while it has the job's
+// Run is one attempt of a reflection job. It can write only while it has the job's
 // lease. The namespace's state is updated in the transaction of the job's end.
-func (h *Host) reflect(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+func (rs *Reflections) Run(ctx context.Context, j *job.Running) (*job.Outcome, error) {
 	var q reflection.Request
 	if err := json.Unmarshal(j.Payload, &q); err != nil {
 		return nil, sdk.Errorf(sdk.Incompatible, "job_payload_invalid", "the job's payload can't be read: %w", err).
 			WithHint("ask for it again: another version queued it")
 	}
 	q.Namespace = j.Namespace
-	generator, judge, err := h.reflectors(q.Namespace)
+	generator, judge, err := rs.reflectors(q.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	bounds := h.config.Settings.Reflection()
-	memories := h.Memories.On(j.Store())
+	bounds := rs.config.Settings.Reflection()
+	memories := rs.memories.On(j.Store())
 	run := reflection.Run{
-		JobID: j.ID, Request: q, Store: h.Store, Read: memories, Write: memories, Steps: j, Generator: generator, Judge: judge,
-		Normal: text.Normal, Clock: h.config.Clock, MaxTokens: bounds.MaxTokens, MaxCostUSD: bounds.MaxCostUSD, Progress: j.Progress,
+		JobID: j.ID, Request: q, Store: rs.journal.Store, Read: memories, Write: memories, Steps: j, Generator: generator, Judge: judge,
+		Normal: text.Normal, Clock: rs.config.Clock, MaxTokens: bounds.MaxTokens, MaxCostUSD: bounds.MaxCostUSD, Progress: j.Progress,
 	}
 	done, err := run.Do(ctx)
 	out := &job.Outcome{Result: core.MustJSON(done.Result), Memories: done.Memories}
@@ -57,33 +54,29 @@ func snoozed(err error) error {
 
 // reflectors are the generator and the judge of insights that the settings name; nil if
 // they name none.
-func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Judge, error) {
-	s := h.config.Settings
-	generator, err := h.generator(namespace)
+func (rs *Reflections) reflectors(namespace string) (reflection.Generator, reflection.Judge, error) {
+	s := rs.config.Settings
+	generator, err := rs.generator(namespace)
 	if err != nil || s.ReflectionJudge.Value == "" {
 		return generator, nil, err
 	}
-	judge, err := h.pairJudge(namespace, s.ReflectionJudge.Value)
+	judge, err := rs.judge(namespace, s.ReflectionJudge.Value)
 	return generator, judge, err
 }
 
 // reflectionCall is a plugin, with the scope in which a namespace's reflections call it.
 type reflectionCall struct {
-	plugins *Plugins
+	plugins *CallablePlugins
 	target  core.Target
-	scoped  func(context.Context) context.Context
+	scope   *plugin.Scope
 }
 
-func (h *Host) reflectionCall(namespace string, target core.Target) (*reflectionCall, error) {
-	plugins, err := h.Plugins()
+func (rs *Reflections) call(namespace string, target core.Target) (*reflectionCall, error) {
+	plugins, scoped, err := rs.plugins.scoped(context.Background(), Need{LLM: rs.config.Settings.LLM(), Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
-	scope, err := h.Scope(context.Background(), Need{LLM: h.config.Settings.LLM(), Namespace: namespace})
-	if err != nil {
-		return nil, err
-	}
-	return &reflectionCall{plugins, target, func(ctx context.Context) context.Context { return plugin.WithScope(ctx, scope) }}, nil
+	return &reflectionCall{plugins, target, plugin.ScopeOf(scoped)}, nil
 }
 
 // judge asks an evaluator whether two texts mean the same: a valid verdict means yes.
@@ -92,20 +85,20 @@ type judge struct{ *reflectionCall }
 // pairsOfTexts is the system prompt for a model that judges. The two texts are data.
 const pairsOfTexts = `You compare an agent's memories. The output has two texts, a and b. It passes only if both say the same, so that nobody who knows one learns anything from the other. A number, unit, name, person, time or degree of certainty that differs makes it fail, and so does a text that says more.`
 
-// pairJudge is an evaluator as the judge of a namespace's texts. The evaluator that calls
+// judge is an evaluator as the judge of a namespace's texts. The evaluator that calls
 // language models asks the model of settings.llm; other evaluators get no config.
-func (h *Host) pairJudge(namespace, name string) (judge, error) {
-	target := core.Target{Plugin: name, Timeout: h.config.ReflectionTime}
-	if llm := h.config.Settings.LLM(); name == workflow.LLMPlugin && llm != nil {
+func (rs *Reflections) judge(namespace, name string) (judge, error) {
+	target := core.Target{Plugin: name, Timeout: rs.config.ReflectionTime}
+	if llm := rs.config.Settings.LLM(); name == workflow.LLMPlugin && llm != nil {
 		target.Config = core.MustJSON(map[string]any{"llm": llm, "system": pairsOfTexts})
 	}
-	call, err := h.reflectionCall(namespace, target)
+	call, err := rs.call(namespace, target)
 	return judge{call}, err
 }
 
 // Same implements [reflection.Judge].
 func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
-	answer, err := core.PluginEvaluator(j.plugins, j.target).Evaluate(j.scoped(ctx), &sdk.EvaluateRequest{
+	answer, err := core.PluginEvaluator(j.plugins, j.target).Evaluate(plugin.WithScope(ctx, j.scope), &sdk.EvaluateRequest{
 		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: core.MustJSON(map[string]string{"a": a, "b": b}),
 	})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/loop"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -41,12 +40,8 @@ type ReplayedLoop struct {
 
 // Replay judges a stored run's attempts again. No generator or corrector is called, and
 // nothing is stored.
-func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Replayed, error) {
-	rec, err := h.recorded(ctx, runID)
-	if err != nil {
-		return nil, err
-	}
-	plugins, err := h.Plugins()
+func (r *Runner) Replay(ctx context.Context, runID string, o ReplayOptions) (*Replayed, error) {
+	rec, err := r.recorded(ctx, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +50,17 @@ func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Repl
 		uses = append(uses, o.Evaluator.Plugins...)
 	}
 	namespace := cmp.Or(rec.run.Namespace, config.DefaultNamespace)
-	scope, err := h.Scope(ctx, Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace})
+	plugins, ctx, err := r.plugins.scoped(ctx, Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
-	ctx = plugin.WithScope(ctx, scope)
 	result := &Replayed{RunID: rec.run.ID, Loops: []ReplayedLoop{}}
 	for _, l := range rec.loops {
 		replay, err := rec.options(l, plugins, o)
 		if err != nil {
 			return nil, err
 		}
-		replay.Policy, replay.Namespace, replay.Workflow = h.Policies, namespace, rec.run.Workflow
+		replay.Policy, replay.Namespace, replay.Workflow = r.policies, namespace, rec.run.Workflow
 		attempts, err := loop.Replay(ctx, replay)
 		if err != nil {
 			return nil, stepFailed(sdk.Wrap("replay "+l.Node, err))
@@ -89,14 +83,14 @@ type recorded struct {
 	loops  []run.VisitAttempts
 }
 
-func (h *Host) recorded(ctx context.Context, runID string) (rec recorded, err error) {
-	if rec.run, err = h.Runs.Find(ctx, runID); err != nil {
+func (r *Runner) recorded(ctx context.Context, runID string) (rec recorded, err error) {
+	if rec.run, err = r.runs.Find(ctx, runID); err != nil {
 		return rec, err
 	}
-	if rec.visits, err = h.Runs.Visits(ctx, rec.run.ID); err != nil {
+	if rec.visits, err = r.runs.Visits(ctx, rec.run.ID); err != nil {
 		return rec, err
 	}
-	if rec.loops, err = h.Runs.Attempts(ctx, rec.run.ID); err != nil {
+	if rec.loops, err = r.runs.Attempts(ctx, rec.run.ID); err != nil {
 		return rec, err
 	}
 	rec.plan, err = workflow.Load(rec.run.Source, LoadOptions())

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -43,20 +44,34 @@ func LoadOptions() workflow.Options { return workflow.Options{Expressions: polic
 // needs is run.Needs under another name, since variables named run hide the package.
 type needs = run.Needs
 
+// Runner executes workflows, and single actions of them.
+type Runner struct {
+	config     *Config
+	runs       *run.Repository
+	replies    *run.Replies
+	plugins    *Plugins
+	policies   *Policies
+	memories   *memory.Memories
+	evidence   *gate.Recorder
+	injections *inject.Builder
+	tenants    *Tenants
+	ended      *atomic.Int64 // counts the runs that ended
+}
+
 // Start makes a run of a plan and runs it to its end. The run is stored before anything
 // costs money. A problem of the plan is an error, and then there is no run. The run has
 // its status at the end, also if there is an error.
-func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions) error {
-	return h.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
-		return core.Progress{}, h.Runs.CreateWith(ctx, run, n)
+func (r *Runner) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions) error {
+	return r.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
+		return core.Progress{}, r.runs.CreateWith(ctx, run, n)
 	})
 }
 
 // Resume continues a run that was killed, cancelled or failed, at the first step that it
 // didn't record. Its results are the same as Start's; if the run didn't continue, it
 // returns no run.
-func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, error) {
-	run, err := h.Runs.Find(ctx, id)
+func (r *Runner) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, error) {
+	run, err := r.runs.Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -65,22 +80,22 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 		return nil, err
 	}
 	if o.Job { // the host that had it may be gone, and may have had other plugins
-		held, err := h.Runs.HeldBy(ctx, run.ID)
+		held, err := r.runs.HeldBy(ctx, run.ID)
 		if err == nil && held != nil {
-			err = h.hasPlugins(*held)
+			err = r.plugins.checkRun(*held)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	begun := false
-	err = h.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
-		resumed, err := h.Runs.ResumeWith(ctx, run.ID, n, o.From)
+	err = r.execute(ctx, plan, run, o, func(ctx context.Context, n needs) (core.Progress, error) {
+		resumed, err := r.runs.ResumeWith(ctx, run.ID, n, o.From)
 		if err != nil {
 			return core.Progress{}, err
 		}
 		*run, begun = *resumed, true
-		return h.Runs.Progress(ctx, run.ID)
+		return r.runs.Progress(ctx, run.ID)
 	})
 	if !begun { // it still has its earlier status
 		return nil, err
@@ -90,41 +105,36 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 
 // execute checks a plan with its plugins, calls begin, which returns the recorded
 // progress, and runs the plan to its end.
-func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context, needs) (core.Progress, error)) error {
-	plugins, err := h.Plugins()
-	if err != nil {
-		return err
-	}
+func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context, needs) (core.Progress, error)) error {
 	namespace := cmp.Or(run.Namespace, config.DefaultNamespace)
-	scope, err := h.Scope(ctx, Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID})
+	plugins, ctx, err := r.plugins.scoped(ctx, Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID})
 	if err != nil {
 		return err
 	}
-	ctx = plugin.WithScope(ctx, scope)
 	memories := o.Memories
 	if memories == nil {
-		memories = hereMemories{h.Memories, h}
+		memories = hereMemories{r.memories, r.tenants}
 	}
 	injector := o.Injector
 	if injector == nil {
-		injector = hostInjector{h.Injections}
+		injector = hostInjector{r.injections}
 	}
 	actions := &action.Actions{
-		Plugins: plugins, Memories: memories, Injector: injector, Replies: h.replies, Events: o.Events, Pieces: o.Pieces, Observer: h.config.Observe.Work,
-		Clock: h.config.Clock, Policy: h.Policies, Namespace: namespace, Workflow: run.Workflow,
+		Plugins: plugins, Memories: memories, Injector: injector, Replies: r.replies, Events: o.Events, Pieces: o.Pieces, Observer: r.config.Observe.Work,
+		Clock: r.config.Clock, Policy: r.policies, Namespace: namespace, Workflow: run.Workflow,
 	}
-	h.config.Activity(StartingPlugins)
+	r.config.Activity(StartingPlugins)
 	ready, err := prepare(ctx, actions, plan)
-	h.config.Activity("")
+	r.config.Activity("")
 	if err != nil {
 		return err
 	}
 	for _, node := range plan.Nodes[1:] { // earlier nodes may cost money
 		if err := ready.broken[node.Name]; err != nil {
-			h.warnf("node %s can't run, so the run will end there: %s", node.Name, err)
+			r.config.warnf("node %s can't run, so the run will end there: %s", node.Name, err)
 		}
 	}
-	n, err := h.needs(plan, o.Job)
+	n, err := r.plugins.needs(plan, o.Job)
 	if err != nil {
 		return err
 	}
@@ -133,12 +143,12 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 		return err
 	}
 	if recalls(plan) {
-		h.Memories.Warm(namespace)
+		r.memories.Warm(namespace)
 	}
-	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{h.Runs.Recorder(run), h.Runs, ctx}, Events: o.Events, Teacher: teacher{h.Memories, h.Evidence, namespace}}
-	ctx, end := h.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
+	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: teacher{r.memories, r.evidence, namespace}}
+	ctx, end := r.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
-	h.discoveries.ended.Add(1)
+	r.ended.Add(1)
 	end(core.WorkOutcome{Err: err, Run: run})
 	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/inject"
-	"github.com/reflectory/reflectory/core/inject/rolemix"
 	"github.com/reflectory/reflectory/core/inject/window"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/text"
@@ -27,7 +26,7 @@ const (
 )
 
 // sessionBlocks are the blocks of sessions, and what policies see of sessions.
-type sessionBlocks struct{ host *Host }
+type sessionBlocks struct{ prompts *Prompts }
 
 var (
 	_ inject.Source   = sessionBlocks{}
@@ -37,7 +36,7 @@ var (
 // begin begins a turn that no recall has begun, so that its prompt belongs to a turn of a
 // session with a known owner.
 func (s sessionBlocks) begin(ctx context.Context, t *inject.Turn) error {
-	return s.host.Memories.BeginTurn(ctx, core.TurnRef{Session: t.SessionID, Turn: t.TurnID}, t.Namespace)
+	return s.prompts.memories.BeginTurn(ctx, core.TurnRef{Session: t.SessionID, Turn: t.TurnID}, t.Namespace)
 }
 
 // Blocks implements [inject.Source].
@@ -60,7 +59,7 @@ func (s sessionBlocks) Blocks(ctx context.Context, t *inject.Turn) (drafts []inj
 		drafts = append(drafts, hint)
 	}
 	if len(folded.Old) > 0 {
-		summary, err := s.host.windowSummary(ctx, c, folded)
+		summary, err := s.prompts.windowSummary(ctx, c, folded)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +110,7 @@ func (s sessionBlocks) State(ctx context.Context, t *inject.Turn) (inject.Sessio
 // a prompt of the default size, because a policy that sees the fill decides the size of the
 // turn's own prompt later.
 func (s sessionBlocks) read(ctx context.Context, t *inject.Turn) (*memory.SessionContext, *window.Folded, error) {
-	c, err := s.host.Memories.SessionContext(ctx, t.SessionID, t.TurnID)
+	c, err := s.prompts.memories.SessionContext(ctx, t.SessionID, t.TurnID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,12 +135,6 @@ func turnsXML(name string, turns []window.Turn) string {
 // summaryXML is an element with a text in place of turns.
 func summaryXML(name string, turns []window.Turn, summary string) string {
 	return fmt.Sprintf("<%s>\n<turns from=\"%d\" to=\"%d\">%s</turns>\n</%s>", name, turns[0].Number, turns[len(turns)-1].Number, text.Escape(summary), name)
-}
-
-// roleMixer makes mixes of roles, from the profiles that come with the program and from the
-// operator's.
-func (h *Host) roleMixer() inject.RoleMixer {
-	return &rolemix.Mixer{Files: h.promptFiles(RoleMixDir)}
 }
 
 // injectedMemories finds the memories that were in the prompts of turns.

@@ -91,7 +91,7 @@ func TestShared_RecallOverHosts(t *testing.T) {
 	if missed > 0 || stale > 0 {
 		t.Errorf("of %d memories of another host, %d weren't found, and %d were found after their purge", rounds, missed, stale)
 	}
-	s, err := hosts[0].DatabaseStats(ctx)
+	s, err := hosts[0].Databases.Stats(ctx)
 	if err != nil || s == nil || s.Commits == 0 || s.Members < s.Commits || s.RoundTrips <= s.Commits || s.DeadRows < 0 {
 		t.Errorf("the database's figures are %+v, %v", s, err)
 	}
@@ -101,7 +101,7 @@ func TestShared_RecallOverHosts(t *testing.T) {
 func TestShared_RefusesBackup(t *testing.T) {
 	ctx := core.WithCaller(t.Context(), core.Operator("ada"))
 	h := openShared(ctx, t, database.Cluster(t).URL(t))
-	if _, err := h.Backup(ctx, t.TempDir(), false); sdk.ReasonOf(err) != "store_not_local" {
+	if _, err := h.Storage.Backup(ctx, t.TempDir(), false); sdk.ReasonOf(err) != "store_not_local" {
 		t.Errorf("Backup: %v", err)
 	}
 	if s := h.Status().Store; s.Database == nil || s.Database.Version == "" || s.Database.Warning == "" || s.Problem != nil {

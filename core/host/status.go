@@ -127,21 +127,21 @@ type WASMStatus struct {
 // Status describes the host without changing anything. It opens no store and starts no
 // plugin.
 func (h *Host) Status() *Status {
-	s := Look(h.config.Settings, h.config.Version, h.config.Notices)
-	s.Server = h.config.Server
-	if h.config.Store != nil {
+	s := Look(h.Config.Settings, h.Config.Version, h.Config.Notices)
+	s.Server = h.Config.Server
+	if h.Config.Store != nil {
 		s.Store = StoreStatus{Exists: true, Durability: s.Store.Durability}
 	}
 	return s
 }
 
-// StoreBytes is how large the files of the store are, in bytes; 0 for a Host on another store
+// Bytes is how large the files of the store are, in bytes; 0 for a Host on another store
 // than the data folder's.
-func (h *Host) StoreBytes() (int64, error) {
-	if h.config.Store != nil || h.config.Settings.Shared() {
+func (s *Storage) Bytes() (int64, error) {
+	if s.config.Store != nil || s.config.Settings.Shared() {
 		return 0, nil
 	}
-	presence, err := pebble.Look(StoreDir(h.config.Settings))
+	presence, err := pebble.Look(StoreDir(s.config.Settings))
 	return presence.Bytes, err
 }
 

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"path/filepath"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
@@ -53,12 +54,23 @@ func (s *LocalStore) Close() error {
 	return core.JoinErrors(err, s.Store.Close())
 }
 
+// Storage is where a host's store is.
+type Storage struct {
+	config     *Config
+	membership *Membership
+	store      core.Store
+	here       store.Here // nil if the store has all tenants, and no other host may know of another one
+
+	keyMu   sync.Mutex
+	pageKey []byte // nil until it is needed: see PageKey
+}
+
 // startRooter makes the journal's root record what changes in a store. One host at a time
 // does this.
-func (h *Host) startRooter(s core.Store) *journal.Rooter {
-	w := &journal.Writer{Store: s, Clock: h.config.Clock}
-	if h.shared() {
-		return journal.StartSharedRooter(w, h.lead(s))
+func (s *Storage) startRooter(db core.Store) *journal.Rooter {
+	w := &journal.Writer{Store: db, Clock: s.config.Clock}
+	if s.config.shared() {
+		return journal.StartSharedRooter(w, s.membership.lead(db))
 	}
 	return journal.StartRooter(w)
 }
@@ -104,51 +116,51 @@ func databaseOptions(c *config.Config, fresh *postgres.FreshIDs) postgres.Option
 	return postgres.Options{URL: c.Store.Value, Relaxed: c.Durability.Value == string(pebble.Relaxed), Wait: wait, Fresh: fresh}
 }
 
-// sharedStore is the store in a database, which its first transaction opens. From now on,
-// the store knows that ids made by the host are new.
-func (h *Host) sharedStore() *store.OnDemand {
-	fresh := &postgres.FreshIDs{}
-	h.config.IDs = fresh.Note(h.config.IDs)
-	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
-		if err := h.config.Settings.MakeDataDir(); err != nil { // the folder of the host's own data
-			return nil, err
-		}
-		h.config.Activity(OpeningStore)
-		defer h.config.Activity("")
-		db, err := postgres.Open(ctx, databaseOptions(h.config.Settings, fresh))
-		if err != nil {
-			return nil, err
-		}
-		return &SharedStore{db, h.startRooter(db), h.here}, nil
-	})
-}
-
-// onDemandStore is the store that the settings choose.
-func (h *Host) onDemandStore() *store.OnDemand {
-	if h.config.Settings.Shared() {
-		return h.sharedStore()
+// onDemand is the store that the settings choose, which its first transaction opens. From now on, a
+// store in a database knows that ids made by the host are new.
+func (s *Storage) onDemand() *store.OnDemand {
+	settings, fresh := s.config.Settings, &postgres.FreshIDs{}
+	if settings.Shared() {
+		s.config.IDs = fresh.Note(s.config.IDs)
 	}
-	return h.localStore()
-}
-
-// localStore is the store of the data folder, which its first transaction opens.
-func (h *Host) localStore() *store.OnDemand {
 	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
-		if err := h.config.Settings.MakeDataDir(); err != nil {
+		if err := settings.MakeDataDir(); err != nil { // also the folder of the host's own data
 			return nil, err
 		}
-		h.config.Activity(OpeningStore)
-		defer h.config.Activity("")
-		db, err := pebble.Open(ctx, StoreOptions(h.config.Settings))
+		s.config.Activity(OpeningStore)
+		defer s.config.Activity("")
+		if settings.Shared() {
+			db, err := postgres.Open(ctx, databaseOptions(settings, fresh))
+			if err != nil {
+				return nil, err
+			}
+			return &SharedStore{db, s.startRooter(db), s.here}, nil
+		}
+		db, err := pebble.Open(ctx, StoreOptions(settings))
 		if err != nil {
 			return nil, err
 		}
-		var here store.Here
-		if h.databases != nil {
-			here = h.here
-		}
-		return &LocalStore{db, h.startRooter(db), here}, nil
+		return &LocalStore{db, s.startRooter(db), s.here}, nil
 	})
+}
+
+// openNow is the store that the settings choose, if it is open; otherwise nil. It opens none.
+func (s *Storage) openNow() core.Store {
+	local, ok := s.store.(*store.OnDemand)
+	if !ok || !isClosed(local.Opened()) {
+		return nil
+	}
+	db, err := local.Open(context.Background()) // it is open: this returns at once
+	if err != nil {
+		return nil // it was closed
+	}
+	return db
+}
+
+// database is the store in a database, if that is open; otherwise nil.
+func (s *Storage) database() *SharedStore {
+	db, _ := s.openNow().(*SharedStore)
+	return db
 }
 
 // Checkers are the parts that check, and rebuild, the contents of a store.
@@ -181,9 +193,9 @@ const (
 
 // Prunable are the parts of the store that aren't kept for ever: decisions and runs,
 // depending on the settings.
-func (h *Host) Prunable() (parts []store.PrunePart) {
-	now := h.config.Clock.Now()
-	keep := h.config.Settings.Keep()
+func (s *Storage) Prunable() (parts []store.PrunePart) {
+	now := s.config.Clock.Now()
+	keep := s.config.Settings.Keep()
 	if kept := keep.Decisions; kept > 0 {
 		parts = append(parts, store.PrunePart{Name: PrunedDecisions, Pruner: decisions.Pruner{Before: now.Add(-kept)}})
 	}
@@ -193,10 +205,10 @@ func (h *Host) Prunable() (parts []store.PrunePart) {
 	return parts
 }
 
-// OpenStore opens the store of the data folder, unless it is open, for operations that
+// OpenLocal opens the store of the data folder, unless it is open, for operations that
 // only it supports, such as a backup. A Host on another store refuses.
-func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
-	local, ok := h.Store.(*store.OnDemand)
+func (s *Storage) OpenLocal(ctx context.Context) (*LocalStore, error) {
+	local, ok := s.store.(*store.OnDemand)
 	if !ok {
 		return nil, notLocal()
 	}

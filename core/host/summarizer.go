@@ -8,7 +8,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/modeltext"
@@ -26,16 +25,17 @@ Answer with JSON only: {"pattern": "the sentences"}`
 // summary of the oldest turns of a session. It asks through the plugin that calls models,
 // which is already running if a run uses it. It implements [memory.Summarizer].
 type summarizer struct {
-	host *Host
-	llm  json.RawMessage
+	config  *Config
+	plugins *Plugins
+	llm     json.RawMessage
 }
 
 // summarizer returns nil if no model is configured.
-func (h *Host) summarizer() memory.Summarizer {
-	if h.config.Settings.SummariesLLM() == nil {
+func (p *Prompts) summarizer() memory.Summarizer {
+	if p.config.Settings.SummariesLLM() == nil {
 		return nil
 	}
-	return summarizer{h, h.config.Settings.SummariesLLM()}
+	return summarizer{p.config, p.plugins, p.config.Settings.SummariesLLM()}
 }
 
 // summarized has the parts of a memory that the model gets.
@@ -62,22 +62,18 @@ func (s summarizer) pattern(ctx context.Context, m *core.Memory) (string, error)
 // ask asks the model about data, which is sent as JSON. The answer is JSON too: an object with
 // the text in a member. What the model only quotes from the data is no answer.
 func (s summarizer) ask(ctx context.Context, namespace, system, member string, data any) (text string, used sdk.Usage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.host.config.SummaryTime)
+	ctx, cancel := context.WithTimeout(ctx, s.config.SummaryTime)
 	defer cancel()
-	plugins, err := s.host.Plugins()
-	if err != nil {
-		return "", used, err
-	}
-	scope, err := s.host.Scope(ctx, Need{LLM: s.llm, Namespace: namespace})
+	plugins, ctx, err := s.plugins.scoped(ctx, Need{LLM: s.llm, Namespace: namespace})
 	if err != nil {
 		return "", used, err
 	}
 	prompt := string(core.MustJSON(data))
-	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: s.host.config.SummaryTime, Config: core.MustJSON(map[string]any{
+	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: s.config.SummaryTime, Config: core.MustJSON(map[string]any{
 		"llm": s.llm, "system": system, "prompt": prompt,
 	})}
 	question := &sdk.GenerateRequest{Call: sdk.Call{Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
-	answer, err := core.PluginGenerator(plugins, target).Generate(plugin.WithScope(ctx, scope), question)
+	answer, err := core.PluginGenerator(plugins, target).Generate(ctx, question)
 	if err != nil {
 		return "", sdk.UsageOf(err), sdk.Wrap("ask the model of settings.summaries", err)
 	}
@@ -87,7 +83,7 @@ func (s summarizer) ask(ctx context.Context, namespace, system, member string, d
 
 // failed reports what was done without the model's answer, and why there is no answer.
 func (s summarizer) failed(what string, err error) {
-	s.host.config.Notices(Notice{
+	s.config.Notices(Notice{
 		Level: "warn", Hint: sdk.AsError(err).Hint, Try: sdk.AsError(err).Try, Message: what + ": " + err.Error(),
 	})
 }

@@ -14,29 +14,29 @@ import (
 // shall be. So there is one place that says it, for the move and for the hosts that are started with
 // this map afterwards, and a move is given up by a map that says where the tenant was.
 
-// MoveTenant moves a tenant to the database that this host's map of tenants gives it: see
-// [store.TenantMover]. The database where the tenant is must be one of [Host.Databases] too; if the
+// Move moves a tenant to the database that this host's map of tenants gives it: see
+// [store.TenantMover]. The database where the tenant is must be one of [Databases.All] too; if the
 // map doesn't name it any more, it is given as Config.OtherDatabase.
-func (h *Host) MoveTenant(ctx context.Context, tenant string, progress store.Progress) (*store.TenantMove, error) {
+func (t *Tenants) Move(ctx context.Context, tenant string, progress store.Progress) (*store.TenantMove, error) {
 	if err := core.CheckTenant(tenant); err != nil {
 		return nil, err
 	}
-	if h.config.Store == nil && !h.config.Settings.Shared() {
+	if t.own.Config.Store == nil && !t.own.Config.Settings.Shared() {
 		return nil, sdk.Errorf(sdk.Incompatible, "tenants_unmapped", "this process has a store in a data folder, and tenants have databases that hosts share").
 			WithHint("give the database of all other tenants")
 	}
-	if len(h.Databases()) == 1 {
+	if len(t.own.Databases.All()) == 1 {
 		return nil, sdk.Errorf(sdk.Invalid, "tenants_unmapped", "this process has one database only, so there is nowhere to move tenant %s", tenant).
 			WithHint("give the map of tenants that says where the tenant shall be")
 	}
 	m := store.TenantMover{Tenant: tenant, Databases: map[string]store.TenantDatabase{}, Progress: progress}
 	to := ""
-	for _, own := range h.Databases() {
-		s, err := own.wholeStore(ctx)
+	for _, own := range t.own.Databases.All() {
+		s, err := own.Storage.whole(ctx)
 		if err != nil {
 			return nil, err
 		}
-		id, err := h.databases.identify(ctx, own)
+		id, err := t.own.Databases.identify(ctx, own)
 		if err != nil {
 			return nil, err
 		}
@@ -45,17 +45,17 @@ func (h *Host) MoveTenant(ctx context.Context, tenant string, progress store.Pro
 			return nil, err
 		}
 		m.Databases[id] = store.TenantDatabase{
-			Writer: &journal.Writer{Store: s, Clock: h.config.Clock}, Parts: parts,
+			Writer: &journal.Writer{Store: s, Clock: t.own.Config.Clock}, Parts: parts,
 			RemoveJobs: func(ctx context.Context, tenant string) error {
 				return own.Jobs.RemoveEnded(ctx, func(namespace string) bool { return core.Tenant(namespace) == tenant })
 			},
 		}
-		if own.isMain() {
+		if own.Databases.isMain() {
 			m.Main = id
 		}
-		if own == h.DatabaseOf(tenant) {
+		if own == t.own.Databases.Of(tenant) {
 			to = id
-			if err := own.prepare(ctx); err != nil {
+			if err := own.Tenants.prepare(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -64,18 +64,18 @@ func (h *Host) MoveTenant(ctx context.Context, tenant string, progress store.Pro
 }
 
 // prepare gives a new database the policies, the settings and the lock of plugins of the main one.
-func (h *Host) prepare(ctx context.Context) error {
-	if h.isMain() {
+func (t *Tenants) prepare(ctx context.Context) error {
+	if t.own.Databases.isMain() {
 		return nil
 	}
-	return sdk.Wrap("prepare "+h.DatabaseName(), h.copyFromMain(core.WithCaller(ctx, core.Caller{}))) // it is nobody's request
+	return sdk.Wrap("prepare "+t.own.Databases.Name(), t.own.Copies.copyFromMain(core.WithCaller(ctx, core.Caller{}))) // it is nobody's request
 }
 
-// wholeStore is the store of the database, which refuses no tenant.
-func (h *Host) wholeStore(ctx context.Context) (core.Store, error) {
-	local, ok := h.Store.(*store.OnDemand)
+// whole is the store of the database, which refuses no tenant.
+func (s *Storage) whole(ctx context.Context) (core.Store, error) {
+	local, ok := s.store.(*store.OnDemand)
 	if !ok {
-		return h.config.Store, nil
+		return s.config.Store, nil
 	}
 	opened, err := local.Open(ctx)
 	if err != nil {
@@ -97,26 +97,22 @@ type TenantItem struct {
 	Database string `json:"database,omitempty"`
 }
 
-// Tenants lists the tenants that have databases of their own, or had one, by name.
-func (h *Host) Tenants(ctx context.Context) ([]TenantItem, error) {
-	var places []store.TenantPlace
-	err := h.Store.View(ctx, func(r core.Reader) (err error) {
-		places, err = store.TenantPlaces(r)
-		return err
-	})
+// List lists the tenants that have databases of their own, or had one, by name.
+func (t *Tenants) List(ctx context.Context) ([]TenantItem, error) {
+	places, err := core.View(ctx, t.own.Store, store.TenantPlaces)
 	list := make([]TenantItem, 0, len(places))
 	for _, place := range places {
 		list = append(list, TenantItem{TenantPlace: place})
 	}
-	for _, own := range h.Databases() {
-		if err != nil || h.databases == nil {
+	for _, own := range t.own.Databases.All() {
+		if err != nil || t.own.Databases.of == nil {
 			break
 		}
 		var id string
-		id, err = h.databases.identify(ctx, own)
+		id, err = t.own.Databases.identify(ctx, own)
 		for i := range list {
 			if list[i].DatabaseID == id {
-				list[i].Database = own.DatabaseName()
+				list[i].Database = own.Databases.Name()
 			}
 		}
 	}

@@ -30,14 +30,14 @@ func TestTurn_TenantsTakeTurns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var h host.Host
-				h.WorkAtOnce(4)
+				var limits host.Limits
+				limits.WorkAtOnce(4)
 				ctx, stop := context.WithCancel(t.Context())
 				var all sync.WaitGroup
 				for n := range 500 {
 					all.Go(func() {
 						for ctx.Err() == nil {
-							done, err := h.Turn(ctx, core.Caller{Subject: fmt.Sprint("eve-", n), Namespaces: c.patterns(n)})
+							done, err := limits.Turn(ctx, core.Caller{Subject: fmt.Sprint("eve-", n), Namespaces: c.patterns(n)})
 							if err == nil {
 								time.Sleep(time.Second)
 								done()
@@ -48,7 +48,7 @@ func TestTurn_TenantsTakeTurns(t *testing.T) {
 				time.Sleep(2500 * time.Millisecond)
 				for range 5 {
 					began := time.Now()
-					done, err := h.Turn(ctx, core.Caller{Subject: "bob", Namespaces: []string{"good/**"}})
+					done, err := limits.Turn(ctx, core.Caller{Subject: "bob", Namespaces: []string{"good/**"}})
 					if err != nil || time.Since(began) > c.within {
 						t.Errorf("the other tenant waits %s: %v", time.Since(began), err)
 					}
@@ -64,25 +64,25 @@ func TestTurn_TenantsTakeTurns(t *testing.T) {
 // TestTurn_Refuses a request that waits for too long, and names the limit and whose turn it is.
 func TestTurn_Refuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h host.Host
+		var limits host.Limits
 		bob := core.Caller{Subject: "bob", Namespaces: []string{"good/**"}}
 		for range 100 { // without a limit nobody waits
-			if _, err := h.Turn(t.Context(), bob); err != nil {
+			if _, err := limits.Turn(t.Context(), bob); err != nil {
 				t.Fatal(err)
 			}
 		}
-		h.WorkAtOnce(1)
-		done, err := h.Turn(t.Context(), bob)
+		limits.WorkAtOnce(1)
+		done, err := limits.Turn(t.Context(), bob)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = h.Turn(t.Context(), bob)
+		_, err = limits.Turn(t.Context(), bob)
 		e := sdk.AsError(err)
 		if sdk.CodeOf(err) != sdk.Exhausted || e.Reason != "turns_exhausted" || e.Details["limit"] != "at_once" || e.Details["key"] != "good" || sdk.RetryAfter(err) <= 0 {
 			t.Errorf("%v %+v", err, e)
 		}
 		done()
-		if done, err = h.Turn(t.Context(), bob); err != nil {
+		if done, err = limits.Turn(t.Context(), bob); err != nil {
 			t.Error(err)
 		}
 		done()

@@ -36,12 +36,12 @@ type summedTurns struct {
 // windowSummary is what a model wrote about the folded turns of a session's window; "" if none
 // did. It asks the model if there is no summary of these turns yet. An error comes from the
 // store or the context, never from the model.
-func (h *Host) windowSummary(ctx context.Context, c *memory.SessionContext, f *window.Folded) (string, error) {
+func (p *Prompts) windowSummary(ctx context.Context, c *memory.SessionContext, f *window.Folded) (string, error) {
 	through := f.Old[len(f.Old)-1].Number
 	if c.Summary != nil && c.Summary.Through == through {
 		return c.Summary.Text, nil
 	}
-	model, asks := h.summarizer().(summarizer)
+	model, asks := p.summarizer().(summarizer)
 	if !asks || !c.Newest { // an earlier turn's prompt would replace what the later turns need
 		return "", nil
 	}
@@ -55,7 +55,7 @@ func (h *Host) windowSummary(ctx context.Context, c *memory.SessionContext, f *w
 		done.Failure = sdk.ReasonOf(err)
 		model.failed("no model summed up the turns of session "+c.Session+", so the first sentence of each is used", err)
 	}
-	stored, err := h.Memories.SummarizeWindow(ctx, done)
+	stored, err := p.memories.SummarizeWindow(ctx, done)
 	if err != nil || !stored { // a turn has changed since, or a purge was faster
 		return "", err
 	}

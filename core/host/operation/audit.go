@@ -57,7 +57,7 @@ type Head struct {
 }
 
 func auditHead(ctx context.Context, c *Call, _ *AuditHead) (*Head, error) {
-	head, err := c.Host.RecordRoot(ctx)
+	head, err := c.Host.Membership.RecordRoot(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -258,7 +258,7 @@ func TestAuditHead_OfARootThatAnotherHostWrites(t *testing.T) {
 		return tx.Put([]byte("lease/"+store.LeaseRoot), core.MustJSON(store.LeaseRecord{Holder: "other", Epoch: 1, Beat: 1}))
 	})
 	if err == nil {
-		err = h.Join(operator(t), host.JoinOptions{})
+		err = h.Membership.Join(operator(t), host.JoinOptions{})
 	}
 	if err == nil {
 		_, err = h.Memories.Observe(operator(t), &core.ObserveRequest{Namespace: here, Content: "the harbour closes at noon"})

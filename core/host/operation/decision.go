@@ -111,7 +111,7 @@ func decisionList(ctx context.Context, c *Call, in *DecisionList) (*Page[Decided
 	}
 	all := decisions.List(ctx, c.Host.Store, after, in.Since)
 	if in.Newest {
-		all = decisions.ListBack(ctx, c.Host.Store, after, in.Since, c.Host.Now())
+		all = decisions.ListBack(ctx, c.Host.Store, after, in.Since, c.Host.Config.Clock.Now())
 	}
 	var list []Decided
 	next := ""

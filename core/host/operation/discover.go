@@ -57,7 +57,7 @@ func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.An
 	var best []discover.Ranked
 	err = c.withSet(func(set *install.Set) error {
 		key := core.Digest(core.MustJSON([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
-		ranked, err := c.Host.Discover(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
+		ranked, err := c.Host.Discoveries.Rank(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
 			return c.candidates(ctx, set)
 		})
 		if err == nil {
@@ -95,7 +95,7 @@ func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, r
 			return nil, err
 		}
 		if r.Kind == discover.Plugin {
-			if p := set.Find(r.Name); p == nil || !c.Host.Admits(ctx, set, p, namespace) {
+			if p := set.Find(r.Name); p == nil || !c.Host.Plugins.Admits(ctx, set, p, namespace) {
 				continue
 			}
 		}
@@ -118,7 +118,7 @@ func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discove
 	if !runs && !judges {
 		return list, nil
 	}
-	known, err := c.Host.KnownFromRuns(ctx, c.reaches)
+	known, err := c.Host.Discoveries.FromRuns(ctx, c.reaches)
 	if err != nil {
 		return nil, err
 	}

@@ -64,14 +64,14 @@ func (in *DreamDates) check() error {
 }
 
 func dreamDates(_ context.Context, c *Call, in *DreamDates) (*dream.DatedText, error) {
-	at := c.Host.Now()
+	at := c.Host.Config.Clock.Now()
 	if in.At != "" {
 		var err error
 		if at, err = in.at(); err != nil {
 			return nil, err
 		}
 	}
-	options := dream.Options{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges}.Or(c.Host.Settings().Dream())
+	options := dream.Options{KeepPhrase: in.KeepPhrase, Ranges: in.Ranges}.Or(c.Host.Config.Settings.Dream())
 	dated := dream.MakeDatesAbsolute(in.Text, at, options.DateOptions())
 	return &dated, nil
 }
@@ -87,7 +87,7 @@ func (in *DreamCompare) check() error {
 }
 
 func dreamCompare(ctx context.Context, c *Call, in *DreamCompare) (*dream.Comparison, error) {
-	return c.Host.CompareTexts(ctx, in.A, in.B)
+	return c.Host.Dreams.Compare(ctx, in.A, in.B)
 }
 
 // MaxLabelledPairs is how many pairs a calibration may have: embedding each text may cost
@@ -122,7 +122,7 @@ func (in *DreamCalibrate) check() error {
 const maxPairProblems = 64
 
 func dreamCalibrate(ctx context.Context, c *Call, in *DreamCalibrate) (*dream.Calibration, error) {
-	return c.Host.Calibrate(ctx, in.Pairs)
+	return c.Host.Dreams.Calibrate(ctx, in.Pairs)
 }
 
 // checkDreamText refuses a text that no memory could have.

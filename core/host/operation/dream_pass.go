@@ -92,7 +92,7 @@ type DreamPass struct {
 
 func (in *DreamPass) request(c *Call) (memory.DreamRequest, error) {
 	q := memory.DreamRequest{Namespace: in.Namespace, Agent: in.Agent, Mode: in.Mode, Full: in.Full, Options: in.Options}
-	return c.Host.DreamRequest(q, in.Judge)
+	return c.Host.Dreams.Request(q, in.Judge)
 }
 
 func (in *DreamPass) check() error {
@@ -125,7 +125,7 @@ func ofDreamPlan(_ context.Context, c *Call, in *DreamPlan) (place, error) {
 		in.Namespace = in.Plan.Namespace
 	}
 	if in.Namespace == "" {
-		in.Namespace = c.Host.Settings().Namespace.Value
+		in.Namespace = c.Host.Config.Settings.Namespace.Value
 	}
 	return place{namespaces: []string{in.Namespace}}, nil
 }

@@ -180,7 +180,7 @@ func checkInput(field string, value json.RawMessage) error {
 
 // act has plugins do one action outside a run.
 func act[Out any](ctx context.Context, c *Call, namespace string, single *workflow.Single, spec action.Spec, state json.RawMessage) (*Out, error) {
-	result, err := c.Host.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace}, spec, state)
+	result, err := c.Host.Runner.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace}, spec, state)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func inAllTo[In any](folder func(*In) *string) func(context.Context, *Call, *In)
 		if err != nil || c.Local || *to == "" || !c.reaches("**") { // else the access check refuses it
 			return at, err
 		}
-		path, ok := underRoot(c.Host.Settings().BackupDir.Value, *to)
+		path, ok := underRoot(c.Host.Config.Settings.BackupDir.Value, *to)
 		if !ok {
 			return at, sdk.Errorf(sdk.Denied, "folder_denied", "over the network, files are only written below the folder that the operator set for it").
 				WithHint("name a folder below backup_dir of the server's reflectory.yaml (REFLECTORY_BACKUP_DIR)").WithDetail("field", "folder")

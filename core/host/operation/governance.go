@@ -99,7 +99,7 @@ func governanceSet(ctx context.Context, c *Call, in *GovernanceSet) (*governance
 	if err != nil {
 		return nil, err
 	}
-	return record, c.Host.CopySettings(ctx, in.Namespace)
+	return record, c.Host.Copies.CopySettings(ctx, in.Namespace)
 }
 
 // GovernanceUnset has the fields to remove from a level; none means all.
@@ -116,5 +116,5 @@ func governanceUnset(ctx context.Context, c *Call, in *GovernanceUnset) (*govern
 	if err != nil {
 		return nil, err
 	}
-	return record, c.Host.CopySettings(ctx, in.Namespace)
+	return record, c.Host.Copies.CopySettings(ctx, in.Namespace)
 }

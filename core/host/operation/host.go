@@ -35,7 +35,7 @@ type Hosts struct {
 }
 
 func hostList(ctx context.Context, c *Call, _ *HostList) (*Hosts, error) {
-	list, err := c.Host.Hosts(ctx)
+	list, err := c.Host.Membership.Hosts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,10 @@ type HostDrain struct {
 }
 
 func hostDrain(ctx context.Context, c *Call, in *HostDrain) (*HostItem, error) {
-	if err := c.Host.Drain(ctx, in.ID); err != nil {
+	if err := c.Host.Membership.Drain(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	list, err := c.Host.Hosts(ctx)
+	list, err := c.Host.Membership.Hosts(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -275,7 +275,7 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked work) (*JobQueued, error) {
 	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: core.MustJSON(asked)}
 	if !t.Queued() {
-		q.IdempotencyKey = c.Host.NewID()
+		q.IdempotencyKey = c.Host.Config.IDs.NewID()
 	}
 	made, err := c.Host.Jobs.Enqueue(ctx, q)
 	if err != nil {
@@ -357,7 +357,7 @@ func (c *Call) queue(ctx context.Context, o *Operation, in any) (any, error) {
 	asked := work{Operation: o.Name, Request: core.MustJSON(in)}
 	switch in := in.(type) {
 	case *RunStart:
-		asked.RunID = c.Host.NewID()
+		asked.RunID = c.Host.Config.IDs.NewID()
 	case *RunResume:
 		asked.RunID = in.ID
 		if asked.NextEnd, err = c.Host.Runs.NextEnd(ctx, in.ID); err != nil {

@@ -17,13 +17,13 @@ import (
 // that began it, so a job that is taken over continues its run instead of paying for a new
 // run.
 
-// Handlers do the work of a host's jobs, by type: see host.NewPool.
+// Handlers do the work of a host's jobs, by type: see [host.Workers.NewPool].
 func Handlers(h *host.Host) map[job.Type]job.Handler {
 	do := job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) { return doJob(ctx, h, j) })
 	return map[job.Type]job.Handler{
 		job.Workflow: do, job.Reembed: do, job.Compact: do,
 		job.Revalidate: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
-			result, err := h.Revalidate(ctx, j.Namespace)
+			result, err := h.Workers.Revalidate(ctx, j.Namespace)
 			out, err := outcome(nil, result, err)
 			if err == nil {
 				out.Effects = noneWaits(h, j.Namespace, result.Pending)
@@ -34,10 +34,10 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 			if len(j.Payload) > 0 { // a caller asked for it
 				return doJob(ctx, h, j)
 			}
-			report, err := h.Dream(ctx, j)
+			report, err := h.Dreams.Run(ctx, j)
 			return outcome(nil, report, err)
 		}),
-		job.Reflection: h.Reflections(),
+		job.Reflection: h.Reflections,
 	}
 }
 
@@ -84,7 +84,7 @@ func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, err
 // elsewhere postpones a job that needs plugins which this host lacks but another host may
 // have.
 func elsewhere(ctx context.Context, h *host.Host, err error) error {
-	if h.PluginElsewhere(ctx, err) {
+	if h.Membership.PluginElsewhere(ctx, err) {
 		return &job.SnoozeError{Err: err}
 	}
 	return err

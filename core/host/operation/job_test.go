@@ -343,7 +343,7 @@ func TestJob_OfTheGateMissesNothing(t *testing.T) {
 		}
 		return out, err
 	})
-	p, err := w.Host.NewPool(handlers)
+	p, err := w.Host.Workers.NewPool(handlers)
 	w.Must(err)
 	_, err = p.RunUntilIdle(t.Context())
 	w.Must(err)

@@ -35,7 +35,7 @@ type NewLogin struct {
 }
 
 func loginNew(ctx context.Context, c *Call, _ *LoginNew) (*NewLogin, error) {
-	server := c.Host.Server()
+	server := c.Host.Config.Server
 	if server == nil {
 		return nil, sdk.Errorf(sdk.Unavailable, "not_serving", "there is no server that a browser could log in at").
 			WithHint("start one").WithAction("serve")
@@ -43,7 +43,7 @@ func loginNew(ctx context.Context, c *Call, _ *LoginNew) (*NewLogin, error) {
 	if server.Auth == host.AuthNone {
 		return &NewLogin{URL: access.Secret(server.URL + "/")}, nil
 	}
-	if err := c.Host.Settings().MakeDataDir(); err != nil {
+	if err := c.Host.Config.Settings.MakeDataDir(); err != nil {
 		return nil, err
 	}
 	at, host := server.URL, ""

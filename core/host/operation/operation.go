@@ -111,7 +111,7 @@ type Call struct {
 	IdempotencyKey string
 	Replayed       *bool
 	// By, if not nil, receives the host that does the call: the host of one of the databases,
-	// see [host.Host.Databases].
+	// see [host.Databases.All].
 	By **host.Host
 	// Local is whether the caller is a process of the operator on this machine: the program
 	// itself, or a command over the socket. A call over the network isn't local, whatever its
@@ -234,7 +234,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if err := c.scoped(o); err != nil {
 		return nil, err
 	}
-	if err := o.Problems(in, c.Host.Now()); err != nil {
+	if err := o.Problems(in, c.Host.Config.Clock.Now()); err != nil {
 		return nil, err
 	}
 	calls, err := c.spread(ctx, o, in)
@@ -258,7 +258,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 		ctx, cancel = context.WithTimeout(ctx, Deadline)
 		defer cancel()
 		if !c.Local {
-			done, err := c.Host.Turn(ctx, c.caller)
+			done, err := c.Host.Limits.Turn(ctx, c.caller)
 			if err != nil {
 				return nil, err
 			}
@@ -306,7 +306,7 @@ func (c *Call) reached(ctx context.Context, o *Operation, in any) (place, error)
 	}
 	for _, namespace := range at.namespaces {
 		if tenant, one := core.TenantOfPattern(namespace); one && tenant != core.EveryNamespace {
-			if err := c.Host.Holds(tenant); err != nil {
+			if err := c.Host.Tenants.Holds(tenant); err != nil {
 				return at, err
 			}
 		}

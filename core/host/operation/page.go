@@ -112,7 +112,7 @@ func (c *Call) pageKey(ctx context.Context) ([]byte, error) {
 	if c.operation.NoStore {
 		return nil, nil
 	}
-	return c.Host.PageKey(ctx)
+	return c.Host.Storage.PageKey(ctx)
 }
 
 // listed is everything that decides what is in a list.

@@ -23,7 +23,7 @@ func inNamespace[In any](of func(*In) *string) func(context.Context, *Call, *In)
 	return func(_ context.Context, c *Call, in *In) (place, error) {
 		namespace := of(in)
 		if *namespace == "" {
-			*namespace = c.Host.Settings().Namespace.Value
+			*namespace = c.Host.Config.Settings.Namespace.Value
 		}
 		return place{namespaces: []string{*namespace}}, nil
 	}
@@ -38,7 +38,7 @@ func inTree[In any](of func(*In) (namespace *string, subtree bool)) func(context
 		case subtree && *namespace == "":
 			return place{namespaces: []string{"**"}}, nil
 		case *namespace == "":
-			*namespace = c.Host.Settings().Namespace.Value
+			*namespace = c.Host.Config.Settings.Namespace.Value
 		}
 		if subtree {
 			return place{namespaces: []string{*namespace + below}}, nil

@@ -33,7 +33,7 @@ func plugins() []Operation {
 			Name: "plugin_push", main: true, Method: "PUT", Path: "/v1/plugins", Scope: core.ScopePlugin, Idempotent: true,
 			Doc: "Tell all hosts that share the store which packages they should have: the packages of this host's lock.",
 		}, everywhere[PluginPush], func(ctx context.Context, c *Call, _ *PluginPush) (*host.PluginsPushed, error) {
-			return c.Host.PushPlugins(ctx)
+			return c.Host.Copies.PushPlugins(ctx)
 		}),
 	}
 }
@@ -41,7 +41,7 @@ func plugins() []Operation {
 // withSet calls do with the installed plugins. They are read each time, because they may
 // change while a host works.
 func (c *Call) withSet(do func(*install.Set) error) (err error) {
-	set, err := c.Host.OpenSet()
+	set, err := host.OpenSet(c.Host.Config.Settings, c.Host.Config.Notices)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func pluginList(ctx context.Context, c *Call, in *PluginList) (page *Page[host.P
 		if len(installed) > limit {
 			installed, next = installed[:limit], installed[limit-1].Name
 		}
-		list, health := make([]host.PluginSummary, len(installed)), c.Host.PluginHealth()
+		list, health := make([]host.PluginSummary, len(installed)), c.Host.Databases.PluginHealth()
 		for i, p := range installed {
 			list[i] = host.Summarize(p)
 			list[i].Health = health[p.Name]
@@ -90,8 +90,8 @@ func pluginGet(ctx context.Context, c *Call, in *PluginGet) (found *host.Inspect
 		if p == nil {
 			return host.PluginNotFound(set, in.Name)
 		}
-		found = c.Host.Inspect(ctx, p)
-		found.Health = c.Host.PluginHealth()[p.Name]
+		found = host.Inspect(ctx, c.Host.Config.Settings, c.Host.Config.Getenv, p)
+		found.Health = c.Host.Databases.PluginHealth()[p.Name]
 		return nil
 	})
 	return found, err
@@ -135,7 +135,7 @@ func (in *PluginLogs) check() error {
 
 func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) {
 	lines := cmp.Or(in.Lines, DefaultLogLines)
-	dir := host.PluginLogDir(c.Host.Settings())
+	dir := host.PluginLogDir(c.Host.Config.Settings)
 	if in.After != "" {
 		from, err := logfile.ParsePlace(in.After)
 		if err != nil {

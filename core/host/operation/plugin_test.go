@@ -22,7 +22,7 @@ func installed(t *testing.T, names ...string) *host.Host {
 	t.Helper()
 	lock := filepath.Join(t.TempDir(), install.LockFile)
 	h := toolsHost(t, nil, "REFLECTORY_LOCK", lock)
-	place, err := host.ProjectPlace(h.Settings())
+	place, err := host.ProjectPlace(h.Config.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestPlugins_AreListedAndShown(t *testing.T) {
 	for name, in := range map[string]any{"plugin_list": &operation.PluginList{}, "plugin_get": &operation.PluginGet{Name: "acme/a"}, "plugin_logs": &operation.PluginLogs{Name: "acme/a"}} {
 		refused(t, tokenOf(t, "**", core.ScopeOperate), c, name, in, "scope_denied")
 	}
-	if _, err := os.Stat(host.StoreDir(c.Host.Settings())); !os.IsNotExist(err) {
+	if _, err := os.Stat(host.StoreDir(c.Host.Config.Settings)); !os.IsNotExist(err) {
 		t.Errorf("a store was made to look at plugins: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestPluginLogs_AreOfEveryNamespace(t *testing.T) {
 	if log := called[operation.PluginLog](t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a"}); log.Lines == nil || len(log.Lines) != 0 {
 		t.Errorf("%+v", log)
 	}
-	files := logfile.New(logfile.Options{Dir: host.PluginLogDir(c.Host.Settings())})
+	files := logfile.New(logfile.Options{Dir: host.PluginLogDir(c.Host.Config.Settings)})
 	for i := range operation.DefaultLogLines + 1 {
 		if err := files.Write(plugin.LogLine{Time: time.Unix(1, 0).UTC(), Level: "info", Plugin: "acme/a", Message: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestPluginLogs_AreOfEveryNamespace(t *testing.T) {
 		}
 	}
 	end := called[operation.PluginLog](t, operator(t), c, "plugin_logs", &operation.PluginLogs{Name: "acme/a"}).Next
-	files = logfile.New(logfile.Options{Dir: host.PluginLogDir(c.Host.Settings())})
+	files = logfile.New(logfile.Options{Dir: host.PluginLogDir(c.Host.Config.Settings)})
 	defer files.Close()
 	if err := files.Write(plugin.LogLine{Plugin: "acme/a", Level: "info", Message: "later"}); err != nil {
 		t.Fatal(err)

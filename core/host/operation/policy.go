@@ -93,7 +93,7 @@ func PolicyOf(p *policy.Policy) Policy {
 }
 
 func policyList(ctx context.Context, c *Call, _ *PolicyList) (*Policies, error) {
-	texts, err := c.Host.PromptFiles(ctx)
+	texts, err := c.Host.Prompts.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ type PolicyPush struct {
 }
 
 func policyPush(ctx context.Context, c *Call, in *PolicyPush) (*host.Pushed, error) {
-	return c.Host.PushPolicies(ctx, in.Files)
+	return c.Host.Copies.PushPolicies(ctx, in.Files)
 }
 
 // PolicyReplay has candidate policies, and selects the decisions to replay.

@@ -89,7 +89,7 @@ type ReflectionEnqueued struct {
 
 // ofReflection is where a reflection is done.
 func ofReflection(_ context.Context, c *Call, in *ReflectionEnqueue) (place, error) {
-	in.Namespace = cmp.Or(reflectedIn(in.UserID, in.Namespace), c.Host.Settings().Namespace.Value)
+	in.Namespace = cmp.Or(reflectedIn(in.UserID, in.Namespace), c.Host.Config.Settings.Namespace.Value)
 	return place{namespaces: []string{in.Namespace}}, nil
 }
 
@@ -123,7 +123,7 @@ func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*Re
 		return nil, sdk.Errorf(sdk.Denied, "user_denied", "the caller may not have reflections of user %s made there", userID).
 			WithHint("leave the user out, or reflect on the user's own namespace").WithDetail("user_id", userID)
 	}
-	answer, err := c.Host.Reflect(ctx, userID, reflection.Request{
+	answer, err := c.Host.Reflections.Queue(ctx, userID, reflection.Request{
 		Namespace: in.Namespace, Focus: in.Focus, MaxInsights: in.MaxInsights, Force: in.Force, DryRun: in.DryRun,
 	})
 	switch {

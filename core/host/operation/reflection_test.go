@@ -75,7 +75,7 @@ func TestReflection_ShowsWhatItMadeInPages(t *testing.T) {
 	w := newWorld(t)
 	end := func(do func(l job.Lease) error) string {
 		t.Helper()
-		made, err := w.Host.Reflect(w.Ctx, "anna", reflection.Request{Namespace: "users/anna", Force: true})
+		made, err := w.Host.Reflections.Queue(w.Ctx, "anna", reflection.Request{Namespace: "users/anna", Force: true})
 		w.Must(err)
 		claimed, err := w.Host.Jobs.Claim(w.Ctx, "worker", []job.Type{job.Reflection})
 		w.Must(err)

@@ -129,10 +129,10 @@ func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
 		return nil, err
 	}
 	if run.ID = c.runID; run.ID == "" {
-		run.ID = c.Host.NewID()
+		run.ID = c.Host.Config.IDs.NewID()
 	}
 	c.runSession = run.SessionID()
-	return ended(run, c.Host.Start(ctx, plan, run, c.runOptions()))
+	return ended(run, c.Host.Runner.Start(ctx, plan, run, c.runOptions()))
 }
 
 // load reads the workflow, and makes the run of it that is to be started.
@@ -186,7 +186,7 @@ func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
 		return nil, err
 	}
 	c.runSession = run.SessionID()
-	run, err = c.Host.Resume(ctx, in.ID, c.runOptions())
+	run, err = c.Host.Runner.Resume(ctx, in.ID, c.runOptions())
 	if run == nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func runReplay(ctx context.Context, c *Call, in *RunReplay) (*host.Replayed, err
 	if err != nil {
 		return nil, err
 	}
-	return c.Host.Replay(ctx, in.ID, o)
+	return c.Host.Runner.Replay(ctx, in.ID, o)
 }
 
 func (in *RunReplay) options() (o host.ReplayOptions, err error) {

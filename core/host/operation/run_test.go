@@ -332,7 +332,7 @@ func TestEvaluate_OpensNoStore(t *testing.T) {
 	try[action.EvaluateResult](w, "evaluate", &operation.Evaluate{Evaluator: operationtest.JudgeYAML, Output: []byte(`2`)})
 	try[action.CorrectResult](w, "correct", &operation.Correct{Corrector: operationtest.JudgeYAML, Output: []byte(`1`)})
 	w.Must(w.Host.Close())
-	if _, err := os.Stat(host.StoreDir(w.Host.Settings())); !os.IsNotExist(err) {
+	if _, err := os.Stat(host.StoreDir(w.Host.Config.Settings)); !os.IsNotExist(err) {
 		t.Errorf("the store was opened: %v", err)
 	}
 }

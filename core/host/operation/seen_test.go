@@ -15,7 +15,7 @@ import (
 // journal is whole, or its hashes prove nothing.
 func TestLinks_OfOtherNamespacesAreNotShown(t *testing.T) {
 	w := newWorld(t)
-	mine, other := w.Memory(), w.Host.NewID()
+	mine, other := w.Memory(), w.Host.Config.IDs.NewID()
 	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: other, Namespace: elsewhere, Content: "The harbour closes at two."})
 	w.Must(err)
 	for _, link := range []memory.LinkRequest{

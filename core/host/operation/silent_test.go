@@ -36,8 +36,8 @@ func TestPlugins_WaitForTheHostsBeat(t *testing.T) {
 	w := operationtest.NewWithJudge(t, s)
 	w.Config.GoneAfter = 10 * time.Millisecond
 	w.Reopen()
-	w.Must(w.Host.Join(w.Ctx, host.JoinOptions{}))
-	plugins, err := w.Host.Plugins()
+	w.Must(w.Host.Membership.Join(w.Ctx, host.JoinOptions{}))
+	plugins, err := w.Host.Plugins.Callable()
 	w.Must(err)
 	call := func(ctx context.Context) error {
 		target := core.Target{Plugin: "test/judge", Config: []byte(`{"want": 2}`)}

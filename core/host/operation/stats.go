@@ -111,11 +111,11 @@ func statsGet(ctx context.Context, c *Call, in *StatsGet) (out *Stats, err error
 		}
 	}
 	if in.wants(StatsStore) {
-		size, err := c.Host.StoreBytes()
+		size, err := c.Host.Storage.Bytes()
 		if err != nil {
 			return nil, err
 		}
-		out.Store = &StoreStats{Bytes: size, Durability: c.Host.Settings().Durability.Value}
+		out.Store = &StoreStats{Bytes: size, Durability: c.Host.Config.Settings.Durability.Value}
 	}
 	return out, nil
 }

@@ -68,11 +68,11 @@ func (c *Call) reflectionStats(ctx context.Context, in *StatsGet) (*ReflectionSt
 			break
 		}
 	}
-	namespace := cmp.Or(in.Namespace, c.Host.Settings().Namespace.Value)
+	namespace := cmp.Or(in.Namespace, c.Host.Config.Settings.Namespace.Value)
 	if !c.reaches(namespace) {
 		return s, nil
 	}
-	state, err := c.Host.ReflectionState(ctx, namespace)
+	state, err := c.Host.Reflections.State(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}

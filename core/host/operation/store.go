@@ -98,7 +98,7 @@ func storeExport(ctx context.Context, c *Call, _ *StoreExport) (*store.Moved, er
 	if c.Sink == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "sink_missing", "the export has no destination").WithHint("give the call a sink")
 	}
-	moved, err := c.Host.Export(ctx, c.Sink, c.moving)
+	moved, err := c.Host.Storage.Export(ctx, c.Sink, c.moving)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func storeImport(ctx context.Context, c *Call, in *StoreImport) (*host.Imported,
 	if c.Body == nil {
 		return nil, bodyMissing("an export")
 	}
-	return c.Host.Import(ctx, c.Body, host.ImportOptions{Replace: in.Replace, Namespaces: in.Namespaces, Progress: c.moving})
+	return c.Host.Storage.Import(ctx, c.Body, host.ImportOptions{Replace: in.Replace, Namespaces: in.Namespaces, Progress: c.moving})
 }
 
 // StoreBackup names a folder of the host's machine that doesn't exist yet. A caller over the
@@ -141,7 +141,7 @@ func storeBackup(ctx context.Context, c *Call, in *StoreBackup) (*Backup, error)
 	if in.Folder == "" {
 		return nil, sdk.Errorf(sdk.Invalid, "folder_invalid", "folder is empty").WithHint("give a folder that doesn't exist yet: it is created").WithDetail("field", "folder")
 	}
-	leftOut, err := c.Host.Backup(ctx, in.Folder, in.All)
+	leftOut, err := c.Host.Storage.Backup(ctx, in.Folder, in.All)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +170,12 @@ type Pruned struct {
 func storePrune(ctx context.Context, c *Call, in *StorePrune) (*Pruned, error) {
 	out := &Pruned{DryRun: in.DryRun, Folder: in.Folder}
 	if out.Folder == "" {
-		out.Folder = host.SegmentDir(c.Host.Settings())
+		out.Folder = host.SegmentDir(c.Host.Config.Settings)
 	}
 	done, err := store.Prune(ctx, c.Host.Journal, store.PruneOptions{
-		Parts: c.Host.Prunable(), Dir: out.Folder, DryRun: in.DryRun,
+		Parts: c.Host.Storage.Prunable(), Dir: out.Folder, DryRun: in.DryRun,
 		RecordHeads: func(ctx context.Context) error {
-			_, err := c.Host.RecordRoot(ctx)
+			_, err := c.Host.Membership.RecordRoot(ctx)
 			return err
 		},
 		Progress: func(p store.PrunedPart) { c.progress(Progress{Doing: p.Name, What: "entries", Done: int64(p.Entries)}) },

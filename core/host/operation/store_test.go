@@ -102,7 +102,7 @@ func TestStoreImport_TakesThePlaceOfAStoreThatIsntOpen(t *testing.T) {
 		t.Errorf("imported as\n%s, not\n%s", got, export)
 	}
 	err := refused(t, operator(t), sent(export), "store_import", &operation.StoreImport{Replace: true}, "store_in_use")
-	if !strings.Contains(core.NewErrorInfo(err).Hint, h.Settings().DataDir.Value) {
+	if !strings.Contains(core.NewErrorInfo(err).Hint, h.Config.Settings.DataDir.Value) {
 		t.Errorf("it says %v, hint %q", err, core.NewErrorInfo(err).Hint)
 	}
 }
@@ -141,10 +141,10 @@ func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 	h := toolsHost(t, nil)
 	c := operation.Call{Host: h, Local: true}
 	observe(t, h, "n")
-	if err := os.MkdirAll(filepath.Dir(h.Settings().TrustFile.Value), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(h.Config.Settings.TrustFile.Value), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(h.Settings().TrustFile.Value, []byte("keys: []\n"), 0o600); err != nil {
+	if err := os.WriteFile(h.Config.Settings.TrustFile.Value, []byte("keys: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "monday")
@@ -159,10 +159,10 @@ func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	restored := toolsHost(t, nil)
-	if err := host.Restore(t.Context(), restored.Settings(), to, false); err != nil {
+	if err := host.Restore(t.Context(), restored.Config.Settings, to, false); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(restored.Settings().TrustFile.Value); string(text) != "keys: []\n" {
+	if text, err := os.ReadFile(restored.Config.Settings.TrustFile.Value); string(text) != "keys: []\n" {
 		t.Errorf("the trust file has %q, %v", text, err)
 	}
 	if page := called[operation.Memories](t, operator(t), operation.Call{Host: restored}, "memory_list", &operation.MemoryList{Namespace: "n"}); len(page.Items) != 1 {
@@ -176,7 +176,7 @@ func TestStorePrune_WritesFilesThatAreProven(t *testing.T) {
 	c := operation.Call{Host: h}
 	aRun(t, h, "run-that-is-old", "n")
 	counted := called[operation.Pruned](t, operator(t), c, "store_prune", &operation.StorePrune{DryRun: true})
-	if counted.Runs == nil || counted.Runs.Streams != 1 || counted.Decisions != nil || counted.Folder != host.SegmentDir(h.Settings()) {
+	if counted.Runs == nil || counted.Runs.Streams != 1 || counted.Decisions != nil || counted.Folder != host.SegmentDir(h.Config.Settings) {
 		t.Fatalf("%+v", counted)
 	}
 	pruned := called[operation.Pruned](t, operator(t), c, "store_prune", &operation.StorePrune{})

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A process has a host for each database of its tenants: see [host.Host.Databases]. One of these
+// A process has a host for each database of its tenants: see [host.Databases.All]. One of these
 // hosts does the whole of a call, so nothing below this file knows that there are several. The
 // choice depends on the namespaces that the request concerns. A request that names something by an
 // id doesn't have its namespace, so the id is looked up in each database that the caller can reach.
@@ -26,11 +26,11 @@ import (
 // spread returns the calls that do a request: a single call or, for a list, a call in each of
 // several databases. If the main database is one of them, its call is first.
 func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error) {
-	all := c.Host.Databases()
+	all := c.Host.Databases.All()
 	if c.chosen || len(all) == 1 || o.NoStore || o.main || isOfAll(in) {
 		return []*Call{c}, nil
 	}
-	reached := c.Host.DatabasesOf(c.caller.Namespaces)
+	reached := c.Host.Databases.Reached(c.caller.Namespaces)
 	switch len(reached) {
 	case 0: // the call is refused there
 		return []*Call{c.on(all[0])}, nil
@@ -66,7 +66,7 @@ func (c *Call) on(h *host.Host) *Call {
 func apart(of []*host.Host, patterns []string) error {
 	names := make([]string, len(of))
 	for i, h := range of {
-		names[i] = h.DatabaseNameFor(patterns)
+		names[i] = h.Databases.NameFor(patterns)
 	}
 	return sdk.Errorf(sdk.Invalid, host.TenantsApart, "this concerns tenants of several databases: %s", strings.Join(names, ", ")).
 		WithHint("name a namespace or ids of one tenant; what is about a whole store is done by a host on that database alone").WithDetail("databases", names)
@@ -106,12 +106,12 @@ func (c *Call) databases(ctx context.Context, o *Operation, in any, reached []*h
 			continue
 		}
 		if slices.ContainsFunc(at.namespaces, severalTenants) {
-			if slices.Contains(c.Host.DatabasesOf(at.namespaces), h) {
+			if slices.Contains(c.Host.Databases.Reached(at.namespaces), h) {
 				wide = append(wide, h)
 			}
 			continue
 		}
-		for _, own := range c.Host.DatabasesOf(at.namespaces) {
+		for _, own := range c.Host.Databases.Reached(at.namespaces) {
 			concerned[own] = true
 		}
 	}

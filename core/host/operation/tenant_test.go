@@ -104,10 +104,10 @@ func TestTenants_ApartAreRefused(t *testing.T) {
 		t.Errorf("the databases have %s", got)
 	}
 	// Within one database, no part writes to a tenant of another one, such as a node of a run.
-	for _, h := range w.Host.Databases() {
+	for _, h := range w.Host.Databases.All() {
 		there := map[bool]string{true: "team", false: "staff"}[h == w.Host]
 		if _, err := h.Memories.Observe(w.Ctx, &core.ObserveRequest{Namespace: there, Title: "x", Content: "x"}); sdk.ReasonOf(err) != host.TenantsApart {
-			t.Errorf("%s writes to %s: %v", h.DatabaseName(), there, err)
+			t.Errorf("%s writes to %s: %v", h.Databases.Name(), there, err)
 		}
 	}
 }
@@ -270,7 +270,7 @@ func TestTenants_HostsBeginDuringAMove(t *testing.T) {
 // ready.
 func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {
 	w, _ := newTenants(t)
-	team := w.Host.Databases()[1]
+	team := w.Host.Databases.All()[1]
 	files := map[string]string{"retention/all.yaml": "rule: {match: [{output: '{\"ttl_score\": 0.1, \"state\": state}'}]}"}
 	record := try[governance.Record](w, "governance_set", &operation.GovernanceSet{Namespace: "*", Assignments: []string{"max_reflection_depth=2"}})
 	copied, err := team.Governance.Get(w.Ctx, "*")
@@ -285,7 +285,7 @@ func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {
 	look := func(want string) {
 		t.Helper()
 		for range 2 {
-			w.Host.LookAtCopies(w.Ctx)
+			w.Host.Copies.Look(w.Ctx)
 		}
 		if err := w.Host.Unready(); sdk.ReasonOf(err) != want || err != nil && !strings.Contains(err.Error(), "team") {
 			t.Errorf("unready: %v, not %q", err, want)
@@ -306,7 +306,7 @@ func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {
 	h, err := host.Open(w.Ctx, newer)
 	w.Must(err)
 	defer func() { w.Must(h.Close()) }()
-	port := h.DatabaseOf("port")
+	port := h.Databases.Of("port")
 	w.Must(port.Ready(w.Ctx))
 	if active, err := port.Policies.Active(); err != nil || active.Digest != last.Digest {
 		t.Errorf("a new database decides by %+v, %v", active, err)

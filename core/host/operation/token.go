@@ -112,7 +112,7 @@ func tokenOperator(ctx context.Context, c *Call, _ *TokenOperator) (*OperatorTok
 		return nil, sdk.Errorf(sdk.Denied, "operator_only", "only the local operator can replace the operator's token").
 			WithHint("ask the operator")
 	}
-	if err := c.Host.Settings().MakeDataDir(); err != nil {
+	if err := c.Host.Config.Settings.MakeDataDir(); err != nil {
 		return nil, err
 	}
 	secret, err := c.Host.Access.ReplaceOperatorToken(ctx)

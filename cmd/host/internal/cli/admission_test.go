@@ -14,7 +14,7 @@ import (
 // admitted starts a plugin for a namespace, with a key.
 func (w *world) admitted(namespace, name string) func() error {
 	w.t.Helper()
-	plugins, err := w.openHost().Plugins()
+	plugins, err := w.openHost().Plugins.Callable()
 	if err != nil {
 		w.t.Fatal(err)
 	}

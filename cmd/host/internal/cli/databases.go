@@ -20,9 +20,9 @@ type workers struct {
 
 // newWorkers makes the pools, without starting them.
 func newWorkers(h *host.Host) (*workers, error) {
-	w := &workers{hosts: h.Databases()}
+	w := &workers{hosts: h.Databases.All()}
 	for _, own := range w.hosts {
-		pool, err := own.NewPool(operation.Handlers(own))
+		pool, err := own.Workers.NewPool(operation.Handlers(own))
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func newWorkers(h *host.Host) (*workers, error) {
 // newCommandWorkers is [newWorkers] for a command that has the store until it ends. If servers share
 // the store, they do the work, and there are no workers here.
 func newCommandWorkers(h *host.Host) (*workers, error) {
-	pool, err := h.CommandPool(operation.Handlers(h))
+	pool, err := h.Workers.CommandPool(operation.Handlers(h))
 	if sdk.ReasonOf(err) == host.JobsOfServers {
 		return &workers{}, nil
 	}
@@ -44,7 +44,7 @@ func newCommandWorkers(h *host.Host) (*workers, error) {
 // join makes the server one of the hosts of each database.
 func (w *workers) join(ctx context.Context) error {
 	for i, h := range w.hosts {
-		if err := h.Join(ctx, host.JoinOptions{Pool: w.pools[i], TakeOver: operation.TakeOver(h)}); err != nil {
+		if err := h.Membership.Join(ctx, host.JoinOptions{Pool: w.pools[i], TakeOver: operation.TakeOver(h)}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (w *workers) start(ctx context.Context) error {
 		if err := w.pools[i].Start(ctx); err != nil {
 			return err
 		}
-		w.stops = append(w.stops, h.StartDreams())
+		w.stops = append(w.stops, h.Dreams.Start())
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func lure(t *testing.T, dir string) misdeed {
 }
 
 // open starts the host.
-func (s *suite) open() *host.Plugins {
+func (s *suite) open() *host.CallablePlugins {
 	s.t.Helper()
 	set, err := s.app.openSet()
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *suite) open() *host.Plugins {
 			l.StartTimeout = time.Minute // the machine may be busy
 		}
 	}
-	h, err := host.NewPlugins(host.PluginOptions{Settings: s.app.config, Set: set, Installed: installed, Log: s.app.pluginLog, Notices: s.app.notice})
+	h, err := host.NewCallablePlugins(host.PluginOptions{Settings: s.app.config, Set: set, Installed: installed, Log: s.app.pluginLog, Notices: s.app.notice})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -153,13 +153,13 @@ func (s *suite) round(suspects map[string]suspect) {
 }
 
 // evaluate makes one call.
-func evaluate(ctx context.Context, h *host.Plugins, name string, timeout time.Duration, config, output string) (*sdk.EvaluateResponse, error) {
+func evaluate(ctx context.Context, h *host.CallablePlugins, name string, timeout time.Duration, config, output string) (*sdk.EvaluateResponse, error) {
 	target := core.Target{Plugin: name, Config: json.RawMessage(config), Timeout: timeout}
 	return core.PluginEvaluator(h, target).Evaluate(ctx, &sdk.EvaluateRequest{Call: sdk.Call{Iteration: 1}, Output: json.RawMessage(output)})
 }
 
 // serve calls a good plugin at each moment, until there are no more.
-func (s *suite) serve(h *host.Plugins, name, config string, moments <-chan struct{}) {
+func (s *suite) serve(h *host.CallablePlugins, name, config string, moments <-chan struct{}) {
 	n := 0
 	for range moments {
 		n++
@@ -172,7 +172,7 @@ func (s *suite) serve(h *host.Plugins, name, config string, moments <-chan struc
 }
 
 // accuse lets a bad plugin do what it does, and checks what its caller gets.
-func (s *suite) accuse(h *host.Plugins, name string, bad suspect) {
+func (s *suite) accuse(h *host.CallablePlugins, name string, bad suspect) {
 	timeout := time.Minute
 	if bad.late {
 		timeout = late
@@ -194,7 +194,7 @@ func (s *suite) accuse(h *host.Plugins, name string, bad suspect) {
 }
 
 // closeBusy closes the host while endless calls of both runtimes are under way.
-func (s *suite) closeBusy(h *host.Plugins, suspects map[string]suspect) {
+func (s *suite) closeBusy(h *host.CallablePlugins, suspects map[string]suspect) {
 	s.t.Helper()
 	var calls sync.WaitGroup
 	busy := 0

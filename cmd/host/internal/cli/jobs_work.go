@@ -66,7 +66,7 @@ func (a *App) workOnJobs(ctx context.Context, untilIdle bool) (err error) {
 	if err != nil {
 		return err
 	}
-	pool, err := h.CommandPool(operation.Handlers(h))
+	pool, err := h.Workers.CommandPool(operation.Handlers(h))
 	if err != nil {
 		return err
 	}

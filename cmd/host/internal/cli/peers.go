@@ -76,7 +76,7 @@ func (p *peering) peers(a *App, h *host.Host) *httpapi.Peers {
 	if p.listener == nil {
 		return nil
 	}
-	return &httpapi.Peers{Home: h.Home, Self: h.ID(), TLS: p.certificate.Client(), Failed: func(address string, err error) {
+	return &httpapi.Peers{Home: h.Membership.Home, Self: h.ID, TLS: p.certificate.Client(), Failed: func(address string, err error) {
 		a.notice(host.Notice{
 			Level: "warn", Message: "the host at " + address + " doesn't answer; this one does what it was asked for: " + err.Error(),
 			Hint: "look whether that host works, and whether --peer-listen of it can be reached from here",

@@ -16,12 +16,12 @@ import (
 
 // hosted runs the plugin chatty with what it was granted, next to llm-eval, which
 // may reach some endpoints. Calls under the context reach the model.
-func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service) (context.Context, *host.Plugins) {
+func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service) (context.Context, *host.CallablePlugins) {
 	w.t.Helper()
 	w.env["REFLECTORY_LOG_LEVEL"], w.env["REFLECTORY_LLM_ENDPOINTS"] = "debug", strings.Join(append(endpoints, "127.0.0.1:1"), ",")
 	composed := w.openHost()
 	notices, logs := func(n host.Notice) { w.t.Log(n.Message) }, func(plugin.LogLine) {}
-	set, err := host.OpenSet(composed.Settings(), notices)
+	set, err := host.OpenSet(composed.Config.Settings, notices)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -34,11 +34,11 @@ func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service
 			p.Granted.Network = endpoints
 		}
 	}
-	h, err := host.NewPlugins(host.PluginOptions{Settings: composed.Settings(), Set: set, Installed: installed, Log: logs, Notices: notices})
+	h, err := host.NewCallablePlugins(host.PluginOptions{Settings: composed.Config.Settings, Set: set, Installed: installed, Log: logs, Notices: notices})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	scope, err := composed.Scope(w.t.Context(), host.Need{LLM: json.RawMessage(llm), Namespace: "team"})
+	scope, err := composed.Plugins.Scope(w.t.Context(), host.Need{LLM: json.RawMessage(llm), Namespace: "team"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service
 	return plugin.WithScope(w.t.Context(), scope), h
 }
 
-func judge(ctx context.Context, h *host.Plugins) (*sdk.EvaluateResponse, error) {
+func judge(ctx context.Context, h *host.CallablePlugins) (*sdk.EvaluateResponse, error) {
 	return core.PluginEvaluator(h, core.Target{Plugin: "test/chatty", Config: json.RawMessage(`{"asks": true}`)}).
 		Evaluate(ctx, &sdk.EvaluateRequest{Call: sdk.Call{RunID: "01939f2c-0000-7000-8000-000000000000"}, Output: json.RawMessage(`1`)})
 }

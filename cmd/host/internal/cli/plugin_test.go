@@ -70,7 +70,7 @@ func TestAScopeBringsTheKeysThatConfigsName(t *testing.T) {
 	w := newWorld(t)
 	w.env["A"], w.env["KEY"] = "1", "secret"
 	h := w.openHost()
-	scope, err := h.Scope(t.Context(), host.Need{Uses: []workflow.PluginUse{
+	scope, err := h.Plugins.Scope(t.Context(), host.Need{Uses: []workflow.PluginUse{
 		{Plugin: workflow.LLMPlugin, EnvNames: []string{"KEY"}}, {Plugin: "acme/b", EnvNames: []string{"A"}},
 	}})
 	if err != nil {
@@ -79,7 +79,7 @@ func TestAScopeBringsTheKeysThatConfigsName(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{workflow.LLMPlugin: {"KEY=secret"}, "acme/b": {"A=1"}}, scope.Env); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := h.Scope(t.Context(), host.Need{Uses: []workflow.PluginUse{{Plugin: "acme/b", EnvNames: []string{"EMPTY"}}}}); sdk.ReasonOf(err) != "secret_missing" {
+	if _, err := h.Plugins.Scope(t.Context(), host.Need{Uses: []workflow.PluginUse{{Plugin: "acme/b", EnvNames: []string{"EMPTY"}}}}); sdk.ReasonOf(err) != "secret_missing" {
 		t.Errorf("a variable that isn't set: %v", err)
 	}
 }

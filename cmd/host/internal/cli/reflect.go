@@ -124,7 +124,7 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 // workOn works on a job to its end. If servers share the store, only they may do this, and
 // it is an error if no server works on jobs.
 func workOn(ctx context.Context, h *host.Host, id string) error {
-	pool, err := h.CommandPool(operation.Handlers(h))
+	pool, err := h.Workers.CommandPool(operation.Handlers(h))
 	if sdk.ReasonOf(err) == host.JobsOfServers {
 		working, unknown := h.Jobs.Working(ctx)
 		if unknown != nil || working {

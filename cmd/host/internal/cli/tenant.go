@@ -41,7 +41,7 @@ state of an unfinished move.`,
 			if err != nil {
 				return err
 			}
-			items, err := h.Tenants(c.Context())
+			items, err := h.Tenants.List(c.Context())
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ only this tenant was in it, or the target of a move that you give up.`,
 			}
 			defer a.out.term.Clear()
 			show := a.moving("moving", 0)
-			done, err := h.MoveTenant(c.Context(), args[0], func(w store.Work) {
+			done, err := h.Tenants.Move(c.Context(), args[0], func(w store.Work) {
 				show(operation.Progress{Doing: string(w.Doing), What: "records", Done: w.Records, Total: w.Total, Bytes: w.Bytes})
 			})
 			if sdk.ReasonOf(err) == "tenant_database_missing" {
@@ -97,7 +97,7 @@ only this tenant was in it, or the target of a move that you give up.`,
 			if err != nil {
 				return err
 			}
-			return printTenantMove(a.out, done, h.DatabaseOf(args[0]).DatabaseName())
+			return printTenantMove(a.out, done, h.Databases.Of(args[0]).Databases.Name())
 		},
 	}
 	c.Flags().StringVar(&other, "other", "", "`database` of the move that --stores doesn't name")

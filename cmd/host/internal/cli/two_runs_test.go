@@ -137,7 +137,7 @@ var numbers = regexp.MustCompile(`#\d+`)
 // instances are how many instances each pool has started, by plugin and environment.
 func instances(t *testing.T, h *host.Host) map[string]int {
 	t.Helper()
-	plugins, err := h.Plugins()
+	plugins, err := h.Plugins.Callable()
 	if err != nil {
 		t.Fatal(err)
 	}

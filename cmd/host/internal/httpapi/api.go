@@ -131,7 +131,7 @@ func New(c Config) (*API, error) {
 	a.folders = a.hostFolders()
 	a.rates = newRates(c.Host, a.limits)
 	if c.Host != nil {
-		c.Host.WorkAtOnce(a.limits.AtOnce)
+		c.Host.Limits.WorkAtOnce(a.limits.AtOnce)
 	}
 	a.streams = newStreams(a.limits)
 	a.bodies, a.decoding = newBodies(a.limits), newDecoding(int64(runtime.GOMAXPROCS(0)))
@@ -291,7 +291,7 @@ func (a *API) isReady(w http.ResponseWriter, _ *http.Request) {
 
 // unready is the reason why no requests are accepted; "" means that they are accepted.
 func (a *API) unready() string {
-	if !a.ready.Load() || a.config.Host.Draining() {
+	if !a.ready.Load() || a.config.Host.Membership.Draining() {
 		return "not ready"
 	}
 	if err := a.config.Host.Unready(); err != nil {

@@ -129,7 +129,7 @@ func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 		err = mediaTypeOf(r, client.LinesType, "application/x-ndjson", "application/octet-stream")
 	}
 	faults.setPath(r, rt, in)
-	return core.JoinErrors(err, faults.refusal(&rt.Operation, in, a.config.Host.Now()))
+	return core.JoinErrors(err, faults.refusal(&rt.Operation, in, a.config.Host.Config.Clock.Now()))
 }
 
 // setPath sets the fields that are in the path.

@@ -91,7 +91,7 @@ func (a *API) namespaceEvents(w http.ResponseWriter, r *request) {
 		if err != nil {
 			break
 		}
-		from[i] = stream{journal.NamespaceStream(namespace), a.config.Host.DatabaseOf(namespace)}
+		from[i] = stream{journal.NamespaceStream(namespace), a.config.Host.Databases.Of(namespace)}
 		_, err = a.mayFollow(r, "audit_entries", &operation.AuditEntries{Stream: from[i].name, Paging: operation.Paging{Limit: 1}})
 	}
 	if err != nil {
@@ -153,7 +153,7 @@ func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 		a.refuse(w, r, err)
 		return
 	}
-	progress, stop := of.FollowProgress(j.ID)
+	progress, stop := of.Workers.FollowProgress(j.ID)
 	defer stop()
 	a.follow(w, r, source{streams: []stream{{job.Stream(j.UserID), of}}, whole: true, job: j.ID, progress: progress})
 }

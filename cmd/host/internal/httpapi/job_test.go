@@ -31,7 +31,7 @@ func (s *site) queue(who string) operation.JobQueued {
 func TestJobs_OfLongOperations(t *testing.T) {
 	s := newSite(t)
 	queued := s.queue("here")
-	p, err := s.Host.NewPool(operation.Handlers(s.Host))
+	p, err := s.Host.Workers.NewPool(operation.Handlers(s.Host))
 	s.Must(err)
 	if _, err := p.RunUntilIdle(t.Context()); err != nil {
 		t.Fatal(err)

@@ -155,7 +155,7 @@ func TestProblem_SaysNothingThatWasRefused(t *testing.T) {
 // TestProblem_SaysNothingOfTheHost: no path, and nothing of what went wrong inside.
 func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 	s := newSite(t)
-	dir := s.Host.Settings().DataDir.Value
+	dir := s.Host.Config.Settings.DataDir.Value
 	_, missing := os.Open(filepath.Join(t.TempDir(), "secret-name"))
 	remote, local := &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}}, &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}, local: true}
 	for name, err := range map[string]error{

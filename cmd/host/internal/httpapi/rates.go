@@ -22,8 +22,8 @@ type rates struct {
 
 func newRates(h *host.Host, l Limits) *rates {
 	return &rates{
-		requests: h.Rate("requests", l.Requests, 2*l.Requests),
-		writes:   h.Rate("writes", l.Writes, 2*l.Writes),
+		requests: h.Limits.Rate("requests", l.Requests, 2*l.Requests),
+		writes:   h.Limits.Rate("writes", l.Writes, 2*l.Writes),
 		logins:   rate.New(rate.Options{What: "logins", PerSecond: l.FailedLogins / 60, Burst: l.FailedLogins}),
 	}
 }

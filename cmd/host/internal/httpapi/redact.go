@@ -116,7 +116,7 @@ func (a *API) paths(e *sdk.Error) []string {
 
 // hostFolders are the folders of this machine that messages may name.
 func (a *API) hostFolders() []string {
-	s := a.config.Host.Settings()
+	s := a.config.Host.Config.Settings
 	list := []string{s.DataDir.Value, s.PluginDir.Value, s.Lock.Value, s.TrustFile.Value, s.PolicyDir.Value, s.BackupDir.Value, s.File(), os.TempDir()}
 	list = append(list, s.Dev()...)
 	if home, err := os.UserHomeDir(); err == nil {

@@ -83,7 +83,7 @@ func callTool(t *testing.T, s http.Handler, capabilities, name string, args any)
 // work does the jobs of a world.
 func work(t *testing.T, w *operationtest.World) {
 	t.Helper()
-	p, err := w.Host.NewPool(operation.Handlers(w.Host))
+	p, err := w.Host.Workers.NewPool(operation.Handlers(w.Host))
 	w.Must(err)
 	_, err = p.RunUntilIdle(t.Context())
 	w.Must(err)

@@ -22,12 +22,12 @@ func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
 	now.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Namespace: namespace, Name: "store_commits_total", Help: "Commits of the store since it was opened.",
-		}, func() float64 { return float64(h.Commits()) }),
+		}, func() float64 { return float64(h.Databases.Commits()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "sse_subscribers", Help: "Streams of events that are followed.",
 		}, func() float64 { return float64(streams()) }),
-		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.MemoryStates}, &jobGauges{h.JobCounts, h.OldestJobs},
-		&databaseGauges{h.DatabaseStats},
+		&pluginGauges{h.Databases.PluginInstances}, &memoryGauge{count: h.Databases.MemoryStates}, &jobGauges{h.Databases.JobCounts, h.Databases.OldestJobs},
+		&databaseGauges{h.Databases.Stats},
 	)
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})
 }

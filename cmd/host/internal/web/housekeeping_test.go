@@ -160,7 +160,7 @@ func TestMemory_ShowsItsDreams(t *testing.T) {
 // work does the jobs that wait.
 func (s *site) work() {
 	s.T.Helper()
-	pool, err := s.Host.NewPool(operation.Handlers(s.Host))
+	pool, err := s.Host.Workers.NewPool(operation.Handlers(s.Host))
 	s.Must(err)
 	_, err = pool.RunUntilIdle(s.Ctx)
 	s.Must(err)

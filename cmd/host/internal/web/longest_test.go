@@ -206,14 +206,14 @@ func (s *site) longestWork() (paths []string) {
 	}
 	user := strings.Repeat("user.", 25)
 	enqueue := func(of job.Type, payload []byte) {
-		made, err := s.Host.Jobs.Enqueue(s.Ctx, &job.Request{UserID: user, Namespace: longestSpace, Type: of, Payload: payload, IdempotencyKey: s.Host.NewID()})
+		made, err := s.Host.Jobs.Enqueue(s.Ctx, &job.Request{UserID: user, Namespace: longestSpace, Type: of, Payload: payload, IdempotencyKey: s.Host.Config.IDs.NewID()})
 		s.Must(err)
 		paths = append(paths, jobURL(made.ID))
 	}
 	enqueue(job.Workflow, core.MustJSON(map[string]string{"operation": "run_start", "request": strings.Repeat("<", line1MB)}))
 	enqueue(job.Reembed, nil)
 	enqueue(job.Compact, nil)
-	pool, err := s.Host.NewPool(map[job.Type]job.Handler{
+	pool, err := s.Host.Workers.NewPool(map[job.Type]job.Handler{
 		job.Reembed: job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) {
 			return &job.Outcome{Result: core.MustJSON(strings.Repeat("&", line8MB))}, nil
 		}),

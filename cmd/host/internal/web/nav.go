@@ -80,7 +80,7 @@ func (v *visit) waiting() string {
 // tripped is how many plugins have a breaker that isn't closed.
 func (v *visit) tripped() string {
 	n := 0
-	for _, h := range v.pages.config.Host.PluginHealth() {
+	for _, h := range v.pages.config.Host.Databases.PluginHealth() {
 		if h.Breaker != plugin.BreakerClosed {
 			n++
 		}

@@ -68,7 +68,7 @@ func TestPages_OpenWhereSomethingIs(t *testing.T) {
 		"plans, of the namespace that has some": {func(s *site) {
 			s.Plan()
 			for range 40 {
-				s.remembers(elsewhere, "The tide turns at "+s.Host.NewID())
+				s.remembers(elsewhere, "The tide turns at "+s.Host.Config.IDs.NewID())
 			}
 		}, nil, "/dream", []string{"planned"}, []string{"No pass was planned"}},
 		"no plans, where there are none":      {harbours, nil, "/dream", []string{"No pass was planned"}, nil},

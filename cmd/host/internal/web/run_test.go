@@ -50,7 +50,7 @@ func (s *site) attempt(r *core.Run, visit int, a core.Attempt) {
 func (s *site) begin(name string) *core.Run {
 	s.T.Helper()
 	r := &core.Run{
-		ID: s.Host.NewID(), Workflow: name, Namespace: operationtest.Here, State: []byte(`{"topic":"harbours"}`), Status: core.StatusRunning,
+		ID: s.Host.Config.IDs.NewID(), Workflow: name, Namespace: operationtest.Here, State: []byte(`{"topic":"harbours"}`), Status: core.StatusRunning,
 		Source:    core.Source{File: name + ".yaml", Text: contactYAML, Files: map[string]string{"a.txt": strings.Join(hostile, "\n")}},
 		StartedAt: s.Config.Clock.Now(), UpdatedAt: s.Config.Clock.Now(),
 	}

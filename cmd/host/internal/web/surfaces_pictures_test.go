@@ -42,7 +42,7 @@ func (s *site) shots() []shot {
 	_, decision, _ := strings.Cut(decisions, `"id": "`)
 	decision, _, _ = strings.Cut(decision, `"`)
 	replay := s.post("/policies/replay", url.Values{"file": {"gate/candidate.yaml"}, "text": {candidate}}).Header.Get("Location")
-	pool, err := s.Host.NewPool(map[job.Type]job.Handler{job.Workflow: operation.Handlers(s.Host)[job.Workflow]})
+	pool, err := s.Host.Workers.NewPool(map[job.Type]job.Handler{job.Workflow: operation.Handlers(s.Host)[job.Workflow]})
 	s.Must(err)
 	_, err = pool.RunUntilIdle(s.Ctx)
 	s.Must(err)

@@ -188,7 +188,7 @@ func hostFixtures() fixtures {
 		"login_new":    func(*World) any { return &operation.LoginNew{} },
 		"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
 		"token_new": func(w *World) any {
-			return &operation.TokenNew{Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeOperate}, Namespaces: []string{Here}}
+			return &operation.TokenNew{Subject: w.Host.Config.IDs.NewID(), Scopes: []core.Scope{core.ScopeOperate}, Namespaces: []string{Here}}
 		},
 		"token_operator": func(*World) any { return &operation.TokenOperator{} },
 		"token_revoke":   func(w *World) any { return &operation.TokenRevoke{ID: w.Token()} },
@@ -198,7 +198,7 @@ func hostFixtures() fixtures {
 // Memory is the id of a new memory.
 func (w *World) Memory() string {
 	w.T.Helper()
-	id := w.Host.NewID()
+	id := w.Host.Config.IDs.NewID()
 	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{
 		ID: id, Namespace: Here, Content: "The harbour closes at noon: note " + id, Tags: []string{"tag-" + id},
 	})
@@ -267,7 +267,7 @@ func (w *World) later() time.Time { return w.Config.Clock.Now().Add(24 * time.Ho
 func (w *World) OtherHost() string {
 	w.T.Helper()
 	h := store.HostRecord{
-		ID: w.Host.NewID(), Beat: 7, Address: "https://other.example.com", Version: "1.2.3", Formats: []int{store.Format},
+		ID: w.Host.Config.IDs.NewID(), Beat: 7, Address: "https://other.example.com", Version: "1.2.3", Formats: []int{store.Format},
 		Plugins: map[string]string{"test/judge": "sha256:0"}, StartedAt: coretest.Epoch(),
 	}
 	w.Must(w.Host.Store.Update(w.Ctx, func(tx core.Tx) error { return tx.Put([]byte("host/"+h.ID), core.MustJSON(h)) }))
@@ -278,14 +278,14 @@ func (w *World) OtherHost() string {
 func (w *World) Token() string {
 	w.T.Helper()
 	issued, err := w.Host.Access.Issue(w.Ctx, access.Request{
-		Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{Here},
+		Subject: w.Host.Config.IDs.NewID(), Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{Here},
 	})
 	w.Must(err)
 	return issued.ID
 }
 
 // Session names a new session.
-func (w *World) Session() string { return "session-" + w.Host.NewID() }
+func (w *World) Session() string { return "session-" + w.Host.Config.IDs.NewID() }
 
 // Reset is the name of a session in its second window.
 func (w *World) Reset() string {
