@@ -64,7 +64,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 			err = slowed
 		}
 	}
-	a.refuse(w, r, err)
+	a.problems.refuse(w, r, err)
 	return false
 }
 
@@ -89,7 +89,7 @@ func (a *API) admit(w http.ResponseWriter, r *request) bool {
 		err = a.checkHeaders(r)
 	}
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 	}
 	return err == nil
 }

@@ -83,9 +83,11 @@ type API struct {
 	limits  Limits
 	routes  map[string]*route
 	hosts   map[string]bool
-	folders []string
-	rates   *rates
-	streams *streams
+	proxies proxies
+	// problems are the answers to requests that can't be done.
+	problems *problems
+	rates    *rates
+	streams  *streams
 	// bodies shares how many bytes of bodies are read and decoded at once.
 	bodies *share.Share
 	// decoding shares the processors that decode them.
@@ -114,12 +116,13 @@ func New(c Config) (*API, error) {
 		c.Authenticator = nobody{}
 	}
 	a := &API{
-		config: c, limits: c.Limits.withDefaults(), routes: map[string]*route{}, hosts: map[string]bool{},
+		config: c, limits: c.Limits.withDefaults(), routes: map[string]*route{}, hosts: map[string]bool{}, proxies: c.Proxies,
 		origins: http.NewCrossOriginProtection(), draining: make(chan struct{}),
 	}
 	if c.Peers != nil {
 		a.forwarder = newForwarder(c.Peers)
 	}
+	a.problems = &problems{a.routes, hostFolders(c.Host.Config.Settings), challenge(c.Resource)}
 	for _, o := range operation.Table() {
 		a.routes[o.Name] = newRoute(o)
 	}
@@ -128,11 +131,8 @@ func New(c Config) (*API, error) {
 			a.hosts[host] = true
 		}
 	}
-	a.folders = a.hostFolders()
 	a.rates = newRates(c.Host, a.limits)
-	if c.Host != nil {
-		c.Host.Limits.WorkAtOnce(a.limits.AtOnce)
-	}
+	c.Host.Limits.WorkAtOnce(a.limits.AtOnce)
 	a.streams = newStreams(a.limits)
 	a.bodies, a.decoding = newBodies(a.limits), newDecoding(int64(runtime.GOMAXPROCS(0)))
 	if c.Metrics != nil {
@@ -195,7 +195,7 @@ func (a *API) Local() http.Handler {
 	inner := a.mux(true)
 	return a.enter(request{local: true}, func(w http.ResponseWriter, r *request) {
 		if err := a.local(r); err != nil {
-			a.refuse(w, r, err)
+			a.problems.refuse(w, r, err)
 			return
 		}
 		inner.ServeHTTP(w, r.with(r.http.Context()))
@@ -221,7 +221,7 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 			if failed != nil && !aborted {
 				r.failed(failed)
 				if r.status == 0 {
-					a.refuse(w, r, r.failure)
+					a.problems.refuse(w, r, r.failure)
 				}
 			}
 			line := r.line(time.Since(r.begun))
@@ -232,7 +232,7 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 			}
 		}()
 		if err := a.checkSender(r); err != nil {
-			a.refuse(w, r, err)
+			a.problems.refuse(w, r, err)
 			return
 		}
 		next(w, r)
@@ -244,7 +244,7 @@ func (a *API) checkSender(r *request) (err error) {
 	if r.forwarded {
 		return a.readOrigin(r)
 	}
-	if r.address, err = a.senderOf(r.http); err == nil {
+	if r.address, err = a.proxies.senderOf(r.http); err == nil {
 		err = a.checkOrigin(r)
 	}
 	return err

@@ -31,7 +31,7 @@ func (a *API) operation(rt *route) http.Handler {
 			media = client.LinesType
 		}
 		if err := r.mustAccept(media); err != nil {
-			a.refuse(w, r, err)
+			a.problems.refuse(w, r, err)
 			return
 		}
 		if rt.Sink {
@@ -41,7 +41,7 @@ func (a *API) operation(rt *route) http.Handler {
 		var c operation.Call
 		in, err := a.input(w, r, rt, &c)
 		if err != nil {
-			a.refuse(w, r, err)
+			a.problems.refuse(w, r, err)
 			return
 		}
 		if a.forward(w, r, rt, in) {
@@ -49,12 +49,12 @@ func (a *API) operation(rt *route) http.Handler {
 		}
 		out, err := a.do(w, r, rt, c, in)
 		if err != nil {
-			a.refuseWith(w, r, err, out)
+			a.problems.refuseWith(w, r, err, out)
 			return
 		}
 		text, err := core.PrintJSON(out)
 		if err != nil {
-			a.refuse(w, r, err)
+			a.problems.refuse(w, r, err)
 			return
 		}
 		status := http.StatusOK
@@ -236,7 +236,7 @@ const resultTrailer = client.ResultTrailer
 // look complete.
 func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 	if !r.http.ProtoAtLeast(1, 1) {
-		a.refuse(w, r, sdk.Errorf(sdk.Invalid, "http_version_unsupported", "before HTTP/1.1, an answer that breaks off looks whole").
+		a.problems.refuse(w, r, sdk.Errorf(sdk.Invalid, "http_version_unsupported", "before HTTP/1.1, an answer that breaks off looks whole").
 			WithHint("ask with HTTP/1.1"))
 		return
 	}
@@ -244,7 +244,7 @@ func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 	out, err := a.call(w, r, rt, operation.Call{Sink: sink})
 	switch {
 	case err != nil && !sink.begun:
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 	case err != nil:
 		r.code, r.failure = sdk.ReasonOf(err), err
 		panic(http.ErrAbortHandler) // the connection ends without the last chunk

@@ -43,7 +43,7 @@ func (a *API) begun(r *request) (forget func(), err error) {
 func (a *API) cancelCall(w http.ResponseWriter, r *request) {
 	cancel, found := a.calls.cancels.Load(r.http.PathValue("call"))
 	if !found {
-		a.refuse(w, r, sdk.Errorf(sdk.NotFound, "call_not_found", "there is no such call, or it is over"))
+		a.problems.refuse(w, r, sdk.Errorf(sdk.NotFound, "call_not_found", "there is no such call, or it is over"))
 		return
 	}
 	cancel.(context.CancelFunc)()

@@ -95,7 +95,7 @@ func (a *API) namespaceEvents(w http.ResponseWriter, r *request) {
 		_, err = a.mayFollow(r, "audit_entries", &operation.AuditEntries{Stream: from[i].name, Paging: operation.Paging{Limit: 1}})
 	}
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	a.follow(w, r, source{streams: from})
@@ -133,7 +133,7 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 	in := &operation.RunGet{ID: r.http.PathValue("id")}
 	of, err := a.mayFollowOne(r, "run_get", in) // this completes the id
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	a.follow(w, r, source{streams: []stream{{"run/" + in.ID, of}}, whole: true})
@@ -150,7 +150,7 @@ func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 		j, err = of.Jobs.Peek(r.http.Context(), in.ID)
 	}
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	progress, stop := of.Workers.FollowProgress(j.ID)
@@ -245,12 +245,12 @@ func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 		err = r.mustAccept("text/event-stream")
 	}
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	done, lost, err := a.streams.open(r.caller)
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	defer done()

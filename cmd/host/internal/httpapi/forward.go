@@ -119,10 +119,10 @@ func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool
 	case ended == nil && (!sent || repeatable(r, rt, in)):
 		return false
 	case sent && !repeatable(r, rt, in):
-		a.refuse(w, r, sdk.Errorf(sdk.Unavailable, "host_unanswered", "another host was asked for this, and didn't answer: it may have done it").
+		a.problems.refuse(w, r, sdk.Errorf(sdk.Unavailable, "host_unanswered", "another host was asked for this, and didn't answer: it may have done it").
 			WithHint("look whether it was done; with an Idempotency-Key the request can be sent again"))
 	default: // the caller gave up, or this host is being stopped
-		a.refuse(w, r, sdk.Errorf(sdk.Cancelled, "cancelled", "the request was given up: %w", ended))
+		a.problems.refuse(w, r, sdk.Errorf(sdk.Cancelled, "cancelled", "the request was given up: %w", ended))
 	}
 	return true
 }
@@ -251,7 +251,7 @@ func (a *API) Peer() http.Handler {
 	inner := a.mux(false)
 	return a.enter(request{forwarded: true}, func(w http.ResponseWriter, r *request) {
 		if a.unready() != "" {
-			a.refuse(w, r, sdk.Errorf(sdk.Unavailable, hostUnready, "this host doesn't take requests of others now").WithHint("ask another host"))
+			a.problems.refuse(w, r, sdk.Errorf(sdk.Unavailable, hostUnready, "this host doesn't take requests of others now").WithHint("ask another host"))
 			return
 		}
 		inner.ServeHTTP(w, r.with(r.http.Context()))

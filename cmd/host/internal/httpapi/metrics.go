@@ -14,7 +14,7 @@ func (a *API) scrape(w http.ResponseWriter, r *request) {
 	ctx := core.WithCaller(r.http.Context(), r.caller)
 	scrape := operation.Scrape()
 	if err := scrape.Allow(ctx, operation.Call{Host: a.config.Host}, &operation.StatusGet{}); err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	r.status = http.StatusOK

@@ -99,7 +99,7 @@ func TestLog_RefusalsAreInfoAndFailuresErrors(t *testing.T) {
 	}
 	for name, err := range refused {
 		r := &request{http: s.request("", "GET", "/", "")}
-		s.api.refuse(httptest.NewRecorder(), r, err)
+		s.api.problems.refuse(httptest.NewRecorder(), r, err)
 		l, want := r.line(1500*time.Microsecond), "info"
 		if name == string(sdk.Unavailable) || name == string(sdk.Timeout) || name == string(sdk.Internal) {
 			want = "error"

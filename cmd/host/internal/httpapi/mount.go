@@ -53,7 +53,7 @@ func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Pro
 		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", map[string]any{"trace_id": asked.trace.ID}
 		return
 	}
-	a.redact(&request{http: &http.Request{URL: &url.URL{}}, body: body}, e, p)
+	a.problems.redact(&request{http: &http.Request{URL: &url.URL{}}, body: body}, e, p)
 }
 
 // mounted is a handler behind the checks, with the caller in the request's context.
@@ -65,7 +65,7 @@ func (a *API) mounted(path string, h http.Handler) http.Handler {
 			r.body, err = a.body(w, r, a.limits.Body)
 		}
 		if err != nil {
-			a.refuse(w, r, err)
+			a.problems.refuse(w, r, err)
 			return
 		}
 		hr := r.http.WithContext(core.WithCaller(r.http.Context(), r.caller))

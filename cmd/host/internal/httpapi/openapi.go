@@ -210,12 +210,12 @@ func describeEvents(paths object) {
 
 func (a *API) openAPI(w http.ResponseWriter, r *request) {
 	if err := r.mustAccept("application/json"); err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	text, err := a.document()
 	if err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	r.write(w, http.StatusOK, "application/json", text)

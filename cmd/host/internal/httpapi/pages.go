@@ -47,7 +47,7 @@ func (a *API) mountPages(mux *http.ServeMux) {
 func (a *API) page(w http.ResponseWriter, r *request) {
 	r.op = "page"
 	if err := a.checkHeaders(r); err != nil {
-		a.refuse(w, r, err)
+		a.problems.refuse(w, r, err)
 		return
 	}
 	said := &statusWriter{ResponseWriter: w, status: http.StatusOK}

@@ -74,13 +74,20 @@ func statusOf(e *sdk.Error, called bool) int {
 // retryAfter is how long to wait if the error has no time.
 const retryAfter = time.Second
 
-// problem makes the problem of an error.
-func (a *API) problem(r *request, err error) *client.Problem {
+// problems are what is wrong with requests, as callers may know it.
+type problems struct {
+	routes    map[string]*route
+	folders   []string // of this machine, which messages mustn't name
+	challenge string   // of a request without valid credentials
+}
+
+// of makes the problem of an error.
+func (ps *problems) of(r *request, err error) *client.Problem {
 	e := sdk.AsError(err)
 	status := statusOf(e, r.called)
 	p := &client.Problem{
 		Title: titles[e.Code], Status: status, Detail: err.Error(), Code: sdk.ReasonOf(err), TraceID: r.trace.ID,
-		Hint: a.hint(e.Hint, e.Try), Try: e.Try, Details: facts(e.Details),
+		Hint: ps.hint(e.Hint, e.Try), Try: e.Try, Details: facts(e.Details),
 	}
 	p.Type = "urn:reflectory:problem:" + p.Code
 	if p.Title == "" {
@@ -95,10 +102,10 @@ func (a *API) problem(r *request, err error) *client.Problem {
 		return p
 	}
 	if e.Code == sdk.Invalid {
-		p.Errors = a.faultsOf(r, err)
+		p.Errors = ps.faultsOf(r, err)
 	}
 	if !r.local {
-		a.redact(r, e, p)
+		ps.redact(r, e, p)
 	}
 	return p
 }
@@ -120,7 +127,7 @@ func facts(details map[string]any) map[string]any {
 }
 
 // faultsOf lists everything that is wrong with a request, with the places.
-func (a *API) faultsOf(r *request, err error) []client.Fault {
+func (ps *problems) faultsOf(r *request, err error) []client.Fault {
 	info := core.NewErrorInfo(err)
 	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
 	if len(problems) == 0 {
@@ -128,8 +135,8 @@ func (a *API) faultsOf(r *request, err error) []client.Fault {
 	}
 	list := make([]client.Fault, len(problems))
 	for i, p := range problems {
-		list[i] = client.Fault{Pointer: a.pointerOf(r, p.Details), Detail: p.Message, Code: p.Code}
-		if hint := a.hint(p.Hint, p.Try); hint != "" && len(problems) > 1 {
+		list[i] = client.Fault{Pointer: ps.pointerOf(r, p.Details), Detail: p.Message, Code: p.Code}
+		if hint := ps.hint(p.Hint, p.Try); hint != "" && len(problems) > 1 {
 			list[i].Detail += " (" + hint + ")"
 		}
 	}
@@ -139,8 +146,8 @@ func (a *API) faultsOf(r *request, err error) []client.Fault {
 // pointerOf is the place that an error names: a pointer, or the name of a field of the
 // request, such as items[3].content. If the request has no such field, the name may be a
 // part of a value, and the place is the whole request.
-func (a *API) pointerOf(r *request, details map[string]any) string {
-	pointer, rt := operation.PointerOf(details), a.routes[r.op]
+func (ps *problems) pointerOf(r *request, details map[string]any) string {
+	pointer, rt := operation.PointerOf(details), ps.routes[r.op]
 	if _, exact := details["pointer"]; exact {
 		return pointer
 	}
@@ -152,13 +159,13 @@ func (a *API) pointerOf(r *request, details map[string]any) string {
 }
 
 // refuse answers with the problem of an error.
-func (a *API) refuse(w http.ResponseWriter, r *request, err error) {
-	a.refuseWith(w, r, err, nil)
+func (ps *problems) refuse(w http.ResponseWriter, r *request, err error) {
+	ps.refuseWith(w, r, err, nil)
 }
 
 // refuseWith is refuse for an error that comes with a result.
-func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result any) {
-	p := a.problem(r, err)
+func (ps *problems) refuseWith(w http.ResponseWriter, r *request, err error, result any) {
+	p := ps.of(r, err)
 	if result != nil {
 		p.Result = core.MustJSON(result)
 	}
@@ -175,7 +182,7 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 		}
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", a.challenge())
+		h.Set("WWW-Authenticate", ps.challenge)
 	}
 	text, encodeErr := core.PrintJSON(p)
 	if encodeErr != nil { // a detail that is no JSON
@@ -186,11 +193,11 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 }
 
 // hint is an error's hint, with the route of the operation that follows it.
-func (a *API) hint(hint string, try *sdk.Action) string {
+func (ps *problems) hint(hint string, try *sdk.Action) string {
 	if try == nil {
 		return hint
 	}
-	route := a.routeOf(try)
+	route := ps.routeOf(try)
 	switch {
 	case route == "":
 		return hint
@@ -207,7 +214,7 @@ var verbs = map[string]string{
 }
 
 // routeOf spells an action as a method and a path; "" if no operation here does it.
-func (a *API) routeOf(try *sdk.Action) string {
+func (ps *problems) routeOf(try *sdk.Action) string {
 	name := verbs[try.Verb]
 	if name == "" {
 		name = strings.ReplaceAll(try.Verb, " ", "_")
@@ -215,7 +222,7 @@ func (a *API) routeOf(try *sdk.Action) string {
 	if try.Verb == "audit show" && slices.ContainsFunc(try.Args, func(arg sdk.Arg) bool { return arg.Name == "stream" }) {
 		name = "audit_entries"
 	}
-	rt := a.routes[name]
+	rt := ps.routes[name]
 	if rt == nil {
 		return ""
 	}

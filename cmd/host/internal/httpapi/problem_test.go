@@ -164,11 +164,11 @@ func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 		"internal":    missing,
 		"defect":      sdk.Errorf(sdk.Internal, "defect", "key %s", "secret-name").WithDetail("key", "secret-name"),
 	} {
-		text := string(core.MustJSON(s.api.problem(remote, err)))
+		text := string(core.MustJSON(s.api.problems.of(remote, err)))
 		if strings.Contains(text, "secret-name") || strings.Contains(text, dir) {
 			t.Errorf("%s: %s", name, text)
 		}
-		if p := s.api.problem(local, err); p.Detail != err.Error() {
+		if p := s.api.problems.of(local, err); p.Detail != err.Error() {
 			t.Errorf("%s over the socket: %s", name, p.Detail)
 		}
 	}
@@ -180,7 +180,7 @@ func TestProblem_HasTheClassesStatus(t *testing.T) {
 	for _, code := range sdk.Codes() {
 		r := &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}}
 		w := httptest.NewRecorder()
-		s.api.refuse(w, r, sdk.Errorf(code, "", "x").WithDetail(sdk.RetryAfterDetail, int64(2500)))
+		s.api.problems.refuse(w, r, sdk.Errorf(code, "", "x").WithDetail(sdk.RetryAfterDetail, int64(2500)))
 		if statuses[code] != w.Code || titles[code] == "" {
 			t.Errorf("%s: %d", code, w.Code)
 		}
@@ -207,7 +207,7 @@ func TestProblem_HintsAreRoutes(t *testing.T) {
 		"do: GET /v1/audit/entries?stream=namespace%2Fa": sdk.NewAction("audit show", "stream", "namespace/a"),
 		"do": sdk.NewAction("plugin add", "path", "x"),
 	} {
-		if got := s.api.hint("do", try); got != want {
+		if got := s.api.problems.hint("do", try); got != want {
 			t.Errorf("%v is %q, want %q", try, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,7 +27,7 @@ import (
 const left = "…"
 
 // redact removes from a problem everything that it mustn't contain.
-func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
+func (ps *problems) redact(r *request, e *sdk.Error, p *client.Problem) {
 	said := p.Detail + "\n" + p.Hint
 	for _, f := range p.Errors {
 		said += "\n" + f.Detail
@@ -36,7 +37,7 @@ func (a *API) redact(r *request, e *sdk.Error, p *client.Problem) {
 			said += "\n" + string(text)
 		}
 	}
-	clean := cleaner(said, a.paths(e))
+	clean := cleaner(said, ps.paths(e))
 	if e.Code == sdk.Invalid { // separate from the paths, so that many values don't crowd them out
 		paths, values := clean, cleaner(said, r.values())
 		clean = func(s string) string { return values(paths(s)) }
@@ -101,8 +102,8 @@ func cleanTree(value any, clean func(string) string) any {
 
 // paths are the host's folders and files that an error may mention: the configured ones,
 // and the ones in an error of the system.
-func (a *API) paths(e *sdk.Error) []string {
-	list := slices.Clone(a.folders)
+func (ps *problems) paths(e *sdk.Error) []string {
+	list := slices.Clone(ps.folders)
 	var path *fs.PathError
 	if errors.As(e, &path) {
 		list = append(list, path.Path)
@@ -115,8 +116,7 @@ func (a *API) paths(e *sdk.Error) []string {
 }
 
 // hostFolders are the folders of this machine that messages may name.
-func (a *API) hostFolders() []string {
-	s := a.config.Host.Config.Settings
+func hostFolders(s *config.Config) []string {
 	list := []string{s.DataDir.Value, s.PluginDir.Value, s.Lock.Value, s.TrustFile.Value, s.PolicyDir.Value, s.BackupDir.Value, s.File(), os.TempDir()}
 	list = append(list, s.Dev()...)
 	if home, err := os.UserHomeDir(); err == nil {

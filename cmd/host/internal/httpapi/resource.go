@@ -21,13 +21,13 @@ type Resource struct {
 // resourcePath is where the document is.
 const resourcePath = "/.well-known/oauth-protected-resource"
 
-// challenge is the header in the answer to a request without valid credentials.
-func (a *API) challenge() string {
+// challenge is the header in the answer to a request without valid credentials; r may be nil.
+func challenge(r *Resource) string {
 	const bearer = `Bearer realm="reflectory"` //nolint:gosec // a challenge, not a credential
-	if a.config.Resource == nil {
+	if r == nil {
 		return bearer
 	}
-	return bearer + `, resource_metadata="` + a.config.Resource.URL + resourcePath + `"`
+	return bearer + `, resource_metadata="` + r.URL + resourcePath + `"`
 }
 
 // mountResource serves the document to everybody.

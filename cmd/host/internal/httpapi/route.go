@@ -142,11 +142,11 @@ func (a *API) unknown(mux *http.ServeMux) func(http.ResponseWriter, *request) {
 			}
 		}
 		if len(methods) == 0 {
-			a.refuse(w, r, sdk.Errorf(sdk.NotFound, "route_not_found", "there is no such path").WithHint("GET /v1/openapi.json lists what there is"))
+			a.problems.refuse(w, r, sdk.Errorf(sdk.NotFound, "route_not_found", "there is no such path").WithHint("GET /v1/openapi.json lists what there is"))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		a.refuse(w, r, sdk.Errorf(sdk.Invalid, "method_not_allowed", "this path has no such method").
+		a.problems.refuse(w, r, sdk.Errorf(sdk.Invalid, "method_not_allowed", "this path has no such method").
 			WithHint("it has %s", strings.Join(methods, ", ")).WithDetail("methods", methods))
 	}
 }

@@ -14,16 +14,19 @@ import (
 // trusted only from the networks that the operator named. They are read from their end,
 // where the nearest proxy wrote, so that anything a client put before that is ignored.
 
+// proxies are the networks of [Config.Proxies].
+type proxies []netip.Prefix
+
 // senderOf is the address that a request came from, by which rates are limited. It refuses
 // a request that crossed a network without TLS, because it bypassed the proxy or because
 // the proxy received it without TLS.
-func (a *API) senderOf(r *http.Request) (address string, err error) {
+func (p proxies) senderOf(r *http.Request) (address string, err error) {
 	address = hostOf(r.RemoteAddr)
 	peer, err := netip.ParseAddr(address)
 	switch {
-	case len(a.config.Proxies) == 0 || err != nil:
+	case len(p) == 0 || err != nil:
 		return address, nil
-	case !a.isProxy(peer):
+	case !p.has(peer):
 		if r.TLS != nil || peer.Unmap().IsLoopback() {
 			return address, nil
 		}
@@ -33,24 +36,24 @@ func (a *API) senderOf(r *http.Request) (address string, err error) {
 	if protocol := protocolOf(r.Header); protocol != "" && protocol != "https" {
 		return address, sdk.Errorf(sdk.Denied, "tls_required", "the proxy was asked without TLS").WithHint("use https")
 	}
-	return a.clientOf(r.Header, peer).String(), nil
+	return p.clientOf(r.Header, peer).String(), nil
 }
 
-// isProxy reports whether an address is one of the proxies'.
-func (a *API) isProxy(address netip.Addr) bool {
+// has reports whether an address is one of the proxies'.
+func (p proxies) has(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
-	return slices.ContainsFunc(a.config.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+	return slices.ContainsFunc(p, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // clientOf is the address of the client, according to the proxies. If two headers disagree,
 // a proxy has passed on a header that it doesn't write itself, so neither is trusted.
-func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
+func (p proxies) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	var found []netip.Addr
 	if list := forwardedFor(h); list != nil {
-		found = append(found, a.beforeProxies(list, peer))
+		found = append(found, p.before(list, peer))
 	}
 	if list := elements(h, "X-Forwarded-For"); list != nil {
-		found = append(found, a.beforeProxies(list, peer))
+		found = append(found, p.before(list, peer))
 	}
 	if len(found) == 0 || len(found) == 2 && found[0] != found[1] {
 		return peer
@@ -58,15 +61,15 @@ func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	return found[0]
 }
 
-// beforeProxies is the last address of a list that isn't a proxy's; if it can't be read, it
+// before is the last address of a list that isn't a proxy's; if it can't be read, it
 // is the first known proxy after it.
-func (a *API) beforeProxies(list []string, peer netip.Addr) netip.Addr {
+func (p proxies) before(list []string, peer netip.Addr) netip.Addr {
 	for _, text := range slices.Backward(list) {
 		address, ok := addressIn(text)
 		if !ok {
 			return peer
 		}
-		if peer = address; !a.isProxy(address) {
+		if peer = address; !p.has(address) {
 			return address
 		}
 	}
