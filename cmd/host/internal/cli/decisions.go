@@ -38,7 +38,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 			}
 			page, err := do[operation.Page[operation.Decided]](c.Context(), a, "decision_list", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(page, err)
+				return a.out.jsonOr(page, err)
 			}
 			rows := make([][]string, len(page.Items))
 			for i, d := range page.Items {
@@ -62,11 +62,11 @@ func decisionsListCommand(a *App) *cobra.Command {
 }
 
 // jsonOr prints a result as JSON, unless there is an error.
-func (a *App) jsonOr(result any, err error) error {
+func (out *output) jsonOr(result any, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.out.printJSON(result)
+	return out.printJSON(result)
 }
 
 // outcomeText is an outcome as "field=value", sorted.
@@ -87,7 +87,7 @@ func decisionsShowCommand(a *App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			d, err := do[operation.Decision](c.Context(), a, "decision_get", &operation.DecisionGet{ID: args[0]})
 			if err != nil || a.out.json {
-				return a.jsonOr(d, err)
+				return a.out.jsonOr(d, err)
 			}
 			fmt.Fprintf(a.out.Stdout, "decision   %s\npoint      %s\nnamespace  %s\nat         %s\npolicy     %s\nrule       %s\ncondition  %s\noutcome    %s\n",
 				d.ID, d.Point, oneLine(d.Namespace), term.Time(d.At), oneLine(d.File), oneLine(d.Rule), oneLine(d.Condition), oneLine(outcomeText(d.Output)))

@@ -24,7 +24,7 @@ first. If nothing fits well, the answer is to do nothing.`,
 			in.Intent = args[0]
 			answer, err := do[discover.Answer](c.Context(), a, "discover", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(answer, err)
+				return a.out.jsonOr(answer, err)
 			}
 			return showDiscovered(a.out, answer)
 		},

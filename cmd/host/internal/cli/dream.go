@@ -38,12 +38,12 @@ is read from standard input.`,
 		Example: "  reflectory dream dates \"We met yesterday\"\n  reflectory dream dates --at 2026-04-15T12:00:00+02:00 \"It expires in two weeks\" --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			if in.Text, err = a.textArgument(args[0]); err != nil {
+			if in.Text, err = a.input.text(args[0]); err != nil {
 				return err
 			}
 			dated, err := do[dream.DatedText](c.Context(), a, "dream_dates", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(dated, err)
+				return a.out.jsonOr(dated, err)
 			}
 			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(strings.TrimSuffix(dated.Text, "\n")))
 			return err
@@ -55,11 +55,11 @@ is read from standard input.`,
 	return c
 }
 
-// textArgument is an argument, or standard input for "-".
-func (a *App) textArgument(arg string) (string, error) {
+// text is an argument, or standard input for "-".
+func (in inputs) text(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
-	text, err := a.input.read(arg, operation.MaxDreamText)
+	text, err := in.read(arg, operation.MaxDreamText)
 	return string(text), err
 }

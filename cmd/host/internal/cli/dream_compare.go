@@ -28,11 +28,11 @@ line of the file is a pair in JSON, {"a": "…", "b": "…"}; - is standard inpu
 			case file == "":
 				result, err := do[dream.Comparison](c.Context(), a, "dream_compare", &operation.DreamCompare{A: args[0], B: args[1]})
 				if err != nil || a.out.json {
-					return a.jsonOr(result, err)
+					return a.out.jsonOr(result, err)
 				}
-				return a.printComparison(result)
+				return a.out.printComparison(result)
 			}
-			pairs, err := a.labelledPairs(file)
+			pairs, err := a.input.labelledPairs(file)
 			if err != nil {
 				return err
 			}
@@ -42,13 +42,13 @@ line of the file is a pair in JSON, {"a": "…", "b": "…"}; - is standard inpu
 					return sdk.Errorf(sdk.CodeOf(err), sdk.ReasonOf(err), "pair %d: %w", i+1, err)
 				}
 				if !a.out.json {
-					if err := a.printComparison(results[i]); err != nil {
+					if err := a.out.printComparison(results[i]); err != nil {
 						return err
 					}
 				}
 			}
 			if a.out.json {
-				return a.jsonOr(results, nil)
+				return a.out.jsonOr(results, nil)
 			}
 			return nil
 		},
@@ -58,7 +58,7 @@ line of the file is a pair in JSON, {"a": "…", "b": "…"}; - is standard inpu
 }
 
 // printComparison prints the result of a comparison, and the two normal forms.
-func (a *App) printComparison(c *dream.Comparison) error {
+func (out *output) printComparison(c *dream.Comparison) error {
 	verdict := "stay apart: nothing finds them alike"
 	switch {
 	case c.Merge:
@@ -69,13 +69,13 @@ func (a *App) printComparison(c *dream.Comparison) error {
 			verdict += fmt.Sprintf(", %q and %q", c.Words[0], c.Words[1])
 		}
 	}
-	_, err := fmt.Fprintf(a.out.Stdout, "%s\n  a  %s\n  b  %s\n", term.Clean(verdict), term.Clean(c.Forms[0]), term.Clean(c.Forms[1]))
+	_, err := fmt.Fprintf(out.Stdout, "%s\n  a  %s\n  b  %s\n", term.Clean(verdict), term.Clean(c.Forms[0]), term.Clean(c.Forms[1]))
 	return err
 }
 
 // labelledPairs reads a file of pairs; - is standard input.
-func (a *App) labelledPairs(file string) ([]dream.LabelledPair, error) {
-	from, err := a.input.open(file)
+func (in inputs) labelledPairs(file string) ([]dream.LabelledPair, error) {
+	from, err := in.open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ program's own pairs are used.`,
 			in := &operation.DreamCalibrate{}
 			if file != "" {
 				var err error
-				if in.Pairs, err = a.labelledPairs(file); err != nil {
+				if in.Pairs, err = a.input.labelledPairs(file); err != nil {
 					return err
 				}
 			}
 			result, err := do[dream.Calibration](c.Context(), a, "dream_calibrate", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(result, err)
+				return a.out.jsonOr(result, err)
 			}
 			_, err = fmt.Fprintf(a.out.Stdout, "%s: near from a cosine of %.4f\n%d pairs: %.1f %% of those that say the same are found, %.1f %% of the merges would be wrong\n"+
 				"by the cosine alone %.1f %% of those that say something else would be merged\n",

@@ -103,7 +103,7 @@ memories have changed since are skipped. reflectory dream undo undoes a pass.`,
 			if err != nil {
 				return err
 			}
-			return a.printDreamReport(in.Namespace, report)
+			return a.out.printDreamReport(in.Namespace, report)
 		},
 	}
 	passFlags(c, in)
@@ -140,7 +140,7 @@ func (a *App) runDreamsUnder(c *cobra.Command, in *operation.DreamPass) error {
 		if all.Items = append(all.Items, dreamReportOf{namespace, report}); a.out.json {
 			err = a.out.printJSON(all)
 		} else {
-			err = a.printDreamReport(namespace, report)
+			err = a.out.printDreamReport(namespace, report)
 		}
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func (a *App) runDreamPlan(c *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.printDreamReport(run.Namespace, report)
+	return a.out.printDreamReport(run.Namespace, report)
 }
 
 func dreamApplyCommand(a *App) *cobra.Command {
@@ -201,20 +201,20 @@ func dreamApplyCommand(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printDreamReport("", report)
+			return a.out.printDreamReport("", report)
 		},
 	}
 }
 
-func (a *App) printDreamReport(namespace string, r *memory.DreamReport) error {
-	if a.out.json {
-		return a.out.printJSON(r)
+func (out *output) printDreamReport(namespace string, r *memory.DreamReport) error {
+	if out.json {
+		return out.printJSON(r)
 	}
 	if r.Skipped != "" {
-		a.out.term.Line("%s was skipped: %s", term.Clean(namespace), strings.ReplaceAll(r.Skipped, "_", " "))
+		out.term.Line("%s was skipped: %s", term.Clean(namespace), strings.ReplaceAll(r.Skipped, "_", " "))
 		return nil
 	}
-	a.out.term.Line("run %s looked at %s: %d dated, %d merged, %s decided and %d open, %d archived, %s skipped",
+	out.term.Line("run %s looked at %s: %d dated, %d merged, %s decided and %d open, %d archived, %s skipped",
 		r.RunID, plural(int(r.TotalScanned), "memory", "memories"), r.AbsolutizedDates, r.Consolidated,
 		plural(int(r.ConflictsResolved), "contradiction", "contradictions"), r.ConflictsOpen, r.Archived, plural(int(r.StepsSkipped), "step", "steps"))
 	var refused []string
@@ -223,7 +223,7 @@ func (a *App) printDreamReport(namespace string, r *memory.DreamReport) error {
 	}
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		a.out.term.Line("pairs that look the same and differ in: %s", term.Clean(strings.Join(refused, ", ")))
+		out.term.Line("pairs that look the same and differ in: %s", term.Clean(strings.Join(refused, ", ")))
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func dreamListCommand(a *App) *cobra.Command {
 			in.Namespace = args[0]
 			page, err := do[operation.Page[*memory.DreamRun]](c.Context(), a, "dream_list", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(page, err)
+				return a.out.jsonOr(page, err)
 			}
 			if len(page.Items) == 0 {
 				a.out.term.Line("there was no pass over %s", term.Clean(in.Namespace))
@@ -271,9 +271,9 @@ func dreamShowCommand(a *App) *cobra.Command {
 			in.ID = args[0]
 			d, err := do[operation.DreamShown](c.Context(), a, "dream_show", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(d, err)
+				return a.out.jsonOr(d, err)
 			}
-			return a.printDream(d, in.From)
+			return a.out.printDream(d, in.From)
 		},
 	}
 	c.Flags().IntVar(&in.From, "from", 0, "show the texts from this `step` on")
@@ -286,10 +286,10 @@ func (a *App) showDream(c *cobra.Command, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.printDream(d, 0)
+	return a.out.printDream(d, 0)
 }
 
-func (a *App) printDream(d *operation.DreamShown, from int) error {
+func (out *output) printDream(d *operation.DreamShown, from int) error {
 	done := map[int]string{}
 	for _, s := range d.Done {
 		done[s.N] = "  " + s.Status
@@ -302,7 +302,7 @@ func (a *App) printDream(d *operation.DreamShown, from int) error {
 			texts[t.Step] = t
 		}
 	}
-	if err := a.out.say("%s  %s  %s, %s not merged, %s open", d.ID, d.Status, plural(d.Steps, "step", "steps"),
+	if err := out.say("%s  %s  %s, %s not merged, %s open", d.ID, d.Status, plural(d.Steps, "step", "steps"),
 		plural(len(d.Plan.Refusals), "pair", "pairs"), plural(len(d.Plan.Conflicts), "contradiction", "contradictions")); err != nil {
 		return err
 	}
@@ -311,20 +311,20 @@ func (a *App) printDream(d *operation.DreamShown, from int) error {
 		if s.N < from {
 			continue
 		}
-		if err := a.out.say("\n@@ %d  %s  %s%s", s.N, s.Kind, oneLine(s.Reason), done[s.N]); err != nil {
+		if err := out.say("\n@@ %d  %s  %s%s", s.N, s.Kind, oneLine(s.Reason), done[s.N]); err != nil {
 			return err
 		}
-		if err := a.printDreamStep(s, titles, texts[s.N]); err != nil {
+		if err := out.printDreamStep(s, titles, texts[s.N]); err != nil {
 			return err
 		}
 	}
 	for _, r := range d.Plan.Refusals {
-		if err := a.out.say("\nnot merged  %s  %s  %s", oneLine(r.Class), r.Newer, r.Older); err != nil {
+		if err := out.say("\nnot merged  %s  %s  %s", oneLine(r.Class), r.Newer, r.Older); err != nil {
 			return err
 		}
 	}
 	for _, conflict := range d.Plan.Conflicts {
-		if err := a.out.say("\ncontradiction  %s  %s  %s", oneLine(conflict.Class), conflict.Newer, conflict.Older); err != nil {
+		if err := out.say("\ncontradiction  %s  %s  %s", oneLine(conflict.Class), conflict.Newer, conflict.Older); err != nil {
 			return err
 		}
 	}
@@ -332,16 +332,16 @@ func (a *App) printDream(d *operation.DreamShown, from int) error {
 }
 
 // printDreamStep prints a step as a diff.
-func (a *App) printDreamStep(s *dream.Step, titles map[string]string, text *memory.DreamText) error {
+func (out *output) printDreamStep(s *dream.Step, titles map[string]string, text *memory.DreamText) error {
 	for _, read := range s.Reads {
-		if err := a.out.say("   %s  %s", read.MemoryID, oneLine(titles[read.MemoryID])); err != nil {
+		if err := out.say("   %s  %s", read.MemoryID, oneLine(titles[read.MemoryID])); err != nil {
 			return err
 		}
 	}
 	if text != nil {
 		for mark, content := range []string{text.Before, text.After} {
 			for _, line := range strings.Split(content, "\n") {
-				if err := a.out.say("%c  %s", "-+"[mark], term.Clean(line)); err != nil {
+				if err := out.say("%c  %s", "-+"[mark], term.Clean(line)); err != nil {
 					return err
 				}
 			}
@@ -352,7 +352,7 @@ func (a *App) printDreamStep(s *dream.Step, titles map[string]string, text *memo
 		if change.Field == "tags" {
 			continue // a plan has only their digests
 		}
-		if err := a.out.say("-  %s: %s\n+  %s: %s", change.Field, oneLine(change.Before), change.Field, oneLine(change.After)); err != nil {
+		if err := out.say("-  %s: %s\n+  %s: %s", change.Field, oneLine(change.Before), change.Field, oneLine(change.After)); err != nil {
 			return err
 		}
 	}
@@ -373,7 +373,7 @@ undone for 30 days.`,
 			in.ID = args[0]
 			u, err := do[memory.DreamUndone](c.Context(), a, "dream_undo", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(u, err)
+				return a.out.jsonOr(u, err)
 			}
 			a.out.term.Line("took back %s, %d refused", plural(len(u.Undone), "step", "steps"), len(u.Refused))
 			for _, r := range u.Refused {
@@ -399,7 +399,7 @@ the wrong one with the relation supersedes: recall then leaves out the wrong one
 			in.Namespace = args[0]
 			page, err := do[operation.Page[operation.DreamConflict]](c.Context(), a, "dream_conflicts", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(page, err)
+				return a.out.jsonOr(page, err)
 			}
 			if len(page.Items) == 0 {
 				a.out.term.Line("no memories of %s contradict each other", term.Clean(in.Namespace))

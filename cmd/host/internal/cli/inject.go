@@ -38,13 +38,13 @@ knowledge and the session, and without a turn, the session's next turn begins. T
 policy point injection decides whatever the field policy doesn't set.`,
 		Example: "  reflectory inject build --namespace team/a --session thursday --query \"how is a release deployed?\"",
 		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := a.injectRequest(file, in)
+			r, err := a.input.injectRequest(file, in)
 			if err != nil {
 				return err
 			}
 			built, err := do[inject.Built](c.Context(), a, "snapshot_build", r)
 			if err != nil || a.out.json {
-				return a.jsonOr(built, err)
+				return a.out.jsonOr(built, err)
 			}
 			a.out.term.Line("snapshot %s: %s", built.SnapshotID, snapshotLine(built.Snapshot))
 			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(built.Prompt))
@@ -61,11 +61,11 @@ policy point injection decides whatever the field policy doesn't set.`,
 
 // injectRequest is the request in a file, with fields replaced by the values of
 // flags.
-func (a *App) injectRequest(file string, flags *inject.BuildRequest) (*inject.BuildRequest, error) {
+func (in inputs) injectRequest(file string, flags *inject.BuildRequest) (*inject.BuildRequest, error) {
 	if file == "" {
 		return flags, nil
 	}
-	data, err := a.input.read(file, inject.MaxRequestBytes)
+	data, err := in.read(file, inject.MaxRequestBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func injectListCommand(a *App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			page, err := do[operation.Page[*inject.Snapshot]](c.Context(), a, "snapshot_list", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(page, err)
+				return a.out.jsonOr(page, err)
 			}
 			rows := make([][]string, len(page.Items))
 			for i, s := range page.Items {
@@ -130,21 +130,21 @@ cut, and why. A payload whose memory was purged is shown as [purged].`,
 			in.ID = args[0]
 			s, err := do[inject.Snapshot](c.Context(), a, "snapshot_get", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(s, err)
+				return a.out.jsonOr(s, err)
 			}
-			return a.showSnapshot(s)
+			return a.out.printSnapshot(s)
 		},
 	}
 }
 
-func (a *App) showSnapshot(s *inject.Snapshot) error {
+func (out *output) printSnapshot(s *inject.Snapshot) error {
 	p := &s.PolicyApplied
-	fmt.Fprintf(a.out.Stdout, "snapshot   %s\nsession    %s, turn %d, in %s\npolicy     %s, %s, by %s\nholds      %s\n",
+	fmt.Fprintf(out.Stdout, "snapshot   %s\nsession    %s, turn %d, in %s\npolicy     %s, %s, by %s\nholds      %s\n",
 		s.SnapshotID, oneLine(s.SessionID), s.TurnID, oneLine(s.Namespace), p.Mode, p.Ordering, oneLine(p.File), snapshotLine(s))
 	if s.Prefix.Chars > 0 {
-		fmt.Fprintf(a.out.Stdout, "prefix     %d characters, reused: %t\n", s.Prefix.Chars, s.Prefix.Reused)
+		fmt.Fprintf(out.Stdout, "prefix     %d characters, reused: %t\n", s.Prefix.Chars, s.Prefix.Reused)
 	}
-	fmt.Fprintf(a.out.Stdout, "digest     %s\n\n", s.Digest)
+	fmt.Fprintf(out.Stdout, "digest     %s\n\n", s.Digest)
 	cut := map[string]inject.Truncated{}
 	for _, t := range s.TruncatedBlocks {
 		cut[t.BlockID] = t
@@ -163,7 +163,7 @@ func (a *App) showSnapshot(s *inject.Snapshot) error {
 	for _, d := range s.DroppedBlocks {
 		rows = append(rows, []string{cell(d.BlockID), string(d.Category), "", "", cell("dropped: " + string(d.Reason))})
 	}
-	return a.out.table([]string{"BLOCK", "CATEGORY", "PRIORITY", "CHARS", "STATE"}, rows)
+	return out.table([]string{"BLOCK", "CATEGORY", "PRIORITY", "CHARS", "STATE"}, rows)
 }
 
 func injectDiffCommand(a *App) *cobra.Command {
@@ -186,7 +186,7 @@ prefix that a model's provider caches.`,
 func (a *App) injectDiff(ctx context.Context, in *operation.SnapshotDiff) error {
 	d, err := do[inject.Diff](ctx, a, "snapshot_diff", in)
 	if err != nil || a.out.json {
-		return a.jsonOr(d, err)
+		return a.out.jsonOr(d, err)
 	}
 	switch {
 	case d.Prefix.Reused:

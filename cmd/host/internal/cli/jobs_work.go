@@ -80,7 +80,7 @@ func (a *App) workOnJobs(ctx context.Context, untilIdle bool) (err error) {
 		if err != nil {
 			return err
 		}
-		return a.printWorked(left)
+		return a.out.printWorked(left)
 	}
 	if err := pool.Start(ctx); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (a *App) workOnJobs(ctx context.Context, untilIdle bool) (err error) {
 	return nil
 }
 
-func (a *App) printWorked(left job.Idle) error {
+func (out *output) printWorked(left job.Idle) error {
 	w := leftWaiting{Queued: left.Queued}
 	said := "nothing waits"
 	if left.Queued > 0 {
@@ -102,5 +102,5 @@ func (a *App) printWorked(left job.Idle) error {
 		w.Next = &left.Next
 		said += ", the next until " + term.Time(left.Next)
 	}
-	return a.out.printDone(w, "%s", said)
+	return out.printDone(w, "%s", said)
 }

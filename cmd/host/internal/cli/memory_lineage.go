@@ -23,7 +23,7 @@ positive distance leads to its sources, a negative one to what was derived from 
 			in.ID = args[0]
 			l, err := do[memory.Lineage](c.Context(), a, "memory_lineage", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(l, err)
+				return a.out.jsonOr(l, err)
 			}
 			rows := make([][]string, len(l.Nodes))
 			for i, n := range l.Nodes {
@@ -53,7 +53,7 @@ func memoryHistoryCommand(a *App) *cobra.Command {
 			in.ID = args[0]
 			page, err := do[operation.Page[journal.Entry]](c.Context(), a, "memory_history", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(page, err)
+				return a.out.jsonOr(page, err)
 			}
 			rows := make([][]string, len(page.Items))
 			for i, e := range page.Items {

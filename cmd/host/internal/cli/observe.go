@@ -72,13 +72,13 @@ func (a *App) closeTracer() {
 }
 
 // scrapes makes the handler of a server's /metrics.
-func (a *App) scrapes(h *host.Host) func(streams func() int) http.Handler {
-	return func(streams func() int) http.Handler { return a.observed.metrics.Handler(h, streams) }
+func (o *observed) scrapes(h *host.Host) func(streams func() int) http.Handler {
+	return func(streams func() int) http.Handler { return o.metrics.Handler(h, streams) }
 }
 
 // traces makes the function that traces a server's requests; nil if no collector is named.
-func (a *App) traces() func(context.Context, string) (context.Context, func(httpapi.Line)) {
-	tracer := a.observed.tracer
+func (o *observed) traces() func(context.Context, string) (context.Context, func(httpapi.Line)) {
+	tracer := o.tracer
 	if tracer == nil {
 		return nil
 	}
@@ -91,6 +91,6 @@ func (a *App) traces() func(context.Context, string) (context.Context, func(http
 }
 
 // count counts an answered request.
-func (a *App) count(l httpapi.Line) {
-	a.observed.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Duration: l.Duration})
+func (o *observed) count(l httpapi.Line) {
+	o.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Duration: l.Duration})
 }

@@ -60,7 +60,7 @@ Plugins that come with the program aren't included.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			pushed, err := do[host.PluginsPushed](c.Context(), a, "plugin_push", &operation.PluginPush{})
 			if err != nil || a.out.json {
-				return a.jsonOr(pushed, err)
+				return a.out.jsonOr(pushed, err)
 			}
 			word := "all hosts should have %s: epoch %d, %s\n"
 			if pushed.Unchanged {

@@ -168,7 +168,7 @@ func policyPush(ctx context.Context, a *App, dir string) error {
 	}
 	pushed, err := do[host.Pushed](ctx, a, host.PushOperation, &operation.PolicyPush{Files: files})
 	if err != nil || a.out.json {
-		return a.jsonOr(pushed, err)
+		return a.out.jsonOr(pushed, err)
 	}
 	if pushed.Unchanged {
 		fmt.Fprintf(a.out.Stdout, "these policies decide already: epoch %d, %s\n", pushed.Epoch, pushed.Digest)

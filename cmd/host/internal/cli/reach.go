@@ -198,8 +198,8 @@ func (r *reach) secure() bool { return r.certificate != nil }
 func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*httpapi.API, error) {
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
-		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
-		Trace: a.traces(), Peers: r.peering.peers(a, h), Limits: serverLimits(a.config.Limits()),
+		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.observed.scrapes(h),
+		Trace: a.observed.traces(), Peers: r.peering.peers(a, h), Limits: serverLimits(a.config.Limits()),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted), Bound: a.serving.Bound}
 	c.LoginHosts = a.serving.Bound

@@ -21,7 +21,7 @@ func runsDiffCommand(a *App) *cobra.Command {
 			in.ID = args[0]
 			d, err := do[operation.AttemptsDiff](c.Context(), a, "run_attempts_diff", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(d, err)
+				return a.out.jsonOr(d, err)
 			}
 			fmt.Fprintf(a.out.Stdout, "--- attempt %d  score %.2f\n+++ attempt %d  score %.2f\n", d.From.Iteration, d.From.Score, d.To.Iteration, d.To.Score)
 			for _, l := range d.Output {

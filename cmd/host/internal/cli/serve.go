@@ -138,7 +138,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	server.ServeSocket(socket)
-	if err := a.printServed(served{a.serving.URL, a.serving.Listen, filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
+	if err := a.out.printServed(served{a.serving.URL, a.serving.Listen, filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
 		return err
 	}
 	select {
@@ -230,15 +230,15 @@ func (r *reach) apiWithTools(a *App, h *host.Host) (api *httpapi.API, err error)
 
 // printServed prints where the server is, at once: other results are printed at the
 // command's end.
-func (a *App) printServed(s served) error {
-	if !a.out.json {
-		a.out.term.Line("serving on %s (%s) and %s", s.URL, s.Listen, term.Clean(s.Socket))
-		a.out.term.Line("the operator's token is in %s", term.Clean(s.Token))
+func (out *output) printServed(s served) error {
+	if !out.json {
+		out.term.Line("serving on %s (%s) and %s", s.URL, s.Listen, term.Clean(s.Socket))
+		out.term.Line("the operator's token is in %s", term.Clean(s.Token))
 		return nil
 	}
 	text, err := core.EncodeJSON(s)
 	if err == nil {
-		_, err = a.out.Stdout.Write(append(text, '\n'))
+		_, err = out.Stdout.Write(append(text, '\n'))
 	}
 	return err
 }
@@ -248,7 +248,7 @@ func (a *App) printServed(s served) error {
 func (a *App) requestLog() func(httpapi.Line) {
 	var mu sync.Mutex
 	return func(l httpapi.Line) {
-		a.count(l)
+		a.observed.count(l)
 		if !a.config.LogLevel.IsDefault() && !a.shows(l.Level) {
 			return
 		}

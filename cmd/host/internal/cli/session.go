@@ -31,7 +31,7 @@ func sessionListCommand(a *App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			page, err := do[operation.Page[memory.Session]](c.Context(), a, "session_list", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(page, err)
+				return a.out.jsonOr(page, err)
 			}
 			rows := make([][]string, len(page.Items))
 			for i, s := range page.Items {
@@ -98,7 +98,7 @@ func sessionShowCommand(a *App) *cobra.Command {
 			in.Session = args[0]
 			s, err := do[operation.Session](c.Context(), a, "session_get", in)
 			if err != nil || a.out.json {
-				return a.jsonOr(s, err)
+				return a.out.jsonOr(s, err)
 			}
 			fmt.Fprintf(a.out.Stdout, "session    %s\nowner      %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f (%s)\nnext turn  %d\nfeedbacks  %d\n\n",
 				oneLine(s.Session.Session), oneLine(s.Owner), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, operation.TermFor("bias").Word, s.NextTurn, s.Feedbacks)

@@ -70,7 +70,7 @@ With --operator, replace the local operator's own token, which is in the file
 				return err
 			}
 			a.out.term.Line("token %s of %s is valid until %s; it isn't shown again", made.ID, term.Clean(made.Subject), term.Time(made.ExpiresAt))
-			return a.printToken(made, made.Secret)
+			return a.out.printToken(made, made.Secret)
 		},
 	}
 	f := c.Flags()
@@ -97,7 +97,7 @@ func (a *App) replaceOperator(c *cobra.Command, args []string) error {
 		return err
 	}
 	a.out.term.Line("this is the operator's new token: the previous one and its logins are no longer valid")
-	return a.printToken(made, made.Secret)
+	return a.out.printToken(made, made.Secret)
 }
 
 // refuseFlags refuses flags that can't be combined with another one.
@@ -111,11 +111,11 @@ func refuseFlags(c *cobra.Command, with string, flags ...string) error {
 }
 
 // printToken prints a result with a secret: as JSON, or the secret alone.
-func (a *App) printToken(answer any, secret access.Secret) error {
-	if a.out.json {
-		return a.out.printJSON(answer)
+func (out *output) printToken(answer any, secret access.Secret) error {
+	if out.json {
+		return out.printJSON(answer)
 	}
-	return a.out.say("%s", string(secret))
+	return out.say("%s", string(secret))
 }
 
 // parseLifetime reads a duration such as 30d or 12h, in seconds; "" is 0.

@@ -79,11 +79,10 @@ type Config struct {
 
 // API is the operations over HTTP. It is safe for concurrent use.
 type API struct {
-	config  Config
-	limits  Limits
-	routes  map[string]*route
-	hosts   map[string]bool
-	proxies proxies
+	config Config
+	limits Limits
+	routes map[string]*route
+	hosts  map[string]bool
 	// problems are the answers to requests that can't be done.
 	problems *problems
 	rates    *rates
@@ -116,13 +115,13 @@ func New(c Config) (*API, error) {
 		c.Authenticator = nobody{}
 	}
 	a := &API{
-		config: c, limits: c.Limits.withDefaults(), routes: map[string]*route{}, hosts: map[string]bool{}, proxies: c.Proxies,
+		config: c, limits: c.Limits.withDefaults(), routes: map[string]*route{}, hosts: map[string]bool{},
 		origins: http.NewCrossOriginProtection(), draining: make(chan struct{}),
 	}
 	if c.Peers != nil {
 		a.forwarder = newForwarder(c.Peers)
 	}
-	a.problems = &problems{a.routes, hostFolders(c.Host.Config.Settings), challenge(c.Resource)}
+	a.problems = &problems{a.routes, hostFolders(c.Host), challenge(c.Resource)}
 	for _, o := range operation.Table() {
 		a.routes[o.Name] = newRoute(o)
 	}
@@ -244,7 +243,7 @@ func (a *API) checkSender(r *request) (err error) {
 	if r.forwarded {
 		return a.readOrigin(r)
 	}
-	if r.address, err = a.proxies.senderOf(r.http); err == nil {
+	if r.address, err = proxies(a.config.Proxies).senderOf(r.http); err == nil {
 		err = a.checkOrigin(r)
 	}
 	return err

@@ -264,7 +264,7 @@ func (a *API) strangersAt(c net.Conn) (string, bool) {
 		return "", true
 	}
 	peer = peer.Unmap().WithZone("")
-	if a.proxies.has(peer) {
+	if proxies(a.config.Proxies).has(peer) {
 		return "@proxy", false
 	}
 	if peer.Is6() {

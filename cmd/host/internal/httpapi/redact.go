@@ -13,7 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -116,7 +116,8 @@ func (ps *problems) paths(e *sdk.Error) []string {
 }
 
 // hostFolders are the folders of this machine that messages may name.
-func hostFolders(s *config.Config) []string {
+func hostFolders(h *host.Host) []string {
+	s := h.Config.Settings
 	list := []string{s.DataDir.Value, s.PluginDir.Value, s.Lock.Value, s.TrustFile.Value, s.PolicyDir.Value, s.BackupDir.Value, s.File(), os.TempDir()}
 	list = append(list, s.Dev()...)
 	if home, err := os.UserHomeDir(); err == nil {

@@ -48,7 +48,7 @@ func TestSender_IsWhomProxiesName(t *testing.T) {
 		for i := 0; i < len(c.headers); i += 2 {
 			r.Header.Add(c.headers[i], c.headers[i+1])
 		}
-		got, err := a.proxies.senderOf(r)
+		got, err := proxies(a.config.Proxies).senderOf(r)
 		if err != nil {
 			if got = sdk.ReasonOf(err); sdk.AsError(err).Hint == "" {
 				t.Errorf("%s has no hint", name)
@@ -61,10 +61,10 @@ func TestSender_IsWhomProxiesName(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 	r.RemoteAddr, r.TLS = stranger, &tls.ConnectionState{}
 	r.Header.Set("X-Forwarded-For", "198.51.100.1")
-	if got, err := a.proxies.senderOf(r); got != "192.0.2.9" || err != nil {
+	if got, err := proxies(a.config.Proxies).senderOf(r); got != "192.0.2.9" || err != nil {
 		t.Errorf("a stranger with TLS: %s, %v", got, err)
 	}
-	if got, err := (&API{}).proxies.senderOf(r); got != "192.0.2.9" || err != nil {
+	if got, err := proxies(nil).senderOf(r); got != "192.0.2.9" || err != nil {
 		t.Errorf("without proxies: %s, %v", got, err)
 	}
 }
