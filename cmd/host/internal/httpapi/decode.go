@@ -201,7 +201,7 @@ func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer strin
 		case slices.Contains(taken, m.Key):
 			f.add("field_in_path", at, "is in the path already")
 		case !ok:
-			e := fault("field_unknown", at, "is no field that there is")
+			e := fault("field_unknown", at, "is an unknown field")
 			if hint := sdk.DidYouMean(m.Key, names(known, taken), ""); hint != "" {
 				e = e.WithHint("%s", hint).WithDetail("pointer", at)
 			}

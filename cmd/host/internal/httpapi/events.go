@@ -110,7 +110,7 @@ func namespacesOf(query string) ([]string, error) {
 	var faults faults
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if name != "namespace" {
-			faults.add("field_unknown", "/"+core.EscapePointer(core.Cut(name)), "is no parameter that there is")
+			faults.add("field_unknown", "/"+core.EscapePointer(core.Cut(name)), "is an unknown parameter")
 		}
 	}
 	list := values["namespace"]
@@ -271,7 +271,7 @@ func (a *API) begin(r *request, streams []stream, whole bool) ([]uint64, error) 
 	if ids := r.http.Header.Values("Last-Event-ID"); len(ids) > 0 {
 		after, ok := parseLastEventID(ids[0], len(streams))
 		if !ok || len(ids) > 1 {
-			return nil, sdk.Errorf(sdk.Invalid, "last_event_id_invalid", "Last-Event-ID is none that a stream of %d gave", len(streams)).
+			return nil, sdk.Errorf(sdk.Invalid, "last_event_id_invalid", "Last-Event-ID is not from a stream of %d", len(streams)).
 				WithHint("leave it out to begin again").WithDetail("header", "Last-Event-ID")
 		}
 		return after, nil

@@ -35,7 +35,7 @@ func (f *faults) decodeQuery(query string, in any, taken []string) error {
 		case slices.Contains(taken, name):
 			f.add("field_in_path", at, "is in the path already")
 		case !ok:
-			e := fault("field_unknown", at, "is no parameter that there is")
+			e := fault("field_unknown", at, "is an unknown parameter")
 			if hint := sdk.DidYouMean(name, names(known, taken), ""); hint != "" {
 				e = e.WithHint("%s", hint)
 			}

@@ -50,7 +50,7 @@ func (t *tool) page(args *arguments) (from int, err error) {
 	var token pageToken
 	text, err := base64.RawURLEncoding.Strict().DecodeString(args.pageToken)
 	if err != nil || json.Unmarshal(text, &token) != nil || token.From < 1 || string(token.Of) != string(digest(args.asked)) {
-		return 0, sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a call with these arguments gave").
+		return 0, sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is not from a call with these arguments").
 			WithHint("give next_page_token as it was, with the same arguments; or begin again without one").WithDetail("field", tokenArg)
 	}
 	for _, m := range core.Members(token.Set) {
