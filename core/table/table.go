@@ -7,7 +7,8 @@
 // and the rows of the description of the store's format. An index that is added to a declaration
 // is known to all of them.
 //
-// What a part checks besides, such as the events that prove its records, stays its own.
+// What else proves a record, such as an event or another record, is [Kind.Agrees]; what a part
+// checks besides stays its own.
 package table
 
 import (
@@ -213,16 +214,9 @@ func (k *Kind[R]) Damaged(key []byte, wrong string) error {
 // Corrupt reports whether an error says that a record is damaged.
 func Corrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
 
-// Each calls fn for each record whose id begins with begun, in the order of the ids.
+// Each is [Kind.Scan] of all records whose ids begin with begun.
 func (k *Kind[R]) Each(r core.Reader, begun string, fn func(id string, rec *R) error) error {
-	return core.ScanPrefix(r, k.key(begun), func(key, value []byte) (bool, error) {
-		id := string(key[len(k.Prefix):])
-		rec, err := k.Parse(id, value)
-		if err == nil {
-			err = fn(id, rec)
-		}
-		return err == nil, err
-	})
+	return k.Scan(r, begun, "", func(id string, rec *R) (bool, error) { return true, fn(id, rec) })
 }
 
 // Put writes a record with its entries, and deletes the entries of the record that it replaces.
