@@ -84,13 +84,13 @@ func (s single) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corr
 func only[R any](t Target, results []sdk.Result[R], err error) (*R, error) {
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, withPromptApart(err)
 	case len(results) != 1:
 		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave %d results for 1 request", t.Plugin, len(results))
 	case results[0].Err == nil && results[0].Response == nil:
 		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave a result without a response or an error", t.Plugin)
 	}
-	return results[0].Response, results[0].Err
+	return results[0].Response, withPromptApart(results[0].Err)
 }
 
 // Reply is a language model's reply to a call, as it is cached for identical calls:

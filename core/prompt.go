@@ -2,6 +2,8 @@ package core
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -73,8 +75,11 @@ const maxReportedPrompt = 8 * sdk.MaxPromptBytes
 
 // ReadPrompt reads the prompt that a plugin reported in its metadata, within the bounds. It is
 // nil if there is none, or if it can't be read: a plugin may report anything.
-func ReadPrompt(metadata map[string]string) (messages []PromptMessage) {
-	reported := metadata[sdk.MetadataPrompt]
+func ReadPrompt(metadata map[string]string) []PromptMessage {
+	return readPrompt(metadata[sdk.MetadataPrompt])
+}
+
+func readPrompt(reported string) (messages []PromptMessage) {
 	if reported == "" || len(reported) > maxReportedPrompt {
 		return nil
 	}
@@ -98,6 +103,36 @@ func ReadPrompt(metadata map[string]string) (messages []PromptMessage) {
 		messages = append(messages, PromptMessage{Role: cutRole(m.Role), Text: m.Content, Bytes: m.Bytes, Digest: m.Digest})
 	}
 	return messages
+}
+
+// promptedError is an error with the prompt of its failed call. The error itself has no prompt, so
+// that wherever it is shown or stored, the prompt isn't, which a purge wouldn't find there.
+type promptedError struct {
+	error
+	messages []PromptMessage
+}
+
+func (e *promptedError) Unwrap() error { return e.error }
+
+// withPromptApart takes the prompt out of the details of an error.
+func withPromptApart(err error) error {
+	if err == nil || sdk.AsError(err).Details[sdk.PromptDetail] == nil {
+		return err
+	}
+	e := *sdk.AsError(err)
+	e.Details, e.Err = maps.Clone(e.Details), err
+	delete(e.Details, sdk.PromptDetail)
+	return &promptedError{&e, readPrompt(sdk.PromptOf(err))}
+}
+
+// PromptOf is what the failed call of a plugin sent to a language model, as [ReadPrompt] reads it;
+// nil if the plugin didn't report it. The errors of [PluginGenerator] and its like have it.
+func PromptOf(err error) []PromptMessage {
+	var e *promptedError
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e.messages
 }
 
 func cutRole(role string) string {

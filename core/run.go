@@ -92,7 +92,8 @@ type Visit struct {
 	// the memories that its plugins reported as used.
 	Refers []string `json:"refers,omitempty"`
 	Used   []string `json:"used,omitempty"`
-	// Prompts are what its calls sent to language models. Prompts of a loop are at its attempts.
+	// Prompts are what its calls sent to language models. Prompts of a loop are at its attempts,
+	// except of the calls that ended it with an error.
 	Prompts []Prompt `json:"prompts,omitempty"`
 }
 
@@ -122,7 +123,8 @@ type RunRecorder interface {
 	// RecordEnd records the run's end: its status, stop reason, score, iterations, usage
 	// and error. Its result is made from its recorded visits, see [Results], and from
 	// open. open is the visit in which the run ended, if the run can be resumed there:
-	// such a visit isn't recorded. nil if there is none.
+	// such a visit isn't recorded, except its prompts. It has no result if its call failed. nil
+	// if there is none.
 	RecordEnd(ctx context.Context, r *Run, open *Visit) error
 }
 

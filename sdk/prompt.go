@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strings"
 )
 
@@ -31,13 +32,57 @@ type PromptMessage struct {
 // EncodePrompt is the value of [MetadataPrompt] for messages. Beyond [MaxPromptBytes], texts are
 // cut, and have their whole size and digest. Texts must not contain secrets.
 func EncodePrompt(messages []PromptMessage) string {
-	left := MaxPromptBytes
+	text, _ := json.Marshal(cutPrompt(messages, MaxPromptBytes)) // texts and numbers only: it can't fail
+	return string(text)
+}
+
+func cutPrompt(messages []PromptMessage, left int) []PromptMessage {
 	list := make([]PromptMessage, len(messages))
 	for i, m := range messages {
 		list[i] = m.Cut(left)
 		left -= len(list[i].Content)
 	}
-	text, _ := json.Marshal(list) // texts and numbers only: it can't fail
+	return list
+}
+
+// PromptDetail is the detail of an error with what its failed call sent to a language model, see
+// [WithPrompt]. The host records it with the run's step, and takes it out of the error.
+const PromptDetail = "prompt"
+
+// Bounds of [PromptDetail]: all details of an error together have 64 KiB as JSON.
+const (
+	maxErrorPrompt   = 32 << 10 // as JSON
+	maxErrorMessages = 64
+)
+
+// WithPrompt adds the messages of a failed call to its error. Beyond 32 KiB as JSON, texts are cut,
+// and have their whole size and digest; of more than 64 messages, the first are kept. Texts must
+// not contain secrets. It returns nil for nil.
+func WithPrompt(err error, messages []PromptMessage) error {
+	if err == nil {
+		return nil
+	}
+	messages = messages[:min(len(messages), maxErrorMessages)]
+	for left := maxErrorPrompt; ; left /= 2 {
+		list := cutPrompt(messages, left)
+		if text, _ := json.Marshal(list); len(text) <= maxErrorPrompt || left == 0 {
+			e := *AsError(err)
+			e.Details, e.Err = maps.Clone(e.Details), err
+			return e.WithDetail(PromptDetail, list)
+		}
+	}
+}
+
+// PromptOf is what a failed call sent to a language model, according to its error, as
+// [EncodePrompt] writes it; "" if the error doesn't say.
+func PromptOf(err error) string {
+	if err == nil || AsError(err).Details[PromptDetail] == nil {
+		return ""
+	}
+	text, failed := json.Marshal(AsError(err).Details[PromptDetail])
+	if failed != nil {
+		return ""
+	}
 	return string(text)
 }
 

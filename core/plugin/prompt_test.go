@@ -32,7 +32,8 @@ func TestPrompts_OfPluginsThatRecall(t *testing.T) {
 				d := &driver{evaluateFn: func(context.Context, *instance, plugin.Config, []*sdk.EvaluateRequest) []sdk.EvaluateResult {
 					prompt := sdk.EncodePrompt([]sdk.PromptMessage{{Content: `the key is "sk-<4fGh7kQ2mN8vB1cX>" and "run-secret-9"`}})
 					one := &sdk.EvaluateResponse{Metadata: map[string]string{sdk.MetadataPrompt: prompt, "model": "m"}}
-					return []sdk.EvaluateResult{{Err: sdk.Errorf(sdk.Invalid, "x", "no")}, {Response: one}, {Response: &sdk.EvaluateResponse{}}}
+					failed := sdk.WithPrompt(sdk.Errorf(sdk.Invalid, "x", "no").WithDetail("kept", 1), []sdk.PromptMessage{{Content: `the key is "sk-<4fGh7kQ2mN8vB1cX>" and "run-secret-9"`}})
+					return []sdk.EvaluateResult{{Err: failed}, {Response: one}, {Response: &sdk.EvaluateResponse{}}}
 				}}
 				s := plugin.NewSupervisor(plugin.Options{Driver: d, Installed: []plugin.Installed{{Name: "p", Env: []string{"KEY=sk-<4fGh7kQ2mN8vB1cX>", "MODE=on"}, Granted: plugin.Capabilities{Host: c.granted}}}})
 				defer s.Close()
@@ -48,6 +49,13 @@ func TestPrompts_OfPluginsThatRecall(t *testing.T) {
 				}
 				if messages := core.ReadPrompt(metadata); passed && (len(messages) != 1 || messages[0].Text != `the key is "***" and "***"`) {
 					t.Errorf("the prompt is %s", prompt)
+				}
+				prompt = sdk.PromptOf(results[0].Err)
+				if messages := core.ReadPrompt(map[string]string{sdk.MetadataPrompt: prompt}); (prompt != "") != c.passed || passed && (len(messages) != 1 || messages[0].Text != `the key is "***" and "***"`) {
+					t.Errorf("the prompt of the failed call is %s", prompt)
+				}
+				if d := sdk.AsError(results[0].Err).Details; d["kept"] != 1 {
+					t.Errorf("its details are %v", d)
 				}
 			})
 		})

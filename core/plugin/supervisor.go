@@ -210,12 +210,12 @@ func batch[Q, R any](
 		return err
 	}})
 	for i := range results {
-		results[i].Err = sdk.Wrap(op, results[i].Err)
+		results[i].Err = meter.failed(sdk.Wrap(op, results[i].Err))
 		if results[i].Response != nil {
 			meter.prompt(says(results[i].Response).metadata)
 		}
 	}
-	return results, bill(meter, results, err, says)
+	return results, bill(meter, results, meter.failed(err), says)
 }
 
 func configOf(target core.Target) Config {

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -38,6 +40,21 @@ func (m *meter) prompt(metadata map[string]string) {
 	case reported:
 		metadata[sdk.MetadataPrompt] = m.redactor.Text(prompt)
 	}
+}
+
+// failed makes the prompt in the error of a call fit to be recorded, in the same way.
+func (m *meter) failed(err error) error {
+	prompt := sdk.PromptOf(err)
+	if prompt == "" {
+		return err
+	}
+	e := *sdk.AsError(err)
+	e.Details, e.Err = maps.Clone(e.Details), err
+	if m.recalls {
+		delete(e.Details, sdk.PromptDetail)
+		return &e
+	}
+	return e.WithDetail(sdk.PromptDetail, json.RawMessage(m.redactor.Text(prompt)))
 }
 
 type meterKey struct{}

@@ -79,6 +79,21 @@ func (s *Repository) Visits(ctx context.Context, id string) (visits []core.Visit
 	return visits, err
 }
 
+// OpenPrompts returns what the calls of the visit in which a run ended sent to language models, if
+// the run can be resumed there. Those of a loop's attempts are at its attempts.
+func (s *Repository) OpenPrompts(ctx context.Context, id string) (prompts []core.Prompt, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err != nil {
+			return err
+		}
+		all, err := readPrompts(r, id)
+		prompts = all[[2]int{record.Visits + 1, 0}]
+		return err
+	})
+	return prompts, err
+}
+
 // readHistory reads the finished visits of a run, whose results have their whole history,
 // and the attempts of all visits.
 func readHistory(r core.Reader, record *runRecord) (visits []core.Visit, loops []VisitAttempts, err error) {

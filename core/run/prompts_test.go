@@ -268,3 +268,56 @@ func TestPrune_RemovesPrompts(t *testing.T) {
 		t.Error("nothing is removed")
 	}
 }
+
+// TestPrompts_OfTheCallThatEndedARun are recorded with its end, purged like others, and kept when the
+// run goes on.
+func TestPrompts_OfTheCallThatEndedARun(t *testing.T) {
+	for name, c := range map[string]struct {
+		result json.RawMessage
+		before bool // the memory was purged before
+		purge  string
+		want   string
+	}{
+		"a node":                {nil, false, "", "Write with secret."},
+		"a loop":                {json.RawMessage(`{"status": "error"}`), false, "", "Write with secret."},
+		"purged afterwards":     {nil, false, "m", "-"},
+		"another memory":        {nil, false, "l", "Write with secret."},
+		"purged before":         {nil, true, "", "-"},
+		"a loop, purged before": {json.RawMessage(`{"status": "error"}`), true, "", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.runs.Purged = isPurged
+			if c.before {
+				b.purge("m")
+			}
+			recorder := b.runs.Recorder(b.run)
+			b.must(recorder.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "n", Next: "loop", Result: json.RawMessage(`{}`)}))
+			ended := *b.run
+			ended.Status = core.StatusError
+			b.must(recorder.RecordEnd(b.ctx, &ended, &core.Visit{Number: 2, Node: "loop", Result: c.result, Prompts: []core.Prompt{promptOf("You are careful.", "Write with secret.", "m")}}))
+			if c.purge != "" {
+				b.purge(c.purge)
+			}
+			open, err := b.runs.OpenPrompts(b.ctx, runID)
+			b.must(err)
+			got := "none"
+			if len(open) == 1 {
+				if got = open[0].Messages[1].Text; open[0].Purged {
+					got = "-"
+				}
+			}
+			if got != c.want || (b.count("with secret") > 0) != (c.want != "-") {
+				t.Errorf("%d prompts: %s, want %s", len(open), got, c.want)
+			}
+			if found := b.problems(); len(found) > 0 {
+				t.Errorf("problems: %q", found)
+			}
+			stored, err := b.runs.Get(b.ctx, runID)
+			b.must(err)
+			if c.result == nil && stored.Result != nil {
+				t.Errorf("the result is %s", stored.Result)
+			}
+		})
+	}
+}

@@ -89,8 +89,15 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 		}
 		end := runResult{Error: r.Error}
 		if open != nil {
+			if err := addPrompts(tx, c.id, open.Number, 0, open.Prompts, c.runs.Purged); err != nil {
+				return nil, err
+			}
+		}
+		if open != nil && open.Result != nil {
+			visit := *open
+			visit.Prompts = nil
 			var err error
-			if end.Open, err = shortened(open, record); err != nil {
+			if end.Open, err = shortened(&visit, record); err != nil {
 				return nil, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // prompting answers snapshots with blocks, and reports a prompt in every other node.
@@ -79,5 +80,52 @@ func TestRun_RecordsPrompts(t *testing.T) {
 	}
 	if _, err := load("settings: {record: everything}\nnodes: [{name: a, action: lua.run, with: {code: return 1}}]"); err == nil || !strings.Contains(err.Error(), "record must be one of prompts, digests") {
 		t.Errorf("an unknown word: %v", err)
+	}
+}
+
+// failingActions report a prompt, and fail in one node.
+type failingActions struct{ node string }
+
+func (f failingActions) Act(_ context.Context, req *action.Request) (any, error) {
+	req.Prompt(core.Prompt{Plugin: "p", Messages: []core.PromptMessage{{Text: "Ask in " + req.Node}}})
+	if req.Node == f.node {
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_cut", "cut")
+	}
+	return &action.CallResult{Output: json.RawMessage(`1`)}, nil
+}
+
+// ends collects the visits in which runs ended.
+type ends struct {
+	visits
+	open *core.Visit
+}
+
+func (e *ends) RecordEnd(_ context.Context, _ *core.Run, open *core.Visit) error {
+	e.open = open
+	return nil
+}
+
+// TestRun_RecordsThePromptsOfTheCallThatEndsIt: that is when somebody looks.
+func TestRun_RecordsThePromptsOfTheCallThatEndsIt(t *testing.T) {
+	plan, err := load(`nodes:
+- {name: a, action: lua.run, with: {code: return 1}}
+- name: b
+  action: lua.run
+  with: {code: return 1}
+  goto: [{to: end, when: "state.b.output > 'x'"}]
+- {name: c, action: lua.run, with: {code: return 1}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, number := range map[string]int{"a": 1, "b": 2} {
+		record := &ends{}
+		run := &core.Run{ID: "r", State: json.RawMessage(`{}`)}
+		if err := (&workflow.Runner{Actions: failingActions{node}, Recorder: record}).Run(t.Context(), plan, run, core.Progress{}); sdk.ReasonOf(err) != "llm_reply_cut" {
+			t.Fatalf("%s: %v", node, err)
+		}
+		if o := record.open; o == nil || o.Number != number || o.Node != node || o.Result != nil || len(o.Prompts) != 1 || o.Prompts[0].Messages[0].Text != "Ask in "+node {
+			t.Errorf("%s: ended in %+v", node, o)
+		}
 	}
 }

@@ -183,6 +183,11 @@ func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) 
 	at := w.plan.index(name)
 	node := &w.plan.Nodes[at]
 	visit := &core.Visit{Number: w.visits + 1, Node: name}
+	defer func() {
+		if err != nil && len(visit.Prompts) > 0 { // what its calls asked is recorded with the end of the run
+			w.open = &core.Visit{Number: visit.Number, Node: name, Prompts: visit.Prompts}
+		}
+	}()
 	start := w.clock().Now()
 	w.emit(core.NodeStarted{Visit: visit.Number, Node: name, Action: node.ActionName})
 	defer func() {

@@ -321,15 +321,15 @@ type Run struct {
 	// ID isn't shown, because run_id is.
 	ID    *string             `json:"id,omitempty"`
 	Loops []run.VisitAttempts `json:"loops"`
-	// Prompts are what finished nodes that aren't loops sent to language models. Prompts of loops
-	// are at their attempts.
+	// Prompts are what nodes that aren't loops sent to language models, and calls that ended the run
+	// with an error. Other prompts of loops are at their attempts.
 	Prompts []VisitPrompts `json:"prompts"`
 	// Memories are the memories that its finished nodes were given and wrote; left out if the
 	// workflow can't be loaded any more.
 	Memories *RunMemories `json:"memories,omitempty"`
 }
 
-// VisitPrompts are the prompts of a finished node.
+// VisitPrompts are the prompts of a node that isn't a loop, or of the call that ended the run.
 type VisitPrompts struct {
 	Visit int    `json:"visit"`
 	Node  string `json:"node"`
@@ -364,9 +364,20 @@ func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {
 			out.Prompts = append(out.Prompts, VisitPrompts{v.Number, v.Node, v.Prompts})
 		}
 	}
+	open, err := c.Host.Runs.OpenPrompts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
 	plan, err := workflow.Load(run.Source, host.LoadOptions())
 	if err != nil {
 		return out, nil
+	}
+	if len(open) > 0 {
+		node := plan.Nodes[0].Name
+		if len(visits) > 0 {
+			node = visits[len(visits)-1].Next
+		}
+		out.Prompts = append(out.Prompts, VisitPrompts{len(visits) + 1, node, open})
 	}
 	given, written := plan.Memories(visits)
 	out.Memories = &RunMemories{orEmpty(given), orEmpty(written)}

@@ -52,7 +52,8 @@ func (a *Actions) Act(ctx context.Context, req *Request) (any, error) {
 }
 
 func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, error) {
-	req, record := heardByAttempts(req)
+	req, record, end := heardByAttempts(req)
+	defer end()
 	o := &loop.Options{
 		Limits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
 		Done: req.Done, Used: req.Used, Recorder: record, Events: a.Events, Pieces: a.Pieces, Observer: a.Observer, Clock: a.Clock,

@@ -16,15 +16,15 @@ type promptRecorder struct {
 }
 
 // heardByAttempts is the request of a loop, whose prompts belong to its attempts, and their
-// recorder.
-func heardByAttempts(req *Request) (*Request, core.AttemptRecorder) {
+// recorder. end reports the prompts that no attempt was recorded with.
+func heardByAttempts(req *Request) (_ *Request, record core.AttemptRecorder, end func()) {
 	if req.Attempts == nil || req.Prompt == nil {
-		return req, req.Attempts
+		return req, req.Attempts, func() {}
 	}
 	r := &promptRecorder{AttemptRecorder: req.Attempts}
 	of := *req
 	of.Prompt = r.add
-	return &of, r
+	return &of, r, func() { r.rest(req.Prompt) }
 }
 
 func (r *promptRecorder) add(p core.Prompt) {
@@ -41,6 +41,17 @@ func (r *promptRecorder) with(a *core.Attempt) *core.Attempt {
 	prompted := *a
 	prompted.Prompts, r.pending = slices.Clone(r.pending), nil
 	return &prompted
+}
+
+// rest reports the prompts that belong to no recorded attempt: those of the calls that ended the
+// loop with their error.
+func (r *promptRecorder) rest(report func(core.Prompt)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pending {
+		report(p)
+	}
+	r.pending = nil
 }
 
 // RecordOutput implements [core.AttemptRecorder].

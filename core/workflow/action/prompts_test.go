@@ -111,3 +111,94 @@ func TestNodes_ReportTheirPrompts(t *testing.T) {
 		}
 	}
 }
+
+// failing is a plugin whose calls for some roles fail after they asked a model.
+func failing(cause *sdk.Error, roles ...sdk.Role) *coretest.Plugins {
+	p := asking()
+	fail := func(role sdk.Role, plugin string, iteration int) error {
+		if !slices.Contains(roles, role) {
+			return nil
+		}
+		return sdk.WithPrompt(cause, []sdk.PromptMessage{{Role: "user", Content: fmt.Sprint(role, " ", plugin, " ", iteration)}})
+	}
+	generate, correct, evaluate := p.GenerateFn, p.CorrectFn, p.EvaluateFn
+	p.GenerateFn = func(ctx context.Context, to core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+		if err := fail(sdk.RoleGenerate, to.Plugin, reqs[0].Iteration); err != nil {
+			return []sdk.GenerateResult{{Err: err}}, nil
+		}
+		return generate(ctx, to, reqs)
+	}
+	p.CorrectFn = func(ctx context.Context, to core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
+		if err := fail(sdk.RoleCorrect, to.Plugin, reqs[0].Iteration); err != nil {
+			return nil, err // the whole call failed
+		}
+		return correct(ctx, to, reqs)
+	}
+	p.EvaluateFn = func(ctx context.Context, to core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+		if err := fail(sdk.RoleEvaluate, to.Plugin, reqs[0].Iteration); err != nil {
+			return []sdk.EvaluateResult{{Err: err}}, nil
+		}
+		return evaluate(ctx, to, reqs)
+	}
+	return p
+}
+
+// TestPrompts_OfNodesThatFail are reported like those of replies, and aren't in the error.
+func TestPrompts_OfNodesThatFail(t *testing.T) {
+	for name, spec := range map[string]action.Spec{
+		"generate maker 1": &action.CallSpec{Step: action.Step{Plugin: "maker"}},
+		"evaluate judge 1": &action.EvaluateSpec{Evaluator: action.Step{Plugin: "judge"}, Data: action.Constant(`1`)},
+		"correct fixer 1":  &action.CorrectSpec{Corrector: action.Step{Plugin: "fixer"}, Data: action.Constant(`1`), Errors: action.Constant(`[]`)},
+	} {
+		for _, reason := range []string{"llm_reply_cut", "llm_refused", "llm_reply_not_json", "llm_reply_invalid", "llm_unavailable"} {
+			for _, withhold := range []string{"", core.PromptDigests, core.PromptSession} {
+				cause := sdk.Errorf(sdk.Invalid, reason, "it failed").WithDetail(sdk.UsageDetail, sdk.Usage{TokensIn: 7})
+				var got []core.Prompt
+				_, err := (&action.Actions{Plugins: failing(cause, sdk.RoleGenerate, sdk.RoleEvaluate, sdk.RoleCorrect)}).Act(t.Context(), &action.Request{
+					RunID: "run", Visit: 1, Node: "n", Action: spec, State: json.RawMessage(`{}`), Withhold: withhold, Memories: []string{"m"}, Prompt: func(p core.Prompt) { got = append(got, p) },
+				})
+				if sdk.ReasonOf(err) != reason || sdk.PromptOf(err) != "" || sdk.UsageOf(err).TokensIn != 7 {
+					t.Errorf("%s, %s: %v, %v", name, reason, err, sdk.AsError(err).Details)
+				}
+				if len(got) != 1 {
+					t.Fatalf("%s, %s: prompts %+v", name, reason, got)
+				}
+				m := got[0].Messages[0]
+				if m.Bytes != len(name) || (m.Text == name) != (withhold == "") || (m.Digest == "") != (withhold == core.PromptSession) || got[0].Withheld != withhold || !slices.Equal(got[0].Memories, []string{"m"}) {
+					t.Errorf("%s, %q: %+v", name, withhold, got[0])
+				}
+			}
+		}
+	}
+}
+
+// TestPrompts_OfLoopsThatFail are recorded with the attempt that the call made or judged, or are
+// those of the visit if the loop ended without one.
+func TestPrompts_OfLoopsThatFail(t *testing.T) {
+	corrector := action.Step{Plugin: "fixer"}
+	for name, c := range map[string]struct {
+		cause     *sdk.Error
+		role      sdk.Role
+		want, out string
+	}{
+		"a reply that is no output": {sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "no"), sdk.RoleGenerate, "verdict 1: generate maker 1", ""},
+		"a dead endpoint":           {sdk.Errorf(sdk.Invalid, "llm_key_rejected", "no").WithDetail(sdk.PermanentDetail, true), sdk.RoleGenerate, "", "generate maker 1"},
+		"a judge":                   {sdk.Errorf(sdk.Invalid, "llm_key_rejected", "no").WithDetail(sdk.PermanentDetail, true), sdk.RoleEvaluate, "output 1: generate maker 1", "evaluate judge 1"},
+		"a corrector":               {sdk.Errorf(sdk.Invalid, "llm_key_rejected", "no").WithDetail(sdk.PermanentDetail, true), sdk.RoleCorrect, "output 2: correct fixer", ""},
+	} {
+		r := &recording{}
+		var outside []string
+		_, err := (&action.Actions{Plugins: failing(c.cause, c.role)}).Act(t.Context(), &action.Request{
+			RunID: "run", Visit: 1, Node: "n", Attempts: r, Memories: []string{"m"},
+			Action: &action.LoopSpec{Generator: action.Step{Plugin: "maker"}, Corrector: &corrector, Evaluator: action.Step{Plugin: "judge"}},
+			Prompt: func(p core.Prompt) { outside = append(outside, p.Messages[0].Text) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside := strings.Join(r.prompts, "\n")
+		if !strings.Contains(inside, c.want) || strings.Join(outside, ",") != c.out || c.out != "" && strings.Contains(inside, c.out) {
+			t.Errorf("%s: outside %q, and\n%s", name, outside, inside)
+		}
+	}
+}

@@ -158,7 +158,8 @@ type Request struct {
 	// that its plugin reported as used. It is safe for concurrent use; nil drops this.
 	Note func(refers, used []string)
 	// Prompt is called with what a call sent to a language model, if its plugin reported it. It
-	// is safe for concurrent use; nil drops this. A loop's prompts go to Attempts.
+	// is safe for concurrent use; nil drops this. A loop's prompts go to Attempts, except of
+	// calls that ended it with an error.
 	Prompt func(core.Prompt)
 	// Withhold is why the texts of prompts aren't kept; "" keeps them.
 	Withhold string

@@ -48,14 +48,22 @@ func (s *step) called(role sdk.Role, metadata map[string]string) {
 	if s.hear.note != nil && len(s.refers)+len(used) > 0 {
 		s.hear.note(s.refers, used)
 	}
-	if s.hear.prompt == nil {
+	s.prompted(role, core.ReadPrompt(metadata))
+}
+
+// failed reports what a failed call sent to a language model, and returns its error.
+func (s *step) failed(role sdk.Role, err error) error {
+	s.prompted(role, core.PromptOf(err))
+	return err
+}
+
+func (s *step) prompted(role sdk.Role, messages []core.PromptMessage) {
+	if s.hear.prompt == nil || messages == nil {
 		return
 	}
-	if messages := core.ReadPrompt(metadata); messages != nil {
-		p := core.Prompt{Role: role, Step: s.name, Plugin: s.target.Plugin, Messages: messages, Memories: s.hear.memories}
-		p.Withhold(s.hear.withhold)
-		s.hear.prompt(p)
-	}
+	p := core.Prompt{Role: role, Step: s.name, Plugin: s.target.Plugin, Messages: messages, Memories: s.hear.memories}
+	p.Withhold(s.hear.withhold)
+	s.hear.prompt(p)
 }
 
 func newStep(plugins core.Plugins, s Step, hear listener) (*step, error) {
@@ -98,7 +106,7 @@ func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Eva
 	}
 	resp, err := core.PluginEvaluator(s.plugins, target).Evaluate(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, s.failed(sdk.RoleEvaluate, err)
 	}
 	s.called(sdk.RoleEvaluate, resp.Metadata)
 	return resp, nil
@@ -116,7 +124,7 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 	}
 	resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, s.failed(sdk.RoleGenerate, err)
 	}
 	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
 	s.called(sdk.RoleGenerate, resp.Metadata)
@@ -135,7 +143,7 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 	}
 	resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, s.failed(sdk.RoleCorrect, err)
 	}
 	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
 	s.called(sdk.RoleCorrect, resp.Metadata)

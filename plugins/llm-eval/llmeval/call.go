@@ -54,19 +54,28 @@ func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(stri
 	if err != nil {
 		// The tokens are spent in any case, and a corrector may still be able to use
 		// the reply.
-		return nil, nil, sdk.AsError(err).WithDetail(sdk.UsageDetail, r.usage).WithDetail(sdk.RawDetail, raw(r))
+		err = sdk.AsError(err).WithDetail(sdk.UsageDetail, r.usage).WithDetail(sdk.RawDetail, raw(r))
+		return nil, nil, sdk.WithPrompt(err, r.sent)
 	}
 	return output, r, nil
 }
 
-// rawBytes limits how much of a reply an error quotes: its details may have 64 KiB as
-// JSON, which may take six bytes for one.
-const rawBytes = 8 << 10
+// rawBytes limits how much of a reply an error quotes: its details may have 64 KiB as JSON, of
+// which the prompt may take 32.
+const (
+	rawBytes = 8 << 10
+	rawJSON  = 24 << 10 // as JSON, which may take six bytes for one
+)
 
 // raw is the model's reply when it isn't an output.
 func raw(r *reply) string {
 	text := cmp.Or(r.Text, r.Refusal)
-	return strings.ToValidUTF8(text[:min(len(text), rawBytes)], "")
+	for most := rawBytes; ; most /= 2 {
+		text = strings.ToValidUTF8(text[:min(len(text), most)], "")
+		if encoded, _ := json.Marshal(text); len(encoded) <= rawJSON {
+			return text
+		}
+	}
 }
 
 // output is the reply's output, or the reason why it has none.

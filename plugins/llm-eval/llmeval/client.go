@@ -54,8 +54,8 @@ type reply struct {
 	note string
 	// notSent are the fields of the config that the model refuses.
 	notSent []string
-	// sent are the messages that were sent, for [sdk.MetadataPrompt].
-	sent string
+	// sent are the messages that were sent, without the key.
+	sent []sdk.PromptMessage
 }
 
 // chars is the length of the messages, in characters.
@@ -106,13 +106,13 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 		if x.lost != (sdk.Usage{}) {
 			err = sdk.AsError(err).WithDetail(sdk.UsageDetail, x.lost)
 		}
-		return nil, err
+		return nil, sdk.WithPrompt(err, x.sent())
 	}
 }
 
 // metadata is what a response contains in addition to its output.
 func (r *reply) metadata() map[string]string {
-	m := map[string]string{sdk.MetadataPrompt: r.sent}
+	m := map[string]string{sdk.MetadataPrompt: sdk.EncodePrompt(r.sent)}
 	if r.model != "" {
 		m["model"] = r.model
 	}

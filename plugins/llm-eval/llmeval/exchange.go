@@ -198,13 +198,13 @@ func (x *exchange) accept(r *modeltext.Reply, status int) error {
 }
 
 // sent are the messages of the request, without the key.
-func (x *exchange) sent() string {
+func (x *exchange) sent() []sdk.PromptMessage {
 	messages := x.request(false).Messages
 	list := make([]sdk.PromptMessage, len(messages))
 	for i, m := range messages {
 		list[i] = sdk.PromptMessage{Role: m.Role, Content: x.endpoint.key.scrub(m.Content)}
 	}
-	return sdk.EncodePrompt(list)
+	return list
 }
 
 // errReply is the fault of an endpoint that ends a reply with an error that it doesn't name.

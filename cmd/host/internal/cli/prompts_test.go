@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestPrompts_AreRecordedUntilAMemoryIsPurged: the whole store has no byte of a purged memory that
@@ -98,4 +99,46 @@ nodes: [{name: first, action: llm.call, with: {prompt: "Say hello to the quay."}
 	if m := p.Messages[0]; p.Withheld != "digests" || m.Text != "" || m.Bytes != len("Say hello to the quay.") || m.Digest == "" {
 		t.Errorf("the prompt is %+v", p)
 	}
+}
+
+// TestPrompts_OfFailedCalls: what was asked is recorded with the run that a call ended, and isn't in its
+// error; a purge removes it.
+func TestPrompts_OfFailedCalls(t *testing.T) {
+	const secret = "harbourmaster Zebulon keeps the key under the ninth stone"
+	server := llmtest.New(t, llmtest.Text("At s").FinishedBy("length").Always())
+	w := newWorld(t)
+	w.allow(server)
+	w.ok("memory", "observe", "--id", "harbour-1", "--content", "The "+secret+".")
+	file := w.file("w.yaml", `settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}
+nodes:
+  - {name: known, action: memory.recall, with: {query: harbourmaster key stone}}
+  - {name: answer, action: llm.call, with: {prompt: "Known: {{ state.known.memories[0].content }} Where?"}}
+`)
+	_, out, _ := w.run(t.Context(), "run", "--json", file)
+	var ran struct {
+		RunID string `json:"run_id"`
+	}
+	if err := json.Unmarshal([]byte(out), &ran); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	shown := func() (r operation.Run, text string) {
+		text, _ = w.ok("runs", "show", "--json", ran.RunID)
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r, text
+	}
+	r, text := shown()
+	if len(r.Prompts) != 1 || r.Prompts[0].Node != "answer" || r.Prompts[0].Visit != 2 || !strings.Contains(r.Prompts[0].Prompts[0].Messages[0].Text, secret) {
+		t.Fatalf("shown is %s", text)
+	}
+	if r.Error == nil || r.Error.Code != "llm_reply_cut" || r.Error.Details[sdk.PromptDetail] != nil || strings.Count(text, "Zebulon") != 1 {
+		t.Errorf("shown is %s", text)
+	}
+	w.ok("gate", "request", "harbour-1", "--erase", "--reason", "wrong")
+	if r, text = shown(); strings.Contains(text, "Zebulon") || !r.Prompts[0].Prompts[0].Purged {
+		t.Errorf("after the purge, shown is %s", text)
+	}
+	w.absent("Zebulon")
+	w.ok("store", "check")
 }
