@@ -217,8 +217,9 @@ func (w *workers) begin(ctx context.Context, api *httpapi.API, prepare func(cont
 
 // apiWithTools is the API with the tools for agents at /mcp, whose refusals are in its log.
 func (r *reach) apiWithTools(a *App, h *host.Host) (api *httpapi.API, err error) {
+	limits := serverLimits(a.config.Limits())
 	mcp, err := mcpserver.New(mcpserver.Config{
-		Client: client.Local{Open: a.openHost}, Requests: httpapi.Requests{}, Version: version,
+		Client: client.Local{Open: a.openHost}, Requests: httpapi.Requests{JSONDepth: limits.JSONDepth}, Version: version, MaxBody: limits.Body,
 		Refused: func(ctx context.Context, err error, body []byte, p *client.Problem) { api.Refused(ctx, err, body, p) },
 	})
 	if err != nil {

@@ -75,3 +75,20 @@ func TestDecode_OfManyFaultsIsBounded(t *testing.T) {
 		t.Errorf("%d faults of a query are named", len(problems))
 	}
 }
+
+// TestRequests_HaveTheServersDepth: a tool's arguments may be nested as deep as a request's JSON.
+func TestRequests_HaveTheServersDepth(t *testing.T) {
+	observe, err := operation.Find("memory_observe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ limit, depth int }{{0, MaxJSONDepth}, {8, 8}, {100, 100}} {
+		for depth, want := range map[int]string{c.depth: "", c.depth + 1: "json_too_deep"} {
+			nested := strings.Repeat("[", depth-2) + strings.Repeat("]", depth-2)
+			body := `{"namespace":"n","content":"a","metadata":{"a":` + nested + `}}`
+			if err := (Requests{JSONDepth: c.limit}).Decode(&observe, []byte(body), new(core.ObserveRequest)); sdk.ReasonOf(err) != want {
+				t.Errorf("limit %d, depth %d: %v", c.limit, depth, err)
+			}
+		}
+	}
+}

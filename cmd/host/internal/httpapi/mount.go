@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -24,7 +25,10 @@ import (
 
 // Requests describes and reads the requests of operations for another surface, so that all
 // surfaces understand a request in the same way.
-type Requests struct{}
+type Requests struct {
+	// JSONDepth is how deep a request's JSON may be nested; 0 is [MaxJSONDepth].
+	JSONDepth int
+}
 
 // Schema is the schema of a request or a result.
 func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error) {
@@ -33,9 +37,9 @@ func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 
 // Decode fills a request of an operation, a pointer to a struct, from a JSON object. If that can't be
 // decoded, the error lists everything that is wrong with the request.
-func (Requests) Decode(o *operation.Operation, data []byte, in any) error {
+func (r Requests) Decode(o *operation.Operation, data []byte, in any) error {
 	var faults faults
-	err := faults.decodeBody(data, in, nil)
+	err := faults.decodeWithin(cmp.Or(r.JSONDepth, MaxJSONDepth), data, in, nil)
 	return core.JoinErrors(err, faults.refusal(o, in, core.SystemClock{}.Now()))
 }
 

@@ -218,7 +218,7 @@ func checkMessages(next http.Handler, maxBody int64) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
-			http.Error(w, "the body can't be read, or is too large", http.StatusRequestEntityTooLarge)
+			http.Error(w, "the body can't be read, or has more than "+strconv.FormatInt(maxBody, 10)+" bytes (limits: {body: …} of reflectory.yaml raises that)", http.StatusRequestEntityTooLarge)
 			return
 		}
 		m, refused := x.read(body, "the body")
