@@ -105,7 +105,7 @@ func (a *API) checkHeaders(r *request) error {
 	if size <= a.limits.Headers {
 		return nil
 	}
-	return sdk.Errorf(sdk.Exhausted, "headers_too_large", "the request's line and headers have %d bytes (limit %d)", size, a.limits.Headers)
+	return reached(sdk.Errorf(sdk.Exhausted, "headers_too_large", "the request's line and headers have %d bytes (limit %d)", size, a.limits.Headers), "headers", "send fewer or shorter ones")
 }
 
 // local makes the peer of the socket the caller: the operator, with the label that it

@@ -33,8 +33,8 @@ func turn(r *request, places *share.Share, n int64) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(r.http.Context(), bodyWait)
 	defer cancel()
 	if done, err = places.Take(ctx, r.caller.Tenant(), n); err != nil {
-		return nil, sdk.Errorf(sdk.Exhausted, "bodies_exhausted", "too many bodies of this tenant are being read").
-			WithHint("send fewer at once, or smaller ones").WithDetail(sdk.RetryAfterDetail, time.Second.Milliseconds())
+		return nil, reached(sdk.Errorf(sdk.Exhausted, "bodies_exhausted", "too many bodies of this tenant are being read"), "body", "send fewer at once, or smaller ones").
+			WithDetail(sdk.RetryAfterDetail, time.Second.Milliseconds())
 	}
 	return done, nil
 }

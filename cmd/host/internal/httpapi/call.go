@@ -158,7 +158,7 @@ func (a *API) body(w http.ResponseWriter, r *request, limit int64) ([]byte, erro
 	if err == nil { // otherwise net/http reads the rest before it answers
 		_ = control.SetReadDeadline(time.Time{})
 	}
-	return data, unread(err, a.limits.BodyTime)
+	return data, unread(err, a.limits.BodyTime, "body")
 }
 
 // boundBody limits the time of a body that no handler reads: net/http reads such a body
@@ -172,17 +172,17 @@ func (a *API) boundBody(next http.Handler) http.Handler {
 	})
 }
 
-// unread is the error for a body that couldn't be read.
-func unread(err error, limit time.Duration) error {
+// unread is the error for a body that couldn't be read. key is the limit of its bytes.
+func unread(err error, limit time.Duration, key string) error {
 	var large *http.MaxBytesError
 	var slow net.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &large):
-		return sdk.Errorf(sdk.Exhausted, "body_too_large", "the body has more than %d bytes", large.Limit).WithDetail("limit", large.Limit)
+		return reached(sdk.Errorf(sdk.Exhausted, "body_too_large", "the body has more than %d bytes", large.Limit), key, "send less at once")
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
-		return sdk.Errorf(sdk.Timeout, "body_timeout", "the body took longer than %s to arrive", limit)
+		return reached(sdk.Errorf(sdk.Timeout, "body_timeout", "the body took longer than %s to arrive", limit), "body_time", "send it faster")
 	}
 	return sdk.Errorf(sdk.Invalid, "body_unreadable", "the body ended too early")
 }
@@ -220,7 +220,7 @@ func (s *slowReader) Read(p []byte) (int, error) {
 	_ = s.control.SetReadDeadline(time.Now().Add(s.limit))
 	n, err := s.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = unread(err, s.limit)
+		err = unread(err, s.limit, "import_body")
 	}
 	if errors.Is(err, io.EOF) {
 		_ = s.control.SetReadDeadline(time.Time{})

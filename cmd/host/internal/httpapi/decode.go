@@ -111,6 +111,9 @@ func checkText(data []byte, depth int) error {
 	if err == nil {
 		return nil
 	}
+	if sdk.ReasonOf(err) == "json_too_deep" {
+		return reached(sdk.AsError(err), "json_depth", "nest it less deeply")
+	}
 	return sdk.AsError(err).WithHint("send one JSON object, in UTF-8")
 }
 

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -62,15 +63,15 @@ func (s *streams) open(caller core.Caller) (done func(), lost <-chan struct{}, e
 	defer s.mu.Unlock()
 	subject, ended := caller.Subject, make(chan struct{})
 	if s.from[subject] >= s.each {
-		return nil, nil, sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[subject], s.each).
-			WithHint("close one; a stream can follow up to %d namespaces", MaxStreamNamespaces)
+		full := sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[subject], s.each)
+		return nil, nil, reached(full, "subject_streams", fmt.Sprintf("close one (a stream can follow up to %d namespaces)", MaxStreamNamespaces))
 	}
 	place := s.share.Hold(caller.Tenant(), false, func() bool {
 		close(ended)
 		return true
 	})
 	if place == nil {
-		return nil, nil, sdk.Errorf(sdk.Unavailable, "streams_full", "the server has %d streams open (limit %d)", s.most, s.most)
+		return nil, nil, reached(sdk.Errorf(sdk.Unavailable, "streams_full", "the server has %d streams open (limit %d)", s.most, s.most), "streams", "try again later")
 	}
 	s.from[subject]++
 	return sync.OnceFunc(func() {

@@ -3,7 +3,15 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestSnapshot_ALimitOf0IsNotAMissingOne: a caller who writes 0 doesn't want the default.
@@ -48,6 +56,37 @@ func TestSnapshot_ALimitOf0IsNotAMissingOne(t *testing.T) {
 		}
 		if a.StatusCode != status || status == 200 && json.Unmarshal([]byte(a.body), &built) != nil || built.Policy.Blocks != c.blocks || built.Policy.Chars != c.chars {
 			t.Errorf("%s: %d %s", c.policy, a.StatusCode, a.body)
+		}
+	}
+}
+
+// TestLimits_RefusalsNameTheirKey: who is refused at a limit reads which key of reflectory.yaml raises it.
+func TestLimits_RefusalsNameTheirKey(t *testing.T) {
+	of := func(subject string) core.Caller { return core.Caller{Subject: subject, Namespaces: []string{"team"}} }
+	open := func(l Limits, second string) error {
+		s := newStreams(l)
+		if _, _, err := s.open(of("a")); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := s.open(of(second))
+		return err
+	}
+	a := &API{limits: Limits{Headers: 1}}
+	for key, err := range map[string]error{
+		"body":            unread(&http.MaxBytesError{Limit: 1}, time.Second, "body"),
+		"import_body":     unread(&http.MaxBytesError{Limit: 1}, time.Second, "import_body"),
+		"body_time":       unread(os.ErrDeadlineExceeded, time.Second, "body"),
+		"headers":         a.checkHeaders(&request{http: httptest.NewRequest("GET", "/v1/memories", nil)}),
+		"json_depth":      checkText([]byte(`{"a":{"b":{}}}`), 2),
+		"subject_streams": open(Limits{Streams: 2, SubjectStreams: 1}, "a"),
+		"streams":         open(Limits{Streams: 1, SubjectStreams: 1}, "b"),
+		"requests":        tooOften("requests", "requests", "a", time.Second, nil),
+		"writes":          tooOften("writes", "requests that write", "a", time.Second, nil),
+		"failed_logins":   tooOften("failed_logins", "wrong credentials", "a", time.Second, nil),
+	} {
+		e := sdk.AsError(err)
+		if e == nil || e.Details["limit"] != key || !strings.Contains(e.Hint, "limits."+key+" in reflectory.yaml") {
+			t.Errorf("%s: %v, hint %q, details %v", key, err, e.Hint, e.Details)
 		}
 	}
 }

@@ -57,6 +57,6 @@ func tooOften(limit, what, key string, wait time.Duration, err error) error {
 		return err
 	}
 	reason := map[string]string{"failed_logins": "logins_exhausted"}[limit]
-	return sdk.Errorf(sdk.Exhausted, cmp.Or(reason, limit+"_exhausted"), "too many %s", what).WithHint("wait before the next one, as Retry-After says").
-		WithDetail("limit", limit).WithDetail("key", key).WithDetail(sdk.RetryAfterDetail, wait.Milliseconds()+1)
+	refused := sdk.Errorf(sdk.Exhausted, cmp.Or(reason, limit+"_exhausted"), "too many %s", what)
+	return reached(refused, limit, "wait before the next one, as Retry-After says").WithDetail("key", key).WithDetail(sdk.RetryAfterDetail, wait.Milliseconds()+1)
 }
