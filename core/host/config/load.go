@@ -83,7 +83,7 @@ func Load(from Sources) (*Config, error) {
 	c.typed.network = l.openNetwork(c)
 	c.typed.trust = trust
 	c.LLMEndpoints.Value = strings.Join(append(knownEndpoints(), list(c.LLMEndpoints.Value)...), ",")
-	if err := c.checkTrust(); err != nil {
+	if err := c.checkTrust(l.settings); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -24,11 +24,11 @@ func network() []Definition {
 		}, {
 			Name: "ssl_cert_file", Variable: "SSL_CERT_FILE",
 			Doc:   "file of the authorities that sign certificates, instead of the system's",
-			field: func(c *Config) *Setting { return &c.CertFile },
+			field: func(c *Config) *Setting { return &c.CertFile }, folder: true,
 		}, {
 			Name: "ssl_cert_dir", Variable: "SSL_CERT_DIR",
 			Doc:   "folders of such files, separated by colons, instead of the system's",
-			field: func(c *Config) *Setting { return &c.CertDir },
+			field: func(c *Config) *Setting { return &c.CertDir }, folder: true, contents: true, several: true,
 		}, {
 			Name: "llm_ca", Key: "settings.llm.ca", Variable: "REFLECTORY_LLM_CA",
 			Doc:   "PEM file of authorities that sign the certificates of models' endpoints, in addition to the system's",

@@ -43,7 +43,9 @@ type Definition struct {
 	field    func(*Config) *Setting
 	computed func(c *Config, getenv func(string) string) string // the default; c has the settings listed before
 	kind     kind
-	folder   bool                // a path, which in the file is relative to the file's folder
+	folder   bool                // a path, which in the file is relative to the file's folder, and which others mayn't write
+	contents bool                // of a folder: others mayn't write what is in it either
+	several  bool                // several paths, separated like those of PATH
 	check    func(string) *fault // checks a value that isn't ""; nil accepts any
 	schema   schema              // more rules for the JSON Schema
 }
@@ -90,7 +92,7 @@ func places() []Definition {
 			Name: "lock", Variable: "REFLECTORY_LOCK", Flag: "lock",
 			Default: "reflectory.lock next to reflectory.yaml, else in the data folder", computed: inDataDir(install.LockFile),
 			Doc:   "file that pins the plugins",
-			field: func(c *Config) *Setting { return &c.Lock },
+			field: func(c *Config) *Setting { return &c.Lock }, folder: true,
 		}, {
 			Name: "trust_file", Key: "trust_file", Variable: "REFLECTORY_TRUST_FILE",
 			Default: "trust.yaml in the data folder", computed: inDataDir("trust.yaml"),
@@ -100,7 +102,7 @@ func places() []Definition {
 			Name: "policy_dir", Key: "policy_dir", Variable: "REFLECTORY_POLICY_DIR", Flag: "policy-dir",
 			Default: "policies in the data folder, if it is there", computed: inDataDir("policies"),
 			Doc:   "folder of the policies; if it is set, it must exist",
-			field: func(c *Config) *Setting { return &c.PolicyDir }, folder: true,
+			field: func(c *Config) *Setting { return &c.PolicyDir }, folder: true, contents: true,
 		}, {
 			Name: "backup_dir", Key: "backup_dir", Variable: "REFLECTORY_BACKUP_DIR",
 			Doc:   "folder below which callers over the network may have backups and pruned data written; without it they can't choose a folder",
@@ -124,7 +126,7 @@ func plugins() []Definition {
 		{
 			Name: "dev_plugins", Key: "plugins",
 			Doc:   "folders of plugins that you are working on, which run without being pinned in a lock",
-			field: func(c *Config) *Setting { return &c.DevPlugins }, kind: folders, folder: true,
+			field: func(c *Config) *Setting { return &c.DevPlugins }, kind: folders, folder: true, contents: true,
 		}, {
 			Name: "llm_endpoints", Key: "settings.llm.endpoints", Variable: "REFLECTORY_LLM_ENDPOINTS",
 			Doc:   "where prompts may go, as host:port, in addition to OpenAI and to Ollama on this machine; as {host, key_env}, also the variable of this program's environment whose value callers of a server may have sent there; in the variable, host:port or host:port=KEY_ENV, separated by commas",

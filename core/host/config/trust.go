@@ -16,8 +16,9 @@ import (
 // What decides which programs run, and what they may do, must be the caller's or root's, and
 // nobody else's to write: reflectory.yaml is looked for in the folders above, where another user
 // of the machine may have put one that turns the sandbox off and names a plugin of that user's.
-// The same holds for the lock, the trust file, the policies, the folders of plugins, and the data
-// folder.
+// The same holds for every file and folder that a setting names: the lock, the trust file, the
+// policies, the folders of plugins, the data folder, and the authorities of certificates, by which
+// somebody else could read prompts and keys.
 //
 // A file counts if it and each folder above it, up to the first folder that nobody else may write,
 // belong to the caller or root. A folder that others may write counts only if it is sticky, like
@@ -234,26 +235,37 @@ func untrusted(what, path, wrong string) error {
 		WithDetail("path", path)
 }
 
-// checkTrust refuses what decides about programs if somebody else may change it: everything at
-// once. The configuration file is checked before it is read.
-func (c *Config) checkTrust() error {
+// checkTrust refuses the files and folders of settings that somebody else may change: everything
+// at once. The configuration file is checked before it is read. The data folder, which most others
+// are in, is checked first.
+func (c *Config) checkTrust(settings table) error {
 	t := c.typed.trust
-	problems := []error{t.check("the data folder", c.DataDir.Value)}
-	add := func(check func(what, path string) error, what, path string) {
-		rel, err := filepath.Rel(c.DataDir.Value, path)
-		if path != "" && (problems[0] == nil || err != nil || !filepath.IsLocal(rel)) { // else it is the data folder's fault
-			problems = append(problems, check(what, path))
+	problems := []error{t.check("data_dir", c.DataDir.Value)}
+	for _, d := range settings {
+		check := t.check
+		if d.contents {
+			check = t.checkAll
+		}
+		for _, path := range d.paths(c) {
+			rel, err := filepath.Rel(c.DataDir.Value, path)
+			if path != "" && (problems[0] == nil || err != nil || !filepath.IsLocal(rel)) { // else it is the data folder's fault
+				problems = append(problems, check(d.Name, path))
+			}
 		}
 	}
-	add(t.check, "the lock", c.Lock.Value)
-	add(t.check, "the trust file", c.TrustFile.Value)
-	add(t.check, "the plugin folder", c.PluginDir.Value)
-	add(t.checkAll, "the policy folder", c.PolicyDir.Value)
-	add(t.check, "the script", c.ReflectionScript.Value)
-	add(t.check, "the file of the tenants' databases", c.Stores.Value)
-	add(t.check, "the certificate authority of the server", c.ServerCA.Value)
-	for _, dir := range c.typed.dev {
-		add(t.checkAll, "the plugin in", dir)
-	}
 	return core.JoinErrors(problems...)
+}
+
+// paths are the files and folders that a setting names.
+func (d Definition) paths(c *Config) []string {
+	switch value := d.field(c).Value; {
+	case !d.folder:
+		return nil
+	case d.kind == folders:
+		return c.typed.dev
+	case d.several:
+		return filepath.SplitList(value)
+	default:
+		return []string{value}
+	}
 }

@@ -5,6 +5,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ type land struct {
 	root string
 	env  map[string]string
 }
+
+// databases is a file of stores.
+const databases = `"*": "postgres://host/all"`
 
 // newLand has top/project with a configuration, a lock, policies and a plugin, and top/data.
 func newLand(t *testing.T) *land {
@@ -56,6 +60,13 @@ func (l *land) mode(name string, mode os.FileMode) {
 	l.must(os.Chmod(l.path(name), mode))
 }
 
+// open lets a variable name a file that everybody may write.
+func (l *land) open(variable string) {
+	l.t.Helper()
+	l.env[variable] = l.path("elsewhere/reflectory.yaml")
+	l.mode("elsewhere/reflectory.yaml", 0o666)
+}
+
 func (l *land) load() error {
 	_, err := config.Load(config.Sources{Getenv: func(name string) string { return l.env[name] }, Folder: l.path("top/project/sub")})
 	return err
@@ -70,6 +81,8 @@ func (l *land) expect(untrusted string) {
 		if err != nil {
 			l.t.Errorf("%v", err)
 		}
+	case err == nil:
+		l.t.Errorf("%s is used", untrusted)
 	case sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "path_untrusted" || !strings.Contains(err.Error(), l.path(untrusted)+" ") ||
 		!strings.Contains(err.Error()+sdk.AsError(err).Hint, "REFLECTORY_SAFE_DIRS="):
 		l.t.Errorf("%v (%s), want it to be refused for %s", err, sdk.AsError(err).Hint, untrusted)
@@ -133,7 +146,23 @@ func TestLoad_TrustsNothingThatOthersMayWrite(t *testing.T) {
 			l.env["REFLECTORY_REFLECTION_SCRIPT"] = l.path("elsewhere/reflectory.yaml")
 			l.mode("elsewhere", 0o777)
 		}, "elsewhere"},
-		"vouched for": {func(l *land) { l.mode("top/data", 0o777); l.env["REFLECTORY_SAFE_DIRS"] = l.path("top/data") }, ""},
+		"a CA of the server": {func(l *land) { l.open("REFLECTORY_SERVER_CA") }, "elsewhere/reflectory.yaml"},
+		"a CA of models":     {func(l *land) { l.open("REFLECTORY_LLM_CA") }, "elsewhere/reflectory.yaml"},
+		"the authorities":    {func(l *land) { l.open("SSL_CERT_FILE") }, "elsewhere/reflectory.yaml"},
+		"the stores": {func(l *land) {
+			l.open("REFLECTORY_STORES")
+			l.must(os.WriteFile(l.path("elsewhere/reflectory.yaml"), []byte(databases), 0o644))
+		}, "elsewhere/reflectory.yaml"},
+		"a trust file":          {func(l *land) { l.open("REFLECTORY_TRUST_FILE") }, "elsewhere/reflectory.yaml"},
+		"a folder of certs":     {func(l *land) { l.env["SSL_CERT_DIR"] = "/nowhere:" + l.path("elsewhere"); l.mode("elsewhere", 0o777) }, "elsewhere"},
+		"a certificate in it":   {func(l *land) { l.open("SSL_CERT_DIR"); l.env["SSL_CERT_DIR"] = l.path("elsewhere") }, "elsewhere/reflectory.yaml"},
+		"the folder of backups": {func(l *land) { l.env["REFLECTORY_BACKUP_DIR"] = l.path("elsewhere"); l.mode("elsewhere", 0o777) }, "elsewhere"},
+		"a CA in the file": {func(l *land) {
+			l.must(os.WriteFile(l.path("top/project/reflectory.yaml"), []byte("settings: {llm: {ca: trust.yaml}}\n"), 0o644))
+			l.mode("top/project/trust.yaml", 0o666)
+		}, "top/project/trust.yaml"},
+		"a CA that is vouched for": {func(l *land) { l.open("REFLECTORY_LLM_CA"); l.env["REFLECTORY_SAFE_DIRS"] = l.path("elsewhere") }, ""},
+		"vouched for":              {func(l *land) { l.mode("top/data", 0o777); l.env["REFLECTORY_SAFE_DIRS"] = l.path("top/data") }, ""},
 		"vouched for from above": {func(l *land) {
 			l.mode("top/project", 0o777)
 			l.env["REFLECTORY_SAFE_DIRS"] = "/nowhere:" + l.path("top") + "/"
@@ -153,6 +182,41 @@ func TestLoad_TrustsNothingThatOthersMayWrite(t *testing.T) {
 			c.change(l)
 			l.expect(c.want)
 		})
+	}
+}
+
+// TestDefinitions_PathsAreChecked: a setting whose name or description says that it is a file or a
+// folder is refused if others may write it. The exceptions say why they needn't be.
+func TestDefinitions_PathsAreChecked(t *testing.T) {
+	exceptions := map[string]string{
+		"llm_model": "it is the name of a model",
+		"safe_dirs": "it is what the caller vouches for",
+		"store":     "the file of passwords is libpq's, which checks its mode",
+	}
+	words := regexp.MustCompile(`(?i)(^|[^a-z])(files?|folders?|dirs?|paths?|pem|scripts?|ca|certs?|directory)([^a-z]|$)`)
+	n := 0
+	for _, d := range config.Definitions() {
+		if !words.MatchString(d.Name+" "+d.Doc) || exceptions[d.Name] != "" {
+			continue
+		}
+		n++
+		t.Run(d.Name, func(t *testing.T) {
+			l := newLand(t)
+			l.must(os.WriteFile(l.path("elsewhere/open"), []byte(databases), 0o666))
+			l.mode("elsewhere/open", 0o666)
+			switch {
+			case d.Variable != "":
+				l.env[d.Variable] = l.path("elsewhere/open")
+			case d.Key == "plugins":
+				l.must(os.WriteFile(l.path("top/project/reflectory.yaml"), []byte("plugins: [{path: ../../elsewhere/open, dev: true}]\n"), 0o644))
+			default:
+				t.Fatalf("no variable sets it: write here how it is set")
+			}
+			l.expect("elsewhere/open")
+		})
+	}
+	if n < 12 {
+		t.Errorf("%d settings name a file or a folder", n)
 	}
 }
 
