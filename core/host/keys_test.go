@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -25,7 +26,7 @@ func TestScope_CallersSendNoVariableOfTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, host.Config{Settings: settings, Getenv: getenv, Store: mem.Open()})
+	h := open(t, host.Config{Settings: settings, Getenv: getenv, Store: mem.Open(), Server: &host.Server{}})
 	as := func(subject string, url, variable string, settings bool) error {
 		ctx := core.WithCaller(t.Context(), core.Caller{Subject: subject, Scopes: core.Scopes(), Namespaces: []string{"**"}})
 		need := host.Need{Namespace: "n", Uses: []workflow.PluginUse{{
@@ -66,6 +67,9 @@ func TestScope_CallersSendNoVariableOfTheServer(t *testing.T) {
 				err := as(who, c.url, c.variable, settings)
 				if c.may && err != nil || !c.may && (sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "secret_denied") {
 					t.Errorf("%s sends %s to %s: %v", who, c.variable, c.url, err)
+				}
+				if !c.may && !strings.HasSuffix(sdk.AsError(err).Hint, ", and restart the server") {
+					t.Errorf("the hint comes again after it was followed: %s", sdk.AsError(err).Hint)
 				}
 			}
 		}

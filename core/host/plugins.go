@@ -143,7 +143,7 @@ func OpenSet(c *config.Config, notices func(Notice)) (*install.Set, error) {
 		return nil, err
 	}
 	return install.Open(install.Options{
-		Places: []install.Place{place, ShippedPlace()}, Dev: c.Dev(), Trust: trust, TempDir: process.TempDir(),
+		Places: []install.Place{place, ShippedPlace()}, Dev: c.Dev(), Replace: c.DevReplacing(), Trust: trust, TempDir: process.TempDir(),
 		Warn: func(p *install.Plugin) { notices(unlocked(p)) },
 	})
 }
@@ -154,8 +154,11 @@ func unlocked(p *install.Plugin) Notice {
 	if list := p.Package.Capabilities.List(); len(list) > 0 {
 		granted = strings.Join(list, ", ")
 	}
-	return Notice{Level: "warn", Message: "plugin " + p.Name + " runs UNLOCKED from " + p.Folder +
-		" (dev: true): nothing checks its files, and it is granted " + granted}
+	message := "plugin " + p.Name + " runs UNLOCKED from " + p.Folder + " (dev: true): nothing checks its files, and it is granted " + granted
+	if p.Replaces != "" {
+		message += "; it takes the place of the one that comes with the program"
+	}
+	return Notice{Level: "warn", Message: message}
 }
 
 // ProjectPlace is the lock that plugins are added to.
@@ -178,7 +181,7 @@ func ShippedPlace() install.Place {
 		program = real // a link in a folder of PATH
 	}
 	dir := filepath.Join(filepath.Dir(program), "plugins")
-	return install.Place{Label: ShippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build"}
+	return install.Place{Label: ShippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build", Shipped: true}
 }
 
 // PluginLogDir is the folder of plugins' log files.
@@ -356,7 +359,7 @@ func (p *Plugins) checkKeys(ctx context.Context, uses []workflow.PluginUse) erro
 				continue
 			}
 			return sdk.Errorf(sdk.Denied, "secret_denied", "the workflow sends the variable %s to %s, which this host doesn't allow", core.Cut(key.EnvName), core.Cut(endpoint)).
-				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [{host: %q, key_env: %s}]}}", core.Cut(endpoint), core.Cut(key.EnvName)).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [{host: %q, key_env: %s}]}}%s", core.Cut(endpoint), core.Cut(key.EnvName), andRestart(p.config)).
 				WithDetail("variable", core.Cut(key.EnvName)).WithDetail("endpoint", core.Cut(endpoint))
 		}
 	}
@@ -375,8 +378,8 @@ func (p *Plugins) secretMissing(variable, plugin string) error {
 
 // andRestart ends a hint that has settings or the lock changed: a server reads both when it is
 // started.
-func (p *Plugins) andRestart() string {
-	if p.config.Server == nil {
+func andRestart(c *Config) string {
+	if c.Server == nil {
 		return ""
 	}
 	return ", and restart the server"
@@ -394,7 +397,7 @@ func (p *Plugins) checkEndpoints(uses []workflow.PluginUse) error {
 				continue // the plugin refuses an invalid URL
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
-				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}%s", endpoint, p.andRestart()).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}%s", endpoint, andRestart(p.config)).
 				WithDetail("endpoint", endpoint).WithDetail("allowed", allowed)
 		}
 	}

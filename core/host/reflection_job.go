@@ -31,7 +31,7 @@ func (rs *Reflections) Run(ctx context.Context, j *job.Running) (*job.Outcome, e
 	memories := rs.memories.On(j.Store())
 	run := reflection.Run{
 		JobID: j.ID, Request: q, Store: rs.journal.Store, Read: memories, Write: memories, Steps: j, Generator: generator, Judge: judge,
-		Normal: text.Normal, Clock: rs.config.Clock, MaxTokens: bounds.MaxTokens, MaxCostUSD: bounds.MaxCostUSD, Progress: j.Progress,
+		Normal: text.Normal, Clock: rs.config.Clock, MaxTokens: bounds.MaxTokens, MaxCostUSD: bounds.MaxCostUSD, Progress: j.Progress, AndRestart: andRestart(rs.config),
 	}
 	done, err := run.Do(ctx)
 	out := &job.Outcome{Result: core.MustJSON(done.Result), Memories: done.Memories}

@@ -111,6 +111,9 @@ type PluginStatus struct {
 	Version string `json:"version"`
 	Runtime string `json:"runtime,omitempty"`
 	From    string `json:"from"`
+	// Replaces is the version of the plugin that comes with the program whose place it takes; left
+	// out if it takes none's.
+	Replaces string `json:"replaces,omitempty"`
 	// State is ready, or the code of the problem that prevents it from running.
 	State string `json:"state"`
 	// Sandbox is how it would be confined: full, partial, none, refused or module.
@@ -200,7 +203,7 @@ func (s *Status) lookAtPlugins(c *config.Config, notices func(Notice)) error {
 
 // plugin is the status of a plugin on this host.
 func (s *Status) plugin(p *install.Plugin) PluginStatus {
-	st := PluginStatus{Name: p.Name, Version: p.Version, From: p.Place.Label, State: "ready"}
+	st := PluginStatus{Name: p.Name, Version: p.Version, From: p.Place.Label, Replaces: p.Replaces, State: "ready"}
 	if p.Problem != nil {
 		st.State = sdk.ReasonOf(p.Problem)
 	}

@@ -116,5 +116,5 @@ func summaryInvalid(field string, err error) *sdk.Error {
 		why = ": " + err.Error()
 	}
 	return sdk.Errorf(sdk.Invalid, "summary_invalid", "the model's answer has no text %q%s", field, why).
-		WithHint("choose a model for settings.summaries that can answer in JSON")
+		WithHint("choose a model for settings.summaries that can answer in JSON, and restart a server that runs")
 }

@@ -66,6 +66,8 @@ type Run struct {
 	// no limit.
 	MaxTokens  int64
 	MaxCostUSD float64
+	// AndRestart ends a hint to change the settings: a server reads them when it is started.
+	AndRestart string
 	// Progress is called with the progress, from 0 to 1; it may be nil.
 	Progress func(float64)
 
@@ -84,7 +86,7 @@ func (r *Run) Do(ctx context.Context) (*Done, error) {
 	done := &Done{Result: r.result}
 	if r.Generator == nil {
 		return done, sdk.Errorf(sdk.Invalid, NoGenerator, "nothing is set up that makes insights").
-			WithHint("name a model in settings.llm, or a plugin in settings.reflection.generator")
+			WithHint("name a model in settings.llm, or a plugin in settings.reflection.generator%s", r.AndRestart)
 	}
 	var err error
 	if r.input, err = r.choose(ctx); err != nil {

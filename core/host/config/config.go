@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,6 +71,7 @@ func (s Setting) IsDefault() bool { return s.Origin == OriginDefault }
 
 // typed are the values that aren't text, parsed once.
 type typed struct {
+	replacing      map[string]bool
 	dev, endpoints []string
 	keys           map[endpointKey]bool
 	grants         []access.Grant
@@ -103,6 +105,10 @@ func (c *Config) File() string { return c.file }
 
 // Dev are the folders of the plugins that run unlocked, from DevPlugins.
 func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
+
+// DevReplacing are the folders of Dev whose entry has replace: true, so that they may take the place of
+// a plugin that comes with the program.
+func (c *Config) DevReplacing() map[string]bool { return maps.Clone(c.typed.replacing) }
 
 // Endpoints are where models may be called, each as host:port: the well-known ones and,
 // from LLMEndpoints, the operator's.

@@ -62,7 +62,7 @@ const (
 	span                  // a text with a unit, or the number 0
 	texts                 // a list of texts
 	endpoints             // a list of texts and of {host, key_env}
-	folders               // a list of {path, dev: true}
+	folders               // a list of {path, dev: true, replace}
 )
 
 // String describes a value of a kind, for "must be …".
@@ -79,10 +79,12 @@ func (k kind) written() []document.Kind {
 
 // fileValue is a setting in the file.
 type fileValue struct {
-	text  string   // the items of a list are separated by commas
-	list  []string // of folders
-	at    document.Pos
-	wrong bool
+	text string   // the items of a list are separated by commas
+	list []string // of folders
+	// replacing are the folders that may take the place of a shipped plugin.
+	replacing map[string]bool
+	at        document.Pos
+	wrong     bool
 }
 
 // fileReader reads reflectory.yaml with the table of settings.
@@ -154,7 +156,8 @@ func (r fileReader) setting(m *document.Reader, key string, d Definition) {
 	v := fileValue{at: n.At}
 	switch d.kind {
 	case texts, folders, endpoints:
-		v.list = r.items(m, key, d)
+		v.replacing = map[string]bool{}
+		v.list = r.items(m, key, d, v.replacing)
 		v.text = strings.Join(v.list, ",")
 	default:
 		v.text = r.value(n, key, d)
@@ -203,11 +206,11 @@ func (r fileReader) path(path string) string {
 }
 
 // items reads a list.
-func (r fileReader) items(m *document.Reader, key string, d Definition) (items []string) {
+func (r fileReader) items(m *document.Reader, key string, d Definition, replacing map[string]bool) (items []string) {
 	for _, n := range m.List(key) {
 		switch {
 		case d.kind == folders:
-			items = append(items, r.plugin(n))
+			items = append(items, r.plugin(n, replacing))
 		case d.kind == endpoints && n.Kind == document.Mapping:
 			items = append(items, r.endpoint(n, d))
 		case n.Kind != document.Text:
@@ -239,17 +242,19 @@ func (r fileReader) endpoint(n *document.Node, d Definition) string {
 }
 
 // plugin reads the folder of a plugin that runs unlocked. dev: true confirms that this is
-// intended.
-func (r fileReader) plugin(n *document.Node) string {
+// intended, and replace: true that it may take the place of a plugin that comes with the program.
+func (r fileReader) plugin(n *document.Node, replacing map[string]bool) string {
 	m := r.Mapping(n, "an entry of plugins")
 	m.NullIsAbsent = true
-	path, dev := m.Text("path"), m.Flag("dev")
+	path, dev, replace := m.Text("path"), m.Flag("dev"), m.Flag("replace")
 	m.Done()
 	if path == "" || !dev {
 		m.Lacks("write {path: ./my-plugin, dev: true} to run it unlocked, or add it, which locks it, and leave the entry out",
 			"an entry needs path, and dev: true")
 	}
-	return r.path(path)
+	path = r.path(path)
+	replacing[path] = replace
+	return path
 }
 
 // keys lists the keys of the file, nested as in the file.
@@ -264,7 +269,7 @@ func (t table) keysBelow(key string) string {
 		case !is:
 			name += ": {" + t.keysBelow(path) + "}"
 		case d.kind == folders:
-			name += ": [{path, dev}]"
+			name += ": [{path, dev, replace}]"
 		}
 		names = append(names, name)
 	}

@@ -63,7 +63,7 @@ func Load(from Sources) (*Config, error) {
 	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
 		return nil, err
 	}
-	c.typed = typed{dev: l.file["dev_plugins"].list, endpoints: append(knownEndpoints(), hostsOf(list(c.LLMEndpoints.Value))...)}
+	c.typed = typed{dev: l.file["dev_plugins"].list, replacing: l.file["dev_plugins"].replacing, endpoints: append(knownEndpoints(), hostsOf(list(c.LLMEndpoints.Value))...)}
 	c.typed.keys = c.keys()
 	c.typed.dims, _ = readDims(c.EmbeddingsDims.Value) // these were checked
 	c.typed.depthBoost, _ = readBoost(c.RecallDepthBoost.Value)

@@ -191,7 +191,7 @@ func TestLoad_LeavesOutWhatHasNoValue(t *testing.T) {
 func TestLoad_ReadsTheNearestFileUpwards(t *testing.T) {
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "a", "b")
-	if err := errors.Join(os.MkdirAll(deep, 0o700), os.WriteFile(filepath.Join(dir, config.FileName), []byte("plugins: [{path: p, dev: true}, {path: /q, dev: true}]"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(deep, 0o700), os.WriteFile(filepath.Join(dir, config.FileName), []byte("plugins: [{path: p, dev: true, replace: true}, {path: /q, dev: true}]"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := config.Load(config.Sources{Folder: deep})
@@ -200,6 +200,9 @@ func TestLoad_ReadsTheNearestFileUpwards(t *testing.T) {
 	}
 	if want := []string{filepath.Join(dir, "p"), "/q"}; !slices.Equal(c.Dev(), want) || c.DevPlugins.Value != strings.Join(want, ",") {
 		t.Errorf("%q, %+v", c.Dev(), c.DevPlugins)
+	}
+	if replacing := c.DevReplacing(); !replacing[filepath.Join(dir, "p")] || replacing["/q"] {
+		t.Errorf("replacing %v", replacing)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(dir, config.FileName)), os.Mkdir(filepath.Join(dir, "a", config.FileName), 0o700)); err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (d Definition) valueSchema() schema {
 	case folders:
 		s = schema{"type": "array", "items": schema{
 			"type": "object", "required": []string{"path", "dev"}, "additionalProperties": false,
-			"properties": schema{"path": schema{"type": "string", "minLength": 1}, "dev": schema{"const": true}},
+			"properties": schema{"path": schema{"type": "string", "minLength": 1}, "dev": schema{"const": true}, "replace": schema{"type": "boolean"}},
 		}}
 	}
 	s = schema{"anyOf": []any{s, schema{"type": "null"}}, "description": d.described()}

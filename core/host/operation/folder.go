@@ -25,7 +25,7 @@ func inAllTo[In any](folder func(*In) *string) func(context.Context, *Call, *In)
 		path, ok := underRoot(c.Host.Config.Settings.BackupDir.Value, *to)
 		if !ok {
 			return at, sdk.Errorf(sdk.Denied, "folder_denied", "over the network, files are only written below the folder that the operator set for it").
-				WithHint("name a folder below backup_dir of the server's reflectory.yaml (REFLECTORY_BACKUP_DIR)").WithDetail("field", "folder")
+				WithHint("name a folder below backup_dir of the server's reflectory.yaml (REFLECTORY_BACKUP_DIR), or set another there, and restart the server").WithDetail("field", "folder")
 		}
 		*to = path
 		return at, nil

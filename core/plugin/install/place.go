@@ -21,6 +21,9 @@ type Place struct {
 	Dir string
 	// Repair is how a plugin here is repaired. "" means: by `plugin add`.
 	Repair string
+	// Shipped is whether its plugins come with the program. A plugin in development takes no name of
+	// theirs, unless it may.
+	Shipped bool
 }
 
 // folder is the folder of a pinned plugin's files.

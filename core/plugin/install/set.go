@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ type Options struct {
 	Places []Place
 	// Dev are folders of packages that run unlocked. They take precedence over the locks.
 	Dev []string
+	// Replace are the folders of Dev that may have a name of the plugins that come with the program,
+	// which begins with [ShippedPublisher].
+	Replace map[string]bool
 	// Trust determines whose packages must be signed. If nil, no package must be.
 	Trust *Trust
 	// TempDir is the folder for private copies. The users that plugins run as must be
@@ -38,6 +42,9 @@ type Plugin struct {
 	Package *Package
 	// Locked is its entry in the lock; nil for a plugin in development.
 	Locked *Locked
+	// Replaces is the version of the plugin that comes with the program whose place it takes; "" if it
+	// takes none's.
+	Replaces string
 	// Problem is why it can't run; nil if it can, as far as can be seen without reading
 	// all of its files.
 	Problem error
@@ -79,7 +86,7 @@ func Open(o Options) (*Set, error) {
 		}
 		if s.Find(p.Name) != nil {
 			return nil, sdk.Errorf(sdk.Conflict, "plugin_twice", "two folders of plugins in development hold %s: %s and %s", p.Name, s.Find(p.Name).Folder, dir).
-				WithHint("remove one of them from plugins: in reflectory.yaml")
+				WithHint("remove one of them from plugins: in reflectory.yaml, and restart a server that runs")
 		}
 		s.plugins = append(s.plugins, p)
 	}
@@ -89,13 +96,37 @@ func Open(o Options) (*Set, error) {
 			return nil, err
 		}
 		for i := range lock.Plugins {
-			if s.Find(lock.Plugins[i].Name) == nil {
-				s.plugins = append(s.plugins, openLocked(place, &lock.Plugins[i], o.Trust))
+			l := &lock.Plugins[i]
+			switch first := s.Find(l.Name); {
+			case first == nil:
+				s.plugins = append(s.plugins, openLocked(place, l, o.Trust))
+			case place.Shipped && (first.Dev() || !maps.Equal(first.Locked.Files, l.Files)):
+				first.Replaces = l.Version
 			}
+		}
+		if place.Shipped && len(lock.Plugins) > 0 {
+			s.refuseReserved()
 		}
 	}
 	slices.SortFunc(s.plugins, func(a, b *Plugin) int { return strings.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+// refuseReserved refuses plugins in development with a name of the plugins that come with the
+// program, unless they may have it.
+func (s *Set) refuseReserved() {
+	for i, dir := range s.options.Dev {
+		if p := s.plugins[i]; strings.HasPrefix(p.Name, ShippedPublisher) && !s.options.Replace[dir] { // they are the first, in order
+			p.Replaces, p.Problem = "", Reserved(p.Name, "the plugin in development in "+p.Folder).
+				WithHint("if you want that, add replace: true to its entry in plugins: of reflectory.yaml; otherwise give it a publisher of its own. Then restart a server that runs")
+		}
+	}
+}
+
+// Reserved is the error for a package, named by what, that would take the place of a plugin that
+// comes with the program.
+func Reserved(name, what string) *sdk.Error {
+	return sdk.Errorf(sdk.Denied, "plugin_reserved", "the name %s belongs to the plugins that come with the program, and %s would take the place of one", name, what)
 }
 
 // openDev reads a package in development.

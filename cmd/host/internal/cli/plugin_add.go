@@ -65,7 +65,7 @@ func mayReplace(shipped *install.Lock, r install.Request, wanted bool) error {
 			return nil
 		}
 	}
-	return sdk.Errorf(sdk.Denied, "plugin_reserved", "the name %s belongs to the plugins that come with the program, and this package would take the place of one", name).
+	return install.Reserved(name, "this package").
 		WithHint("if you want that, add --replace; otherwise give it a publisher of its own")
 }
 

@@ -101,7 +101,11 @@ func printStatus(out *output, s *host.Status) error {
 	}
 	rows := make([][]string, len(s.Plugins.List))
 	for i, p := range s.Plugins.List {
-		rows[i] = []string{"  " + p.Name, p.Version, p.Runtime, p.From, p.State, p.Sandbox}
+		from := p.From
+		if p.Replaces != "" {
+			from += ", in place of the shipped " + p.Replaces
+		}
+		rows[i] = []string{"  " + p.Name, p.Version, p.Runtime, from, p.State, p.Sandbox}
 	}
 	return out.table([]string{"  PLUGIN", "VERSION", "RUNTIME", "FROM", "STATE", "SANDBOX"}, rows)
 }
