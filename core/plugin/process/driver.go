@@ -74,12 +74,14 @@ const maxTempDir = 60
 // TempDir returns where the files that plugins use are made: the system's temporary
 // folder, or /tmp if that path is too long for a socket, if nothing may be executed there, or
 // if the host is root and the users of plugins can't enter it.
-func TempDir() string {
-	dir := os.TempDir()
-	info, err := os.Stat("/tmp")
-	unfit := len(dir) > maxTempDir || !sandbox.Enterable(dir) || sandbox.NoExec(dir) && !sandbox.NoExec("/tmp")
+func TempDir() string { return fitTempDir(os.TempDir(), "/tmp", sandbox.NoExec) }
+
+// fitTempDir is dir, or the common folder if dir isn't fit for plugins and the common one is there.
+func fitTempDir(dir, common string, noExec func(path string) bool) string {
+	info, err := os.Stat(common)
+	unfit := len(dir) > maxTempDir || !sandbox.Enterable(dir) || noExec(dir) && !noExec(common)
 	if unfit && err == nil && info.IsDir() {
-		return "/tmp"
+		return common
 	}
 	return dir
 }

@@ -83,11 +83,11 @@ func newInstance(o Options, box *sandbox.Sandbox, p plugin.Installed) (*instance
 func openCell(box *sandbox.Sandbox, p *plugin.Installed) (*sandbox.Cell, error) {
 	path, err := filepath.Abs(p.Path)
 	if err != nil {
-		return nil, notLaunched(p, err)
+		return nil, notLaunched(p, err, sandbox.NoExec)
 	}
 	dir, err := filepath.Abs(cmp.Or(p.Dir, filepath.Dir(path)))
 	if err != nil {
-		return nil, notLaunched(p, err)
+		return nil, notLaunched(p, err, sandbox.NoExec)
 	}
 	p.Path, p.Dir = path, dir
 	cell, err := box.Open(sandbox.Spec{
@@ -95,7 +95,7 @@ func openCell(box *sandbox.Sandbox, p *plugin.Installed) (*sandbox.Cell, error) 
 		MemoryBytes: p.Limits.MemoryBytes, Processes: p.Limits.Processes, StartTimeout: p.Limits.StartTimeout,
 	})
 	if err != nil {
-		return nil, notLaunched(p, err)
+		return nil, notLaunched(p, err, sandbox.NoExec)
 	}
 	return cell, nil
 }

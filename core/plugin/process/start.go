@@ -271,7 +271,7 @@ func (i *instance) abort(err error) error {
 		if i.cause != nil {
 			return i.cause
 		}
-		return notLaunched(&i.installed, err)
+		return notLaunched(&i.installed, err, sandbox.NoExec)
 	}
 	var e *sdk.Error
 	if !errors.As(err, &e) || errors.Is(err, wire.ErrLost) {
@@ -290,7 +290,7 @@ func (i *instance) abort(err error) error {
 }
 
 // notLaunched explains why there is no process.
-func notLaunched(p *plugin.Installed, err error) error {
+func notLaunched(p *plugin.Installed, err error, noExec func(path string) bool) error {
 	var explained *sdk.Error
 	if errors.As(err, &explained) {
 		return err
@@ -301,7 +301,7 @@ func notLaunched(p *plugin.Installed, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = sdk.NotFound
 		e.Hint = "build or install it so that " + program + " and what interprets it exist"
-	case errors.Is(err, fs.ErrPermission) && sandbox.NoExec(p.Path):
+	case errors.Is(err, fs.ErrPermission) && noExec(p.Path):
 		return notExecutable(p)
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = sdk.Denied
