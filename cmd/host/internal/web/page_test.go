@@ -71,6 +71,9 @@ func (s *site) wellMade(target string, a *answer, root *html.Node) {
 			wrong("the field %s has no label", id)
 		}
 	}
+	for _, problem := range bareTerms(root) {
+		wrong("%s", problem)
+	}
 	for _, n := range all(root, "a", "button") {
 		label, _ := attr(n, "aria-label")
 		if strings.TrimSpace(textOf(n)+label) == "" {
