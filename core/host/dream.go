@@ -55,7 +55,7 @@ func (d *Dreams) Queue(ctx context.Context) error {
 	}
 	for i := range namespaces {
 		namespace := namespaces[i].Namespace
-		due, err := d.memories.DreamDue(ctx, namespace)
+		due, err := d.memories.Dreams.Due(ctx, namespace)
 		if err == nil && due {
 			_, err = d.jobs.Enqueue(ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Dream})
 		}
@@ -79,7 +79,7 @@ func (d *Dreams) Run(ctx context.Context, j *job.Running) (*memory.DreamReport, 
 	if err != nil {
 		return nil, err
 	}
-	return d.memories.On(j.Store()).Dream(ctx, q, func(done, total int) {
+	return d.memories.On(j.Store()).Dreams.Run(ctx, q, func(done, total int) {
 		j.Progress(float64(done) / float64(total))
 	})
 }

@@ -85,7 +85,7 @@ func TestHosts_OnOneStoreRecallWhatTheOtherCommitted(t *testing.T) {
 		if i%10 != 0 {
 			continue
 		}
-		if _, err := from.Memories.Erase(ctx, fmt.Sprintf("fact-%04d", i), memory.EraseRequest{Reason: "it is wrong"}); err != nil {
+		if _, err := from.Memories.Gate.Erase(ctx, fmt.Sprintf("fact-%04d", i), memory.EraseRequest{Reason: "it is wrong"}); err != nil {
 			t.Fatal(err)
 		}
 		if finds(to, word) {

@@ -45,7 +45,7 @@ func (s knowledgeSource) Blocks(ctx context.Context, t *inject.Turn) ([]inject.D
 	if t.Query == "" {
 		return nil, nil
 	}
-	found, err := s.prompts.memories.RecallKnowledge(ctx, &memory.KnowledgeQuery{Query: t.Query, Namespace: t.Namespace, Limit: injectedKnowledge})
+	found, err := s.prompts.memories.Knowledge.Recall(ctx, &memory.KnowledgeQuery{Query: t.Query, Namespace: t.Namespace, Limit: injectedKnowledge})
 	if err != nil {
 		return nil, err
 	}

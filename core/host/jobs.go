@@ -126,14 +126,14 @@ func (w *Workers) turned(ctx context.Context, tx core.Tx, namespace string, turn
 // host's last sweep of the namespace is a hundred turns ago, it sweeps first. If there is an
 // error, the result is what was done until then.
 func (w *Workers) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
-	turn, err := w.memories.Turn(ctx, namespace)
+	turn, err := w.memories.Sessions.Turn(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	if !w.sweeps.due(namespace, turn) {
-		return w.memories.GateWaiting(ctx, namespace)
+		return w.memories.Gate.Waiting(ctx, namespace)
 	}
-	result, err := w.memories.Sweep(ctx, namespace, nil)
+	result, err := w.memories.Gate.Sweep(ctx, namespace, nil)
 	if err == nil {
 		w.sweeps.done(namespace, turn)
 	}

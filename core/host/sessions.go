@@ -36,7 +36,7 @@ var (
 // begin begins a turn that no recall has begun, so that its prompt belongs to a turn of a
 // session with a known owner.
 func (s sessionBlocks) begin(ctx context.Context, t *inject.Turn) error {
-	return s.prompts.memories.BeginTurn(ctx, core.TurnRef{Session: t.SessionID, Turn: t.TurnID}, t.Namespace)
+	return s.prompts.memories.Sessions.BeginTurn(ctx, core.TurnRef{Session: t.SessionID, Turn: t.TurnID}, t.Namespace)
 }
 
 // Blocks implements [inject.Source].
@@ -110,7 +110,7 @@ func (s sessionBlocks) State(ctx context.Context, t *inject.Turn) (inject.Sessio
 // a prompt of the default size, because a policy that sees the fill decides the size of the
 // turn's own prompt later.
 func (s sessionBlocks) read(ctx context.Context, t *inject.Turn) (*memory.SessionContext, *window.Folded, error) {
-	c, err := s.prompts.memories.SessionContext(ctx, t.SessionID, t.TurnID)
+	c, err := s.prompts.memories.Sessions.Context(ctx, t.SessionID, t.TurnID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,7 +77,7 @@ func TestShared_RecallOverHosts(t *testing.T) {
 		if !recall(b, word) {
 			missed++
 		}
-		purged, err := b.Memories.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"})
+		purged, err := b.Memories.Gate.Erase(ctx, m.ID, memory.EraseRequest{Reason: "a test"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (p *Prompts) windowSummary(ctx context.Context, c *memory.SessionContext, f
 		done.Failure = sdk.ReasonOf(err)
 		model.failed("no model summed up the turns of session "+c.Session+", so the first sentence of each is used", err)
 	}
-	stored, err := p.memories.SummarizeWindow(ctx, done)
+	stored, err := p.memories.Sessions.SummarizeWindow(ctx, done)
 	if err != nil || !stored { // a turn has changed since, or a purge was faster
 		return "", err
 	}

@@ -16,7 +16,7 @@ import (
 // On returns the memories with another form of their store, such as a store that refuses a
 // worker that lost its job. It shares the indices of m, so it needn't be closed.
 func (m *Memories) On(s core.Store) *Memories {
-	on := *m
+	on := *m.base
 	on.options.Store = s
 	records := *m.records
 	records.Writer.Store = s
@@ -24,7 +24,7 @@ func (m *Memories) On(s core.Store) *Memories {
 	turns := *m.turns
 	turns.Records = &records
 	on.turns = &turns
-	return &on
+	return on.memories(m.Dreams.dreaming)
 }
 
 // Each calls fn for each memory of a namespace, the newest first, until fn returns false.

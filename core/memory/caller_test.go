@@ -85,28 +85,30 @@ var changing = []struct {
 	{"Dream", "agent.memory.rewritten agent.dream.completed", func(t *testing.T, g *governed) act {
 		g.dated(t)
 		return func(ctx context.Context) error {
-			_, err := g.Dream(ctx, memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
+			_, err := g.Dreams.Run(ctx, memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
 			return err
 		}
 	}},
 	{"StoreDream", "agent.records.written", func(t *testing.T, g *governed) act {
 		plan := g.dated(t)
-		return func(ctx context.Context) error { _, err := g.StoreDream(ctx, plan, memory.Always); return err }
+		return func(ctx context.Context) error { _, err := g.Dreams.Store(ctx, plan, memory.Always); return err }
 	}},
 	{"ApplyDream", "agent.memory.rewritten agent.dream.completed", func(t *testing.T, g *governed) act {
-		run, err := g.StoreDream(t.Context(), g.dated(t), memory.Always)
+		run, err := g.Dreams.Store(t.Context(), g.dated(t), memory.Always)
 		must(t, err)
-		return func(ctx context.Context) error { _, err := g.ApplyDream(ctx, run.ID, nil); return err }
+		return func(ctx context.Context) error { _, err := g.Dreams.Apply(ctx, run.ID, nil); return err }
 	}},
 	{"UndoDream", "agent.memory.rewritten agent.dream.undone", func(t *testing.T, g *governed) act {
-		run, err := g.StoreDream(t.Context(), g.dated(t), memory.Always)
+		run, err := g.Dreams.Store(t.Context(), g.dated(t), memory.Always)
 		must(t, err)
-		_, err = g.ApplyDream(t.Context(), run.ID, nil)
+		_, err = g.Dreams.Apply(t.Context(), run.ID, nil)
 		must(t, err)
-		return func(ctx context.Context) error { _, err := g.UndoDream(ctx, run.ID, 0); return err }
+		return func(ctx context.Context) error { _, err := g.Dreams.Undo(ctx, run.ID, 0); return err }
 	}},
 	{"BeginTurn", "agent.records.written", func(_ *testing.T, g *governed) act {
-		return func(ctx context.Context) error { return g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns") }
+		return func(ctx context.Context) error {
+			return g.Sessions.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns")
+		}
 	}},
 	{"ResetSession", "agent.session.window_entered", func(t *testing.T, g *governed) act {
 		g.observeScript(t)
@@ -114,7 +116,7 @@ var changing = []struct {
 			if err := recalls(ctx, g); err != nil {
 				return err
 			}
-			_, err := g.ResetSession(ctx, "s")
+			_, err := g.Sessions.Reset(ctx, "s")
 			return err
 		}
 	}},
@@ -124,23 +126,23 @@ var changing = []struct {
 			if err := recalls(ctx, g); err != nil {
 				return err
 			}
-			if _, err := g.ResetSession(ctx, "s"); err != nil {
+			if _, err := g.Sessions.Reset(ctx, "s"); err != nil {
 				return err
 			}
-			_, err := g.ResumeSession(ctx, "s", 1)
+			_, err := g.Sessions.Resume(ctx, "s", 1)
 			return err
 		}
 	}},
 	{"SummarizeWindow", "agent.session.window_summarized", func(_ *testing.T, g *governed) act {
 		return func(ctx context.Context) error {
-			if err := g.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns"); err != nil {
+			if err := g.Sessions.BeginTurn(ctx, core.TurnRef{Session: "s", Turn: 1}, "ns"); err != nil {
 				return err
 			}
 			if _, err := g.Feedback(ctx, &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Summary: "one"}); err != nil {
 				return err
 			}
 			said := []memory.TurnSummary{{Turn: 1, Text: "one"}}
-			_, err := g.Memories.SummarizeWindow(ctx, &memory.SummarizedWindow{
+			_, err := g.Memories.Sessions.SummarizeWindow(ctx, &memory.SummarizedWindow{
 				Session: "s", Window: 1, WindowSummary: memory.WindowSummary{Through: 1, Turns: memory.DigestOfTurns(said), Text: "All of it."},
 			})
 			return err
@@ -152,13 +154,13 @@ var changing = []struct {
 		g.live(t, "s", 2, idle.ID, "")
 		g.live(t, "s", 3, idle.ID, "")
 		g.turnsOfOthers(t, "others", 20)
-		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns", nil); return err }
+		return func(ctx context.Context) error { _, err := g.Gate.Sweep(ctx, "ns", nil); return err }
 	}},
 	{"Sweep", "agent.memory.revalidate.started agent.memory.purged", func(t *testing.T, g *governed) act {
 		m, _ := newGoverned(t, g.store, deferred).failing(t)
 		_, err := g.evidence.RecordDAG(t.Context(), graph(m.ID, false))
 		must(t, err)
-		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns", nil); return err }
+		return func(ctx context.Context) error { _, err := g.Gate.Sweep(ctx, "ns", nil); return err }
 	}},
 	{"Restore", "agent.memory.lifecycle.transition", func(t *testing.T, g *governed) act {
 		g.observeInState(t, "m", core.StateArchived)
@@ -167,20 +169,20 @@ var changing = []struct {
 	{"Reembed", "agent.memory.reembedded", func(t *testing.T, g *governed) act {
 		g.observeNamed(t, "m")
 		w := newWorld(t, g.store, func(o *memory.Options) { o.Embedder = &other{} })
-		return func(ctx context.Context) error { _, err := w.Reembed(ctx, "a/b", nil); return err }
+		return func(ctx context.Context) error { _, err := w.Vectors.Reembed(ctx, "a/b", nil); return err }
 	}},
 	{"Supersede", "agent.knowledge.superseded", func(t *testing.T, g *governed) act {
 		g.observeNamed(t, "older")
 		g.observeNamed(t, "newer")
 		older, newer := g.promote(t, "older"), g.promote(t, "newer")
-		return func(ctx context.Context) error { return g.Supersede(ctx, older.ID, newer.ID) }
+		return func(ctx context.Context) error { return g.Knowledge.Supersede(ctx, older.ID, newer.ID) }
 	}},
 	{"Revalidate", "agent.memory.purged", func(t *testing.T, g *governed) act { return revalidates(t, g, core.StatePurged) }},
 	{"Revalidate", "agent.memory.promoted", func(t *testing.T, g *governed) act { return revalidates(t, g, core.StatePromoted) }},
 	{"Erase", "agent.memory.purged", func(t *testing.T, g *governed) act {
 		g.observeNamed(t, "m")
 		return func(ctx context.Context) error {
-			_, err := g.Erase(ctx, "m", memory.EraseRequest{Reason: "asked"})
+			_, err := g.Gate.Erase(ctx, "m", memory.EraseRequest{Reason: "asked"})
 			return err
 		}
 	}},
@@ -283,7 +285,7 @@ func revalidates(t *testing.T, g *governed, to core.MemoryState) act {
 	if to == core.StatePromoted {
 		m, request = g.helping(t, "helps")
 	}
-	return func(ctx context.Context) error { _, err := g.Revalidate(ctx, m.ID, request); return err }
+	return func(ctx context.Context) error { _, err := g.Gate.Revalidate(ctx, m.ID, request); return err }
 }
 
 // dated observes what a pass would date, and returns the pass's plan.
@@ -291,7 +293,7 @@ func (g *governed) dated(t *testing.T) *dream.Plan {
 	t.Helper()
 	_, err := g.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "We met yesterday"})
 	must(t, err)
-	run, err := g.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always})
+	run, err := g.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always})
 	must(t, err)
 	return run.Plan
 }
@@ -455,7 +457,7 @@ func TestCaller_ManyAtOnceDoNotCross(t *testing.T) {
 			for i := range 20 {
 				m, err := g.Observe(ctx, &core.ObserveRequest{Namespace: "ns", Content: fmt.Sprint(name, i)})
 				if err == nil {
-					_, err = g.Erase(ctx, m.ID, memory.EraseRequest{Reason: "asked"})
+					_, err = g.Gate.Erase(ctx, m.ID, memory.EraseRequest{Reason: "asked"})
 				}
 				if err != nil {
 					t.Error(err)

@@ -17,12 +17,12 @@ func ended(t *testing.T, s core.Store) *world {
 	w := living(t, s, gateFunc(func(c *core.GateCase) (*core.GateDecision, error) { return decides(next, .9)(c) }), deferred)
 	for _, next = range []string{core.NextRetain, core.NextPurge, core.NextPromote, core.NextPromote} {
 		m := w.pending(t, core.ObserveRequest{Content: next})
-		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil {
+		if _, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate); err != nil {
 			t.Fatal(err)
 		}
 	}
 	list := w.knowledge(t)
-	if err := w.Supersede(t.Context(), list[0].ID, list[1].ID); err != nil {
+	if err := w.Knowledge.Supersede(t.Context(), list[0].ID, list[1].ID); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -49,7 +49,7 @@ func TestFeedbackAtOnceLosesNothing(t *testing.T) {
 		if m.AccessCount != turns || g.HitCount != turns || g.Partials != turns || g.Sessions != turns || g.RelevantTurns != turns {
 			t.Errorf("%d accesses, %+v; want %d of each", m.AccessCount, g, turns)
 		}
-		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != turns {
+		if turn, err := w.Sessions.Turn(t.Context(), "ns"); err != nil || turn != turns {
 			t.Errorf("the namespace is at turn %d, %v", turn, err)
 		}
 		wantJournalWhole(t, s)
@@ -85,7 +85,7 @@ func TestTheGateAtOnceDecidesOnce(t *testing.T) {
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		var decided atomic.Int64
 		atOnce(func(int) {
-			_, err := w.Revalidate(t.Context(), m.ID, revalidate)
+			_, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate)
 			switch {
 			case err == nil:
 				decided.Add(1)
@@ -93,7 +93,7 @@ func TestTheGateAtOnceDecidesOnce(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		list, err := w.Decisions(t.Context(), m.ID)
+		list, err := w.Gate.Decisions(t.Context(), m.ID)
 		if err != nil || len(list) != 1 || decided.Load() != 1 {
 			t.Errorf("%s: %d decided, %d recorded, %v", next, decided.Load(), len(list), err)
 		}

@@ -68,7 +68,7 @@ func (g *governed) reflectors(t *testing.T, m *core.Memory, request memory.Reval
 	var made atomic.Int64
 	atOnce(func(i int) {
 		if i == 0 {
-			d, err := g.Revalidate(t.Context(), m.ID, request)
+			d, err := g.Gate.Revalidate(t.Context(), m.ID, request)
 			if err != nil || d.NextAction != next {
 				t.Errorf("the gate: %+v, %v", d, err)
 			}
@@ -178,7 +178,7 @@ func TestExportsWhilePromotingAreWhole(t *testing.T) {
 		atOnce(func(i int) {
 			switch {
 			case i < promotions:
-				if d, err := g.Revalidate(t.Context(), memories[i].ID, requests[i]); err != nil || d.NextAction != core.NextPromote {
+				if d, err := g.Gate.Revalidate(t.Context(), memories[i].ID, requests[i]); err != nil || d.NextAction != core.NextPromote {
 					t.Errorf("the gate: %+v, %v", d, err)
 				}
 			case i < 2*promotions:

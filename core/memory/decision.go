@@ -27,8 +27,8 @@ func (v *verdict) record(t *record.Tx) error {
 }
 
 // Decision returns a recorded decision of the gate.
-func (m *Memories) Decision(ctx context.Context, id string) (d *core.GateDecision, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (g *Gate) Decision(ctx context.Context, id string) (d *core.GateDecision, err error) {
+	err = g.records.View(ctx, func(r core.Reader) error {
 		d, err = record.ReadDecision(r, id)
 		return err
 	})
@@ -37,8 +37,8 @@ func (m *Memories) Decision(ctx context.Context, id string) (d *core.GateDecisio
 
 // Decisions returns the gate's decisions on a memory, the oldest first. They
 // stay when the memory is purged.
-func (m *Memories) Decisions(ctx context.Context, memoryID string) (list []*core.GateDecision, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (g *Gate) Decisions(ctx context.Context, memoryID string) (list []*core.GateDecision, err error) {
+	err = g.records.View(ctx, func(r core.Reader) error {
 		list, err = record.DecisionsOn(r, memoryID)
 		return err
 	})

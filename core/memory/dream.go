@@ -96,60 +96,60 @@ func (q *DreamRequest) Check() error {
 	return p.Err()
 }
 
-// Dream makes a pass: it plans, and applies the plan. If an earlier pass over the same memories was
+// Run makes a pass: it plans, and applies the plan. If an earlier pass over the same memories was
 // interrupted, Dream finishes that pass instead. tell is called with how many of the steps are
 // done; it may be nil.
-func (m *Memories) Dream(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
+func (ds *Dreams) Run(ctx context.Context, q DreamRequest, tell func(done, total int)) (*DreamReport, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	var left string
-	err := m.records.View(ctx, func(r core.Reader) error {
+	err := ds.records.View(ctx, func(r core.Reader) error {
 		return record.EachDream(r, q.Namespace, func(d *DreamRun) (bool, error) {
 			if d.Status == DreamRunning && d.Agent == q.Agent {
 				left = d.ID
 			}
-			return left == "" && m.options.Clock.Now().Sub(d.PlannedAt) < dreamEvery, ctx.Err()
+			return left == "" && ds.options.Clock.Now().Sub(d.PlannedAt) < dreamEvery, ctx.Err()
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	if left != "" {
-		return m.ApplyDream(ctx, left, tell)
+		return ds.Apply(ctx, left, tell)
 	}
-	d, skipped, err := m.planDream(ctx, &q, true)
+	d, skipped, err := ds.plan(ctx, &q, true)
 	if err != nil || d == nil {
 		return skipped, err
 	}
-	return m.ApplyDream(ctx, d.ID, tell)
+	return ds.Apply(ctx, d.ID, tell)
 }
 
-// PlanDream makes the plan of a pass and stores it. It ignores the mode: only a run can be
+// Plan makes the plan of a pass and stores it. It ignores the mode: only a run can be
 // skipped.
-func (m *Memories) PlanDream(ctx context.Context, q DreamRequest) (*DreamRun, error) {
+func (ds *Dreams) Plan(ctx context.Context, q DreamRequest) (*DreamRun, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	d, _, err := m.planDream(ctx, &q, false)
+	d, _, err := ds.plan(ctx, &q, false)
 	return d, err
 }
 
-// DreamDue reports whether a coordinated pass over a namespace is due: the last pass is long
+// Due reports whether a coordinated pass over a namespace is due: the last pass is long
 // enough ago, there are enough new memories, and no other program has organized them lately.
-func (m *Memories) DreamDue(ctx context.Context, namespace string) (bool, error) {
+func (ds *Dreams) Due(ctx context.Context, namespace string) (bool, error) {
 	q := &DreamRequest{Namespace: namespace}
-	in := &snapshot{Input: dream.Input{At: m.options.Clock.Now()}}
+	in := &snapshot{Input: dream.Input{At: ds.options.Clock.Now()}}
 	var last time.Time
-	err := m.records.View(ctx, func(r core.Reader) (err error) {
-		last, err = m.lastDream(r, q, in)
+	err := ds.records.View(ctx, func(r core.Reader) (err error) {
+		last, err = ds.last(r, q, in)
 		return err
 	})
 	if err != nil || !last.IsZero() && in.At.Sub(last) < dreamEvery {
 		return false, err
 	}
 	written, organized := 0, false
-	err = m.Each(ctx, namespace, last, func(memory *core.Memory) bool { // the newest first
+	err = ds.all.Each(ctx, namespace, last, func(memory *core.Memory) bool { // the newest first
 		if dream.Touched(memory) {
 			written++
 			organized = organized || organizes(memory, in.At)
@@ -168,16 +168,16 @@ func organizes(m *core.Memory, at time.Time) bool {
 	return r != nil && r.Organized()
 }
 
-// planDream makes and stores a plan. If modes count and the pass is skipped, it returns the
+// plan makes and stores a plan. If modes count and the pass is skipped, it returns the
 // report of the skipped pass.
-func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
+func (ds *Dreams) plan(ctx context.Context, q *DreamRequest, modes bool) (*DreamRun, *DreamReport, error) {
 	var in *snapshot
 	asked := *q
 	if !modes {
 		asked.Mode = Always
 	}
-	err := m.records.View(ctx, func(r core.Reader) (err error) {
-		in, err = m.snapshot(ctx, r, &asked)
+	err := ds.records.View(ctx, func(r core.Reader) (err error) {
+		in, err = ds.snapshot(ctx, r, &asked)
 		return err
 	})
 	if err != nil {
@@ -190,21 +190,21 @@ func (m *Memories) planDream(ctx context.Context, q *DreamRequest, modes bool) (
 	if err != nil {
 		return nil, nil, sdk.Wrap("plan a pass over "+q.Namespace, err)
 	}
-	d, err := m.StoreDream(ctx, plan, q.Mode)
+	d, err := ds.Store(ctx, plan, q.Mode)
 	return d, nil, err
 }
 
-// StoreDream stores an earlier plan, such as one in a file, so that it can be applied. Its
+// Store stores an earlier plan, such as one in a file, so that it can be applied. Its
 // steps name memories by id and digest: a step whose memories have changed is skipped.
-func (m *Memories) StoreDream(ctx context.Context, plan *dream.Plan, mode DreamMode) (*DreamRun, error) {
+func (ds *Dreams) Store(ctx context.Context, plan *dream.Plan, mode DreamMode) (*DreamRun, error) {
 	if err := CheckPlan(plan); err != nil {
 		return nil, err
 	}
 	d := &DreamRun{
-		ID: m.options.IDs.NewID(), Namespace: plan.Namespace, Agent: plan.Agent, Mode: string(mode), Status: DreamPlanned,
+		ID: ds.options.IDs.NewID(), Namespace: plan.Namespace, Agent: plan.Agent, Mode: string(mode), Status: DreamPlanned,
 		PlanDigest: plan.PlanDigest(), Steps: len(plan.Steps), Plan: plan,
 	}
-	err := m.records.Update(ctx, func(t *record.Tx) error {
+	err := ds.records.Update(ctx, func(t *record.Tx) error {
 		d.PlannedAt = t.Now().Round(0)
 		return record.PutDream(t, d)
 	})
@@ -249,8 +249,8 @@ type snapshot struct {
 }
 
 // snapshot reads what a plan is made from.
-func (m *Memories) snapshot(ctx context.Context, r core.Reader, q *DreamRequest) (*snapshot, error) {
-	at := m.options.Clock.Now().Round(0)
+func (ds *Dreams) snapshot(ctx context.Context, r core.Reader, q *DreamRequest) (*snapshot, error) {
+	at := ds.options.Clock.Now().Round(0)
 	in := &snapshot{Input: dream.Input{
 		Namespace: q.Namespace, Agent: q.Agent, At: at, Options: q.Options, Judge: q.Judge, Title: bounds.DerivedTitle,
 	}}
@@ -259,31 +259,31 @@ func (m *Memories) snapshot(ctx context.Context, r core.Reader, q *DreamRequest)
 		return nil, err
 	}
 	in.Turned = number > 0
-	last, err := m.lastDream(r, q, in)
+	last, err := ds.last(r, q, in)
 	if err != nil {
 		return nil, err
 	}
 	if !q.Full {
 		in.Since = last
 	}
-	if m.options.Near != nil {
-		if in.Near, err = m.options.Near(r); err != nil {
+	if ds.options.Near != nil {
+		if in.Near, err = ds.options.Near(r); err != nil {
 			return nil, err
 		}
 	}
 	if q.Mode == Coordinated && !last.IsZero() && at.Sub(last) < dreamEvery {
 		in.skipped = TooSoon
 	}
-	if err := m.dreamItems(ctx, r, q, in); err != nil || in.skipped != "" || q.Mode != Coordinated {
+	if err := ds.items(ctx, r, q, in); err != nil || in.skipped != "" || q.Mode != Coordinated {
 		return in, err
 	}
 	in.skipped = skips(in, last)
 	return in, nil
 }
 
-// lastDream is when the last completed run over the same memories began, and counts what
+// last is when the last completed run over the same memories began, and counts what
 // runs archived lately.
-func (m *Memories) lastDream(r core.Reader, q *DreamRequest, in *snapshot) (last time.Time, err error) {
+func (ds *Dreams) last(r core.Reader, q *DreamRequest, in *snapshot) (last time.Time, err error) {
 	err = record.EachDream(r, q.Namespace, func(d *DreamRun) (bool, error) {
 		if d.Agent != q.Agent || d.BeganAt == nil {
 			return true, nil
@@ -312,8 +312,8 @@ func archivedBy(r core.Reader, d *DreamRun) (n int, err error) {
 	return n, err
 }
 
-// dreamItems reads the memories that are in use.
-func (m *Memories) dreamItems(ctx context.Context, r core.Reader, q *DreamRequest, in *snapshot) error {
+// items reads the memories that are in use.
+func (ds *Dreams) items(ctx context.Context, r core.Reader, q *DreamRequest, in *snapshot) error {
 	if in.skipped != "" {
 		return nil
 	}
@@ -327,7 +327,7 @@ func (m *Memories) dreamItems(ctx context.Context, r core.Reader, q *DreamReques
 			if err != nil || q.Agent != "" && memory.AgentID != q.Agent {
 				return err == nil, err
 			}
-			item, err := m.dreamItem(r, memory, in.Near)
+			item, err := ds.item(r, memory, in.Near)
 			in.Items = append(in.Items, item)
 			return true, core.JoinErrors(err, ctx.Err())
 		})
@@ -338,7 +338,7 @@ func (m *Memories) dreamItems(ctx context.Context, r core.Reader, q *DreamReques
 	return nil
 }
 
-func (m *Memories) dreamItem(r core.Reader, memory *core.Memory, near map[string]float64) (item dream.Item, err error) {
+func (ds *Dreams) item(r core.Reader, memory *core.Memory, near map[string]float64) (item dream.Item, err error) {
 	item.Memory = memory
 	if item.Links, err = record.LinkRefs(r, memory.ID); err != nil {
 		return item, err
@@ -355,7 +355,7 @@ func (m *Memories) dreamItem(r core.Reader, memory *core.Memory, near map[string
 	for _, l := range item.Links {
 		item.Named = item.Named || l.In && l.Relation == core.RelationReflectsOn
 	}
-	if known, is := m.options.Evidence.(EvidenceOf); is && !item.Named {
+	if known, is := ds.options.Evidence.(EvidenceOf); is && !item.Named {
 		item.Named, err = known.Has(r, memory.ID)
 	}
 	return item, err
@@ -388,10 +388,10 @@ func skips(in *snapshot, last time.Time) string {
 	return ""
 }
 
-// DreamRuns returns the runs and plans of a namespace, the newest first, without their plans,
+// List returns the runs and plans of a namespace, the newest first, without their plans,
 // at most limit, after the run with an id; "" begins with the newest.
-func (m *Memories) DreamRuns(ctx context.Context, namespace, after string, limit int) (list []*DreamRun, more bool, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (ds *Dreams) List(ctx context.Context, namespace, after string, limit int) (list []*DreamRun, more bool, err error) {
+	err = ds.records.View(ctx, func(r core.Reader) error {
 		list, more = []*DreamRun{}, false
 		from := after == ""
 		return record.EachDream(r, namespace, func(d *DreamRun) (bool, error) {
@@ -411,9 +411,9 @@ func (m *Memories) DreamRuns(ctx context.Context, namespace, after string, limit
 	return list, more, err
 }
 
-// GetDream returns a run with its plan, and how its steps ended.
-func (m *Memories) GetDream(ctx context.Context, id string) (d *DreamRun, steps []DreamStep, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+// Get returns a run with its plan, and how its steps ended.
+func (ds *Dreams) Get(ctx context.Context, id string) (d *DreamRun, steps []DreamStep, err error) {
+	err = ds.records.View(ctx, func(r core.Reader) error {
 		if d, err = record.ReadDream(r, id); err != nil {
 			return err
 		}
@@ -425,7 +425,7 @@ func (m *Memories) GetDream(ctx context.Context, id string) (d *DreamRun, steps 
 
 // Contradictions finds the pairs of memories in a namespace that contradict each other,
 // whatever their importance. It changes nothing.
-func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) ([]dream.Conflict, error) {
+func (ds *Dreams) Contradictions(ctx context.Context, namespace, agent string) ([]dream.Conflict, error) {
 	q := &DreamRequest{
 		Namespace: namespace, Agent: agent, Mode: Always, Full: true,
 		Options: dream.Options{SkipDates: true, SkipMerges: true, SkipArchival: true, Strategy: dream.Manual},
@@ -434,8 +434,8 @@ func (m *Memories) Contradictions(ctx context.Context, namespace, agent string) 
 		return nil, err
 	}
 	var in *snapshot
-	err := m.records.View(ctx, func(r core.Reader) (err error) {
-		in, err = m.snapshot(ctx, r, q)
+	err := ds.records.View(ctx, func(r core.Reader) (err error) {
+		in, err = ds.snapshot(ctx, r, q)
 		return err
 	})
 	if err != nil {

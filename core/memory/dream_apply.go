@@ -15,46 +15,46 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ApplyDream carries out a plan: each step is one commit, and does exactly what is in the plan. A
+// Apply carries out a plan: each step is one commit, and does exactly what is in the plan. A
 // step whose memories have changed since the plan was made is skipped. An interrupted run is
 // continued; for a run that has ended, the report is returned. A second pass over a namespace at
 // the same time is sdk.Conflict, reason "dream_running".
-func (m *Memories) ApplyDream(ctx context.Context, id string, tell func(done, total int)) (report *DreamReport, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "dream"}, &err)()
-	d, _, err := m.GetDream(ctx, id)
+func (ds *Dreams) Apply(ctx context.Context, id string, tell func(done, total int)) (report *DreamReport, err error) {
+	defer ds.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "dream"}, &err)()
+	d, _, err := ds.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if d.Status == DreamCompleted {
 		return d.Report, nil
 	}
-	end, ok := m.dreaming.begin(d.Namespace)
+	end, ok := ds.dreaming.begin(d.Namespace)
 	if !ok {
 		return nil, sdk.Errorf(sdk.Conflict, "dream_running", "a pass over namespace %s is under way", d.Namespace).
 			WithHint("wait for it").WithAction("dream list", "namespace", d.Namespace)
 	}
 	defer end()
-	if err := m.beginDream(ctx, d); err != nil {
+	if err := ds.begin(ctx, d); err != nil {
 		return nil, sdk.Wrap("begin dream run "+id, err)
 	}
 	for i := range d.Plan.Steps {
-		if err := m.dreamStep(ctx, d, &d.Plan.Steps[i]); err != nil {
+		if err := ds.step(ctx, d, &d.Plan.Steps[i]); err != nil {
 			return nil, sdk.Wrap("step "+bounds.Shorten(string(d.Plan.Steps[i].Kind))+" of dream run "+id, err)
 		}
 		if tell != nil {
 			tell(i+1, len(d.Plan.Steps))
 		}
 	}
-	return m.completeDream(ctx, d)
+	return ds.complete(ctx, d)
 }
 
-// beginDream records that a run began, and removes what can't be undone any more.
-func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
-	if err := m.expireDreams(ctx, d); err != nil || d.BeganAt != nil {
+// begin records that a run began, and removes what can't be undone any more.
+func (ds *Dreams) begin(ctx context.Context, d *DreamRun) error {
+	if err := ds.expire(ctx, d); err != nil || d.BeganAt != nil {
 		return err
 	}
-	return m.records.Update(ctx, func(t *record.Tx) error {
-		g, err := m.records.Governance(t, d.Namespace)
+	return ds.records.Update(ctx, func(t *record.Tx) error {
+		g, err := ds.records.Governance(t, d.Namespace)
 		if err != nil {
 			return err
 		}
@@ -67,17 +67,17 @@ func (m *Memories) beginDream(ctx context.Context, d *DreamRun) error {
 	})
 }
 
-// expireDreams removes the undo records of runs that are too old, and plans of that age that
+// expire removes the undo records of runs that are too old, and plans of that age that
 // weren't applied, each in its own commit. It doesn't touch the run that begins.
-func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error {
+func (ds *Dreams) expire(ctx context.Context, beginning *DreamRun) error {
 	var old []*DreamRun
-	err := m.records.View(ctx, func(r core.Reader) error {
+	err := ds.records.View(ctx, func(r core.Reader) error {
 		return record.EachDream(r, beginning.Namespace, func(d *DreamRun) (bool, error) {
 			since := d.PlannedAt
 			if d.BeganAt != nil {
 				since = *d.BeganAt
 			}
-			if m.options.Clock.Now().Sub(since) > undoKept && !d.UndoExpired && d.ID != beginning.ID {
+			if ds.options.Clock.Now().Sub(since) > undoKept && !d.UndoExpired && d.ID != beginning.ID {
 				old = append(old, d)
 			}
 			return true, ctx.Err()
@@ -85,7 +85,7 @@ func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error 
 	})
 	for _, d := range old {
 		if err == nil {
-			err = m.records.Update(ctx, func(t *record.Tx) error {
+			err = ds.records.Update(ctx, func(t *record.Tx) error {
 				if d.Status == DreamPlanned {
 					return record.DeleteDream(t, d)
 				}
@@ -101,9 +101,9 @@ func (m *Memories) expireDreams(ctx context.Context, beginning *DreamRun) error 
 	return err
 }
 
-// completeDream counts the outcomes of the steps, and ends the run with its report.
-func (m *Memories) completeDream(ctx context.Context, d *DreamRun) (*DreamReport, error) {
-	err := m.records.Update(ctx, func(t *record.Tx) error {
+// complete counts the outcomes of the steps, and ends the run with its report.
+func (ds *Dreams) complete(ctx context.Context, d *DreamRun) (*DreamReport, error) {
+	err := ds.records.Update(ctx, func(t *record.Tx) error {
 		steps, err := record.DreamSteps(t, d.ID)
 		if err != nil {
 			return err
@@ -156,15 +156,15 @@ func reportOf(d *DreamRun, steps []DreamStep, now time.Time) *DreamReport {
 	return r
 }
 
-// dreamStep carries out a step, unless it was done before.
-func (m *Memories) dreamStep(ctx context.Context, d *DreamRun, s *dream.Step) error {
-	a := &dreamTx{m: m, run: d, step: s}
+// step carries out a step, unless it was done before.
+func (ds *Dreams) step(ctx context.Context, d *DreamRun, s *dream.Step) error {
+	a := &dreamTx{m: ds, run: d, step: s}
 	if s.Kind == dream.StepDates {
 		if err := a.rewriting(ctx); err != nil {
 			return err
 		}
 	}
-	return m.records.Update(ctx, func(t *record.Tx) error {
+	return ds.records.Update(ctx, func(t *record.Tx) error {
 		done, err := record.ReadDreamStep(t, d.ID, s.N)
 		if err != nil || done != nil {
 			return err
@@ -179,7 +179,7 @@ func (m *Memories) dreamStep(ctx context.Context, d *DreamRun, s *dream.Step) er
 
 // dreamTx carries out a step of a run.
 type dreamTx struct {
-	m    *Memories
+	m    *Dreams
 	run  *DreamRun
 	step *dream.Step
 	// texts are what a step that rewrites dates writes, and vector is their embedding.
@@ -212,10 +212,10 @@ func (a *dreamTx) rewriting(ctx context.Context) error {
 }
 
 // embedTextsOf makes the vector of a memory with other texts.
-func (m *Memories) embedTextsOf(ctx context.Context, memory *core.Memory, to dream.Texts) (embedding, error) {
+func (ds *Dreams) embedTextsOf(ctx context.Context, memory *core.Memory, to dream.Texts) (embedding, error) {
 	with := *memory
 	with.Title, with.Content = to.Title, to.Content
-	made, err := m.embed(ctx, []*core.Memory{&with})
+	made, err := ds.embed(ctx, []*core.Memory{&with})
 	if err != nil {
 		return embedding{}, err
 	}

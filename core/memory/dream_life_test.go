@@ -53,7 +53,7 @@ func TestDream_AnAgentsLife(t *testing.T) {
 		l.work(day)
 		l.clock.Advance(24*time.Hour - l.clock.Now().Sub(l.midnight()))
 		found, live := l.found(), l.live()
-		report, err := l.Dream(t.Context(), memory.DreamRequest{Namespace: "ns"}, nil)
+		report, err := l.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns"}, nil)
 		must(t, err)
 		if report.Skipped != "" {
 			t.Fatalf("night %d: the pass is skipped: %s", day, report.Skipped)
@@ -187,7 +187,7 @@ func (l *agentLife) live() (n int) {
 // gone is how many memories a run's plan takes out of use, all of whose steps were done.
 func (l *agentLife) gone(run string, steps map[dream.StepKind]int) (n int) {
 	l.t.Helper()
-	d, done, err := l.GetDream(l.t.Context(), run)
+	d, done, err := l.Dreams.Get(l.t.Context(), run)
 	must(l.t, err)
 	if len(done) != len(d.Plan.Steps) {
 		l.t.Errorf("%d of %d steps were tried", len(done), len(d.Plan.Steps))

@@ -23,11 +23,11 @@ func TestDream_CanBeUndoneFor30Days(t *testing.T) {
 	w := dreamer(t, empty(t))
 	m := w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
 	r := w.dream(t, dream.Options{})
-	planned, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
+	planned, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns"})
 	must(t, err)
 	w.clock.Advance(30 * 24 * time.Hour)
 	w.dream(t, dream.Options{})
-	if _, _, err := w.GetDream(t.Context(), planned.ID); err != nil {
+	if _, _, err := w.Dreams.Get(t.Context(), planned.ID); err != nil {
 		t.Errorf("after 30 days the plan is gone: %v", err)
 	}
 	w.clock.Advance(time.Second)
@@ -35,7 +35,7 @@ func TestDream_CanBeUndoneFor30Days(t *testing.T) {
 	if u := w.undo(t, r.RunID, 0); len(u.Undone) != 0 || len(u.Refused) != 1 || u.Refused[0].Reason != "undo_expired" || w.get(t, m.ID).Content != "We met 2026-04-14" {
 		t.Errorf("after more it is undone: %+v", u)
 	}
-	_, _, err = w.GetDream(t.Context(), planned.ID)
+	_, _, err = w.Dreams.Get(t.Context(), planned.ID)
 	wantReason(t, err, sdk.NotFound, "dream_run_not_found")
 	for key := range dump(t, w.store) {
 		if strings.HasPrefix(key, "dream-undo/") {
@@ -52,13 +52,13 @@ func TestDream_OneAtATime(t *testing.T) {
 	w.observe(t, core.ObserveRequest{Namespace: "other", Content: "We left yesterday"})
 	earlier := w.dream(t, dream.Options{SkipDates: true})
 	steps := 0
-	_, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, func(int, int) {
+	_, err := w.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, func(int, int) {
 		steps++
-		_, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
+		_, err := w.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
 		wantReason(t, err, sdk.Conflict, "dream_running")
-		_, err = w.UndoDream(t.Context(), earlier.RunID, 0)
+		_, err = w.Dreams.Undo(t.Context(), earlier.RunID, 0)
 		wantReason(t, err, sdk.Conflict, "dream_running")
-		if r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "other", Mode: memory.Always}, nil); err != nil || r.AbsolutizedDates != 1 {
+		if r, err := w.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "other", Mode: memory.Always}, nil); err != nil || r.AbsolutizedDates != 1 {
 			t.Errorf("elsewhere it is %+v, %v", r, err)
 		}
 	})
@@ -84,7 +84,7 @@ func TestDream_LeavesAlone(t *testing.T) {
 	}
 	w.observe(t, core.ObserveRequest{ID: "of-robot", AgentID: "robot", Content: said})
 	for agent, dated := range map[string]int64{"robot": 1, "": 3} {
-		p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Agent: agent, Options: dream.Options{SkipMerges: true}})
+		p, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns", Agent: agent, Options: dream.Options{SkipMerges: true}})
 		must(t, err)
 		if agent == "" {
 			dated++ // the robot's too
@@ -93,7 +93,7 @@ func TestDream_LeavesAlone(t *testing.T) {
 			t.Errorf("for %q the steps are %+v", agent, p.Plan.Steps)
 		}
 	}
-	p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
+	p, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns"})
 	must(t, err)
 	for _, s := range p.Plan.Steps {
 		for _, read := range s.Reads {
@@ -137,7 +137,7 @@ func TestDream_MergesNearTexts(t *testing.T) {
 		})
 		w.observe(t, core.ObserveRequest{Content: "Anna plays the violin"})
 		w.observe(t, core.ObserveRequest{Content: c.other})
-		r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always, Judge: c.judge, Options: dream.Options{SkipConflicts: true}}, nil)
+		r, err := w.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always, Judge: c.judge, Options: dream.Options{SkipConflicts: true}}, nil)
 		must(t, err)
 		refusals := map[string]int64{}
 		if c.refused != "" {
@@ -172,7 +172,7 @@ func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 	if err != nil || len(from) != 1 || from[0].Relation != core.RelationContradicts || from[0].To != loser.ID || string(from[0].Metadata) != `{"valid_until":"2026-04-15T12:00:00Z"}` {
 		t.Errorf("links %+v, %v", from, err)
 	}
-	if open, err := w.Contradictions(t.Context(), "ns", ""); err != nil || len(open) != 1 || open[0].Newer != "b" || open[0].Class != dream.Number {
+	if open, err := w.Dreams.Contradictions(t.Context(), "ns", ""); err != nil || len(open) != 1 || open[0].Newer != "b" || open[0].Class != dream.Number {
 		t.Errorf("left to people: %+v, %v", open, err)
 	}
 	w.undo(t, r.RunID, 0)
@@ -241,13 +241,13 @@ func TestDream_DatesByWhatTheImportSays(t *testing.T) {
 	}
 	vectors := func(id string) string { return dump(t, w.store)["memory-vector/"+id] }
 	before := vectors("dated")
-	p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Options: dream.Options{SkipMerges: true, SkipConflicts: true}})
+	p, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns", Options: dream.Options{SkipMerges: true, SkipConflicts: true}})
 	must(t, err)
 	digest := dream.Digest(w.get(t, "undated"), nil)
 	p.Plan.Steps = append(p.Plan.Steps, dream.Step{N: len(p.Plan.Steps) + 1, Kind: dream.StepDates, Reads: []dream.Read{{MemoryID: "undated", Digest: digest}}})
-	run, err := w.StoreDream(t.Context(), p.Plan, memory.Always)
+	run, err := w.Dreams.Store(t.Context(), p.Plan, memory.Always)
 	must(t, err)
-	r, err := w.ApplyDream(t.Context(), run.ID, nil)
+	r, err := w.Dreams.Apply(t.Context(), run.ID, nil)
 	must(t, err)
 	if r.AbsolutizedDates != 3 || r.StepsSkipped != 1 || vectors("dated") == before {
 		t.Errorf("%+v", r)
@@ -276,10 +276,10 @@ func TestDream_AUseChangesNoPlan(t *testing.T) {
 		w.live(t, "s", turn+1, keeper.ID, core.OutcomeSuccess)
 	}
 	use(1)
-	p, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"})
+	p, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns"})
 	must(t, err)
 	use(3)
-	r, err := w.ApplyDream(t.Context(), p.ID, nil)
+	r, err := w.Dreams.Apply(t.Context(), p.ID, nil)
 	must(t, err)
 	if got := w.get(t, keeper.ID); r.Consolidated != 1 || r.StepsSkipped != 0 || got.Confidence != sure || got.Signals.Uses() != 4 {
 		t.Errorf("%+v: %+v", r, got)

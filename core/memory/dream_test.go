@@ -31,7 +31,7 @@ func dreamer(t *testing.T, s core.Store) *world {
 // dream makes a pass that isn't skipped.
 func (w *world) dream(t *testing.T, options dream.Options) *memory.DreamReport {
 	t.Helper()
-	r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always, Options: options}, nil)
+	r, err := w.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always, Options: options}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func (w *world) dream(t *testing.T, options dream.Options) *memory.DreamReport {
 // undo undoes a run or a step of it, and returns what was refused.
 func (w *world) undo(t *testing.T, run string, step int) *memory.DreamUndone {
 	t.Helper()
-	u, err := w.UndoDream(t.Context(), run, step)
+	u, err := w.Dreams.Undo(t.Context(), run, step)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +161,9 @@ func TestDream_UndoRefusesWhatChangedSince(t *testing.T) {
 	if len(u.Undone) != 0 || len(u.Refused) != 1 || u.Refused[0] != (memory.DreamRefusal{Step: 1, Reason: "changed_since_run", MemoryID: m.ID}) {
 		t.Errorf("undone %+v", u)
 	}
-	_, err = w.UndoDream(t.Context(), r.RunID, 7)
+	_, err = w.Dreams.Undo(t.Context(), r.RunID, 7)
 	wantReason(t, err, sdk.NotFound, "dream_step_not_found")
-	_, err = w.UndoDream(t.Context(), "none", 0)
+	_, err = w.Dreams.Undo(t.Context(), "none", 0)
 	wantReason(t, err, sdk.NotFound, "dream_run_not_found")
 }
 
@@ -172,9 +172,9 @@ func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
 	a := w.observe(t, core.ObserveRequest{Content: "We met yesterday"})
 	b := w.observe(t, core.ObserveRequest{Content: "We left yesterday"})
 	q := memory.DreamRequest{Namespace: "ns"}
-	first, err := w.PlanDream(t.Context(), q)
+	first, err := w.Dreams.Plan(t.Context(), q)
 	must(t, err)
-	second, err := w.PlanDream(t.Context(), q)
+	second, err := w.Dreams.Plan(t.Context(), q)
 	must(t, err)
 	if x, y := core.MustJSON(first.Plan), core.MustJSON(second.Plan); !bytes.Equal(x, y) || len(first.Plan.Steps) != 2 {
 		t.Errorf("plans differ:\n%s\n%s", x, y)
@@ -187,14 +187,14 @@ func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
 	_, err = w.Link(t.Context(), &memory.LinkRequest{From: a.ID, Relation: "related_to", To: b.ID})
 	must(t, err)
 	c := w.observe(t, core.ObserveRequest{Content: "We met tomorrow"})
-	run, err := w.StoreDream(t.Context(), &filed, memory.Always)
+	run, err := w.Dreams.Store(t.Context(), &filed, memory.Always)
 	must(t, err)
-	r, err := w.ApplyDream(t.Context(), run.ID, nil)
+	r, err := w.Dreams.Apply(t.Context(), run.ID, nil)
 	must(t, err)
 	if r.StepsSkipped != 2 || r.AbsolutizedDates != 0 || w.get(t, c.ID).Content != c.Content {
 		t.Errorf("report %+v", r)
 	}
-	_, steps, err := w.GetDream(t.Context(), run.ID)
+	_, steps, err := w.Dreams.Get(t.Context(), run.ID)
 	if err != nil || len(steps) != 2 || steps[0].Status != "changed_since_plan" {
 		t.Errorf("steps %+v, %v", steps, err)
 	}
@@ -208,15 +208,15 @@ func TestDream_AnEditedPlanDoesNothingThatNoPassMayDo(t *testing.T) {
 	digest := func(m *core.Memory) []dream.Read {
 		return []dream.Read{{MemoryID: m.ID, Digest: dream.Digest(w.get(t, m.ID), nil)}}
 	}
-	run, err := w.StoreDream(t.Context(), &dream.Plan{Namespace: "ns", GuardVersion: dream.GuardVersion, Steps: []dream.Step{
+	run, err := w.Dreams.Store(t.Context(), &dream.Plan{Namespace: "ns", GuardVersion: dream.GuardVersion, Steps: []dream.Step{
 		{N: 1, Kind: dream.StepArchive, Reads: digest(pinned)}, {N: 2, Kind: dream.StepDates, Reads: digest(foreign)},
 	}}, memory.Always)
 	must(t, err)
-	texts, err := w.DreamTexts(t.Context(), run, 0)
+	texts, err := w.Dreams.Texts(t.Context(), run, 0)
 	if err != nil || len(texts) != 1 || texts[0].MemoryID != pinned.ID {
 		t.Errorf("texts %+v, %v", texts, err)
 	}
-	r, err := w.ApplyDream(t.Context(), run.ID, nil)
+	r, err := w.Dreams.Apply(t.Context(), run.ID, nil)
 	must(t, err)
 	if r.StepsSkipped != 2 || w.get(t, pinned.ID).State != core.StateOpen || w.get(t, foreign.ID).Content != foreign.Content {
 		t.Errorf("report %+v", r)
@@ -234,7 +234,7 @@ func TestDream_APurgeReachesCopiesAndUndos(t *testing.T) {
 		if r.Consolidated != 1 || r.AbsolutizedDates != 2 {
 			t.Fatalf("report %+v", r)
 		}
-		_, err := w.Erase(t.Context(), keeper.ID, memory.EraseRequest{Reason: "asked to"})
+		_, err := w.Gate.Erase(t.Context(), keeper.ID, memory.EraseRequest{Reason: "asked to"})
 		must(t, err)
 		w.wantSound(t)
 		for key, value := range dump(t, s) {
@@ -274,7 +274,7 @@ func TestDream_ArchivesWhatIsStale(t *testing.T) {
 	if again := w.dream(t, stale); again.Archived != 0 {
 		t.Errorf("the next pass archived %d", again.Archived)
 	}
-	run, _, err := w.GetDream(t.Context(), r.RunID)
+	run, _, err := w.Dreams.Get(t.Context(), r.RunID)
 	must(t, err)
 	first := run.Plan.Steps[0].Reads[0].MemoryID
 	if w.get(t, first).State != core.StateArchived || first == "m00" {
@@ -307,7 +307,7 @@ func TestDream_KeepsTheNewestNotifications(t *testing.T) {
 func TestDream_Modes(t *testing.T) {
 	w := dreamer(t, empty(t))
 	pass := func(mode memory.DreamMode) string {
-		r, err := w.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: mode}, nil)
+		r, err := w.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: mode}, nil)
 		must(t, err)
 		return r.Skipped
 	}
@@ -317,7 +317,7 @@ func TestDream_Modes(t *testing.T) {
 	if got := pass(""); got != memory.NotEnoughRecords {
 		t.Errorf("four records: %q", got)
 	}
-	if runs, _, err := w.DreamRuns(t.Context(), "ns", "", 10); err != nil || len(runs) != 0 || w.events("agent.dream.completed") != 0 {
+	if runs, _, err := w.Dreams.List(t.Context(), "ns", "", 10); err != nil || len(runs) != 0 || w.events("agent.dream.completed") != 0 {
 		t.Errorf("what was skipped is a run: %+v, %v", runs, err)
 	}
 	w.observe(t, core.ObserveRequest{Content: "one more"})
@@ -329,7 +329,7 @@ func TestDream_Modes(t *testing.T) {
 		t.Errorf("within a day: %q", got)
 	}
 	w.observe(t, core.ObserveRequest{ID: "again", Content: "One more."})
-	if d, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns"}); err != nil || d.Steps != 1 {
+	if d, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns"}); err != nil || d.Steps != 1 {
 		t.Errorf("a plan asks for no mode: %+v, %v", d, err)
 	}
 	if got := pass(memory.Force); got != "" {
@@ -343,7 +343,7 @@ func TestDream_Modes(t *testing.T) {
 	if got := pass(""); got != memory.AlreadyOrganized {
 		t.Errorf("organized: %q", got)
 	}
-	if due, err := w.DreamDue(t.Context(), "ns"); err != nil || due {
+	if due, err := w.Dreams.Due(t.Context(), "ns"); err != nil || due {
 		t.Errorf("organized, and due: %v", err)
 	}
 	if r := w.dream(t, dream.Options{}); r.ReportIngested != 1 {
@@ -417,14 +417,14 @@ func TestDream_ASecondPassChangesNothing(t *testing.T) {
 		before := w.kept(t)
 		first := w.dream(t, dream.Options{})
 		again := w.dream(t, dream.Options{})
-		run, _, err := w.GetDream(t.Context(), again.RunID)
+		run, _, err := w.Dreams.Get(t.Context(), again.RunID)
 		must(t, err)
-		full, err := w.PlanDream(t.Context(), memory.DreamRequest{Namespace: "ns", Full: true})
+		full, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns", Full: true})
 		must(t, err)
 		if len(run.Plan.Steps) > 0 || len(full.Plan.Steps) > 0 {
 			t.Fatalf("seed %d: after %+v the next pass has %+v, a full one %+v", seed, first, run.Plan.Steps, full.Plan.Steps)
 		}
-		done, _, err := w.GetDream(t.Context(), first.RunID)
+		done, _, err := w.Dreams.Get(t.Context(), first.RunID)
 		must(t, err)
 		changed += len(done.Plan.Steps)
 		if u := w.undo(t, first.RunID, 0); len(u.Undone) != len(done.Plan.Steps) {
@@ -434,7 +434,7 @@ func TestDream_ASecondPassChangesNothing(t *testing.T) {
 			t.Errorf("seed %d: after the undo:\n%s", seed, diff)
 		}
 		third := w.dream(t, dream.Options{})
-		run, _, err = w.GetDream(t.Context(), third.RunID)
+		run, _, err = w.Dreams.Get(t.Context(), third.RunID)
 		must(t, err)
 		for _, s := range run.Plan.Steps {
 			if slices.ContainsFunc(done.Plan.Steps, func(before dream.Step) bool { return same(&before, &s) }) {
@@ -481,7 +481,7 @@ func TestDream_ACrashLeavesWholeStepsAndTheNextRunFinishes(t *testing.T) {
 	for crash := range 200 {
 		w := littered(t, empty(t), 3)
 		dying := w.On(&mortal{Store: w.store, left: crash})
-		_, err := dying.Dream(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
+		_, err := dying.Dreams.Run(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Always}, nil)
 		w.wantSound(t)
 		if err == nil {
 			return

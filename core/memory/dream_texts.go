@@ -27,19 +27,19 @@ type DreamText struct {
 // maxDreamTexts is how many steps are shown with texts.
 const maxDreamTexts = 200
 
-// FindDream returns the run whose id is prefix, or the only one whose id starts with it.
-func (m *Memories) FindDream(ctx context.Context, prefix string) (*DreamRun, error) {
-	return find(ctx, m, prefix, lookup[DreamRun]{record.DreamPrefix, "dream_run_not_found", record.ReadDream})
+// Find returns the run whose id is prefix, or the only one whose id starts with it.
+func (ds *Dreams) Find(ctx context.Context, prefix string) (*DreamRun, error) {
+	return find(ctx, ds.base, prefix, lookup[DreamRun]{record.DreamPrefix, "dream_run_not_found", record.ReadDream})
 }
 
 // DreamNotFound is the error for an id that no run has: sdk.NotFound, reason
 // "dream_run_not_found".
 func DreamNotFound(id string) error { return record.DreamNotFound(id) }
 
-// DreamTexts are the memories of a run's steps, for at most 200 steps from a number on; 0
+// Texts are the memories of a run's steps, for at most 200 steps from a number on; 0
 // is the first step. A memory that is gone is left out.
-func (m *Memories) DreamTexts(ctx context.Context, d *DreamRun, from int) (list []DreamText, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (ds *Dreams) Texts(ctx context.Context, d *DreamRun, from int) (list []DreamText, err error) {
+	err = ds.records.View(ctx, func(r core.Reader) error {
 		list = []DreamText{}
 		first := max(0, from-1)
 		for i := first; i < min(len(d.Plan.Steps), first+maxDreamTexts); i++ {

@@ -42,13 +42,13 @@ const (
 	alreadyUndone   = "already_undone"
 )
 
-// UndoDream undoes one step of a run, or, for 0, all of its steps, the last first. Each
+// Undo undoes one step of a run, or, for 0, all of its steps, the last first. Each
 // undo is one commit, which restores texts, tags, counts, importance, links and the
 // earlier state. A step whose memories have changed since is refused, and so are earlier
 // steps that share a memory with it. The next pass doesn't repeat an undone step.
-func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *DreamUndone, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "undo"}, &err)()
-	d, _, err := m.GetDream(ctx, id)
+func (ds *Dreams) Undo(ctx context.Context, id string, step int) (result *DreamUndone, err error) {
+	defer ds.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "undo"}, &err)()
+	d, _, err := ds.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 		return nil, sdk.Errorf(sdk.NotFound, "dream_step_not_found", "dream run %s has no step %d", id, step).
 			WithHint("see its steps").WithAction("dream show", "plan", id)
 	}
-	end, ok := m.dreaming.begin(d.Namespace)
+	end, ok := ds.dreaming.begin(d.Namespace)
 	if !ok {
 		return nil, sdk.Errorf(sdk.Conflict, "dream_running", "a pass over namespace %s is under way", d.Namespace).WithHint("wait for it")
 	}
@@ -67,7 +67,7 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 		if step != 0 && s.N != step {
 			continue
 		}
-		refusal, err := m.undoStep(ctx, d, s)
+		refusal, err := ds.undoStep(ctx, d, s)
 		switch {
 		case err != nil:
 			return result, sdk.Wrap("undo dream run "+id, err)
@@ -80,7 +80,7 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 	if len(result.Undone)+len(result.Refused) == 0 {
 		return result, nil
 	}
-	err = m.records.Update(ctx, func(t *record.Tx) error {
+	err = ds.records.Update(ctx, func(t *record.Tx) error {
 		return t.Record(d.Namespace, journal.DreamUndone{
 			RunID: id, AgentID: t.Caller().Label, Undone: int64(len(result.Undone)), Refused: int64(len(result.Refused)),
 		})
@@ -89,14 +89,14 @@ func (m *Memories) UndoDream(ctx context.Context, id string, step int) (result *
 }
 
 // undoStep undoes one step, or returns the reason why not.
-func (m *Memories) undoStep(ctx context.Context, d *DreamRun, s *dream.Step) (refusal *DreamRefusal, err error) {
-	a := &dreamTx{m: m, run: d, step: s}
+func (ds *Dreams) undoStep(ctx context.Context, d *DreamRun, s *dream.Step) (refusal *DreamRefusal, err error) {
+	a := &dreamTx{m: ds, run: d, step: s}
 	if s.Kind == dream.StepDates {
 		if err := a.unwriting(ctx); err != nil {
 			return nil, err
 		}
 	}
-	err = m.records.Update(ctx, func(t *record.Tx) error {
+	err = ds.records.Update(ctx, func(t *record.Tx) error {
 		refusal = nil
 		done, err := record.ReadDreamStep(t, d.ID, s.N)
 		switch {

@@ -19,7 +19,7 @@ type embedding struct {
 // embed makes the vectors of new memories. If this fails, a memory is still written: it
 // is found by its words, and re-embedding adds the vector later. The error is the
 // context's error.
-func (m *Memories) embed(ctx context.Context, memories []*core.Memory) ([]embedding, error) {
+func (m *base) embed(ctx context.Context, memories []*core.Memory) ([]embedding, error) {
 	texts := make([]string, len(memories))
 	for i, memory := range memories {
 		texts[i] = record.EmbeddedText(memory)
@@ -27,7 +27,7 @@ func (m *Memories) embed(ctx context.Context, memories []*core.Memory) ([]embedd
 	return m.embedTexts(ctx, texts)
 }
 
-func (m *Memories) embedTexts(ctx context.Context, texts []string) ([]embedding, error) {
+func (m *base) embedTexts(ctx context.Context, texts []string) ([]embedding, error) {
 	list := make([]embedding, len(texts))
 	if m.options.Embedder == nil {
 		return list, nil
@@ -47,7 +47,7 @@ func (m *Memories) embedTexts(ctx context.Context, texts []string) ([]embedding,
 }
 
 // vectors asks the embedder, and checks its vectors.
-func (m *Memories) vectors(ctx context.Context, texts []string) ([][]float32, error) {
+func (m *base) vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := m.options.Embedder.Embed(ctx, texts)
 	if err != nil {
 		return nil, err

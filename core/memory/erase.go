@@ -33,22 +33,22 @@ type EraseRequest struct {
 //
 // The decision names the memories that have the same content, and with Copies erases them, in
 // transactions of their own: an error after the first erasure comes with the decision.
-func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
+func (g *Gate) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
+	defer g.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	if m.options.Gate == nil {
+	if g.options.Gate == nil {
 		return nil, gateMissing()
 	}
-	v, err := m.eraseOne(ctx, id, r.Reason)
+	v, err := g.eraseOne(ctx, id, r.Reason)
 	if err != nil {
 		return nil, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
 	}
 	var gone residue
 	gone.add(v)
-	err = m.eraseCopies(ctx, v, r, &gone)
-	err = core.JoinErrors(gone.finish(ctx, m.options.Store), err)
+	err = g.eraseCopies(ctx, v, r, &gone)
+	err = core.JoinErrors(gone.finish(ctx, g.options.Store), err)
 	return v.decision, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
 }
 
@@ -63,9 +63,9 @@ func (r *EraseRequest) Check() error {
 }
 
 // eraseOne erases a memory in a transaction.
-func (m *Memories) eraseOne(ctx context.Context, id, reason string) (*verdict, error) {
-	v := &verdict{request: &RevalidateRequest{}, decisionID: m.options.IDs.NewID()}
-	err := m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.erase(ctx, t, id, reason, v) })
+func (g *Gate) eraseOne(ctx context.Context, id, reason string) (*verdict, error) {
+	v := &verdict{request: &RevalidateRequest{}, decisionID: g.options.IDs.NewID()}
+	err := g.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return g.erase(ctx, t, id, reason, v) })
 	if err == nil {
 		err = v.refusal
 	}
@@ -74,18 +74,18 @@ func (m *Memories) eraseOne(ctx context.Context, id, reason string) (*verdict, e
 
 // eraseCopies notes in the decision which memories have the content of the purged one. If they
 // are wanted too, it erases them, and the decision also names what was derived from them.
-func (m *Memories) eraseCopies(ctx context.Context, v *verdict, r EraseRequest, gone *residue) error {
+func (g *Gate) eraseCopies(ctx context.Context, v *verdict, r EraseRequest, gone *residue) error {
 	d := v.decision
 	if d.NextAction != core.NextPurge {
 		return nil
 	}
 	for {
-		same, err := m.sameContent(ctx, v.memory)
+		same, err := g.sameContent(ctx, v.memory)
 		if d.SameContent = same; err != nil || len(same) == 0 || !r.Copies {
 			return err
 		}
 		for _, id := range same {
-			copied, err := m.eraseOne(ctx, id, r.Reason)
+			copied, err := g.eraseOne(ctx, id, r.Reason)
 			if err != nil && sdk.ReasonOf(err) != "memory_purged" {
 				return err
 			}
@@ -105,8 +105,8 @@ func (m *Memories) eraseCopies(ctx context.Context, v *verdict, r EraseRequest, 
 
 // sameContent are the ids of the recallable memories of a purged memory's namespace that have its
 // content, sorted, at most [core.MaxRelated].
-func (m *Memories) sameContent(ctx context.Context, purged *core.Memory) (ids []string, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (g *Gate) sameContent(ctx context.Context, purged *core.Memory) (ids []string, err error) {
+	err = g.records.View(ctx, func(r core.Reader) error {
 		for _, state := range core.MemoryStates() {
 			if !state.Recallable() {
 				continue
@@ -129,14 +129,14 @@ func (m *Memories) sameContent(ctx context.Context, purged *core.Memory) (ids []
 	return ids[:min(len(ids), core.MaxRelated)], err
 }
 
-func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v *verdict) error {
+func (g *Gate) erase(ctx context.Context, t *record.Tx, id, reason string, v *verdict) error {
 	v.decision, v.refusal, v.with = nil, nil, nil
-	began := m.options.Clock.Now()
+	began := g.options.Clock.Now()
 	memory, err := record.Read(t, id)
 	if err != nil {
 		return err
 	}
-	c, err := m.gateCase(t, memory, v.request)
+	c, err := g.newCase(t, memory, v.request)
 	if err != nil {
 		return err
 	}
@@ -148,12 +148,12 @@ func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v
 		return err
 	}
 	c.Erase = reason
-	d, err := m.options.Gate.Decide(ctx, t, c)
+	d, err := g.options.Gate.Decide(ctx, t, c)
 	if err != nil {
 		return err
 	}
-	v.latency = m.records.MillisSince(began)
-	return m.carryOut(ctx, t, v, c, d)
+	v.latency = g.records.MillisSince(began)
+	return g.carryOut(ctx, t, v, c, d)
 }
 
 // summon makes a live memory wait for the gate, and returns it in its new state. Any other

@@ -44,7 +44,7 @@ func TestErase_LeavesNothingCurrentThatWasSuperseded(t *testing.T) {
 				g.link(t, elsewhere, core.RelationSupersedes, newest)
 			}
 			for _, id := range c.erased {
-				_, err := g.Erase(t.Context(), id, memory.EraseRequest{Reason: "asked"})
+				_, err := g.Gate.Erase(t.Context(), id, memory.EraseRequest{Reason: "asked"})
 				must(t, err)
 			}
 			var recalled, marked []string
@@ -82,7 +82,7 @@ func TestRebuild_KeepsWhatAPurgedMemorySuperseded(t *testing.T) {
 	}
 	g.link(t, "new", core.RelationSupersedes, "old")
 	g.link(t, "new", core.RelationContradicts, "old")
-	_, err := g.Erase(t.Context(), "new", memory.EraseRequest{Reason: "asked"})
+	_, err := g.Gate.Erase(t.Context(), "new", memory.EraseRequest{Reason: "asked"})
 	must(t, err)
 	from, to, err := g.Links(t.Context(), "old")
 	if err != nil || len(from) != 0 || len(to) != 1 || to[0].From != "purged:new" || to[0].Relation != core.RelationSupersedes {
@@ -134,7 +134,7 @@ func TestErase_NamesTheSameContent(t *testing.T) {
 			if c.then != nil {
 				c.then(t, g)
 			}
-			d, err := g.Erase(t.Context(), "a", memory.EraseRequest{Reason: "asked", Copies: copies})
+			d, err := g.Gate.Erase(t.Context(), "a", memory.EraseRequest{Reason: "asked", Copies: copies})
 			must(t, err)
 			left, taken := c.want, []string(nil)
 			if copies {
@@ -155,7 +155,7 @@ func TestErase_NamesTheSameContent(t *testing.T) {
 					t.Errorf("%s: the erasure of %s is explained as %+v, %v", name, id, e, err)
 				}
 			}
-			kept, err := g.Decision(t.Context(), d.ID)
+			kept, err := g.Gate.Decision(t.Context(), d.ID)
 			if err != nil || kept.SameContent != nil || kept.ErasedCopies != nil {
 				t.Errorf("%s: recorded %+v, %v", name, kept, err)
 			}

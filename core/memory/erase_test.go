@@ -53,7 +53,7 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 			g := newGoverned(t, s, func(o *memory.Options) { o.DeferGate = state == core.StateRevalidatePending })
 			g.observeNamed(t, "other")
 			g.observeInState(t, "secret", state)
-			d, err := g.Erase(as(t, "ada"), "secret", memory.EraseRequest{Reason: " she asked for it "})
+			d, err := g.Gate.Erase(as(t, "ada"), "secret", memory.EraseRequest{Reason: " she asked for it "})
 			if err != nil {
 				t.Fatalf("%s: %v", state, err)
 			}
@@ -67,7 +67,7 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 			if err != nil || e.State != core.StatePurged || len(e.Decisions) == 0 || e.Decisions[len(e.Decisions)-1].ID != d.ID {
 				t.Errorf("%s: it is explained as %+v, error %v", state, e, err)
 			}
-			_, err = g.Erase(t.Context(), "secret", memory.EraseRequest{Reason: "again"})
+			_, err = g.Gate.Erase(t.Context(), "secret", memory.EraseRequest{Reason: "again"})
 			wantReason(t, err, sdk.NotFound, "memory_purged")
 			g.written(t)
 			for _, text := range []string{"title of secret", "content of secret", "tag-secret", `"of":"secret"`} {
@@ -88,9 +88,9 @@ func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	g.observeNamed(t, "older")
 	g.observeNamed(t, "secret")
 	older, secret := g.promote(t, "older"), g.promote(t, "secret")
-	must(t, g.Supersede(t.Context(), older.ID, secret.ID))
+	must(t, g.Knowledge.Supersede(t.Context(), older.ID, secret.ID))
 	found := func() (ids []string) {
-		list, err := g.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Query: "content of secret", Namespace: "a/b"})
+		list, err := g.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Query: "content of secret", Namespace: "a/b"})
 		must(t, err)
 		for i, k := range list {
 			if ids = append(ids, k.Knowledge.ID); k.Rank != i {
@@ -102,21 +102,21 @@ func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	if ids := found(); !slices.Equal(ids, []string{secret.ID}) {
 		t.Fatalf("before it is erased %v is found", ids)
 	}
-	_, err := g.Erase(t.Context(), "secret", memory.EraseRequest{Reason: "asked"})
+	_, err := g.Gate.Erase(t.Context(), "secret", memory.EraseRequest{Reason: "asked"})
 	must(t, err)
 
-	_, err = g.Knowledge(t.Context(), secret.ID)
+	_, err = g.Knowledge.Get(t.Context(), secret.ID)
 	wantReason(t, err, sdk.NotFound, "knowledge_purged")
-	_, err = g.Promotion(t.Context(), "secret")
+	_, err = g.Knowledge.Promotion(t.Context(), "secret")
 	wantReason(t, err, sdk.NotFound, "promotion_not_found")
-	list, _, err := g.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "a/b", Superseded: true})
+	list, _, err := g.Knowledge.List(t.Context(), memory.KnowledgeFilter{Namespace: "a/b", Superseded: true})
 	if err != nil || len(list) != 1 || list[0].ID != older.ID || list[0].SupersededBy != secret.ID {
 		t.Errorf("knowledge is %+v, error %v", list, err)
 	}
 	if ids := found(); len(ids) != 0 {
 		t.Errorf("%v is found still", ids)
 	}
-	wantReason(t, g.Supersede(t.Context(), secret.ID, older.ID), sdk.NotFound, "knowledge_purged")
+	wantReason(t, g.Knowledge.Supersede(t.Context(), secret.ID, older.ID), sdk.NotFound, "knowledge_purged")
 	last := g.entries[len(g.entries)-1]
 	if e, is := journal.As[journal.MemoryPurged](&last); !is || e.KnowledgeID != secret.ID || e.Before != core.StatePromoted {
 		t.Errorf("the last event is %s %s", last.Type, last.Data)
@@ -131,7 +131,7 @@ func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	_, err = there.merge(t, g.export(t), "a/b")
 	must(t, err)
 	there.sound(t)
-	_, err = there.Knowledge(t.Context(), secret.ID)
+	_, err = there.Knowledge.Get(t.Context(), secret.ID)
 	wantReason(t, err, sdk.NotFound, "knowledge_purged")
 }
 
@@ -141,12 +141,12 @@ func TestErase_LeavesRoomForOtherKnowledge(t *testing.T) {
 	first, nearest := w.promoted(t, core.ObserveRequest{Content: "pool the connections"})
 	_, other := w.promoted(t, core.ObserveRequest{Content: "pool the threads"})
 	for _, want := range []string{nearest.ID, other.ID} {
-		list, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Query: "pool connections", Namespace: "ns", Limit: 1})
+		list, err := w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Query: "pool connections", Namespace: "ns", Limit: 1})
 		if err != nil || len(list) != 1 || list[0].Knowledge.ID != want || list[0].Rank != 0 {
 			t.Errorf("found %+v, error %v, want %s", list, err, want)
 		}
 		if want == nearest.ID {
-			_, err = w.Erase(t.Context(), first.ID, memory.EraseRequest{Reason: "r"})
+			_, err = w.Gate.Erase(t.Context(), first.ID, memory.EraseRequest{Reason: "r"})
 			must(t, err)
 		}
 	}
@@ -159,9 +159,9 @@ func TestCheckFindsWhatAnErasureOfKnowledgeLeft(t *testing.T) {
 	g.observeNamed(t, "older")
 	g.observeNamed(t, "secret")
 	older, secret := g.promote(t, "older"), g.promote(t, "secret")
-	must(t, g.Supersede(t.Context(), older.ID, secret.ID))
+	must(t, g.Knowledge.Supersede(t.Context(), older.ID, secret.ID))
 	entry := dump(t, g.store)["knowledge/"+secret.ID]
-	_, err := g.Erase(t.Context(), "secret", memory.EraseRequest{Reason: "asked"})
+	_, err := g.Gate.Erase(t.Context(), "secret", memory.EraseRequest{Reason: "asked"})
 	must(t, err)
 	tombstone := dump(t, g.store)["knowledge-purged/"+secret.ID]
 	for _, c := range []struct {
@@ -196,19 +196,19 @@ func TestErase_Refuses(t *testing.T) {
 		"blank":    {Reason: " \n"},
 		"too long": {Reason: strings.Repeat("x", 1025)},
 	} {
-		_, err := g.Erase(t.Context(), "m", request)
+		_, err := g.Gate.Erase(t.Context(), "m", request)
 		if sdk.ReasonOf(err) != "reason_invalid" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := g.Erase(t.Context(), "nothing", memory.EraseRequest{Reason: "r"})
+	_, err := g.Gate.Erase(t.Context(), "nothing", memory.EraseRequest{Reason: "r"})
 	wantReason(t, err, sdk.NotFound, "memory_not_found")
-	_, err = newWorld(t, g.store, nil).Erase(t.Context(), "m", memory.EraseRequest{Reason: "r"})
+	_, err = newWorld(t, g.store, nil).Gate.Erase(t.Context(), "m", memory.EraseRequest{Reason: "r"})
 	wantReason(t, err, sdk.Unavailable, "gate_missing")
 
 	change(t, g.store, func(tx core.Tx) error { return tx.Put([]byte("governance/a"), []byte("{")) })
 	before := dump(t, g.store)
-	_, err = g.Erase(t.Context(), "m", memory.EraseRequest{Reason: "r"})
+	_, err = g.Gate.Erase(t.Context(), "m", memory.EraseRequest{Reason: "r"})
 	wantReason(t, err, sdk.Denied, "governance_unreadable")
 	if after := dump(t, g.store); after["memory/m"] != before["memory/m"] || g.events("agent.memory.lifecycle.halted") != 1 {
 		t.Errorf("it is %s now, with %d events", after["memory/m"], g.events("agent.memory.lifecycle.halted"))

@@ -53,7 +53,7 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 			})
 			w := living(t, openPebble(t), slow, func(o *memory.Options) { o.DeferGate, o.Clock = true, clock })
 			m := w.pending(t, core.ObserveRequest{ID: "m", Content: "c"})
-			d, err := w.Revalidate(as(t, "ada"), "m", memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-m", Turn: 2}})
+			d, err := w.Gate.Revalidate(as(t, "ada"), "m", memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-m", Turn: 2}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +215,7 @@ func TestEachOperationIsOneCommit(t *testing.T) {
 	for id, action := range map[string]string{"a": core.NextRetain, "b": core.NextPurge, "c": core.NextPromote} {
 		next = action
 		one(action, func() {
-			if _, err := w.Revalidate(t.Context(), id, revalidate); err != nil {
+			if _, err := w.Gate.Revalidate(t.Context(), id, revalidate); err != nil {
 				t.Error(err)
 			}
 		})

@@ -45,7 +45,7 @@ func TestFeedbackTeachesInOneCommit(t *testing.T) {
 			t.Errorf("result %+v\n%s", result, diff)
 		}
 		for _, namespace := range []string{"ns", "ns/sub"} {
-			if turn, err := w.Turn(t.Context(), namespace); err != nil || turn != 1 {
+			if turn, err := w.Sessions.Turn(t.Context(), namespace); err != nil || turn != 1 {
 				t.Errorf("namespace %s is at turn %d, %v", namespace, turn, err)
 			}
 		}
@@ -130,7 +130,7 @@ func TestBiasFollowsASessionsTurns(t *testing.T) {
 			}
 		}
 		for session, want := range map[string]float64{"s": want, "other": 0} {
-			if got, err := w.Bias(t.Context(), session); err != nil || !near(got, want) {
+			if got, err := w.Sessions.Bias(t.Context(), session); err != nil || !near(got, want) {
 				t.Errorf("session %s has bias %v, %v, want %v", session, got, err, want)
 			}
 		}
@@ -226,9 +226,9 @@ func TestDeferredGateIsLeftToTheCaller(t *testing.T) {
 	if list := again().Revalidate; len(list) != 1 || list[0] != m.ID {
 		t.Errorf("to revalidate: %v", list)
 	}
-	_, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "a/b"}})
+	_, err := w.Gate.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "a/b"}})
 	wantReason(t, err, sdk.Invalid, "session_invalid")
-	if _, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-" + m.ID, Turn: 2}}); err != nil {
+	if _, err := w.Gate.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-" + m.ID, Turn: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	if list := again().Revalidate; len(list) != 1 {

@@ -14,7 +14,7 @@ import (
 // prefix. If several match, the error is sdk.Conflict, reason "id_ambiguous", and names
 // them. A prefix shorter than [MinPrefix] matches none.
 func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
-	return find(ctx, m, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", record.Read})
+	return find(ctx, m.base, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", record.Read})
 }
 
 // lookup describes how records of one type are found by a prefix of their id.
@@ -27,7 +27,7 @@ type lookup[T any] struct {
 }
 
 // find returns the record with an id, or the only one whose id starts with prefix.
-func find[T any](ctx context.Context, m *Memories, prefix string, l lookup[T]) (found *T, err error) {
+func find[T any](ctx context.Context, m *base, prefix string, l lookup[T]) (found *T, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		found, err = l.find(r, prefix)
 		return err

@@ -48,7 +48,7 @@ func rich(t *testing.T) *governed {
 	g.recall(t, core.RecallRequest{Session: "idle", Turn: 300, Query: "nothing", RecallFilter: core.RecallFilter{Namespace: "empty"}})
 	_, err = g.Feedback(ctx, &core.FeedbackRequest{Session: "idle", Turn: 300, Outcome: core.OutcomeFailure, Summary: "idle"})
 	must(t, err)
-	_, err = g.SummarizeWindow(ctx, &memory.SummarizedWindow{Session: "idle", Window: 1, WindowSummary: memory.WindowSummary{
+	_, err = g.Sessions.SummarizeWindow(ctx, &memory.SummarizedWindow{Session: "idle", Window: 1, WindowSummary: memory.WindowSummary{
 		Through: 300, Turns: memory.DigestOfTurns([]memory.TurnSummary{{Turn: 300, Text: "idle"}}), Text: "It was idle.",
 	}})
 	must(t, err)
@@ -58,11 +58,11 @@ func rich(t *testing.T) *governed {
 		_, err = g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
 		must(t, err)
 	}
-	p, err := g.Promotion(ctx, "useful")
+	p, err := g.Knowledge.Promotion(ctx, "useful")
 	must(t, err)
 	g.observeNamed(t, "erased")
-	must(t, g.Supersede(ctx, p.KnowledgeID, g.promote(t, "erased").ID))
-	_, err = g.Erase(ctx, "erased", memory.EraseRequest{Reason: "asked"})
+	must(t, g.Knowledge.Supersede(ctx, p.KnowledgeID, g.promote(t, "erased").ID))
+	_, err = g.Gate.Erase(ctx, "erased", memory.EraseRequest{Reason: "asked"})
 	must(t, err)
 	g.runs(t)
 	g.sound(t)
@@ -76,14 +76,14 @@ func (g *governed) tidied(t *testing.T) {
 	for _, content := range []string{"It was seen yesterday", "it was seen yesterday"} {
 		g.observe(t, core.ObserveRequest{Namespace: "d", Content: content})
 	}
-	_, err := g.Dream(t.Context(), pass, nil)
+	_, err := g.Dreams.Run(t.Context(), pass, nil)
 	must(t, err)
 	g.observe(t, core.ObserveRequest{Namespace: "d", Content: "It was lost yesterday"})
-	r, err := g.Dream(t.Context(), pass, nil)
+	r, err := g.Dreams.Run(t.Context(), pass, nil)
 	must(t, err)
-	_, err = g.UndoDream(t.Context(), r.RunID, 0)
+	_, err = g.Dreams.Undo(t.Context(), r.RunID, 0)
 	must(t, err)
-	_, err = g.PlanDream(t.Context(), pass)
+	_, err = g.Dreams.Plan(t.Context(), pass)
 	must(t, err)
 }
 

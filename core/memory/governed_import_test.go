@@ -58,7 +58,7 @@ func TestAnImportRefusesWhatNoDecisionMade(t *testing.T) {
 	g := newGoverned(t, empty(t), nil)
 	g.script(t)
 	text := g.export(t)
-	p, err := g.Promotion(t.Context(), "useful")
+	p, err := g.Knowledge.Promotion(t.Context(), "useful")
 	must(t, err)
 	cases := []struct{ name, key, from, to string }{
 		{"knowledge without its decision", "gate-decision/" + p.Decision, "", ""},

@@ -78,11 +78,11 @@ func (g *governed) promote(t *testing.T, id string) *core.Knowledge {
 	if len(done.Revalidate) != 1 {
 		t.Fatalf("success in a second session led to %+v", done.Revalidate)
 	}
-	p, err := g.Promotion(t.Context(), id)
+	p, err := g.Knowledge.Promotion(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := g.Knowledge(t.Context(), p.KnowledgeID)
+	k, err := g.Knowledge.Get(t.Context(), p.KnowledgeID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (g *governed) script(t *testing.T) {
 	must(t, err)
 	g.purge(t)
 	g.promote(t, "useful")
-	_, err = g.Sweep(ctx, "a/b", nil)
+	_, err = g.Gate.Sweep(ctx, "a/b", nil)
 	must(t, err)
 	_, err = g.settings.Unset(ctx, "a", "limits.max_memories")
 	must(t, err)
@@ -236,7 +236,7 @@ func TestTheClockAloneChangesNothing(t *testing.T) {
 		g.use(t, "useful", "s1", 5, core.ToolOutcome{OK: true})
 		for range 2 {
 			g.clock.Advance(idle)
-			_, err := g.Sweep(context.Background(), "a/b", nil)
+			_, err := g.Gate.Sweep(context.Background(), "a/b", nil)
 			must(t, err)
 		}
 		g.use(t, "plain", "s3", 2, core.ToolOutcome{})

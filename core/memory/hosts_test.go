@@ -73,7 +73,7 @@ func (h *hosts) answers(t *testing.T, g *governed) (list []string) {
 			h.found += len(r.Memories)
 		}
 		for _, namespace := range []string{"a", "c"} {
-			k, err := g.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Query: query, Namespace: namespace, Subtree: true, Limit: 50})
+			k, err := g.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Query: query, Namespace: namespace, Subtree: true, Limit: 50})
 			say(fmt.Sprintf("knowledge %q in %s", query, namespace), k, err)
 			h.found += len(k)
 		}
@@ -133,18 +133,18 @@ func (h *hosts) operation(t *testing.T, g *governed) (name string) {
 		err = h.turn(t, g)
 	case 12:
 		name = "erase"
-		_, err = g.Erase(ctx, h.pick(), memory.EraseRequest{Reason: "asked for"})
+		_, err = g.Gate.Erase(ctx, h.pick(), memory.EraseRequest{Reason: "asked for"})
 	case 13:
 		h.next = oneOf(h.Rand, core.NextPromote, core.NextPromote, core.NextPromote, core.NextRetain, core.NextPurge)
 		name = h.next
 		err = h.decide(t, g)
 	case 14:
 		name = "reembed"
-		_, err = oneOf(h.Rand, h.all...).Reembed(ctx, oneOf(h.Rand, "a", "a/b", "c"), nil)
+		_, err = oneOf(h.Rand, h.all...).Vectors.Reembed(ctx, oneOf(h.Rand, "a", "a/b", "c"), nil)
 	case 15:
 		name = "supersede knowledge"
 		if len(h.known) > 0 {
-			err = g.Supersede(ctx, oneOf(h.Rand, h.known...), oneOf(h.Rand, h.known...))
+			err = g.Knowledge.Supersede(ctx, oneOf(h.Rand, h.known...), oneOf(h.Rand, h.known...))
 		}
 	default:
 		name = "language"
@@ -185,7 +185,7 @@ func (h *hosts) decide(t *testing.T, g *governed) error {
 			g.live(t, fmt.Sprintf("f%d", h.Uint64()), turn, id, core.OutcomeFailure)
 		}
 	}
-	if _, err = g.Revalidate(t.Context(), id, memory.RevalidateRequest{}); err != nil {
+	if _, err = g.Gate.Revalidate(t.Context(), id, memory.RevalidateRequest{}); err != nil {
 		return err
 	}
 	if m, err = g.Get(t.Context(), id); err == nil && m.PromotedTo != "" {

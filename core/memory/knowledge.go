@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MaxKnowledgePage is how many entries [Memories.ListKnowledge] returns at most.
+// MaxKnowledgePage is how many entries [Knowledge.List] returns at most.
 const MaxKnowledgePage = knowledge.MaxPage
 
 type (
@@ -28,29 +28,29 @@ type (
 // "knowledge_not_found".
 func KnowledgeNotFound(id string) error { return knowledge.NotFound(id) }
 
-// Knowledge returns an entry. If there is none, the error is sdk.NotFound, reason
+// Get returns an entry. If there is none, the error is sdk.NotFound, reason
 // "knowledge_not_found", or "knowledge_purged" if it was purged.
-func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (ks *Knowledge) Get(ctx context.Context, id string) (k *core.Knowledge, err error) {
+	err = ks.records.View(ctx, func(r core.Reader) error {
 		k, err = knowledge.Read(r, id)
 		return err
 	})
 	return k, err
 }
 
-// FindKnowledge returns the entry whose id is prefix, or the only one whose id starts
+// Find returns the entry whose id is prefix, or the only one whose id starts
 // with prefix, which has at least [MinPrefix] characters. If several match, the error is
 // sdk.Conflict, reason "id_ambiguous", and names them.
-func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (*core.Knowledge, error) {
-	return find(ctx, m, prefix, lookup[core.Knowledge]{
+func (ks *Knowledge) Find(ctx context.Context, prefix string) (*core.Knowledge, error) {
+	return find(ctx, ks.base, prefix, lookup[core.Knowledge]{
 		record.KnowledgePrefix, "knowledge_not_found", knowledge.Read,
 	})
 }
 
 // Promotion returns how a memory became knowledge. If it wasn't promoted, the error is
 // sdk.NotFound, reason "promotion_not_found".
-func (m *Memories) Promotion(ctx context.Context, memoryID string) (p *Promotion, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (ks *Knowledge) Promotion(ctx context.Context, memoryID string) (p *Promotion, err error) {
+	err = ks.records.View(ctx, func(r core.Reader) error {
 		p, err = knowledge.ReadPromotion(r, memoryID)
 		return err
 	})
@@ -61,31 +61,31 @@ func (m *Memories) Promotion(ctx context.Context, memoryID string) (p *Promotion
 	return p, err
 }
 
-// ListKnowledge returns entries, the newest first, and where the next page begins; "" if
+// List returns entries, the newest first, and where the next page begins; "" if
 // there is none.
-func (m *Memories) ListKnowledge(ctx context.Context, f KnowledgeFilter) (list []*core.Knowledge, next string, err error) {
-	return knowledge.List(ctx, m.records, f)
+func (ks *Knowledge) List(ctx context.Context, f KnowledgeFilter) (list []*core.Knowledge, next string, err error) {
+	return knowledge.List(ctx, ks.records, f)
 }
 
 // Supersede marks an entry as replaced by another entry of its namespace. Only the
 // pointer of the old entry changes. The error is sdk.Conflict, reason "superseded", if
 // the entry has already been replaced by a third entry, or if the newer entry has been
 // replaced itself. Repeating the same call changes nothing.
-func (m *Memories) Supersede(ctx context.Context, id, by string) error {
-	return knowledge.Supersede(ctx, m.records, id, by)
+func (ks *Knowledge) Supersede(ctx context.Context, id, by string) error {
+	return knowledge.Supersede(ctx, ks.records, id, by)
 }
 
-// RecallKnowledge returns the entries that match a query best, the best first, without
+// Recall returns the entries that match a query best, the best first, without
 // superseded ones. Nothing is recorded: the use of knowledge isn't counted.
-func (m *Memories) RecallKnowledge(ctx context.Context, r *KnowledgeQuery) (list []RecalledKnowledge, err error) {
+func (ks *Knowledge) Recall(ctx context.Context, r *KnowledgeQuery) (list []RecalledKnowledge, err error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	defer m.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall_knowledge", Namespace: r.Namespace, Query: r.Query}, &err)()
+	defer ks.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall_knowledge", Namespace: r.Namespace, Query: r.Query}, &err)()
 	q := r.Search()
 	widths(&q, 0, r.Limit)
-	if _, err = m.embedQuery(ctx, &q); err == nil {
-		list, err = knowledge.Recall(ctx, m.records, m.knowledge, &q)
+	if _, err = ks.embedQuery(ctx, &q); err == nil {
+		list, err = knowledge.Recall(ctx, ks.records, ks.knowledge, &q)
 	}
 	if err != nil {
 		return nil, sdk.Wrap("recall knowledge in "+r.Namespace, err)

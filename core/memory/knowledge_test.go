@@ -21,12 +21,12 @@ func (w *world) promoted(t *testing.T, r core.ObserveRequest) (*core.Memory, *co
 	t.Helper()
 	m := w.pending(t, r)
 	if m.State == core.StateRevalidatePending {
-		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil {
+		if _, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate); err != nil {
 			t.Fatal(err)
 		}
 	}
 	m = w.get(t, m.ID)
-	k, err := w.Knowledge(t.Context(), m.PromotedTo)
+	k, err := w.Knowledge.Get(t.Context(), m.PromotedTo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (w *world) promoted(t *testing.T, r core.ObserveRequest) (*core.Memory, *co
 // knowledge lists the entries of namespace ns.
 func (w *world) knowledge(t *testing.T) []*core.Knowledge {
 	t.Helper()
-	list, _, err := w.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "ns", Superseded: true})
+	list, _, err := w.Knowledge.List(t.Context(), memory.KnowledgeFilter{Namespace: "ns", Superseded: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +49,12 @@ func TestPromotionIsOneCommit(t *testing.T) {
 		content := strings.Repeat("ä", 400)
 		m := w.pending(t, core.ObserveRequest{Title: "a title", Content: content})
 		before := len(w.entries)
-		d, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		d, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m = w.get(t, m.ID)
-		k, err := w.Knowledge(t.Context(), m.PromotedTo)
+		k, err := w.Knowledge.Get(t.Context(), m.PromotedTo)
 		if err != nil || m.State != core.StatePromoted {
 			t.Fatalf("it is %s, %v", m.State, err)
 		}
@@ -66,7 +66,7 @@ func TestPromotionIsOneCommit(t *testing.T) {
 		if diff := cmp.Diff(want, k); diff != "" {
 			t.Errorf("knowledge:\n%s", diff)
 		}
-		p, err := w.Promotion(t.Context(), m.ID)
+		p, err := w.Knowledge.Promotion(t.Context(), m.ID)
 		if err != nil || *p != (memory.Promotion{MemoryID: m.ID, KnowledgeID: k.ID, Decision: d.ID, Summary: summary}) {
 			t.Errorf("record %+v, %v", p, err)
 		}
@@ -85,10 +85,10 @@ func TestPromotionIsIdempotent(t *testing.T) {
 		if err := w.Put(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil {
+		if _, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate); err != nil {
 			t.Fatal(err)
 		}
-		list, _, err := w.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "ns"})
+		list, _, err := w.Knowledge.List(t.Context(), memory.KnowledgeFilter{Namespace: "ns"})
 		if err != nil || len(list) != 1 || w.get(t, m.ID).PromotedTo != k.ID {
 			t.Errorf("knowledge %+v, %v; want the first entry alone", list, err)
 		}
@@ -164,7 +164,7 @@ func TestASummaryIsAskedForOutsideAnyTransaction(t *testing.T) {
 			asked++
 			w.live(t, "meanwhile", 1, m.ID, core.OutcomeFailure)
 			other := w.observe(t, core.ObserveRequest{Content: "meanwhile"})
-			_, err := w.Erase(t.Context(), other.ID, memory.EraseRequest{Reason: "r"}) // held by a reader, if there were one
+			_, err := w.Gate.Erase(t.Context(), other.ID, memory.EraseRequest{Reason: "r"}) // held by a reader, if there were one
 			return "a pattern", err
 		})
 	})
@@ -182,12 +182,12 @@ func TestWhatIsErasedWhileItIsSummarizedIsNotPromoted(t *testing.T) {
 		w = living(t, s, promotesOrErases, func(o *memory.Options) {
 			o.DeferGate = true
 			o.Summarizer = summarizer(func(m *core.Memory) (string, error) {
-				_, err := w.Erase(t.Context(), m.ID, memory.EraseRequest{Reason: "r"})
+				_, err := w.Gate.Erase(t.Context(), m.ID, memory.EraseRequest{Reason: "r"})
 				return "secret", err
 			})
 		})
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
-		_, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		_, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate)
 		wantReason(t, err, sdk.NotFound, "memory_purged")
 		if list := w.knowledge(t); len(list) != 0 || len(w.problems(t)) != 0 {
 			t.Errorf("knowledge %+v, problems %+v", list, w.problems(t))
@@ -208,7 +208,7 @@ func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 		var got []string
 		f := memory.KnowledgeFilter{Namespace: "ns", Limit: 2}
 		for pages := 1; ; pages++ {
-			list, next, err := w.ListKnowledge(t.Context(), f)
+			list, next, err := w.Knowledge.List(t.Context(), f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,20 +226,20 @@ func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 		if diff := cmp.Diff(all, got); diff != "" {
 			t.Errorf("listed:\n%s", diff)
 		}
-		_, _, err := w.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "a//b", Limit: 1001})
+		_, _, err := w.Knowledge.List(t.Context(), memory.KnowledgeFilter{Namespace: "a//b", Limit: 1001})
 		if sdk.ReasonOf(err) != "several_problems" {
 			t.Errorf("a bad filter: %v", err)
 		}
-		_, err = w.Knowledge(t.Context(), "nothing")
+		_, err = w.Knowledge.Get(t.Context(), "nothing")
 		wantReason(t, err, sdk.NotFound, "knowledge_not_found")
 		for prefix, want := range map[string]string{
 			all[0]: "", all[0][:35]: "id_ambiguous", "11111111": "knowledge_not_found", all[0][:7]: "knowledge_not_found", "a/b": "knowledge_not_found",
 		} {
-			if k, err := w.FindKnowledge(t.Context(), prefix); sdk.ReasonOf(err) != want || err == nil && k.ID != all[0] {
+			if k, err := w.Knowledge.Find(t.Context(), prefix); sdk.ReasonOf(err) != want || err == nil && k.ID != all[0] {
 				t.Errorf("%q finds %+v, %v, want %q", prefix, k, err, want)
 			}
 		}
-		_, err = w.Promotion(t.Context(), "nothing")
+		_, err = w.Knowledge.Promotion(t.Context(), "nothing")
 		wantReason(t, err, sdk.NotFound, "promotion_not_found")
 	})
 }
@@ -251,7 +251,7 @@ func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 		_, b := w.promoted(t, core.ObserveRequest{Content: "b"})
 		_, c := w.promoted(t, core.ObserveRequest{Content: "c"})
 		_, far := w.promoted(t, core.ObserveRequest{Content: "far", Namespace: "far"})
-		by := func(id, by string) error { return w.Supersede(t.Context(), id, by) }
+		by := func(id, by string) error { return w.Knowledge.Supersede(t.Context(), id, by) }
 		wantReason(t, by(a.ID, a.ID), sdk.Invalid, "by_invalid")
 		wantReason(t, by(a.ID, "nothing"), sdk.NotFound, "knowledge_not_found")
 		wantReason(t, by(a.ID, far.ID), sdk.Invalid, "namespace_differs")
@@ -262,12 +262,12 @@ func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 		}
 		wantReason(t, by(a.ID, c.ID), sdk.Conflict, "superseded")
 		wantReason(t, by(b.ID, a.ID), sdk.Conflict, "superseded")
-		old, err := w.Knowledge(t.Context(), a.ID)
+		old, err := w.Knowledge.Get(t.Context(), a.ID)
 		if err != nil || old.SupersededBy != b.ID || old.Content != "a" || w.events("agent.knowledge.superseded") != 1 {
 			t.Errorf("the old entry is %+v, %v", old, err)
 		}
 		for superseded, want := range map[bool]int{false: 2, true: 3} {
-			list, _, err := w.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "ns", Superseded: superseded})
+			list, _, err := w.Knowledge.List(t.Context(), memory.KnowledgeFilter{Namespace: "ns", Superseded: superseded})
 			if err != nil || len(list) != want {
 				t.Errorf("superseded %v lists %d, %v, want %d", superseded, len(list), err, want)
 			}

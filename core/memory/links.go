@@ -158,7 +158,7 @@ func cycle(above map[string]string, link *core.Link) error {
 }
 
 // checkLinks refuses another link from a memory that has as many links as it may have.
-func (m *Memories) checkLinks(t *record.Tx, from *core.Memory) error {
+func (m *base) checkLinks(t *record.Tx, from *core.Memory) error {
 	g, err := m.records.Governance(t, from.Namespace)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (w *world) play(t *testing.T, id, turns string) (pending []int64) {
 			pending = append(pending, w.get(t, id).Signals.RelevantTurns)
 		}
 	}
-	if _, err := w.Sweep(t.Context(), "ns", nil); err != nil {
+	if _, err := w.Gate.Sweep(t.Context(), "ns", nil); err != nil {
 		t.Fatal(err)
 	}
 	return pending
@@ -119,11 +119,11 @@ func TestWhatHelpsInSeveralSessionsBecomesKnowledge(t *testing.T) {
 			w.tool(t, fmt.Sprint("s", turn%2), turn, m.ID, core.ToolOutcome{OK: true, Recovered: true})
 		}
 		request := w.prove(t, m.ID, true)
-		d, err := w.Revalidate(t.Context(), m.ID, request)
+		d, err := w.Gate.Revalidate(t.Context(), m.ID, request)
 		if err != nil || d.NextAction != core.NextPromote {
 			t.Fatalf("decided %+v, %v", d, err)
 		}
-		k, err := w.Knowledge(t.Context(), w.get(t, m.ID).PromotedTo)
+		k, err := w.Knowledge.Get(t.Context(), w.get(t, m.ID).PromotedTo)
 		if err != nil || k.DecisionID != d.ID || len(d.ReactRefs) == 0 || len(d.GraphRefs) == 0 {
 			t.Errorf("knowledge %+v of decision %+v, %v", k, d, err)
 		}
@@ -142,7 +142,7 @@ func TestFailuresPurgeOnlyWithEvidence(t *testing.T) {
 		}
 		twice := w.observe(t, core.ObserveRequest{Content: "fails twice"})
 		fail(twice.ID, 2)
-		_, err := w.Revalidate(t.Context(), twice.ID, w.prove(t, twice.ID, false))
+		_, err := w.Gate.Revalidate(t.Context(), twice.ID, w.prove(t, twice.ID, false))
 		wantReason(t, err, sdk.Conflict, "state_conflict")
 		if g := w.get(t, twice.ID); g.State != core.StateOpen {
 			t.Errorf("two failing turns made it %s", g.State)
@@ -150,14 +150,14 @@ func TestFailuresPurgeOnlyWithEvidence(t *testing.T) {
 
 		unproven := w.observe(t, core.ObserveRequest{Content: "fails without a graph"})
 		fail(unproven.ID, 3)
-		d, err := w.Revalidate(t.Context(), unproven.ID, revalidate)
+		d, err := w.Gate.Revalidate(t.Context(), unproven.ID, revalidate)
 		if err != nil || d.NextAction != core.NextRetain || w.get(t, unproven.ID).State != core.StateCooling {
 			t.Errorf("without evidence: %+v, %v", d, err)
 		}
 
 		useless := w.observe(t, core.ObserveRequest{Content: "fails, and nothing leads to it"})
 		fail(useless.ID, 3)
-		d, err = w.Revalidate(t.Context(), useless.ID, w.prove(t, useless.ID, false))
+		d, err = w.Gate.Revalidate(t.Context(), useless.ID, w.prove(t, useless.ID, false))
 		if err != nil || d.NextAction != core.NextPurge || d.Confidence < .7 {
 			t.Fatalf("with evidence: %+v, %v", d, err)
 		}

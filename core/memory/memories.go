@@ -91,13 +91,53 @@ type Observed interface {
 
 // Memories is the repository of memories. It is safe for concurrent use.
 type Memories struct {
+	*base
+	// Gate decides on memories, and erases them.
+	Gate *Gate
+	// Sessions are the turns in which memories are used.
+	Sessions *Sessions
+	// Knowledge is what was promoted.
+	Knowledge *Knowledge
+	// Dreams do the housekeeping.
+	Dreams *Dreams
+	// Vectors are those of stored memories.
+	Vectors *Vectors
+}
+
+// Gate decides on memories, as the policy and the conditions of the gate say, and erases them.
+type Gate struct{ *base }
+
+// Sessions are the sessions whose turns recall memories and give feedback on them.
+type Sessions struct{ *base }
+
+// Knowledge are the entries that memories were promoted to.
+type Knowledge struct{ *base }
+
+// Vectors are the vectors of stored memories.
+type Vectors struct{ *base }
+
+// Dreams do the housekeeping of memories.
+type Dreams struct {
+	*base
+	all *Memories
+	// dreaming are the namespaces in which a pass is working.
+	dreaming *dreaming
+}
+
+// base is what each part of the memories works with.
+type base struct {
 	options Options
 	records *record.Records
 	turns   *turn.Turns
 	// index and knowledge are the indices of recall.
 	index, knowledge *search.Index
-	// dreaming are the namespaces in which a pass is working.
-	dreaming *dreaming
+}
+
+// memories are the parts on a base.
+func (m *base) memories(d *dreaming) *Memories {
+	all := &Memories{base: m, Gate: &Gate{m}, Sessions: &Sessions{m}, Knowledge: &Knowledge{m}, Vectors: &Vectors{m}}
+	all.Dreams = &Dreams{m, all, d}
+	return all
 }
 
 // New returns the repository on a store.
@@ -119,16 +159,17 @@ func New(o Options) (*Memories, error) {
 		Writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
 		Random: o.Random, Governor: o.Governor,
 	}
-	return &Memories{
-		options: o, records: records, dreaming: &dreaming{},
+	b := &base{
+		options: o, records: records,
 		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned, Ended: o.Ended},
 		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
-	}, nil
+	}
+	return b.memories(&dreaming{}), nil
 }
 
 // runOf is the run whose context it is; "" if none is.
-func (m *Memories) runOf(ctx context.Context) string {
+func (m *base) runOf(ctx context.Context) string {
 	if m.options.RunOf == nil {
 		return ""
 	}

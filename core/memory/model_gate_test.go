@@ -33,7 +33,7 @@ func (l *lives) graph() lifeOp {
 func (l *lives) sweep() lifeOp {
 	namespace := l.namespace()
 	return lifeOp{"sweep", func(t *testing.T, g *governed) lifeAnswer {
-		result, err := g.Sweep(t.Context(), namespace, nil)
+		result, err := g.Gate.Sweep(t.Context(), namespace, nil)
 		return lifeAnswer{Reason: sdk.ReasonOf(err), Sweep: result}
 	}, func(a *lifeAnswer) (string, string) {
 		evaluated, moved := 0, map[core.MemoryState]int{}
@@ -105,7 +105,7 @@ func (l *lives) gate() lifeOp {
 	}
 	request := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: omega, CodebaseVerification: omega, RuntimeUtilityTrend: omega}}
 	return lifeOp{"gate", func(t *testing.T, g *governed) lifeAnswer {
-		d, err := g.Revalidate(t.Context(), m.id, request)
+		d, err := g.Gate.Revalidate(t.Context(), m.id, request)
 		if d != nil && d.GivenTo != nil {
 			d.GivenTo.RetainedIn = nil // which depends on the engine
 		}

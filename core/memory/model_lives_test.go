@@ -177,7 +177,7 @@ func (l *lives) compare(t *testing.T, engines []*governed) {
 			}
 		}
 		for session, want := range l.bias {
-			if got, err := g.Bias(t.Context(), session); err != nil || math.Abs(got-want) > 1e-9 {
+			if got, err := g.Sessions.Bias(t.Context(), session); err != nil || math.Abs(got-want) > 1e-9 {
 				t.Errorf("the bias of %s is %v, want %v, %v", session, got, want, err)
 			}
 		}

@@ -34,7 +34,7 @@ func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
 				return err
 			},
 			"recall of knowledge": func() error {
-				_, err := g.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Query: "b", Namespace: name})
+				_, err := g.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Query: "b", Namespace: name})
 				return err
 			},
 			"list": func() error {
@@ -42,8 +42,8 @@ func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
 				return err
 			},
 			"pending": func() error { _, err := g.Pending(t.Context(), memory.PendingFilter{Namespace: name}); return err },
-			"sweep":   func() error { _, err := g.Sweep(t.Context(), name, nil); return err },
-			"reembed": func() error { _, err := g.Reembed(t.Context(), name, nil); return err },
+			"sweep":   func() error { _, err := g.Gate.Sweep(t.Context(), name, nil); return err },
+			"reembed": func() error { _, err := g.Vectors.Reembed(t.Context(), name, nil); return err },
 			"settings": func() error {
 				_, err := g.settings.Set(t.Context(), name, "max_reflection_depth=9")
 				return err

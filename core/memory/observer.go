@@ -11,7 +11,7 @@ import (
 // of its end:
 //
 //	defer m.follow(&ctx, core.Work{…}, &err)()
-func (m *Memories) follow(ctx *context.Context, w core.Work, err *error) func() {
+func (m *base) follow(ctx *context.Context, w core.Work, err *error) func() {
 	if m.options.Observer == nil {
 		return func() {}
 	}

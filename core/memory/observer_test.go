@@ -34,7 +34,7 @@ func TestMemories_AreFollowed(t *testing.T) {
 	wantReason(t, err, sdk.Conflict, "id_taken")
 	found, err := g.Recall(ctx, &core.RecallRequest{Query: "fact", Session: "s", RecallFilter: core.RecallFilter{Namespace: "team"}})
 	must(t, err)
-	_, err = g.RecallKnowledge(ctx, &memory.KnowledgeQuery{Query: "fact", Namespace: "team"})
+	_, err = g.Knowledge.Recall(ctx, &memory.KnowledgeQuery{Query: "fact", Namespace: "team"})
 	must(t, err)
 	_, err = g.Feedback(ctx, &core.FeedbackRequest{Session: "s", Turn: found.Turn, Outcome: core.OutcomeSuccess})
 	must(t, err)
@@ -44,7 +44,7 @@ func TestMemories_AreFollowed(t *testing.T) {
 	must(t, err)
 	_, err = g.Restore(ctx, "one")
 	wantReason(t, err, sdk.Conflict, "state_conflict")
-	_, err = g.Erase(ctx, "one", memory.EraseRequest{Reason: "it is wrong"})
+	_, err = g.Gate.Erase(ctx, "one", memory.EraseRequest{Reason: "it is wrong"})
 	must(t, err)
 	want := []string{
 		"update_memory observe team", "update_memory observe team", "update_memory observe  id_taken",

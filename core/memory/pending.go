@@ -99,7 +99,7 @@ func (m *Memories) Pending(ctx context.Context, f PendingFilter) (list []*Pendin
 // FindPending returns the pending reflection whose id is prefix, or the only one whose id
 // starts with prefix, which has at least [MinPrefix] characters.
 func (m *Memories) FindPending(ctx context.Context, prefix string) (*Pending, error) {
-	return find(ctx, m, prefix, lookup[Pending]{record.PendingPrefix, "pending_not_found", record.ReadPending})
+	return find(ctx, m.base, prefix, lookup[Pending]{record.PendingPrefix, "pending_not_found", record.ReadPending})
 }
 
 // PendingNotFound is the error for an id that no pending reflection has: sdk.NotFound,

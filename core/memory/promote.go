@@ -22,15 +22,15 @@ type summary struct{ text, failure string }
 // transaction because it may take long. The content of a memory that waits for the gate never
 // changes, so the summary is still right in the transaction that follows. Without a summarizer, or if it
 // fails, the summary is empty. The error is the gate's or the context's.
-func (m *Memories) summarize(ctx context.Context, id string, r *RevalidateRequest) (summary, error) {
-	if m.options.Summarizer == nil {
+func (g *Gate) summarize(ctx context.Context, id string, r *RevalidateRequest) (summary, error) {
+	if g.options.Summarizer == nil {
 		return summary{}, nil
 	}
-	c, d, err := m.ask(ctx, id, r)
+	c, d, err := g.ask(ctx, id, r)
 	if err != nil || d.NextAction != core.NextPromote {
 		return summary{}, err
 	}
-	text, err := m.options.Summarizer.Summarize(ctx, c.Memory)
+	text, err := g.options.Summarizer.Summarize(ctx, c.Memory)
 	if ctx.Err() != nil {
 		return summary{}, ctx.Err()
 	}

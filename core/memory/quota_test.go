@@ -87,7 +87,7 @@ func TestQuota_FollowsPurges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := g.Erase(core.WithCaller(t.Context(), core.Operator("")), first, memory.EraseRequest{Reason: "test"}); err != nil {
+	if _, err := g.Gate.Erase(core.WithCaller(t.Context(), core.Operator("")), first, memory.EraseRequest{Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = observe("team/c/d"); err != nil {

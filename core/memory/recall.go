@@ -52,7 +52,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	bias := 0.0
 	if r.Session != "" {
 		var err error
-		if bias, err = m.Bias(ctx, r.Session); err != nil {
+		if bias, err = m.Sessions.Bias(ctx, r.Session); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +151,7 @@ func widths(q *search.Query, bias float64, limit int) {
 
 // embedQuery sets the query's vector. If no vector can be made, the search uses words
 // alone, and failure is the reason. The error is the context's error.
-func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure string, err error) {
+func (m *base) embedQuery(ctx context.Context, q *search.Query) (failure string, err error) {
 	e, err := m.embedTexts(ctx, []string{q.Text})
 	if err != nil {
 		return "", err

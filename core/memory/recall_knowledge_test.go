@@ -15,7 +15,7 @@ import (
 
 func (w *world) known(t *testing.T, query string) []memory.RecalledKnowledge {
 	t.Helper()
-	found, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: query})
+	found, err := w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: query})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 		filtered := func(q memory.KnowledgeQuery) int {
 			t.Helper()
 			q.Query = "connection pool"
-			list, err := w.RecallKnowledge(t.Context(), &q)
+			list, err := w.Knowledge.Recall(t.Context(), &q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 		if !slices.ContainsFunc(all, func(m core.Recalled) bool { return m.ID == memory1.ID && m.KnowledgeID == pools.ID }) {
 			t.Errorf("a promoted memory isn't recalled with its knowledge: %+v", all)
 		}
-		if err := w.Supersede(t.Context(), pools.ID, newer.ID); err != nil {
+		if err := w.Knowledge.Supersede(t.Context(), pools.ID, newer.ID); err != nil {
 			t.Fatal(err)
 		}
 		now := w.known(t, "connection pool")
@@ -84,16 +84,16 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 
 func TestRecallKnowledgeRefuses(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
-	_, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns"})
+	_, err := w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Namespace: "ns"})
 	wantReason(t, err, sdk.Invalid, "query_invalid")
-	_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "", Query: "q"})
+	_, err = w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Namespace: "", Query: "q"})
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
 	for _, least := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", MinScore: least})
+		_, err = w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", MinScore: least})
 		wantReason(t, err, sdk.Invalid, "min_score_invalid")
 	}
 	for limit, reason := range map[int]string{-1: "limit_invalid", 101: "limit_invalid", 100: ""} {
-		_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", Limit: limit})
+		_, err = w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", Limit: limit})
 		if sdk.ReasonOf(err) != reason {
 			t.Errorf("limit %d: %v", limit, err)
 		}

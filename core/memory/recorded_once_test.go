@@ -81,7 +81,7 @@ func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 		}, 2, "", ""},
 		{"gate", core.PointGate, func(t *testing.T, g *governed) error {
 			must(t, g.Move(t.Context(), "plain", core.StateRevalidatePending, journal.MemoryTransitioned{}))
-			_, err := g.Revalidate(t.Context(), "plain", memory.RevalidateRequest{})
+			_, err := g.Gate.Revalidate(t.Context(), "plain", memory.RevalidateRequest{})
 			return err
 		}, 4, "", ""}, // the gate, and what the retained one scores
 	}
@@ -121,9 +121,9 @@ func TestADryRunLeavesNoDecision(t *testing.T) {
 		g := newGoverned(t, s, nil)
 		g.observeScript(t)
 		must(t, g.Move(t.Context(), "plain", core.StateRevalidatePending, journal.MemoryTransitioned{}))
-		_, err := g.Revalidate(t.Context(), "plain", memory.RevalidateRequest{DryRun: true})
+		_, err := g.Gate.Revalidate(t.Context(), "plain", memory.RevalidateRequest{DryRun: true})
 		must(t, err)
-		_, err = g.Weigh(t.Context(), "plain", memory.RevalidateRequest{})
+		_, err = g.Gate.Weigh(t.Context(), "plain", memory.RevalidateRequest{})
 		must(t, err)
 		if n := g.decidedAt(t, core.PointGate); n != 0 {
 			t.Errorf("%d decisions are recorded", n)

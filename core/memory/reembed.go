@@ -28,29 +28,29 @@ type ReembedProgress struct {
 // commit, and calls tell after each commit, unless tell is nil. Memories that have such a
 // vector are skipped, so that a call after a failure continues where the first one ended.
 // Until it gets its vector, a memory is found by its words.
-func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+func (vs *Vectors) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
-	if m.options.Embedder == nil {
+	if vs.options.Embedder == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "embedder_missing", "no embedder is configured").
 			WithHint("configure one, or use the local one, which needs no set-up")
 	}
-	p, err := m.reembed(ctx, namespace, tell)
+	p, err := vs.reembed(ctx, namespace, tell)
 	if err != nil {
 		return nil, sdk.Wrap("re-embed "+namespace, err)
 	}
 	return p, nil
 }
 
-func (m *Memories) reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
-	p := &ReembedProgress{Namespace: namespace, Model: m.options.Embedder.Model()}
+func (vs *Vectors) reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+	p := &ReembedProgress{Namespace: namespace, Model: vs.options.Embedder.Model()}
 	for from := record.IndexStart(record.TimePrefix, namespace, ""); from != nil; {
-		b, err := m.outdated(ctx, namespace, from, p.Model)
+		b, err := vs.outdated(ctx, namespace, from, p.Model)
 		if err != nil {
 			return nil, err
 		}
-		changed, err := m.moveVectors(ctx, b.memories)
+		changed, err := vs.moveVectors(ctx, b.memories)
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +72,8 @@ type batch struct {
 
 // outdated reads the memories that have no vector of a model, beginning at a key of the
 // time index.
-func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, model string) (b batch, err error) {
-	err = m.records.View(ctx, func(r core.Reader) error {
+func (vs *Vectors) outdated(ctx context.Context, namespace string, from []byte, model string) (b batch, err error) {
+	err = vs.records.View(ctx, func(r core.Reader) error {
 		count, err := record.ReadCount(r, namespace)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, 
 
 // moveVectors gives memories of one namespace vectors of the embedder's model, in one
 // commit. It skips memories that are gone by now.
-func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (changed int64, err error) {
+func (vs *Vectors) moveVectors(ctx context.Context, memories []*core.Memory) (changed int64, err error) {
 	if len(memories) == 0 {
 		return 0, nil
 	}
@@ -109,12 +109,12 @@ func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (ch
 	for i, memory := range memories {
 		texts[i] = record.EmbeddedText(memory)
 	}
-	vectors, err := m.vectors(ctx, texts)
+	vectors, err := vs.vectors(ctx, texts)
 	if err != nil {
 		return 0, err
 	}
-	err = m.records.Update(ctx, func(t *record.Tx) error {
-		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model(), AgentID: t.Caller().Label}
+	err = vs.records.Update(ctx, func(t *record.Tx) error {
+		event := journal.MemoriesReembedded{Model: vs.options.Embedder.Model(), AgentID: t.Caller().Label}
 		for i := range memories {
 			moved, err := moveVector(t, memories[i].ID, event.Model, vectors[i])
 			if err != nil {

@@ -55,7 +55,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("knowledge before: %+v", found)
 		}
 		var told []memory.ReembedProgress
-		p, err := w.Reembed(as(t, "me"), "ns", func(p memory.ReembedProgress) { told = append(told, p) })
+		p, err := w.Vectors.Reembed(as(t, "me"), "ns", func(p memory.ReembedProgress) { told = append(told, p) })
 		want := memory.ReembedProgress{Namespace: "ns", Model: "other", Looked: 5, Changed: 5, Total: 5}
 		if err != nil || *p != want || len(told) != 1 || told[0] != want {
 			t.Errorf("%+v, told %+v, %v", p, told, err)
@@ -70,12 +70,12 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 		if m := w.recall(t, core.RecallRequest{Query: "old backups"}).Memories[0]; m.ID != archived || m.Why.Similarity == nil {
 			t.Errorf("restored: %+v", m)
 		}
-		found, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "connection pools"})
+		found, err := w.Knowledge.Recall(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "connection pools"})
 		if err != nil || len(found) != 1 || found[0].Why.Similarity == nil {
 			t.Errorf("knowledge: %+v, %v", found, err)
 		}
 		before := dump(t, s)
-		if p, err := w.Reembed(t.Context(), "ns", nil); err != nil || p.Changed != 0 || p.Looked != 5 {
+		if p, err := w.Vectors.Reembed(t.Context(), "ns", nil); err != nil || p.Changed != 0 || p.Looked != 5 {
 			t.Errorf("again: %+v, %v", p, err)
 		}
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
@@ -95,11 +95,11 @@ func TestReembedGoesOnWhereItFailed(t *testing.T) {
 	}
 	e := &other{failAfter: 100}
 	w := newWorld(t, s, func(o *memory.Options) { o.Embedder = e })
-	if _, err := w.Reembed(t.Context(), "ns", nil); err == nil || !strings.Contains(err.Error(), "out of credit") {
+	if _, err := w.Vectors.Reembed(t.Context(), "ns", nil); err == nil || !strings.Contains(err.Error(), "out of credit") {
 		t.Errorf("got %v", err)
 	}
 	e.failAfter = 0
-	p, err := w.Reembed(t.Context(), "ns", nil)
+	p, err := w.Vectors.Reembed(t.Context(), "ns", nil)
 	if err != nil || p.Changed != 150-64 || p.Looked != 150 {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -107,10 +107,10 @@ func TestReembedGoesOnWhereItFailed(t *testing.T) {
 
 func TestReembedAndSweepRefuse(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
-	_, err := w.Reembed(t.Context(), "ns", nil)
+	_, err := w.Vectors.Reembed(t.Context(), "ns", nil)
 	wantReason(t, err, sdk.Invalid, "embedder_missing")
-	_, err = w.Reembed(t.Context(), "a//b", nil)
+	_, err = w.Vectors.Reembed(t.Context(), "a//b", nil)
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
-	_, err = w.Sweep(t.Context(), "a//b", nil)
+	_, err = w.Gate.Sweep(t.Context(), "a//b", nil)
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
 }

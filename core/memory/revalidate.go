@@ -33,7 +33,7 @@ type RevalidateRequest struct {
 // If its namespace's settings can't be read, it is sdk.Denied, "governance_unreadable".
 // If both a decision and an error are returned, the memory was purged, but files of the
 // store still hold its data: reasons "purge_held" and "purge_unfinished".
-func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
+func (g *Gate) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
 	var p bounds.Problems
 	if r.Turn != (core.TurnRef{}) {
 		p.Turn(r.Turn.Session, r.Turn.Turn)
@@ -42,27 +42,27 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 		return nil, err
 	}
 	var gone residue
-	d, err := m.revalidate(ctx, id, &r, &gone)
+	d, err := g.revalidate(ctx, id, &r, &gone)
 	if err == nil {
-		err = gone.finish(ctx, m.options.Store)
+		err = gone.finish(ctx, g.options.Store)
 	}
 	return d, sdk.Wrap("revalidate memory "+bounds.Shorten(id), err)
 }
 
 // gateAfter lets the gate decide on the memories that wait for it after a turn, and returns
 // what it purged. It skips a memory on which another call has decided meanwhile.
-func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) ([]core.GivenTo, error) {
-	if m.options.Gate == nil {
+func (g *Gate) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) ([]core.GivenTo, error) {
+	if g.options.Gate == nil {
 		return nil, nil
 	}
 	request := &RevalidateRequest{Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	var gone residue
 	for _, id := range ids {
-		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
-			return gone.given, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
+		if _, err := g.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
+			return gone.given, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, g.options.Store))
 		}
 	}
-	return gone.given, gone.finish(ctx, m.options.Store)
+	return gone.given, gone.finish(ctx, g.options.Store)
 }
 
 // left reports whether an error means that a memory is skipped: it no longer waits for
@@ -74,22 +74,22 @@ func left(err error) bool {
 
 const unreadableReason = "governance_unreadable"
 
-// revalidate is [Memories.Revalidate] with a checked request. A purge is noted in gone,
+// revalidate is [Gate.Revalidate] with a checked request. A purge is noted in gone,
 // which the caller finishes.
-func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*core.GateDecision, error) {
-	if m.options.Gate == nil {
+func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*core.GateDecision, error) {
+	if g.options.Gate == nil {
 		return nil, gateMissing()
 	}
 	if r.DryRun {
-		_, d, err := m.ask(ctx, id, r)
+		_, d, err := g.ask(ctx, id, r)
 		return d, err
 	}
-	summary, err := m.summarize(ctx, id, r)
+	summary, err := g.summarize(ctx, id, r)
 	if err != nil {
 		return nil, err
 	}
-	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
-	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.conclude(ctx, t, id, &made) })
+	made := verdict{request: r, summary: summary, decisionID: g.options.IDs.NewID(), knowledgeID: g.options.IDs.NewID()}
+	err = g.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return g.conclude(ctx, t, id, &made) })
 	if err != nil {
 		return nil, err
 	}
@@ -98,16 +98,16 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 }
 
 // ask lets the gate decide without writing anything.
-func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
-	err = m.records.View(ctx, func(reader core.Reader) error {
-		c, d, err = m.decide(unrecorded(ctx, reader), reader, id, r)
+func (g *Gate) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
+	err = g.records.View(ctx, func(reader core.Reader) error {
+		c, d, err = g.decide(unrecorded(ctx, reader), reader, id, r)
 		return err
 	})
 	return c, d, err
 }
 
 // decide lets the gate decide on a memory that waits for it.
-func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request *RevalidateRequest) (*core.GateCase, *core.GateDecision, error) {
+func (g *Gate) decide(ctx context.Context, r core.Reader, id string, request *RevalidateRequest) (*core.GateCase, *core.GateDecision, error) {
 	memory, err := record.Read(r, id)
 	if err != nil {
 		return nil, nil, err
@@ -117,14 +117,14 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 			WithHint("its use decides when it comes to the gate; see why it is in its state").WithAction("memory explain", "id", id).
 			WithDetail("memory_id", id).WithDetail("state", memory.State)
 	}
-	c, err := m.gateCase(r, memory, request)
+	c, err := g.newCase(r, memory, request)
 	if err != nil {
 		return nil, nil, err
 	}
 	if c.Governance.Failure != nil {
 		return c, nil, unreadableSettings(c.Governance)
 	}
-	d, err := m.options.Gate.Decide(ctx, r, c)
+	d, err := g.options.Gate.Decide(ctx, r, c)
 	if err == nil {
 		err = ctx.Err() // a gate that was stopped didn't decide on the memory
 	}
@@ -158,10 +158,10 @@ type verdict struct {
 
 // conclude lets the gate decide within a transaction, records the decision, and carries
 // it out.
-func (m *Memories) conclude(ctx context.Context, t *record.Tx, id string, v *verdict) error {
+func (g *Gate) conclude(ctx context.Context, t *record.Tx, id string, v *verdict) error {
 	v.decision, v.refusal, v.with = nil, nil, nil
-	began := m.options.Clock.Now()
-	c, d, err := m.decide(ctx, t, id, v.request)
+	began := g.options.Clock.Now()
+	c, d, err := g.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {
 		v.refusal = err
 		return t.Record(c.Memory.Namespace, turn.Halted(c.Governance), id)
@@ -169,16 +169,16 @@ func (m *Memories) conclude(ctx context.Context, t *record.Tx, id string, v *ver
 	if err != nil {
 		return err
 	}
-	v.latency = m.records.MillisSince(began)
-	return m.carryOut(ctx, t, v, c, d)
+	v.latency = g.records.MillisSince(began)
+	return g.carryOut(ctx, t, v, c, d)
 }
 
 // carryOut records a decision and its consequences.
-func (m *Memories) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
+func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
 	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
-	if v.after, err = m.settled(ctx, c, d, v.request); err != nil {
+	if v.after, err = g.settled(ctx, c, d, v.request); err != nil {
 		return err
 	}
 	if err := lifecycle.Check(v.memory.State, v.after.State, lifecycle.ByGate); err != nil {
@@ -191,14 +191,14 @@ func (m *Memories) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *co
 	case core.NextPromote:
 		return v.promote(t)
 	case core.NextPurge:
-		return v.writePurge(t, &m.options)
+		return v.writePurge(t, &g.options)
 	}
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
 
 // settled is the memory after a decision. A retained memory returns to its earlier state
 // with a new score, so that evaluating it again changes nothing.
-func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
+func (g *Gate) settled(ctx context.Context, c *core.GateCase, d *core.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
 	after := *c.Memory
 	after.StateBefore = ""
 	left := lifecycle.Decision{
@@ -212,7 +212,7 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
 	case core.NextRetain:
 		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
-		score, err := m.turns.Score(unrecorded(ctx, core.TxReader(ctx)), c.Governance, c.Turn, &after)
+		score, err := g.turns.Score(unrecorded(ctx, core.TxReader(ctx)), c.Governance, c.Turn, &after)
 		if err != nil {
 			return nil, err
 		}

@@ -34,14 +34,14 @@ func TestTheGateDecidesOnPendingMemoriesOnly(t *testing.T) {
 	before := dump(t, w.store)
 	for state, id := range states {
 		for _, dry := range []bool{false, true} {
-			_, err := w.Revalidate(t.Context(), id, memory.RevalidateRequest{DryRun: dry})
+			_, err := w.Gate.Revalidate(t.Context(), id, memory.RevalidateRequest{DryRun: dry})
 			wantReason(t, err, sdk.Conflict, "state_conflict")
 			if !strings.Contains(err.Error(), string(state)) {
 				t.Errorf("%s isn't named: %v", state, err)
 			}
 		}
 	}
-	_, err := w.Revalidate(t.Context(), "nobody", revalidate)
+	_, err := w.Gate.Revalidate(t.Context(), "nobody", revalidate)
 	wantReason(t, err, sdk.NotFound, "memory_not_found")
 	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
 		t.Errorf("a refused gate wrote:\n%s", diff)
@@ -53,7 +53,7 @@ func TestRetain(t *testing.T) {
 		w := living(t, s, decides(core.NextRetain, .61), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		w.wantTransition(t, w.last(t, "agent.memory.lifecycle.transition"), "open", "revalidate_pending", `"cause":"retention"`, `"rule":"retention"`, `"turn_id":2`)
-		d, err := w.Revalidate(as(t, "me"), m.ID, memory.RevalidateRequest{})
+		d, err := w.Gate.Revalidate(as(t, "me"), m.ID, memory.RevalidateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestRetain(t *testing.T) {
 			t.Errorf("after the retain: %s, %+v", after.State, g)
 		}
 		w.wantTransition(t, len(w.entries)-1, "revalidate_pending", "cooling", `"cause":"gate"`, `"decision.confidence":0.61`, `"agent_id":"me"`)
-		recorded, err := w.Decision(t.Context(), d.ID)
+		recorded, err := w.Gate.Decision(t.Context(), d.ID)
 		if err != nil || cmp.Diff(d, recorded) != "" || d.MemoryID != m.ID || d.Namespace != "ns" {
 			t.Errorf("recorded %+v, %v; decided %+v", recorded, err, d)
 		}
@@ -98,7 +98,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 11, 31}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
 		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
 	}
-	if result, err := w.Sweep(t.Context(), "ns", nil); err != nil || result.Changed != 0 {
+	if result, err := w.Gate.Sweep(t.Context(), "ns", nil); err != nil || result.Changed != 0 {
 		t.Errorf("a sweep asked the gate: %+v, %v", result, err)
 	}
 }
@@ -112,7 +112,7 @@ func TestFactorsThatAreGivenAreNewEvidence(t *testing.T) {
 			m = w.get(t, m.ID)
 			m.State, m.StateBefore = core.StateRevalidatePending, core.StateOpen
 			must(t, w.Put(t.Context(), m))
-			_, err := w.Revalidate(t.Context(), m.ID, request)
+			_, err := w.Gate.Revalidate(t.Context(), m.ID, request)
 			must(t, err)
 		}
 		if got := w.get(t, m.ID).Signals.GateRest; got != rest {
@@ -142,7 +142,7 @@ func TestASweepAfterARetainChangesNothing(t *testing.T) {
 		for turn := int64(1); !w.get(t, m.ID).Signals.Gated; turn++ {
 			w.live(t, []string{"one", "two"}[turn%2], turn, m.ID, outcome)
 		}
-		if result, err := w.Sweep(t.Context(), "ns", nil); err != nil || result.Evaluated != 1 || result.Changed != 0 {
+		if result, err := w.Gate.Sweep(t.Context(), "ns", nil); err != nil || result.Evaluated != 1 || result.Changed != 0 {
 			t.Errorf("%s: %+v, %v", outcome, result, err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 		m := w.pending(t, core.ObserveRequest{Content: "the content", Tags: []string{"t"}, AgentID: "a"})
 		w.clock.Advance(time.Minute)
 		before := len(w.entries)
-		d, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		d, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 		w.wantTransition(t, before+2, "revalidate_pending", "purged", `"cause":"gate"`, `"decision_id":"`+d.ID+`"`)
 		_, err = w.Get(t.Context(), m.ID)
 		wantReason(t, err, sdk.NotFound, "memory_purged")
-		_, err = w.Revalidate(t.Context(), m.ID, revalidate)
+		_, err = w.Gate.Revalidate(t.Context(), m.ID, revalidate)
 		wantReason(t, err, sdk.NotFound, "memory_purged")
 		for key, value := range dump(t, s) {
 			if strings.Contains(key+value, "the content") || strings.HasPrefix(key, "memory-session/"+m.ID) {
@@ -178,7 +178,7 @@ func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 				t.Errorf("the tombstone %s %s lacks %s", last.Type, last.Data, part)
 			}
 		}
-		list, err := w.Decisions(t.Context(), m.ID)
+		list, err := w.Gate.Decisions(t.Context(), m.ID)
 		if err != nil || len(list) != 1 || list[0].ID != d.ID {
 			t.Errorf("decisions on it: %+v, %v", list, err)
 		}
@@ -193,7 +193,7 @@ func TestDryRunDecidesAndWritesNothing(t *testing.T) {
 			w := living(t, s, decides(next, .9), deferred)
 			m := w.pending(t, core.ObserveRequest{ID: next, Namespace: next, Content: "c"})
 			before := dump(t, s)
-			d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{DryRun: true})
+			d, err := w.Gate.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{DryRun: true})
 			if err != nil || d.NextAction != next || d.ID != "" {
 				t.Errorf("%s: %+v, %v", next, d, err)
 			}
@@ -213,7 +213,7 @@ func TestWhatTheGateIsAsked(t *testing.T) {
 	m := w.pending(t, core.ObserveRequest{Content: "c"})
 	half := .5
 	r := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
-	if _, err := w.Revalidate(t.Context(), m.ID, r); err != nil {
+	if _, err := w.Gate.Revalidate(t.Context(), m.ID, r); err != nil {
 		t.Fatal(err)
 	}
 	if asked.Memory.ID != m.ID || asked.Turn != 3 || asked.Omega != r.Omega || len(asked.Notes) != 1 || asked.Governance.MinGateConfidence != .7 {
@@ -231,7 +231,7 @@ func TestAGateThatFailsOrTalksNonsenseWritesNothing(t *testing.T) {
 		w := living(t, openPebble(t), gate, deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		before := dump(t, w.store)
-		_, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		_, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate)
 		if want := map[string]string{"error": "internal", "nonsense": "decision_invalid", "no number": "decision_invalid"}[name]; sdk.ReasonOf(err) != want {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -240,7 +240,7 @@ func TestAGateThatFailsOrTalksNonsenseWritesNothing(t *testing.T) {
 		}
 	}
 	w := living(t, openPebble(t), nil, nil)
-	_, err := w.Revalidate(t.Context(), w.pending(t, core.ObserveRequest{Content: "c"}).ID, revalidate)
+	_, err := w.Gate.Revalidate(t.Context(), w.pending(t, core.ObserveRequest{Content: "c"}).ID, revalidate)
 	wantReason(t, err, sdk.Unavailable, "gate_missing")
 }
 
@@ -251,7 +251,7 @@ func TestACancelledGateWritesNothing(t *testing.T) {
 		return decides(core.NextPurge, 1)(c)
 	}), deferred)
 	m := w.pending(t, core.ObserveRequest{Content: "c"})
-	_, err := w.Revalidate(ctx, m.ID, revalidate)
+	_, err := w.Gate.Revalidate(ctx, m.ID, revalidate)
 	wantReason(t, err, sdk.Cancelled, "cancelled")
 	if state := w.get(t, m.ID).State; state != core.StateRevalidatePending {
 		t.Errorf("it is %s", state)
@@ -276,7 +276,7 @@ func TestPurgeOfAReflectionLeavesNoContent(t *testing.T) {
 		for turn := range int64(3) {
 			w.live(t, "s", turn, made.ID, core.OutcomeFailure)
 		}
-		if _, err := w.Revalidate(t.Context(), made.ID, revalidate); err != nil {
+		if _, err := w.Gate.Revalidate(t.Context(), made.ID, revalidate); err != nil {
 			t.Fatal(err)
 		}
 		for key, value := range dump(t, s) {

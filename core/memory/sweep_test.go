@@ -43,7 +43,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Fatalf("turns of others alone made it %s", state)
 		}
 		elsewhere := w.observe(t, core.ObserveRequest{Namespace: "ns/sub", Content: "elsewhere"})
-		result, err := w.Sweep(as(t, "me"), "ns", nil)
+		result, err := w.Gate.Sweep(as(t, "me"), "ns", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Errorf("steady is %s with score %v", g.State, g.Signals.TTLScore)
 		}
 		before := dump(t, s)
-		if result, err = w.Sweep(t.Context(), "ns", nil); err != nil || result.Changed != 0 {
+		if result, err = w.Gate.Sweep(t.Context(), "ns", nil); err != nil || result.Changed != 0 {
 			t.Errorf("the second sweep: %+v, %v", result, err)
 		}
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
@@ -82,12 +82,12 @@ func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		left := living(t, s, decides(core.NextPurge, .9), deferred)
 		m := left.pending(t, core.ObserveRequest{Content: "c"})
-		result, err := left.Sweep(t.Context(), "ns", nil)
+		result, err := left.Gate.Sweep(t.Context(), "ns", nil)
 		if err != nil || result.Turn != 3 || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
 			t.Errorf("deferred: %+v, %v", result, err)
 		}
 		w := living(t, s, decides(core.NextPurge, .9), nil)
-		result, err = w.Sweep(as(t, "me"), "ns", nil)
+		result, err = w.Gate.Sweep(as(t, "me"), "ns", nil)
 		if err != nil || len(result.Pending) != 0 || result.Gated[core.NextPurge] != 1 {
 			t.Errorf("at once: %+v, %v", result, err)
 		}
@@ -117,7 +117,7 @@ func TestASweepOfManyPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		var seen []memory.SweepProgress
-		result, err := w.Sweep(t.Context(), "ns", func(p memory.SweepProgress) { seen = append(seen, p) })
+		result, err := w.Gate.Sweep(t.Context(), "ns", func(p memory.SweepProgress) { seen = append(seen, p) })
 		if want := []memory.SweepProgress{{Evaluated: 256}, {Evaluated: n}}; len(seen) < 2 || !slices.Equal(seen[:2], want) {
 			t.Errorf("progress %v, want %v at first", seen, want)
 		}
@@ -136,13 +136,13 @@ func TestIdleTimeChangesNothing(t *testing.T) {
 				w.live(t, fmt.Sprint("s", i), int64(turn), m.ID, o)
 			}
 		}
-		if _, err := w.Sweep(t.Context(), "ns", nil); err != nil {
+		if _, err := w.Gate.Sweep(t.Context(), "ns", nil); err != nil {
 			t.Fatal(err)
 		}
 		before := dump(t, s)
 		for range 100 {
 			w.clock.Advance(100 * time.Hour)
-			if _, err := w.Sweep(t.Context(), "ns", nil); err != nil {
+			if _, err := w.Gate.Sweep(t.Context(), "ns", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,14 +195,14 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 		if n := w.events("agent.memory.lifecycle.halted"); n != 6 {
 			t.Errorf("%d events, want one for each feedback", n)
 		}
-		_, err := w.Revalidate(t.Context(), pending.ID, revalidate)
+		_, err := w.Gate.Revalidate(t.Context(), pending.ID, revalidate)
 		wantReason(t, err, sdk.Denied, "governance_unreadable")
 		_, err = w.Restore(t.Context(), archived.ID)
 		wantReason(t, err, sdk.Denied, "governance_unreadable")
 		if n := w.events("agent.memory.lifecycle.halted"); n != 8 {
 			t.Errorf("%d events, want one more for each refusal", n)
 		}
-		result, err := w.Sweep(t.Context(), "ns", nil)
+		result, err := w.Gate.Sweep(t.Context(), "ns", nil)
 		if err != nil || result.Changed != 0 || len(result.Pending) != 1 {
 			t.Errorf("sweep: %+v, %v", result, err)
 		}
@@ -264,7 +264,7 @@ func TestAPendingMemoryStaysUntilTheGateDecides(t *testing.T) {
 		if g.State != core.StateRevalidatePending || g.Signals.TTLScore <= score || g.Signals.Successes != 20 {
 			t.Errorf("it is %s: %+v", g.State, g.Signals)
 		}
-		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil || w.get(t, m.ID).State != core.StateActive {
+		if _, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate); err != nil || w.get(t, m.ID).State != core.StateActive {
 			t.Errorf("the retain made it %s, %v: its score is %v", w.get(t, m.ID).State, err, g.Signals.TTLScore)
 		}
 	})
@@ -283,7 +283,7 @@ func TestSameCallsGiveTheSameStore(t *testing.T) {
 			}
 		}
 		for _, namespace := range []string{"n0", "n1"} {
-			if _, err := w.Sweep(t.Context(), namespace, nil); err != nil {
+			if _, err := w.Gate.Sweep(t.Context(), namespace, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

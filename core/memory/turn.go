@@ -33,14 +33,14 @@ type SweepProgress = turn.SweepProgress
 // gate decides on them right after the commit, each in its own transaction, unless
 // [Options.DeferGate] leaves that to the caller. If both a result and an error are returned, the
 // error came from the gate or the store's files, after the commit: repeating the call continues
-// with the gate. See [Memories.Revalidate] for what a purge may leave.
+// with the gate. See [Gate.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (result *core.FeedbackResult, err error) {
 	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "feedback"}, &err)()
 	result, err = m.turns.Feedback(ctx, r)
 	if err != nil || m.options.DeferGate || m.options.Turned != nil {
 		return result, err
 	}
-	result.Purged, err = m.gateAfter(core.WithLabel(ctx, r.AgentID), r, result.Revalidate)
+	result.Purged, err = m.Gate.gateAfter(core.WithLabel(ctx, r.AgentID), r, result.Revalidate)
 	return result, sdk.Wrap(turn.FeedbackOp(r.Session, r.Turn), err)
 }
 
@@ -66,44 +66,44 @@ func TurnNotFound(session string, number int64) error {
 //
 // The gate decides on the memories that wait for it, including memories that a crash left
 // waiting, unless [Options.DeferGate] leaves that to the caller. If there is an error, the
-// result has what was done until then; see [Memories.Revalidate] for what a purge may leave.
+// result has what was done until then; see [Gate.Revalidate] for what a purge may leave.
 //
 // progress, unless it is nil, is called after each transaction and each decision.
-func (m *Memories) Sweep(ctx context.Context, namespace string, progress func(SweepProgress)) (*SweepResult, error) {
+func (g *Gate) Sweep(ctx context.Context, namespace string, progress func(SweepProgress)) (*SweepResult, error) {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
-	s := m.turns.NewSweep(namespace, progress)
+	s := g.turns.NewSweep(namespace, progress)
 	err := s.Evaluate(ctx)
 	if err == nil {
-		err = m.gateWaiting(ctx, s)
+		err = g.waiting(ctx, s)
 	}
 	return &s.Result, sdk.Wrap("sweep namespace "+namespace, err)
 }
 
-// GateWaiting is a Sweep without the retention policy: it lets the gate decide on all memories
+// Waiting is a Sweep without the retention policy: it lets the gate decide on all memories
 // of a namespace that wait for it.
-func (m *Memories) GateWaiting(ctx context.Context, namespace string) (*SweepResult, error) {
+func (g *Gate) Waiting(ctx context.Context, namespace string) (*SweepResult, error) {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
-	s := m.turns.NewSweep(namespace, nil)
+	s := g.turns.NewSweep(namespace, nil)
 	var err error
-	if s.Result.Turn, err = m.turns.Turn(ctx, namespace); err == nil {
-		err = m.gateWaiting(ctx, s)
+	if s.Result.Turn, err = g.turns.Turn(ctx, namespace); err == nil {
+		err = g.waiting(ctx, s)
 	}
 	return &s.Result, sdk.Wrap("gate of namespace "+namespace, err)
 }
 
-// gateWaiting lets the gate decide on the memories that wait for it. To clean the store's files
+// waiting lets the gate decide on the memories that wait for it. To clean the store's files
 // after a purge takes a while, so it then looks again for memories that began to wait meanwhile.
-func (m *Memories) gateWaiting(ctx context.Context, s *turn.Sweep) error {
+func (g *Gate) waiting(ctx context.Context, s *turn.Sweep) error {
 	for {
 		var gone residue
 		s.Result.Pending = nil
-		err := s.Waiting(ctx, func(ids []string) error { return m.gateSwept(ctx, s, ids, &gone) })
+		err := s.Waiting(ctx, func(ids []string) error { return g.gateSwept(ctx, s, ids, &gone) })
 		s.Result.Purged = append(s.Result.Purged, gone.given...)
-		if finished := gone.finish(ctx, m.options.Store); err == nil {
+		if finished := gone.finish(ctx, g.options.Store); err == nil {
 			err = finished
 		}
 		if err != nil || len(gone.given) == 0 {
@@ -112,9 +112,9 @@ func (m *Memories) gateWaiting(ctx context.Context, s *turn.Sweep) error {
 	}
 }
 
-// GateDue reports, within the caller's transaction, whether memories of a namespace wait for the
+// Due reports, within the caller's transaction, whether memories of a namespace wait for the
 // gate, besides the ones that a sweep left waiting.
-func (m *Memories) GateDue(r core.Reader, namespace string, left []string) (due bool, err error) {
+func (g *Gate) Due(r core.Reader, namespace string, left []string) (due bool, err error) {
 	start := record.IndexStart(record.StatePrefix, namespace, string(core.StateRevalidatePending))
 	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		due = !slices.Contains(left, record.PlaceID(key[len(start):]))
@@ -124,13 +124,13 @@ func (m *Memories) GateDue(r core.Reader, namespace string, left []string) (due 
 }
 
 // gateSwept lets the gate decide on memories that wait for it.
-func (m *Memories) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone *residue) error {
-	if m.options.Gate == nil || m.options.DeferGate || s.Halted {
+func (g *Gate) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone *residue) error {
+	if g.options.Gate == nil || g.options.DeferGate || s.Halted {
 		s.Result.Pending = append(s.Result.Pending, ids...)
 		return nil
 	}
 	for _, id := range ids {
-		d, err := m.revalidate(ctx, id, &RevalidateRequest{}, gone)
+		d, err := g.revalidate(ctx, id, &RevalidateRequest{}, gone)
 		switch {
 		case sdk.ReasonOf(err) == unreadableReason:
 			s.Result.Pending = append(s.Result.Pending, id)
@@ -146,8 +146,8 @@ func (m *Memories) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, g
 
 // Bias returns how the turns of a session's current window have gone lately, from -1 to
 // 1: 0 without feedback.
-func (m *Memories) Bias(ctx context.Context, session string) (float64, error) {
-	return m.turns.Bias(ctx, session)
+func (ss *Sessions) Bias(ctx context.Context, session string) (float64, error) {
+	return ss.turns.Bias(ctx, session)
 }
 
 type (
@@ -178,30 +178,30 @@ type (
 // EachEndedTurn calls fn with each turn, begun by no run, that had its feedback.
 func EachEndedTurn(r core.Reader, fn func(*EndedTurn) error) error { return turn.EachEnded(r, fn) }
 
-// Session returns a session's totals and its turns, the oldest first; more is whether other turns
+// Get returns a session's totals and its turns, the oldest first; more is whether other turns
 // follow. For a session that had no turn, or that belongs to another subject than the caller's, the
 // error is sdk.NotFound, reason "session_not_found".
-func (m *Memories) Session(ctx context.Context, f *TurnFilter) (s *Session, turns []SessionTurn, more bool, err error) {
-	return m.turns.Session(ctx, f)
+func (ss *Sessions) Get(ctx context.Context, f *TurnFilter) (s *Session, turns []SessionTurn, more bool, err error) {
+	return ss.turns.Session(ctx, f)
 }
 
-// SessionHead returns a session without its turns, for any owner; nil for a session that had no
+// Head returns a session without its turns, for any owner; nil for a session that had no
 // turn. It is for code that decides who may see the session.
-func (m *Memories) SessionHead(ctx context.Context, name string) (*Session, error) {
-	return m.turns.Head(ctx, name)
+func (ss *Sessions) Head(ctx context.Context, name string) (*Session, error) {
+	return ss.turns.Head(ctx, name)
 }
 
-// ResetSession opens a new window of a session, with bias 0. Its turns and memories stay,
-// and its turn counter continues. The errors are [Memories.Session]'s.
-func (m *Memories) ResetSession(ctx context.Context, name string) (*Session, error) {
-	return m.turns.Reset(ctx, name)
+// Reset opens a new window of a session, with bias 0. Its turns and memories stay,
+// and its turn counter continues. The errors are [Sessions.Get]'s.
+func (ss *Sessions) Reset(ctx context.Context, name string) (*Session, error) {
+	return ss.turns.Reset(ctx, name)
 }
 
-// ResumeSession goes back to an earlier window of a session, with the bias that it had; 0
-// is the window before the current one. The errors are [Memories.Session]'s, and
+// Resume goes back to an earlier window of a session, with the bias that it had; 0
+// is the window before the current one. The errors are [Sessions.Get]'s, and
 // sdk.NotFound, reason "window_not_found".
-func (m *Memories) ResumeSession(ctx context.Context, name string, window int64) (*Session, error) {
-	return m.turns.Resume(ctx, name, window)
+func (ss *Sessions) Resume(ctx context.Context, name string, window int64) (*Session, error) {
+	return ss.turns.Resume(ctx, name, window)
 }
 
 // SessionMarks are the marks of the names of a caller's sessions: see [turn.Marks].
@@ -209,26 +209,26 @@ func SessionMarks(c core.Caller) []string { return turn.Marks(c) }
 
 // Sessions returns sessions by [Session.Key]. next is the key after which the next page begins; "" if there
 // is none.
-func (m *Memories) Sessions(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
-	return m.turns.List(ctx, f)
+func (ss *Sessions) List(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
+	return ss.turns.List(ctx, f)
 }
 
 // BeginTurn begins a turn of a session without a recall, for a prompt that recalls nothing,
 // so that the turn can get feedback. A turn that has already begun doesn't change. The errors
 // are the same as for a recall in the turn.
-func (m *Memories) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
-	return m.turns.Begin(ctx, by, namespace, m.runOf(ctx))
+func (ss *Sessions) BeginTurn(ctx context.Context, by core.TurnRef, namespace string) error {
+	return ss.turns.Begin(ctx, by, namespace, ss.runOf(ctx))
 }
 
 // SessionContext is what the prompt of a turn can use from its session.
 type SessionContext = turn.Context
 
-// SessionContext returns what the prompt of a turn can use from its session; turn 0 is the
+// Context returns what the prompt of a turn can use from its session; turn 0 is the
 // session's current turn, or the next turn if the current one had its feedback. For a session
 // without a turn, the result is empty. If the session belongs to another subject than the
 // caller's, the error is sdk.NotFound, reason "session_not_found".
-func (m *Memories) SessionContext(ctx context.Context, name string, number int64) (*SessionContext, error) {
-	return m.turns.Context(ctx, name, number)
+func (ss *Sessions) Context(ctx context.Context, name string, number int64) (*SessionContext, error) {
+	return ss.turns.Context(ctx, name, number)
 }
 
 type (
@@ -261,9 +261,9 @@ func DigestOfTurns(turns []TurnSummary) string { return turn.DigestOf(turns) }
 
 // SummarizeWindow stores a summary of the oldest turns of a session's window, of at most
 // 2,000 characters, and reports whether it did. It doesn't store the summary if the turns' own
-// summaries have changed. The errors are [Memories.SessionContext]'s.
-func (m *Memories) SummarizeWindow(ctx context.Context, s *SummarizedWindow) (stored bool, err error) {
-	return m.turns.SummarizeWindow(ctx, s)
+// summaries have changed. The errors are [Sessions.Context]'s.
+func (ss *Sessions) SummarizeWindow(ctx context.Context, s *SummarizedWindow) (stored bool, err error) {
+	return ss.turns.SummarizeWindow(ctx, s)
 }
 
 // SessionNotFound is the error for a session that had no turn, and for another subject's
@@ -273,13 +273,13 @@ func SessionNotFound(name string) error { return turn.SessionNotFound(name) }
 // TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the namespace
 // that its first recall searched, and the namespaces of the recalled memories. found is whether
 // the turn exists.
-func (m *Memories) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
-	return m.turns.TurnNamespaces(ctx, session, turn)
+func (ss *Sessions) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
+	return ss.turns.TurnNamespaces(ctx, session, turn)
 }
 
 // Turn returns a namespace's turn counter: how many turns had their feedback.
-func (m *Memories) Turn(ctx context.Context, namespace string) (int64, error) {
-	return m.turns.Turn(ctx, namespace)
+func (ss *Sessions) Turn(ctx context.Context, namespace string) (int64, error) {
+	return ss.turns.Turn(ctx, namespace)
 }
 
 // UsedIn reports whether a memory was used in a turn according to the turn's feedback, for

@@ -51,7 +51,7 @@ func TestTurn_ThatFoundNothingIsATurn(t *testing.T) {
 	if result := w.feedback(t, "a", 1, core.OutcomeFailure); result.Bias != -.15 {
 		t.Errorf("%+v", result)
 	}
-	if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != 0 {
+	if turn, err := w.Sessions.Turn(t.Context(), "ns"); err != nil || turn != 0 {
 		t.Errorf("the namespace is at turn %d, %v: no item came from it", turn, err)
 	}
 	if got, err := w.recallIn(t, "a", 0, "build"); err != nil || got.Turn != 2 {
@@ -107,13 +107,13 @@ func TestFeedback_OfABetterSourceGivesTheCreditAgain(t *testing.T) {
 				t.Fatalf("%+v: %+v, %v", s, result, err)
 			}
 		}
-		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != 4 {
+		if turn, err := w.Sessions.Turn(t.Context(), "ns"); err != nil || turn != 4 {
 			t.Errorf("the namespace is at turn %d, %v", turn, err)
 		}
 		if list := w.problems(t); len(list) > 0 {
 			t.Errorf("problems: %+v", list)
 		}
-		bias, err := w.Bias(t.Context(), "a")
+		bias, err := w.Sessions.Bias(t.Context(), "a")
 		must(t, err)
 		return w.get(t, "m").Signals, bias
 	}

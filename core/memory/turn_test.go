@@ -55,7 +55,7 @@ func TestRecallsOfATurnAreOneOfferAtTheBestPlace(t *testing.T) {
 				t.Errorf("memory %s has q %v, want that of weight %v", id, q, weight)
 			}
 		}
-		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != 1 {
+		if turn, err := w.Sessions.Turn(t.Context(), "ns"); err != nil || turn != 1 {
 			t.Errorf("a turn with three memories advanced the namespace to turn %d, %v", turn, err)
 		}
 	})
@@ -124,7 +124,7 @@ func TestAPurgedMemoryIsLeftOutOfItsTurn(t *testing.T) {
 		m, other := w.pending(t, core.ObserveRequest{Content: "gone soon"}), w.observe(t, core.ObserveRequest{Content: "stays"})
 		found := w.recalled(t, m.ID, other.ID)
 		w.offer(t, "s", 1, m.ID)
-		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil {
+		if _, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.RecordTurn(t.Context(), "s", 2, found); err != nil {
@@ -151,7 +151,7 @@ func TestASweepBringsWhatGrowsStaleToTheGate(t *testing.T) {
 		w.live(t, "s", int64(turn), m.ID, o)
 	}
 	w.turnsOfOthers(t, "others", 1)
-	result, err := w.Sweep(t.Context(), "ns", nil)
+	result, err := w.Gate.Sweep(t.Context(), "ns", nil)
 	if err != nil || result.Transitions[core.StateRevalidatePending] != 1 || result.Gated[core.NextRetain] != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -11,30 +11,30 @@ import (
 )
 
 // Weigh returns what the gate would decide on a memory now, whatever the memory's
-// state. It writes nothing and has no consequences, unlike [Memories.Revalidate].
-func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *core.GateDecision, err error) {
-	if m.options.Gate == nil {
+// state. It writes nothing and has no consequences, unlike [Gate.Revalidate].
+func (g *Gate) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *core.GateDecision, err error) {
+	if g.options.Gate == nil {
 		return nil, gateMissing()
 	}
-	err = m.records.View(ctx, func(reader core.Reader) error {
+	err = g.records.View(ctx, func(reader core.Reader) error {
 		memory, err := record.Read(reader, id)
 		if err != nil {
 			return err
 		}
-		c, err := m.gateCase(reader, memory, &r)
+		c, err := g.newCase(reader, memory, &r)
 		if err != nil {
 			return err
 		}
-		d, err = m.options.Gate.Decide(unrecorded(ctx, reader), reader, c)
+		d, err = g.options.Gate.Decide(unrecorded(ctx, reader), reader, c)
 		return err
 	})
 	return d, sdk.Wrap("weigh memory "+bounds.Shorten(id), err)
 }
 
-// gateCase is what the gate knows about a memory.
-func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
+// newCase is what the gate knows about a memory.
+func (g *Gate) newCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
 	c = &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
-	if c.Governance, err = m.records.Governance(r, memory.Namespace); err != nil {
+	if c.Governance, err = g.records.Governance(r, memory.Namespace); err != nil {
 		return nil, err
 	}
 	merged, err := mergedInto(r, memory.ID)

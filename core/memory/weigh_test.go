@@ -22,7 +22,7 @@ func TestWeigh_DecidesInEveryStateAndWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := dump(t, w.store)
-		d, err := w.Weigh(t.Context(), m.ID, revalidate)
+		d, err := w.Gate.Weigh(t.Context(), m.ID, revalidate)
 		if err != nil || d.NextAction != core.NextPurge || d.ID != "" {
 			t.Errorf("%s: %+v, error %v", state, d, err)
 		}
@@ -30,7 +30,7 @@ func TestWeigh_DecidesInEveryStateAndWritesNothing(t *testing.T) {
 			t.Errorf("%s: it wrote:\n%s", state, diff)
 		}
 	}
-	_, err := w.Weigh(t.Context(), "nobody", revalidate)
+	_, err := w.Gate.Weigh(t.Context(), "nobody", revalidate)
 	wantReason(t, err, sdk.NotFound, "memory_not_found")
 }
 
@@ -43,7 +43,7 @@ func TestWeigh_GivesTheGateAllOfTheRequest(t *testing.T) {
 	}), nil)
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	request := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
-	if _, err := w.Weigh(t.Context(), m.ID, request); err != nil {
+	if _, err := w.Gate.Weigh(t.Context(), m.ID, request); err != nil {
 		t.Fatal(err)
 	}
 	if asked.Memory.ID != m.ID || asked.Governance == nil || asked.Omega != request.Omega || asked.Notes[0] != "n" {
@@ -53,6 +53,6 @@ func TestWeigh_GivesTheGateAllOfTheRequest(t *testing.T) {
 
 func TestThereIsNoWeighingWithoutAGate(t *testing.T) {
 	w := living(t, openPebble(t), nil, nil)
-	_, err := w.Weigh(t.Context(), "any", revalidate)
+	_, err := w.Gate.Weigh(t.Context(), "any", revalidate)
 	wantReason(t, err, sdk.Unavailable, "gate_missing")
 }

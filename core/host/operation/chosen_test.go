@@ -265,7 +265,7 @@ func TestSession_NameOfARunIsItsOwn(t *testing.T) {
 	w.Must(err)
 	first := out.(*operation.RunEnded)
 	recallAs(w, thief, first.ID, rival)
-	stored, err := w.Host.Memories.SessionHead(w.Ctx, first.ID)
+	stored, err := w.Host.Memories.Sessions.Head(w.Ctx, first.ID)
 	w.Must(err)
 	if first.Error != nil || stored == nil || stored.Owner != "owner" || stored.NextTurn != 2 {
 		t.Errorf("the run's session is %+v, its error %v", stored, first.Error)

@@ -20,7 +20,7 @@ import (
 func (c *Call) decision(ctx context.Context, id string) (*Decision, error) {
 	found, err := decisions.Find(ctx, c.Host.Store, id)
 	if sdk.CodeOf(err) == sdk.NotFound {
-		made, lost := c.Host.Memories.Decision(ctx, id)
+		made, lost := c.Host.Memories.Gate.Decision(ctx, id)
 		if sdk.CodeOf(lost) == sdk.NotFound {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func ofDream[In any](id func(*In) *string) func(context.Context, *Call, *In) (pl
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		given := id(in)
 		absent := memory.DreamNotFound(*given)
-		found, err := c.Host.Memories.FindDream(ctx, *given)
+		found, err := c.Host.Memories.Dreams.Find(ctx, *given)
 		if !c.reaches("**") {
 			switch code := sdk.CodeOf(err); {
 			case err == nil && found.ID != *given, code == sdk.NotFound, code == sdk.Invalid, code == sdk.Conflict:
@@ -105,7 +105,7 @@ func dreamRun(ctx context.Context, c *Call, in *DreamPass) (*memory.DreamReport,
 	if err != nil {
 		return nil, err
 	}
-	return c.Host.Memories.Dream(ctx, q, c.stepsDone)
+	return c.Host.Memories.Dreams.Run(ctx, q, c.stepsDone)
 }
 
 // stepsDone reports how many steps of a run are done.
@@ -132,13 +132,13 @@ func ofDreamPlan(_ context.Context, c *Call, in *DreamPlan) (place, error) {
 
 func dreamPlan(ctx context.Context, c *Call, in *DreamPlan) (*memory.DreamRun, error) {
 	if in.Plan != nil {
-		return c.Host.Memories.StoreDream(ctx, in.Plan, memory.Always)
+		return c.Host.Memories.Dreams.Store(ctx, in.Plan, memory.Always)
 	}
 	q, err := in.request(c)
 	if err != nil {
 		return nil, err
 	}
-	return c.Host.Memories.PlanDream(ctx, q)
+	return c.Host.Memories.Dreams.Plan(ctx, q)
 }
 
 // DreamList selects the plans and runs of a namespace.
@@ -154,7 +154,7 @@ func dreamList(ctx context.Context, c *Call, in *DreamList) (*Page[*memory.Dream
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := c.Host.Memories.DreamRuns(ctx, in.Namespace, after, limit)
+	list, more, err := c.Host.Memories.Dreams.List(ctx, in.Namespace, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +182,11 @@ type DreamShown struct {
 }
 
 func dreamShow(ctx context.Context, c *Call, in *DreamShow) (*DreamShown, error) {
-	run, done, err := c.Host.Memories.GetDream(ctx, in.ID)
+	run, done, err := c.Host.Memories.Dreams.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := c.Host.Memories.DreamTexts(ctx, run, in.From)
+	texts, err := c.Host.Memories.Dreams.Texts(ctx, run, in.From)
 	return &DreamShown{run, orEmpty(done), texts}, err
 }
 
@@ -196,7 +196,7 @@ type DreamApply struct {
 }
 
 func dreamApply(ctx context.Context, c *Call, in *DreamApply) (*memory.DreamReport, error) {
-	return c.Host.Memories.ApplyDream(ctx, in.ID, c.stepsDone)
+	return c.Host.Memories.Dreams.Apply(ctx, in.ID, c.stepsDone)
 }
 
 // DreamUndo names a run, and a step of it.
@@ -207,7 +207,7 @@ type DreamUndo struct {
 }
 
 func dreamUndo(ctx context.Context, c *Call, in *DreamUndo) (*memory.DreamUndone, error) {
-	return c.Host.Memories.UndoDream(ctx, in.ID, in.Step)
+	return c.Host.Memories.Dreams.Undo(ctx, in.ID, in.Step)
 }
 
 // DreamConflicts names a namespace.
@@ -232,7 +232,7 @@ func dreamConflicts(ctx context.Context, c *Call, in *DreamConflicts) (*Page[Dre
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.Host.Memories.Contradictions(ctx, in.Namespace, in.Agent)
+	found, err := c.Host.Memories.Dreams.Contradictions(ctx, in.Namespace, in.Agent)
 	if err != nil {
 		return nil, err
 	}

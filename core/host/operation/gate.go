@@ -44,7 +44,7 @@ type GateRun struct {
 
 // gateRun may ask a model for a summary, so it is a long operation.
 func gateRun(ctx context.Context, c *Call, in *GateRun) (*core.GateAnswer, error) {
-	d, err := c.Host.Memories.Revalidate(ctx, in.ID, memory.RevalidateRequest{DryRun: in.DryRun, Omega: in.OmegaFactors, Notes: in.Notes})
+	d, err := c.Host.Memories.Gate.Revalidate(ctx, in.ID, memory.RevalidateRequest{DryRun: in.DryRun, Omega: in.OmegaFactors, Notes: in.Notes})
 	return c.decided(ctx, d, err)
 }
 
@@ -91,7 +91,7 @@ func ofExplained(ctx context.Context, c *Call, in *GateExplain) (place, error) {
 // gateExplain explains the last decision on a memory, or what the gate would decide.
 // Nothing is written.
 func gateExplain(ctx context.Context, c *Call, in *GateExplain) (*gate.Explanation, error) {
-	made, err := c.Host.Memories.Decisions(ctx, in.ID)
+	made, err := c.Host.Memories.Gate.Decisions(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func gateExplain(ctx context.Context, c *Call, in *GateExplain) (*gate.Explanati
 	if len(made) > 0 && !now {
 		return gate.Explain(made[len(made)-1]), nil
 	}
-	d, err := c.Host.Memories.Weigh(ctx, in.ID, memory.RevalidateRequest{Omega: in.OmegaFactors, Notes: in.Notes})
+	d, err := c.Host.Memories.Gate.Weigh(ctx, in.ID, memory.RevalidateRequest{Omega: in.OmegaFactors, Notes: in.Notes})
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +126,6 @@ func (in *GateRequest) check() error {
 }
 
 func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateAnswer, error) {
-	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason, Copies: in.Copies})
+	d, err := c.Host.Memories.Gate.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason, Copies: in.Copies})
 	return c.decided(ctx, d, err)
 }

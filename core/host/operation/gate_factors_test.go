@@ -40,7 +40,7 @@ func TestGate_AnswersHaveFactorsAsTexts(t *testing.T) {
 	answer("gate_run", &operation.GateRun{ID: id, OmegaFactors: given, Notes: notes}, want...)
 	answer("gate_explain", &operation.GateExplain{ID: id}, want...)
 	answer("memory_explain", &operation.MemoryExplain{ID: id}, want...)
-	made, err := w.Host.Memories.Decisions(w.Ctx, id)
+	made, err := w.Host.Memories.Gate.Decisions(w.Ctx, id)
 	w.Must(err)
 	answer("decision_get", &operation.DecisionGet{ID: made[0].ID}, want...)
 	if stored := string(core.MustJSON(made[0])); !strings.Contains(stored, `"omega_factors":{"upstream_status_score":0,"codebase_verification_score":null,"runtime_utility_trend_score":1e-7,"notes":["a=b","Z"]}`) {

@@ -56,7 +56,7 @@ func TestLineage_GoesBothWaysWithinReach(t *testing.T) {
 	}
 	_, err := w.Do(me, "memory_lineage", &operation.MemoryLineage{ID: root, Depth: memory.MaxLineageDepth + 1})
 	w.Refused(err, sdk.Invalid, "depth_invalid")
-	_, err = w.Host.Memories.Erase(w.Ctx, root, memory.EraseRequest{Reason: "it is wrong"})
+	_, err = w.Host.Memories.Gate.Erase(w.Ctx, root, memory.EraseRequest{Reason: "it is wrong"})
 	w.Must(err)
 	if got := shown(me, child, 0); got != "child+0 grandchild-1 links 2 truncated false" {
 		t.Errorf("of what was purged: %s", got)
@@ -83,7 +83,7 @@ func TestLineage_IsBounded(t *testing.T) {
 func TestHistory_HasAllPages(t *testing.T) {
 	w := newWorld(t)
 	id := w.Taught(core.OutcomeSuccess, 2)
-	_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
+	_, err := w.Host.Memories.Gate.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
 	w.Must(err)
 	whole := try[operation.Page[journal.Entry]](w, "memory_history", &operation.MemoryHistory{ID: id})
 	if n := len(whole.Items); n < 4 || whole.NextPageToken != "" || whole.Items[0].Type != "agent.memory.observed" {

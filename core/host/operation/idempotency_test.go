@@ -237,7 +237,7 @@ func TestIdempotency_APurgeLeavesNothing(t *testing.T) {
 func erase(w *world) {
 	w.T.Helper()
 	for key := range contents(w.T, w.Config.Store, "memory/") {
-		_, err := w.Host.Memories.Erase(w.Ctx, strings.TrimPrefix(key, "memory/"), memory.EraseRequest{Reason: "it is wrong"})
+		_, err := w.Host.Memories.Gate.Erase(w.Ctx, strings.TrimPrefix(key, "memory/"), memory.EraseRequest{Reason: "it is wrong"})
 		w.Must(err)
 	}
 }

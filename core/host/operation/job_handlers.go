@@ -45,7 +45,7 @@ func Handlers(h *host.Host) map[job.Type]job.Handler {
 // found this job still active, so it queued no other one. left are the memories that keep waiting.
 func noneWaits(h *host.Host, namespace string, left []string) func(*journal.Tx) error {
 	return func(tx *journal.Tx) error {
-		due, err := h.Memories.GateDue(tx, namespace, left)
+		due, err := h.Memories.Gate.Due(tx, namespace, left)
 		if err == nil && due {
 			err = job.ErrAgain
 		}

@@ -42,9 +42,9 @@ func ofKnowledge(ctx context.Context, c *Call, in *KnowledgeGet) (place, error) 
 // start of its id, completes the id, and returns the entry's place.
 func (c *Call) atKnowledge(ctx context.Context, id *string) (place, error) {
 	absent := memory.KnowledgeNotFound(*id)
-	find := c.Host.Memories.Knowledge
+	find := c.Host.Memories.Knowledge.Get
 	if c.reaches("**") {
-		find = c.Host.Memories.FindKnowledge
+		find = c.Host.Memories.Knowledge.Find
 	}
 	found, err := find(ctx, *id)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Call) atKnowledge(ctx context.Context, id *string) (place, error) {
 }
 
 func knowledgeGet(ctx context.Context, c *Call, in *KnowledgeGet) (*core.Knowledge, error) {
-	return c.Host.Memories.Knowledge(ctx, in.ID)
+	return c.Host.Memories.Knowledge.Get(ctx, in.ID)
 }
 
 // KnowledgeList selects entries.
@@ -77,7 +77,7 @@ func knowledgeList(ctx context.Context, c *Call, in *KnowledgeList) (*Page[*core
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := c.Host.Memories.ListKnowledge(ctx, memory.KnowledgeFilter{
+	list, next, err := c.Host.Memories.Knowledge.List(ctx, memory.KnowledgeFilter{
 		Namespace: in.Namespace, Superseded: in.Superseded, Limit: limit, After: after,
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ type KnowledgeRecalled struct {
 }
 
 func knowledgeRecall(ctx context.Context, c *Call, in *memory.KnowledgeQuery) (*KnowledgeRecalled, error) {
-	found, err := c.Host.Memories.RecallKnowledge(ctx, in)
+	found, err := c.Host.Memories.Knowledge.Recall(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func ofSuperseded(ctx context.Context, c *Call, in *KnowledgeSupersede) (place, 
 }
 
 func knowledgeSupersede(ctx context.Context, c *Call, in *KnowledgeSupersede) (*core.Knowledge, error) {
-	if err := c.Host.Memories.Supersede(ctx, in.ID, in.By); err != nil {
+	if err := c.Host.Memories.Knowledge.Supersede(ctx, in.ID, in.By); err != nil {
 		return nil, err
 	}
-	return c.Host.Memories.Knowledge(ctx, in.ID)
+	return c.Host.Memories.Knowledge.Get(ctx, in.ID)
 }

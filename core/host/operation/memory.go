@@ -299,7 +299,7 @@ type MemorySweep struct {
 }
 
 func memorySweep(ctx context.Context, c *Call, in *MemorySweep) (*memory.SweepResult, error) {
-	result, err := c.Host.Memories.Sweep(ctx, in.Namespace, func(p memory.SweepProgress) {
+	result, err := c.Host.Memories.Gate.Sweep(ctx, in.Namespace, func(p memory.SweepProgress) {
 		c.progress(Progress{What: "memories", Done: int64(p.Evaluated + p.Gated)})
 	})
 	if result != nil {
@@ -316,7 +316,7 @@ type MemoryReembed struct {
 }
 
 func memoryReembed(ctx context.Context, c *Call, in *MemoryReembed) (*memory.ReembedProgress, error) {
-	return c.Host.Memories.Reembed(ctx, in.Namespace, func(p memory.ReembedProgress) {
+	return c.Host.Memories.Vectors.Reembed(ctx, in.Namespace, func(p memory.ReembedProgress) {
 		c.progress(Progress{What: "memories", Done: p.Looked, Total: p.Total})
 	})
 }

@@ -293,7 +293,7 @@ func TestRun_LeavesTheGraphsOfOtherNamespaces(t *testing.T) {
 		_, err := w.Do(run.caller, "run_start", &operation.RunStart{Workflow: run.workflow, Namespace: run.namespace})
 		w.Must(err)
 	}
-	d, err := w.Host.Memories.Weigh(w.Ctx, "tip-"+strings.ReplaceAll(elsewhere, "/", "-"), memory.RevalidateRequest{})
+	d, err := w.Host.Memories.Gate.Weigh(w.Ctx, "tip-"+strings.ReplaceAll(elsewhere, "/", "-"), memory.RevalidateRequest{})
 	w.Must(err)
 	if n := d.Numbers; !n.GraphKnown || !n.PathReachable || n.Workflow != elsewhere+" same" {
 		t.Errorf("its graph is known: %v, reachable: %v, of %q", n.GraphKnown, n.PathReachable, n.Workflow)

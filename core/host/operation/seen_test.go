@@ -55,7 +55,7 @@ func TestKnowledge_PagesTellNothingElsewhere(t *testing.T) {
 	w := newWorld(t)
 	there := w.Promoted()
 	list := func(after string) string {
-		_, _, err := w.Host.Memories.ListKnowledge(w.Ctx, memory.KnowledgeFilter{Namespace: elsewhere, After: after})
+		_, _, err := w.Host.Memories.Knowledge.List(w.Ctx, memory.KnowledgeFilter{Namespace: elsewhere, After: after})
 		if err == nil {
 			t.Fatalf("a page after %s was listed", after)
 		}

@@ -31,7 +31,7 @@ func (c *Call) oversees() bool { return c.caller.Has(core.ScopeOperate) }
 // had no turn yet. For another subject's session, the result is the same as for a session that doesn't
 // exist.
 func (c *Call) ownSession(ctx context.Context, name *string) (*memory.Session, error) {
-	found, err := c.Host.Memories.SessionHead(ctx, *name)
+	found, err := c.Host.Memories.Sessions.Head(ctx, *name)
 	marks := memory.SessionMarks(c.caller)
 	whole := len(marks) == 0 || slices.ContainsFunc(marks, func(mark string) bool { return strings.HasSuffix(*name, core.ScopedName("", mark)) })
 	switch {
@@ -45,7 +45,7 @@ func (c *Call) ownSession(ctx context.Context, name *string) (*memory.Session, e
 	free := ""
 	for _, mark := range marks {
 		marked := core.ScopedName(*name, mark)
-		found, err := c.Host.Memories.SessionHead(ctx, marked)
+		found, err := c.Host.Memories.Sessions.Head(ctx, marked)
 		switch {
 		case err != nil:
 			return nil, err
@@ -80,11 +80,11 @@ func (c *Call) shownSession(ctx context.Context, name *string) (*memory.Session,
 		return nil, absent
 	}
 	sees := func(namespace string) bool { return c.reaches(cmp.Or(namespace, "**")) }
-	found, err = c.Host.Memories.SessionHead(ctx, *name)
+	found, err = c.Host.Memories.Sessions.Head(ctx, *name)
 	if err != nil || found != nil && sees(found.Namespace) {
 		return found, err
 	}
-	list, _, err := c.Host.Memories.Sessions(ctx, &memory.SessionFilter{Any: true, Named: *name, In: sees, Limit: 2})
+	list, _, err := c.Host.Memories.Sessions.List(ctx, &memory.SessionFilter{Any: true, Named: *name, In: sees, Limit: 2})
 	switch {
 	case err != nil:
 		return nil, err
@@ -218,7 +218,7 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 		return nil, err
 	}
 	after, _ := strconv.ParseInt(at, 10, 64) // 0 for the first page
-	found, turns, more, err := c.Host.Memories.Session(ctx, &memory.TurnFilter{Session: in.Session, Any: true, In: c.reaches, After: after, Limit: limit})
+	found, turns, more, err := c.Host.Memories.Sessions.Get(ctx, &memory.TurnFilter{Session: in.Session, Any: true, In: c.reaches, After: after, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func sessionList(ctx context.Context, c *Call, in *SessionList) (*Page[memory.Se
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := c.Host.Memories.Sessions(ctx, &memory.SessionFilter{
+	list, next, err := c.Host.Memories.Sessions.List(ctx, &memory.SessionFilter{
 		Owner: cmp.Or(in.Owner, c.caller.Subject), Any: in.Owner == "" && c.oversees(), Text: in.Text, After: at, Limit: limit, In: func(namespace string) bool {
 			return within(namespace, in.Namespace, in.Subtree) && c.reaches(cmp.Or(namespace, "**"))
 		},
@@ -281,11 +281,11 @@ func sessionList(ctx context.Context, c *Call, in *SessionList) (*Page[memory.Se
 }
 
 func sessionReset(ctx context.Context, c *Call, in *SessionReset) (*memory.Session, error) {
-	return c.Host.Memories.ResetSession(ctx, in.Session)
+	return c.Host.Memories.Sessions.Reset(ctx, in.Session)
 }
 
 func sessionResume(ctx context.Context, c *Call, in *SessionResume) (*memory.Session, error) {
-	return c.Host.Memories.ResumeSession(ctx, in.Session, in.Window)
+	return c.Host.Memories.Sessions.Resume(ctx, in.Session, in.Window)
 }
 
 // ofRecall is the place of a recall. A recall that names no namespace searches the namespace in
@@ -329,7 +329,7 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 	} else if err != nil {
 		return place{}, err
 	}
-	namespaces, found, err := c.Host.Memories.TurnNamespaces(ctx, in.Session, in.Turn)
+	namespaces, found, err := c.Host.Memories.Sessions.TurnNamespaces(ctx, in.Session, in.Turn)
 	switch {
 	case err != nil:
 		return place{}, err

@@ -197,7 +197,7 @@ func TestTurns_KeepTheBeginningOfTheirQuery(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	sound(w)
-	_, err := w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "asked"})
+	_, err := w.Host.Memories.Gate.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "asked"})
 	w.Must(err)
 	for i, query := range shown() {
 		if query != "" && strings.Contains(queries[i], "harbour") {

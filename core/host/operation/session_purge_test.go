@@ -47,7 +47,7 @@ func TestPurge_TakesItsTurnsTextsOutOfSnapshots(t *testing.T) {
 	if again, err := operation.Do(core.WithCaller(w.Ctx, me), call, "snapshot_build", w.Again(request)); err != nil || again.(*inject.Built).Prompt != first.(*inject.Built).Prompt {
 		t.Errorf("the same call again gives %+v, %v", again, err)
 	}
-	_, err = w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
+	_, err = w.Host.Memories.Gate.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
 	w.Must(err)
 
 	for key, value := range contents(t, w.Config.Store, "") {

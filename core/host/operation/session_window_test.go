@@ -42,7 +42,7 @@ func windowsApart(w *world, c core.Caller, session string) {
 	for window := int64(1); window <= s.Windows; window++ {
 		_, err := w.Do(c, "session_resume", &operation.SessionResume{Session: session, Window: window})
 		w.Must(err)
-		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, c), keyOf(w, c, session), 0)
+		known, err := w.Host.Memories.Sessions.Context(core.WithCaller(w.Ctx, c), keyOf(w, c, session), 0)
 		w.Must(err)
 		var got []string
 		for _, turn := range known.Turns {
@@ -93,7 +93,7 @@ func TestSession_Windows(t *testing.T) {
 	}
 	for window, want := range map[int64]string{1: "one two four", 2: "three"} {
 		enter("session_resume", &operation.SessionResume{Session: "s", Window: window})
-		c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), 0)
+		c, err := w.Host.Memories.Sessions.Context(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), 0)
 		w.Must(err)
 		var got []string
 		for _, turn := range c.Turns {
@@ -142,7 +142,7 @@ func TestSession_FeedbackAfterAReset(t *testing.T) {
 	if s := try[operation.Page[memory.Session]](w, "session_list", &operation.SessionList{Owner: core.OperatorSubject}); len(s.Items) != 0 {
 		t.Errorf("the operator's sessions are %+v", s.Items)
 	}
-	head, err := w.Host.Memories.SessionHead(w.Ctx, keyOf(w, me, "s"))
+	head, err := w.Host.Memories.Sessions.Head(w.Ctx, keyOf(w, me, "s"))
 	w.Must(err)
 	if head.Bias != 0 || head.Window != 2 || head.Feedbacks != 0 {
 		t.Errorf("the second window is %+v", head)
@@ -173,7 +173,7 @@ func TestSession_ATurnKeepsItsWindow(t *testing.T) {
 		bias         float64
 		texts        string
 	}{{1, 1, first, ""}, {2, 2, second, ""}, {3, 2, second, "two"}, {4, 1, first, "one"}, {5, 3, 0, ""}, {0, 3, 0, ""}} {
-		known, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), c.turn)
+		known, err := w.Host.Memories.Sessions.Context(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), c.turn)
 		w.Must(err)
 		var texts []string
 		for _, turn := range known.Turns {
@@ -199,7 +199,7 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	})
 	w.Must(err)
 	ctx := core.WithCaller(w.Ctx, me)
-	c, err := w.Host.Memories.SessionContext(ctx, keyOf(w, me, "s"), 0)
+	c, err := w.Host.Memories.Sessions.Context(ctx, keyOf(w, me, "s"), 0)
 	w.Must(err)
 	if c.Hint != "ask the harbour master" || c.Turn != 3 || c.HintTurn != 3 || c.FailureClass != core.FailureToolError {
 		t.Errorf("the next turn gets %+v", c)
@@ -209,7 +209,7 @@ func TestSession_HintIsForTheNextTurnOnly(t *testing.T) {
 	_, err = w.Do(me, "memory_recall", &core.RecallRequest{Session: "s", Turn: 6, Query: "harbour"})
 	w.Must(err)
 	for turn, hinted := range map[int64]int64{5: 5, 6: 5} {
-		c, err := w.Host.Memories.SessionContext(ctx, keyOf(w, me, "s"), turn)
+		c, err := w.Host.Memories.Sessions.Context(ctx, keyOf(w, me, "s"), turn)
 		w.Must(err)
 		if c.HintTurn != hinted {
 			t.Errorf("the hint in turn %d is for turn %d, not %d", turn, c.HintTurn, hinted)
@@ -230,7 +230,7 @@ func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	}
 	known := func(turn int64) *memory.SessionContext {
 		t.Helper()
-		c, err := w.Host.Memories.SessionContext(ctx, keyOf(w, me, "s"), turn)
+		c, err := w.Host.Memories.Sessions.Context(ctx, keyOf(w, me, "s"), turn)
 		w.Must(err)
 		return c
 	}
@@ -241,7 +241,7 @@ func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	}
 	store := func(s *memory.SummarizedWindow, want bool) {
 		t.Helper()
-		if stored, err := w.Host.Memories.SummarizeWindow(ctx, s); err != nil || stored != want {
+		if stored, err := w.Host.Memories.Sessions.SummarizeWindow(ctx, s); err != nil || stored != want {
 			t.Errorf("it is stored: %v, %v", stored, err)
 		}
 	}
@@ -262,10 +262,10 @@ func TestSession_SummaryHoldsForItsTexts(t *testing.T) {
 	store(summary("One ship."), true)
 	late = summary("One ship, and none.")
 	other := core.WithCaller(w.Ctx, subject("other"))
-	if _, err := w.Host.Memories.SummarizeWindow(other, late); sdk.ReasonOf(err) != "session_not_found" {
+	if _, err := w.Host.Memories.Sessions.SummarizeWindow(other, late); sdk.ReasonOf(err) != "session_not_found" {
 		t.Errorf("another subject may sum up: %v", err)
 	}
-	_, err = w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
+	_, err = w.Host.Memories.Gate.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
 	w.Must(err)
 	store(late, false)
 	for key, value := range contents(t, w.Config.Store, "") {
@@ -285,7 +285,7 @@ func TestSession_PurgeTakesItsTexts(t *testing.T) {
 	for range 2 {
 		turnOf(w, me, "s", core.OutcomeSuccess, "The harbour closes at noon.")
 	}
-	_, err := w.Host.Memories.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
+	_, err := w.Host.Memories.Gate.Erase(w.Ctx, "m", memory.EraseRequest{Reason: "it is wrong"})
 	w.Must(err)
 	out, err := w.Do(me, "session_get", &operation.SessionGet{Session: "s"})
 	w.Must(err)
@@ -294,7 +294,7 @@ func TestSession_PurgeTakesItsTexts(t *testing.T) {
 			t.Errorf("turn %d says %+v", turn.Turn, r)
 		}
 	}
-	c, err := w.Host.Memories.SessionContext(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), 0)
+	c, err := w.Host.Memories.Sessions.Context(core.WithCaller(w.Ctx, me), keyOf(w, me, "s"), 0)
 	w.Must(err)
 	if len(c.Turns) != 0 {
 		t.Errorf("the next turn gets %+v", c.Turns)

@@ -139,7 +139,7 @@ func (c *Call) mayRead(ctx context.Context, s *inject.Snapshot) bool {
 	if c.reaches("**") {
 		return true
 	}
-	found, err := c.Host.Memories.SessionHead(ctx, s.SessionID)
+	found, err := c.Host.Memories.Sessions.Head(ctx, s.SessionID)
 	return err == nil && (found == nil || c.owns(found))
 }
 

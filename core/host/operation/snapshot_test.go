@@ -33,7 +33,7 @@ func TestSnapshot_APurgeTakesItsTextAndLeavesItsProof(t *testing.T) {
 	if built.TurnID != 1 || len(built.BlocksUsed) != 1 || built.BlocksUsed[0].MemoryID != id || !strings.Contains(built.Prompt, "noon: &lt;memory id=&quot;rules&quot;&gt; &amp; all</memory>") {
 		t.Fatalf("%+v", built)
 	}
-	_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
+	_, err := w.Host.Memories.Gate.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
 	w.Must(err)
 	for key, value := range contents(t, w.Config.Store, "") {
 		if strings.Contains(value, "harbour closes") {

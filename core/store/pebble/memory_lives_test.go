@@ -104,7 +104,7 @@ func livesScenario() []memoryStep {
 		if _, err := w.Get(ctx, "a"); sdk.ReasonOf(err) != "memory_purged" {
 			return fmt.Errorf("a wasn't purged: %v", err)
 		}
-		_, err := w.Promotion(ctx, "b")
+		_, err := w.Knowledge.Promotion(ctx, "b")
 		return err
 	})
 }
@@ -142,7 +142,7 @@ func changesScenario() []memoryStep {
 	return []memoryStep{
 		archive("dreamt"),
 		func(ctx context.Context, w *memoryWorld) error { _, err := w.Restore(ctx, "dreamt"); return err },
-		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns", nil); return err },
+		func(ctx context.Context, w *memoryWorld) error { _, err := w.Gate.Sweep(ctx, "ns", nil); return err },
 		func(ctx context.Context, w *memoryWorld) error {
 			options := w.options
 			options.Embedder = otherModel{}
@@ -151,7 +151,7 @@ func changesScenario() []memoryStep {
 				return err
 			}
 			defer other.Close()
-			p, err := other.Reembed(ctx, "ns", nil)
+			p, err := other.Vectors.Reembed(ctx, "ns", nil)
 			if err == nil && p.Changed == 0 {
 				err = fmt.Errorf("no vector was made again: %+v", p)
 			}

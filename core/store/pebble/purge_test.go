@@ -61,7 +61,7 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	}
 	recallInRun(t, s, m)
 	observeMany(t, m, others/2, others)
-	if _, err := m.Sweep(t.Context(), "doomed", nil); err != nil {
+	if _, err := m.Gate.Sweep(t.Context(), "doomed", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Get(t.Context(), "doomed"); err == nil {
@@ -164,7 +164,7 @@ func TestPurge_ThatCantCleanTheFilesSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := m.Erase(t.Context(), "doomed", memory.EraseRequest{Reason: "asked"})
+	d, err := m.Gate.Erase(t.Context(), "doomed", memory.EraseRequest{Reason: "asked"})
 	if d == nil || d.NextAction != core.NextPurge || d.GivenTo == nil || d.GivenTo.MemoryID != "doomed" {
 		t.Errorf("the decision is %+v", d)
 	}
@@ -173,7 +173,7 @@ func TestPurge_ThatCantCleanTheFilesSaysSo(t *testing.T) {
 		!strings.Contains(e.Message, "the disk failed") || fmt.Sprint(e.Details["purged"]) != "[doomed]" {
 		t.Errorf("the error is %+v", e)
 	}
-	if d, err := m.Erase(t.Context(), "lost", memory.EraseRequest{Reason: "asked"}); d != nil || sdk.ReasonOf(err) != "store_io" {
+	if d, err := m.Gate.Erase(t.Context(), "lost", memory.EraseRequest{Reason: "asked"}); d != nil || sdk.ReasonOf(err) != "store_io" {
 		t.Errorf("a purge that can't be committed gives %+v, %v", d, err)
 	}
 	hook.armed.Store(false)

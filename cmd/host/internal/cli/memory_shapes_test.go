@@ -31,7 +31,7 @@ func seedKnowledge(t *testing.T, dataDir, id string) {
 	}
 	memories, err := memory.New(memory.Options{Store: db, Retention: policy.New(policy.AllPoints(), policy.Options{}), Gate: promoting{}})
 	if err == nil {
-		_, err = memories.Revalidate(t.Context(), id, memory.RevalidateRequest{})
+		_, err = memories.Gate.Revalidate(t.Context(), id, memory.RevalidateRequest{})
 	}
 	if err := core.JoinErrors(err, db.Close()); err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func (w *killWorld) there(m *memory.Memories, o written) {
 			w.t.Errorf("%+v: %v", o, err)
 		}
 	case "promoted":
-		if _, err := m.Promotion(ctx, o.ID); err != nil || memory.State != core.StatePromoted {
+		if _, err := m.Knowledge.Promotion(ctx, o.ID); err != nil || memory.State != core.StatePromoted {
 			w.t.Errorf("%+v: %+v, %v", o, memory, err)
 		}
 	default:

@@ -117,7 +117,7 @@ func (w *memoryWriter) turn(ctx context.Context, id, session string, turn int64,
 		return err
 	}
 	for _, id := range result.Revalidate {
-		made, err := w.Decisions(ctx, id)
+		made, err := w.Gate.Decisions(ctx, id)
 		if err != nil {
 			return err
 		}

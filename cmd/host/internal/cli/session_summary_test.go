@@ -18,7 +18,7 @@ func (w *world) turnsOfSession(from, to int64) {
 	w.t.Helper()
 	seeding(w.t, w.env["REFLECTORY_DATA_DIR"], func(memories *memory.Memories) {
 		for turn := from; turn <= to; turn++ {
-			if err := memories.BeginTurn(w.t.Context(), core.TurnRef{Session: "s", Turn: turn}, "team/a"); err != nil {
+			if err := memories.Sessions.BeginTurn(w.t.Context(), core.TurnRef{Session: "s", Turn: turn}, "team/a"); err != nil {
 				w.t.Fatal(err)
 			}
 			said := fmt.Sprintf("Step %d is done. %s", turn, strings.Repeat("y", 900))

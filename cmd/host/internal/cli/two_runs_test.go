@@ -272,7 +272,7 @@ func (t tenant) checkSeen(test *testing.T, h *host.Host, own, foreign string) {
 func (w *world) promote(h *host.Host, id string) {
 	w.t.Helper()
 	upstream, code, trend := 1.0, 0.9, 0.8
-	d, err := h.Memories.Revalidate(core.WithCaller(w.t.Context(), core.Operator("test")), id, memory.RevalidateRequest{Omega: core.OmegaFactors{
+	d, err := h.Memories.Gate.Revalidate(core.WithCaller(w.t.Context(), core.Operator("test")), id, memory.RevalidateRequest{Omega: core.OmegaFactors{
 		UpstreamStatus: &upstream, CodebaseVerification: &code, RuntimeUtilityTrend: &trend,
 	}})
 	if err != nil || d.NextAction != core.NextPromote {

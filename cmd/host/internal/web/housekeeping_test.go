@@ -41,7 +41,7 @@ func (s *site) housekeep() (plan string) {
 		_, err := s.Host.Memories.Observe(s.Ctx, &core.ObserveRequest{Namespace: operationtest.Here, Content: "The lighthouse keeper speaks Danish.", Tags: tags})
 		s.Must(err)
 	}
-	d, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
+	d, err := s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)
 	return d.ID
 }
@@ -113,7 +113,7 @@ func TestDream_HostileTextIsText(t *testing.T) {
 	if !strings.Contains(text, hostile[0]) || !strings.Contains(text, `a\u{202E}b`) {
 		t.Errorf("the text isn't on the page: %.3000s", text)
 	}
-	_, err := s.Host.Memories.ApplyDream(s.Ctx, plan, nil)
+	_, err := s.Host.Memories.Dreams.Apply(s.Ctx, plan, nil)
 	s.Must(err)
 	s.walk("/dream?namespace="+operationtest.Here, "/dream/"+plan, "/dream/conflicts?namespace="+operationtest.Here)
 	if a := s.get("/dream/none"); a.StatusCode != http.StatusNotFound {
@@ -135,7 +135,7 @@ func TestDream_PagesOfALargePlan(t *testing.T) {
 		}
 		s.remember(fmt.Sprintf("Visitor %d came yesterday with %s", i, gifts.String()), .5)
 	}
-	d, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
+	d, err := s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)
 	a := s.get(strings.Split(dreamStepURL(d.ID, 45), "#")[0])
 	s.wellMade("the last page", a, s.tree(a, http.StatusOK))
@@ -148,9 +148,9 @@ func TestDream_PagesOfALargePlan(t *testing.T) {
 func TestMemory_ShowsItsDreams(t *testing.T) {
 	s := newSite(t)
 	id := s.remember("The invoice was sent yesterday.", .5)
-	d, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
+	d, err := s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)
-	_, err = s.Host.Memories.ApplyDream(s.Ctx, d.ID, nil)
+	_, err = s.Host.Memories.Dreams.Apply(s.Ctx, d.ID, nil)
 	s.Must(err)
 	if a := s.get("/memory/" + id); !strings.Contains(a.body, "/dream/"+d.ID+"#step-1") || !strings.Contains(a.body, "dates written out") {
 		t.Errorf("%.3000s", a.body)

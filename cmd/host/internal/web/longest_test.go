@@ -147,7 +147,7 @@ func (s *site) longestTurns(memories []string) (paths []string) {
 	graph := s.Graph(memories[0])
 	_, err := s.Host.Evidence.RecordDAG(s.Ctx, &graph)
 	s.Must(err)
-	decided, err := s.Host.Memories.Revalidate(s.Ctx, memories[0], memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: new(1.0)}})
+	decided, err := s.Host.Memories.Gate.Revalidate(s.Ctx, memories[0], memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: new(1.0)}})
 	s.Must(err)
 	if decided.NextAction != core.NextPromote {
 		s.T.Fatalf("the gate says %s: %s", decided.Verdict, decided.Reason)
@@ -179,12 +179,12 @@ func (s *site) longestTurns(memories []string) (paths []string) {
 			paths = append(paths, "/snapshots/"+built.SnapshotID+"/diff")
 		}
 	}
-	d, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: longestSpace, Agent: word(wordBytes, 0)})
+	d, err := s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: longestSpace, Agent: word(wordBytes, 0)})
 	s.Must(err)
 	paths = append(paths, "/dream/"+d.ID)
-	d, err = s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: longestSpace})
+	d, err = s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: longestSpace})
 	s.Must(err)
-	_, err = s.Host.Memories.ApplyDream(s.Ctx, d.ID, nil)
+	_, err = s.Host.Memories.Dreams.Apply(s.Ctx, d.ID, nil)
 	s.Must(err)
 	return append(paths, "/dream/"+d.ID, "/dream/"+d.ID+"/undo")
 }

@@ -25,10 +25,10 @@ func (s *site) tended() tended {
 	s.install("acme/house-style", "1.2.0", "[log, cache]")
 	s.install("acme/"+strings.Repeat("long", 15), "0.0.1", "[]")
 	p := tended{plan: s.housekeep()}
-	pass, err := s.Host.Memories.PlanDream(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
+	pass, err := s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
 	s.Must(err)
 	p.pass = pass.ID
-	_, err = s.Host.Memories.ApplyDream(s.Ctx, p.pass, nil)
+	_, err = s.Host.Memories.Dreams.Apply(s.Ctx, p.pass, nil)
 	s.Must(err)
 	p.turns = s.told("harbour")
 	s.signIn()

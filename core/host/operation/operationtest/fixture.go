@@ -225,7 +225,7 @@ func (w *World) Snapshot() string {
 func (w *World) Plan() string {
 	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{Namespace: Here, Content: "we met yesterday"})
 	w.Must(err)
-	d, err := w.Host.Memories.PlanDream(w.Ctx, memory.DreamRequest{Namespace: Here})
+	d, err := w.Host.Memories.Dreams.Plan(w.Ctx, memory.DreamRequest{Namespace: Here})
 	w.Must(err)
 	return d.ID
 }
@@ -372,14 +372,14 @@ func (w *World) PromoteAnother() *core.Knowledge {
 	_, err := w.Host.Evidence.RecordDAG(w.Ctx, &graph)
 	w.Must(err)
 	well := 1.0
-	d, err := w.Host.Memories.Revalidate(w.Ctx, id, memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &well}})
+	d, err := w.Host.Memories.Gate.Revalidate(w.Ctx, id, memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &well}})
 	w.Must(err)
 	if d.NextAction != core.NextPromote {
 		w.T.Fatalf("the gate says %s: %s", d.Verdict, d.Reason)
 	}
 	found, err := w.Host.Memories.Get(w.Ctx, id)
 	w.Must(err)
-	entry, err := w.Host.Memories.Knowledge(w.Ctx, found.PromotedTo)
+	entry, err := w.Host.Memories.Knowledge.Get(w.Ctx, found.PromotedTo)
 	w.Must(err)
 	return entry
 }

@@ -202,7 +202,7 @@ func memoryRefusals() []Case {
 		{"memory_get", "several", func(w *World) any { w.Memory(); w.Memory(); return &operation.MemoryGet{ID: ambiguous} }, Nothing},
 		{"memory_get", "purged", func(w *World) any {
 			id := w.Memory()
-			_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
+			_, err := w.Host.Memories.Gate.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
 			w.Must(err)
 			return &operation.MemoryGet{ID: id}
 		}, Nothing},

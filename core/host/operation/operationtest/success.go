@@ -100,7 +100,7 @@ func memorySuccesses() []Case {
 		}, Nothing},
 		{"memory_explain", "purged", func(w *World) any {
 			id := w.Memory()
-			_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
+			_, err := w.Host.Memories.Gate.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
 			w.Must(err)
 			return &operation.MemoryExplain{ID: id}
 		}, Nothing},
