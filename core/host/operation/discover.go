@@ -58,10 +58,10 @@ func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.An
 	err = c.withSet(func(set *install.Set) error {
 		key := core.Digest(core.MustJSON([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
 		ranked, err := c.Host.Discoveries.Rank(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
-			return c.candidates(ctx, set)
+			return candidates(ctx, c, set)
 		})
 		if err == nil {
-			best, err = c.usable(ctx, set, in.Namespace, ranked)
+			best, err = usable(ctx, c, set, in.Namespace, ranked)
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func locked(set *install.Set) (list [][2]string) {
 
 // usable are the best candidates that the access policy lets the caller use; plugins must
 // also be admitted by the admission policy. Policies change, so they are asked each time.
-func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, ranked []discover.Ranked) (best []discover.Ranked, err error) {
+func usable(ctx context.Context, c *Call, set *install.Set, namespace string, ranked []discover.Ranked) (best []discover.Ranked, err error) {
 	for _, r := range ranked {
 		if len(best) == discover.MaxCandidates {
 			break
@@ -108,7 +108,7 @@ func (c *Call) usable(ctx context.Context, set *install.Set, namespace string, r
 
 // candidates are the things for which the caller has the scopes: operations, installed
 // plugins that can run, and workflows that were run in namespaces that the caller reaches.
-func (c *Call) candidates(ctx context.Context, set *install.Set) (list []discover.Candidate, err error) {
+func candidates(ctx context.Context, c *Call, set *install.Set) (list []discover.Candidate, err error) {
 	for _, o := range Table() {
 		if c.caller.Has(o.Scope) && o.Name != "discover" {
 			list = append(list, discover.Candidate{Kind: discover.Tool, Name: o.Name, Description: o.Doc, Usage: o.usage()})

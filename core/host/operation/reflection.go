@@ -227,7 +227,7 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 			return nil, err
 		}
 		p.CompletedAt = j.CompletedAt
-		if err := c.addMade(ctx, p, j, in); err != nil {
+		if err := addMade(ctx, c, p, j, in); err != nil {
 			return nil, err
 		}
 	}
@@ -235,7 +235,7 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 }
 
 // addMade adds what a completed reflection made, from the position in a page's token.
-func (c *Call) addMade(ctx context.Context, p *ReflectionProgress, j *job.Job, in *ReflectionStatus) error {
+func addMade(ctx context.Context, c *Call, p *ReflectionProgress, j *job.Job, in *ReflectionStatus) error {
 	var r reflection.Result
 	if bytes.HasPrefix(j.Result, []byte("{")) { // otherwise it was purged
 		if err := json.Unmarshal(j.Result, &r); err != nil {

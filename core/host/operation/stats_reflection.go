@@ -60,7 +60,7 @@ func (c *Call) reflectionStats(ctx context.Context, in *StatsGet) (*ReflectionSt
 			return nil, err
 		}
 		for i := range jobs {
-			if err := c.count(ctx, s, &jobs[i]); err != nil {
+			if err := count(ctx, c, s, &jobs[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -83,7 +83,7 @@ func (c *Call) reflectionStats(ctx context.Context, in *StatsGet) (*ReflectionSt
 }
 
 // count adds a job. The newest jobs are added first.
-func (c *Call) count(ctx context.Context, s *ReflectionStats, j *job.Job) error {
+func count(ctx context.Context, c *Call, s *ReflectionStats, j *job.Job) error {
 	switch j.Status {
 	case job.StatusQueued:
 		s.PendingJobs++
