@@ -16,11 +16,15 @@ type Checker struct{}
 
 var _ core.Rebuilder = Checker{}
 
+// kinds are the kinds, without what the journal proves.
+var kinds = table.Part{&tokens, &uses, links, sessions}
+
 // Derived implements [core.Rebuilder]. Exports leave credentials out, see the package
 // comment.
-func (Checker) Derived() []string {
-	return table.Part{links, sessions, &tokens, &uses}.Derived()
-}
+func (Checker) Derived() []string { return kinds.Derived() }
+
+// Rows are the rows of its kinds in the description of the format.
+func (Checker) Rows() []string { return kinds.Rows() }
 
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {

@@ -18,7 +18,9 @@ const (
 
 // tokens are the records of tokens. What this package doesn't write, byte for byte, isn't valid.
 var tokens = table.Kind[record]{
-	Part: "access", Prefix: tokenPrefix, Passing: true, Exact: true,
+	Part: "access", Prefix: tokenPrefix,
+	Doc:     "id | a token: `{id, subject, scopes, namespaces, label?, issued_by?, created_at, expires_at, revoked_at?, digest}`, byte for byte as the program writes it: anything else lets nobody in. `digest` is the SHA-256 of its secret, in hexadecimal. At most 10,000; each new token drops the tokens that ended 30 days ago or more. Here `id` is a token's id: 16 lower-case hexadecimal digits, of which the first 8 are the time, in seconds, at which it was made",
+	Passing: true, Exact: true,
 	Valid: func(id string, rec *record) string {
 		if rec.ID != id || id == OperatorID || reserved(rec.Subject) || !rec.LastUsedAt.IsZero() {
 			return "it isn't a token"
@@ -29,19 +31,19 @@ var tokens = table.Kind[record]{
 
 // uses are when tokens were last used.
 var uses = table.Kind[time.Time]{
-	Part: "access", Prefix: usedPrefix, Passing: true, Exact: true,
+	Part: "access", Prefix: usedPrefix, Doc: "id | when the token was last used, as JSON text, written at most once an hour", Passing: true, Exact: true,
 	Agrees: func(r core.Reader, id string, _ *time.Time) (string, error) { return ofToken(r, id) },
 }
 
 // links and sessions are logins by the id of their token and the digest of their own secret.
 var (
-	links    = logins(linkPrefix)
-	sessions = logins(sessionPrefix)
+	links    = logins(linkPrefix, "id `/` digest | a link that logs in once: `{token, created_at, expires_at}`; `id` is the token's id, or `operator`, `digest` the SHA-256 of the link's secret, `token` the SHA-256 of the token's secret")
+	sessions = logins(sessionPrefix, "id `/` digest | a browser that is logged in, in the same form")
 )
 
-func logins(prefix string) *table.Kind[login] {
+func logins(prefix, doc string) *table.Kind[login] {
 	return &table.Kind[login]{
-		Part: "access", Prefix: prefix, Passing: true, Exact: true,
+		Part: "access", Prefix: prefix, Doc: doc, Passing: true, Exact: true,
 		Valid: func(id string, _ *login) string {
 			if id, text, _ := strings.Cut(id, "/"); !validID(id) || new(digest).UnmarshalText([]byte(text)) != nil {
 				return "its key isn't the key of a login"

@@ -17,6 +17,9 @@ var (
 // from graphs.
 func (Evidence) Derived() []string { return kinds.Derived() }
 
+// Rows are the rows of its kinds in the description of the format.
+func (Evidence) Rows() []string { return kinds.Rows() }
+
 // Rebuild implements [core.Rebuilder].
 func (Evidence) Rebuild(ctx context.Context, s core.Store) error { return kinds.Rebuild(ctx, s) }
 

@@ -15,6 +15,8 @@ const part = "evidence"
 // tools are the outcomes of tools, by what follows the prefix in [toolKey].
 var tools = table.Kind[outcome]{
 	Part: part, Prefix: toolPrefix,
+	Doc: "memory `/` session `/` turn(8) SHA-256(32) | an outcome of a tool call: `{seq, tool, ok, recovered?, ref?, at, used?}`; `seq` counts the memory's outcomes from 1; `used` says whether the turn's feedback used the memory, and is missing in early stores. The SHA-256 is of the JSON list `[tool, ref]`",
+
 	Valid: func(id string, _ *outcome) string {
 		if _, _, ok := splitTool([]byte(toolPrefix + id)); !ok {
 			return "the key isn't an outcome's key"
@@ -22,7 +24,9 @@ var tools = table.Kind[outcome]{
 		return ""
 	},
 	Sums: []table.Sum[outcome]{{
-		Prefix: tallyPrefix, Value: tallyValue, Wrong: "it isn't the sum of the memory's outcomes",
+		Prefix: tallyPrefix,
+		Doc:    "memory | the sum of the memory's outcomes, `{outcomes, failures, recoveries, good?, newest: [{seq, ref}]}`, with the newest 20 references",
+		Value:  tallyValue, Wrong: "it isn't the sum of the memory's outcomes",
 		Of: func(id string, _ *outcome) string {
 			memory, _, _ := strings.Cut(id, "/")
 			return memory
@@ -33,6 +37,8 @@ var tools = table.Kind[outcome]{
 // dags are the graphs, by their workflows.
 var dags = table.Kind[keptDAG]{
 	Part: part, Prefix: dagPrefix,
+	Doc: "workflow | the newest graph of a workflow: `{digest, at, graph: {nodes, entry, exits, edges, memories}}`; nodes are sorted, and the other fields name nodes by their positions, sorted. `edges` is base64 with two bytes for each position. The digest is the graph's",
+
 	Valid: func(_ string, kept *keptDAG) string {
 		if kept.Graph == nil || !kept.Graph.sound() {
 			return "it names nodes that aren't in it"
@@ -46,8 +52,8 @@ var dags = table.Kind[keptDAG]{
 		return wrong, nil
 	},
 	Indices: []table.Index[keptDAG]{{
-		Prefix: indexPrefix,
-		ID:     func(key, _ []byte) string { _, workflow := splitIndex(key); return workflow },
+		Prefix: indexPrefix, Doc: "memory `/` workflow | index: empty; the workflow's graph names the memory",
+		ID: func(key, _ []byte) string { _, workflow := splitIndex(key); return workflow },
 		Entries: func(workflow string, kept *keptDAG) (list []table.Entry) {
 			for _, memory := range slices.Sorted(maps.Keys(kept.Graph.Memories)) {
 				list = append(list, table.Entry{Key: indexKey(memory, workflow)})
@@ -60,6 +66,8 @@ var dags = table.Kind[keptDAG]{
 // omegas are the factors that are known about memories, by the memory.
 var omegas = table.Kind[keptOmega]{
 	Part: part, Prefix: omegaPrefix,
+	Doc: "memory | the newest record of other knowledge about a memory: `{seq, at, note?, upstream_status?, codebase_verification?, runtime_utility_trend?}`; `seq` counts these records of the memory from 1",
+
 	Agrees: func(_ core.Reader, memory string, kept *keptOmega) (wrong string, err error) {
 		known := &core.OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(core.OmegaFactors{}), Note: kept.Note}
 		if CheckOmega(known) != nil || kept.Seq < 1 {

@@ -15,10 +15,14 @@ const (
 
 // records are the records by the digest of their key.
 var records = table.Kind[record]{
-	Part: "idempotency", Prefix: prefix, Valid: invalid, Passing: true,
+	Part: "idempotency", Prefix: prefix,
+	Doc:   "digest | the outcome of a call with an idempotency key: `{state, at, operation, owner, salt?, request?, memories?, outcome?, namespaces?}`; `state` is `claimed`, `written`, `done` or `purged`, `at` is in Unix nanoseconds, `request` is an HMAC-SHA-256 of the request under the salt. The digest is the SHA-256, in hexadecimal, of the JSON list `[subject, key]`. An outcome that is a run or a snapshot has only its id. It is removed after a day",
+	Valid: invalid, Passing: true,
 	Indices: []table.Index[record]{
-		table.ByNumber(timePrefix, func(r *record) uint64 { return uint64(r.At) }),
-		{Prefix: memoryPrefix, Quotes: func(r *record) []string { return r.Memories }},
+		table.ByNumber(timePrefix, "at(8) `/` digest | index by age: empty", func(r *record) uint64 { return uint64(r.At) }),
+		{Prefix: memoryPrefix,
+			Doc:    "memory `/` digest | index: empty; one for each memory in the outcome, so that a purge finds it",
+			Quotes: func(r *record) []string { return r.Memories }},
 	},
 }
 

@@ -28,6 +28,9 @@ var (
 // Derived implements [core.Rebuilder].
 func (Checker) Derived() []string { return snapshots.Derived() }
 
+// Rows are the rows of its kinds in the description of the format.
+func (Checker) Rows() []string { return snapshots.Rows() }
+
 // Check implements [core.Checker].
 func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checking{r: r, report: report, purged: part.Purged}

@@ -68,6 +68,8 @@ type storedPayload struct {
 // snapshots are the records of snapshots, and how they are found.
 var snapshots = table.Kind[record]{
 	Part: "snapshots", Prefix: snapshotPrefix,
+	Doc: "id | the prompt of a turn: `{snapshot, candidates, before?, event}`. `snapshot` is what `inject show` prints, without payloads; `candidates` are the blocks that it was made from, with `payload_digest` and `chars` in place of the payload, sorted by their JSON; `before` is the digest of the prefix of the session's previous snapshot; `event` is the number of its event `agent.injection.snapshot.created` in the namespace's stream",
+
 	Valid: func(id string, rec *record) string {
 		if rec.Snapshot.SnapshotID != id {
 			return "it has another id than its key"
@@ -75,10 +77,10 @@ var snapshots = table.Kind[record]{
 		return ""
 	},
 	Indices: []table.Index[record]{
-		{Prefix: turnPrefix, ID: table.InValue, Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: turnPrefix, Doc: "session `/` turn(8) | the id of the turn's snapshot", ID: table.InValue, Entries: func(id string, rec *record) []table.Entry {
 			return []table.Entry{{Key: turnKey(rec.Snapshot.SessionID, rec.Snapshot.TurnID), Value: []byte(id)}}
 		}},
-		{Prefix: timePrefix, ID: func(key, _ []byte) string { return timeID(key) }, Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: timePrefix, Doc: "namespace 00 ^time(8) id | index of the namespace's snapshots, the newest first: empty", ID: func(key, _ []byte) string { return timeID(key) }, Entries: func(id string, rec *record) []table.Entry {
 			return []table.Entry{{Key: timeKey(rec.Snapshot.Namespace, rec.Snapshot.CreatedAt, id)}}
 		}},
 	},

@@ -22,6 +22,9 @@ func placed() []string { return []string{countPrefix, readyPrefix, waitPrefix, s
 // Derived implements [core.Rebuilder]: the indices, the queues and the counts.
 func (Checker) Derived() []string { return append(records.Derived(), placed()...) }
 
+// Rows are the rows of its kinds in the description of the format.
+func (Checker) Rows() []string { return table.Part{&records, &contents, &results, &steps}.Rows() }
+
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checking{ctx: ctx, r: r, report: report, counts: map[shard]*counts{}, numbers: map[shard]uint64{}}

@@ -16,39 +16,47 @@ const part = "jobs"
 
 // records are the jobs without their content, and what follows from them.
 var records = table.Kind[record]{
-	Part: part, Prefix: jobPrefix, Show: DescribeKey, Strict: true, Valid: invalid,
+	Part: part, Prefix: jobPrefix,
+	Doc:  "id | the job without its content: `core/job` has its fields, of which `number`, `holder`, `epoch`, `crashes`, `wait`, `steps`, `step_bytes` and `forgot` aren't shown to callers; `forgot` is set if a purge removed a memory from it before its end; `wait` is how long `not_before` postponed it, in nanoseconds",
+	Show: DescribeKey, Strict: true, Valid: invalid,
 	Indices: []table.Index[record]{
-		{Prefix: activePrefix, ID: table.InValue, Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: activePrefix, Doc: "user `/` type `/` namespace | the id of the job that waits or runs; not of workflow jobs", ID: table.InValue, Entries: func(id string, rec *record) []table.Entry {
 			return only(!rec.Status.Terminal() && rec.Type.Queued(), activeKey(rec.UserID, rec.Type, rec.Namespace), []byte(id))
 		}},
-		{Prefix: requestPrefix, ID: table.InValue, Entries: func(id string, rec *record) []table.Entry {
-			return only(rec.IdempotencyKey != "", requestKey(&rec.Job), []byte(id))
-		}},
-		{Prefix: runningPrefix, Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: requestPrefix,
+			Doc: "digest | the id of the job that was queued with an idempotency key. The digest is the SHA-256, in hexadecimal, of user 00 type 00 namespace 00 key",
+			ID:  table.InValue, Entries: func(id string, rec *record) []table.Entry {
+				return only(rec.IdempotencyKey != "", requestKey(&rec.Job), []byte(id))
+			}},
+		{Prefix: runningPrefix, Doc: "holder `/` id | index of running jobs: empty", Entries: func(id string, rec *record) []table.Entry {
 			return only(rec.Status == StatusRunning, runningKey(rec.Holder, id), nil)
 		}},
-		{Prefix: timePrefix, ID: table.AfterNumber(timePrefix, 0), Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: timePrefix, Doc: "^number(8) id | index of all jobs, the newest first: empty", ID: table.AfterNumber(timePrefix, 0), Entries: func(id string, rec *record) []table.Entry {
 			return only(true, timeKey(rec.Number, id), nil)
 		}},
-		{Prefix: userPrefix, ID: afterWord(userPrefix), Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: userPrefix, Doc: "user `/` ^number(8) id | index of a user's jobs, the newest first: empty", ID: afterWord(userPrefix), Entries: func(id string, rec *record) []table.Entry {
 			return only(true, userKey(rec.UserID, rec.Number, id), nil)
 		}},
-		{Prefix: endPrefix, ID: table.AfterNumber(endPrefix, 0), Entries: func(id string, rec *record) []table.Entry {
+		{Prefix: endPrefix, Doc: "time(8) id | index of ended jobs by the time of their end: empty", ID: table.AfterNumber(endPrefix, 0), Entries: func(id string, rec *record) []table.Entry {
 			return only(rec.Status.Terminal(), endKey(rec.ended(), id), nil)
 		}},
-		{Prefix: tookPrefix, ID: afterWord(tookPrefix), Entries: func(id string, rec *record) []table.Entry {
-			return only(rec.Status == StatusCompleted, tookKey(rec.Type, rec.ended(), id), strconv.AppendInt(nil, rec.took().Milliseconds(), 10))
-		}},
-		{Prefix: memoryPrefix, QuotesFrom: func(r core.Reader, id string, _ *record) ([]string, error) { return memoriesOf(r, id) }},
+		{Prefix: tookPrefix,
+			Doc: "type `/` ^time(8) id | the duration of a completed job's last attempt, in milliseconds, as decimal text",
+			ID:  afterWord(tookPrefix), Entries: func(id string, rec *record) []table.Entry {
+				return only(rec.Status == StatusCompleted, tookKey(rec.Type, rec.ended(), id), strconv.AppendInt(nil, rec.took().Milliseconds(), 10))
+			}},
+		{Prefix: memoryPrefix, Doc: "memory `/` id | the job holds content of the memory: empty", QuotesFrom: func(r core.Reader, id string, _ *record) ([]string, error) { return memoriesOf(r, id) }},
 	},
 	Sums: []table.Sum[record]{
-		{Prefix: queuePrefix, Value: queueValue, Wrong: "it isn't the queue of its jobs, in their order", Of: func(_ string, rec *record) string {
-			if rec.Status.Terminal() {
-				return ""
-			}
-			return queueOf(&rec.Job)
-		}},
-		{Prefix: finishedPrefix, Value: finishedValue, Wrong: "it isn't the count of ended jobs of the user", Of: func(_ string, rec *record) string {
+		{Prefix: queuePrefix,
+			Doc:   "queue | `{running?, jobs?}`: the job that runs, and those that wait, in the order of their numbers",
+			Value: queueValue, Wrong: "it isn't the queue of its jobs, in their order", Of: func(_ string, rec *record) string {
+				if rec.Status.Terminal() {
+					return ""
+				}
+				return queueOf(&rec.Job)
+			}},
+		{Prefix: finishedPrefix, Doc: "user | how many ended jobs of the user are kept, as decimal text", Value: finishedValue, Wrong: "it isn't the count of ended jobs of the user", Of: func(_ string, rec *record) string {
 			if rec.Status.Terminal() {
 				return rec.UserID
 			}
@@ -60,9 +68,15 @@ var records = table.Kind[record]{
 // What is apart from a job's record, by the job's id: its content, its result, and its steps,
 // each with a slash and its name.
 var (
-	contents = table.Kind[content]{Part: part, Prefix: contentPrefix, Strict: true}
-	results  = table.Kind[result]{Part: part, Prefix: resultPrefix, Strict: true}
-	steps    = table.Kind[step]{Part: part, Prefix: stepPrefix, Strict: true}
+	contents = table.Kind[content]{Part: part, Prefix: contentPrefix,
+		Doc:    "id | what it started with: `{payload?, caller?, memories?}`; `memories` are those whose content is in the payload",
+		Strict: true}
+	results = table.Kind[result]{Part: part, Prefix: resultPrefix,
+		Doc:    "id | what it ended with: `{result?, message?, failure?: {class, code, message, hint?, try?, details?}, memories?, quoted?}`; `quoted` are memories that only the message and the failure may quote. The key is absent while the job waits or runs, or if there is nothing to store",
+		Strict: true}
+	steps = table.Kind[step]{Part: part, Prefix: stepPrefix,
+		Doc:    "id `/` name | a result that the job paid for: `{data, memories?}`; removed when the job ends",
+		Strict: true}
 )
 
 // only is an index entry if there is one.

@@ -16,6 +16,9 @@ var (
 // records and links.
 func (m *Memories) Derived() []string { return check.Derived() }
 
+// Rows are the rows of its kinds in the description of the format.
+func (m *Memories) Rows() []string { return check.Rows() }
+
 // Check implements [core.Checker]: it proves that records, indices, vectors,
 // counts, links, approvals, decisions, knowledge and events agree.
 func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {

@@ -20,16 +20,18 @@ const (
 const prefix = "rate/"
 
 // rates are the records by what is limited, a slash, and the name. They matter only for seconds.
-var rates = table.Kind[record]{Part: "rates", Prefix: prefix, Passing: true, Valid: func(_ string, rec *record) string {
-	wrong := rec.Window == 0 || rec.Left < 0 || rec.Room < 0
-	for _, p := range rec.Parts {
-		wrong = wrong || p.Window > rec.Window || p.Amount < 0
-	}
-	if wrong {
-		return "it lends what it can't have"
-	}
-	return ""
-}}
+var rates = table.Kind[record]{Part: "rates", Prefix: prefix,
+	Doc:     "what `/` name | what hosts that share the store have borrowed, and can still borrow, of a rate limit, such as the `requests` of a subject: `{window, left, room, parts?: {host: {window, amount}}}`. `window` counts the windows, `left` is what can be borrowed, `room` is how much more could be added when the window began, `parts` are the newest parts of hosts",
+	Passing: true, Valid: func(_ string, rec *record) string {
+		wrong := rec.Window == 0 || rec.Left < 0 || rec.Room < 0
+		for _, p := range rec.Parts {
+			wrong = wrong || p.Window > rec.Window || p.Amount < 0
+		}
+		if wrong {
+			return "it lends what it can't have"
+		}
+		return ""
+	}}
 
 // Checker checks the records of what is lent.
 func Checker() core.Rebuilder { return table.Part{&rates} }

@@ -17,6 +17,9 @@ var _ core.Rebuilder = Checker{}
 // Derived implements [core.Rebuilder]: the sums follow from the events.
 func (Checker) Derived() []string { return []string{countPrefix} }
 
+// Rows are the rows of its kinds in the description of the format.
+func (Checker) Rows() []string { return kind().Rows() }
+
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	return kind().Check(ctx, r, report, nil)
@@ -26,8 +29,10 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 func kind() *table.Kind[State] {
 	k := states
 	k.Sums = []table.Sum[State]{{
-		Prefix: countPrefix, Wrong: "it doesn't count what the events tell of observations",
-		Of: func(string, *State) string { return "" }, // a state may exist without a count
+		Prefix: countPrefix,
+		Doc:    counts.Doc,
+		Wrong:  "it doesn't count what the events tell of observations",
+		Of:     func(string, *State) string { return "" }, // a state may exist without a count
 		Value: func(ctx context.Context, _ *table.Kind[State], r core.Reader, namespace string) ([]byte, error) {
 			return value(ctx, r, namespace)
 		},

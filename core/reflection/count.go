@@ -21,8 +21,11 @@ const (
 )
 
 var (
-	counts = table.Kind[count]{Part: "reflections", Prefix: countPrefix}
-	states = table.Kind[State]{Part: "reflections", Prefix: statePrefix, Strict: true, Agrees: disagrees}
+	counts = table.Kind[count]{Part: "reflections", Prefix: countPrefix,
+		Doc: "namespace | what was observed there: `{importance, observations, first_at}`; absent if nothing that counts was observed. `importance` is the sum of ten times each memory's importance, in whole thousandths"}
+	states = table.Kind[State]{Part: "reflections", Prefix: statePrefix,
+		Doc:    "namespace | the state of the namespace's reflections: `{from?, taken?: {importance, observations}, since?, seen?, at?, sources?, sources_at?, failures?, rest_until?, job_id?, queued_at?}`; `core/reflection` explains the fields",
+		Strict: true, Agrees: disagrees}
 )
 
 // Sum is how much was observed.

@@ -50,6 +50,11 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 // records of which host runs which run, which no other store needs.
 func (Checker) Derived() []string { return append(table.Part{&runs, &holders}.Derived(), hourPrefix) }
 
+// Rows are the rows of its kinds in the description of the format.
+func (Checker) Rows() []string {
+	return table.Part{&runs, &holders, &contents, &ends, &visitRecords, &attemptRecords, &promptRecords}.Rows()
+}
+
 // Rebuild implements [core.Rebuilder]. A damaged run leaves the index by time, so that it stops
 // no list and no pruning of the others.
 func (part Checker) Rebuild(ctx context.Context, s core.Store) error {

@@ -57,7 +57,9 @@ const (
 
 // replies are the records of replies by the digest of their calls.
 var replies = table.Kind[replyRecord]{
-	Part: "replies", Prefix: replyPrefix, Passing: true,
+	Part: "replies", Prefix: replyPrefix,
+	Doc:     "digest | a model's reply to a call with `cache: true`: `{at, memories?, output, metadata?}`; `at` is in Unix nanoseconds, `memories` are the memories that the run had received before the call. The digest, with `sha256:`, is of the JSON list of the plugin, its rendered config's digest and the iteration. At most 4,096 replies and 64 MiB: the oldest are removed",
+	Passing: true,
 	Valid: func(_ string, r *replyRecord) string {
 		if r.At <= 0 || len(r.Output) == 0 {
 			return "it isn't a reply"
@@ -65,10 +67,12 @@ var replies = table.Kind[replyRecord]{
 		return ""
 	},
 	Indices: []table.Index[replyRecord]{
-		{Prefix: replyTimePrefix, ID: replyTimeDigest, Entries: func(digest string, r *replyRecord) []table.Entry {
+		{Prefix: replyTimePrefix, Doc: "at(8) `/` digest | index by age: the record's size in bytes, as decimal text", ID: replyTimeDigest, Entries: func(digest string, r *replyRecord) []table.Entry {
 			return []table.Entry{{Key: table.NumberKey(replyTimePrefix, uint64(r.At), digest), Value: []byte(strconv.Itoa(len(core.MustJSON(r))))}}
 		}},
-		{Prefix: replyMemoryPrefix, Quotes: func(r *replyRecord) []string { return r.Memories }},
+		{Prefix: replyMemoryPrefix,
+			Doc:    "memory `/` digest | index: empty; one for each of the reply's memories, so that a purge finds the reply",
+			Quotes: func(r *replyRecord) []string { return r.Memories }},
 	},
 }
 

@@ -9,6 +9,7 @@ import (
 // Part is some kinds that are checked and rebuilt together, in their order.
 type Part []interface {
 	Derived() []string
+	Rows() []string
 	check(ctx context.Context, r core.Reader, report func(core.Problem)) error
 	Rebuild(ctx context.Context, s core.Store) error
 }
@@ -19,6 +20,14 @@ var _ core.Rebuilder = Part{}
 func (p Part) Derived() (list []string) {
 	for _, k := range p {
 		list = append(list, k.Derived()...)
+	}
+	return list
+}
+
+// Rows are the rows of its kinds in the description of the format.
+func (p Part) Rows() (list []string) {
+	for _, k := range p {
+		list = append(list, k.Rows()...)
 	}
 	return list
 }

@@ -112,9 +112,9 @@ func AfterNumber(prefix string, sep int) func(key, value []byte) string {
 }
 
 // ByNumber is an index in the order of a number, such as a time. Its keys are those of [NumberKey],
-// without values.
-func ByNumber[R any](prefix string, number func(*R) uint64) Index[R] {
-	return Index[R]{Prefix: prefix, ID: AfterNumber(prefix, 1), Entries: func(id string, rec *R) []Entry {
+// without values. doc is its [Index.Doc].
+func ByNumber[R any](prefix, doc string, number func(*R) uint64) Index[R] {
+	return Index[R]{Prefix: prefix, Doc: doc, ID: AfterNumber(prefix, 1), Entries: func(id string, rec *R) []Entry {
 		return []Entry{{Key: NumberKey(prefix, number(rec), id)}}
 	}}
 }

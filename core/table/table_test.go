@@ -240,7 +240,7 @@ func TestKind_ExactAndAgreeing(t *testing.T) {
 }
 
 func TestByNumber_OrdersAndFinds(t *testing.T) {
-	k := &Kind[book]{Prefix: "b/", Indices: []Index[book]{ByNumber("by/", func(b *book) uint64 { return uint64(len(b.Title)) })}}
+	k := &Kind[book]{Prefix: "b/", Indices: []Index[book]{ByNumber("by/", "number(8) `/` id | index: empty", func(b *book) uint64 { return uint64(len(b.Title)) })}}
 	s := mem.Open()
 	update(t, s, func(tx core.Tx) error {
 		return core.JoinErrors(k.Add(tx, "x", &book{Title: "longer"}), k.Add(tx, "y", &book{Title: "short"}))

@@ -22,6 +22,9 @@ var kinds = table.Part{&record.Memories, &record.Links, &record.Pendings, &recor
 // Derived are the prefixes of the keys that are derived from records and links.
 func Derived() []string { return append(kinds.Derived(), record.SumPrefix) }
 
+// Rows are the rows of its kinds in the description of the format.
+func Rows() []string { return kinds.Rows() }
+
 // Rebuild writes everything that is [Derived] again, from the records and links. A sum of a tenant
 // that is missing is made again when it is needed.
 func Rebuild(ctx context.Context, s core.Store) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -56,19 +58,31 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 	}
 }
 
-// What FORMAT.md marks as derived is what the parts rebuild.
+// FORMAT.md has the rows of the kinds as they are declared, which -update writes, and what it marks
+// as derived is what the parts rebuild.
 func TestTheFormatMarksWhatIsDerived(t *testing.T) {
 	page, err := os.ReadFile("../../../../core/store/FORMAT.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var marked, derived []string
-	for _, row := range regexp.MustCompile("(?m)^\\| ▵ `([a-z-]+/)`").FindAllStringSubmatch(string(page), -1) {
-		marked = append(marked, row[1])
-	}
 	parts, err := host.Checkers(mem.Open())
 	if err != nil {
 		t.Fatal(err)
+	}
+	lines, wrong := strings.Split(string(page), "\n"), ""
+	for _, part := range parts {
+		if declared, ok := part.(interface{ Rows() []string }); ok {
+			lines, wrong = withRows(t, lines, declared.Rows(), wrong)
+		}
+	}
+	if wrong != "" && flag.Lookup("update").Value.String() != "true" {
+		t.Fatalf("core/store/FORMAT.md doesn't have the row of %s as it is declared: run this test with -update", wrong)
+	}
+	text := strings.Join(lines, "\n")
+	coretest.Golden(t, "../../../../../core/store/FORMAT.md", text)
+	var marked, derived []string
+	for _, row := range regexp.MustCompile("(?m)^\\| ▵ `([a-z-]+/)`").FindAllStringSubmatch(text, -1) {
+		marked = append(marked, row[1])
 	}
 	for _, part := range parts {
 		if rebuilder, ok := part.(core.Rebuilder); ok {
@@ -80,6 +94,34 @@ func TestTheFormatMarksWhatIsDerived(t *testing.T) {
 	if diff := cmp.Diff(marked, derived); diff != "" {
 		t.Errorf("marked (-), derived (+):\n%s", diff)
 	}
+}
+
+// withRows are the lines of a page with the declared rows of a part: each in the place of the row
+// with its prefix or, if there is none, after the row before it. wrong is the last prefix whose row
+// the page didn't have so.
+func withRows(t *testing.T, lines, rows []string, wrong string) ([]string, string) {
+	t.Helper()
+	before := -1
+	for _, row := range rows {
+		prefix := strings.Split(row, "`")[1]
+		if !regexp.MustCompile("` [^|].* \\| .* \\|$").MatchString(row) {
+			t.Fatalf("%s has no Doc, such as \"id | what it is\"", prefix)
+		}
+		at := slices.IndexFunc(lines, func(line string) bool {
+			return strings.HasPrefix(strings.TrimPrefix(line, "| ▵ "), "`"+prefix+"` ") || strings.HasPrefix(line, "| `"+prefix+"` ")
+		})
+		switch {
+		case at < 0 && before < 0:
+			t.Fatalf("core/store/FORMAT.md has no row of %s: put it where it belongs", prefix)
+		case at < 0:
+			at, wrong = before+1, prefix
+			lines = slices.Insert(lines, at, row)
+		case lines[at] != row:
+			lines[at], wrong = row, prefix
+		}
+		before = at
+	}
+	return lines, wrong
 }
 
 // TestACheckListsSoManyProblemsAndCountsAll: a store that is damaged throughout.

@@ -19,18 +19,22 @@ const Part = "memories"
 // Memories are the memories, by id. The title index holds live memories only: its purpose is that
 // no two of them share a title.
 var Memories = table.Kind[core.Memory]{
-	Part: Part, Prefix: MemoryPrefix, Decode: Decode,
+	Part: Part, Prefix: MemoryPrefix,
+	Doc:    "id | the memory, as `core.Memory` in JSON, with its salt as `salt` at the end. An id that a caller chose within a namespace ends in `@` and a mark (see `core/memory/internal/record/chosen.go`)",
+	Decode: Decode,
 	Indices: []table.Index[core.Memory]{
-		{Prefix: TimePrefix, ID: indexedID, Entries: func(_ string, m *core.Memory) []table.Entry {
-			return []table.Entry{{Key: indexKey(TimePrefix, m, ""), Value: sizeValue(m)}}
-		}},
-		byValue(StatePrefix, func(m *core.Memory) []string { return []string{string(m.State)} }),
-		byValue(KindPrefix, func(m *core.Memory) []string { return []string{string(m.Kind)} }),
-		byValue(AgentPrefix, func(m *core.Memory) []string {
+		{Prefix: TimePrefix,
+			Doc: "namespace 00 when id | index: the size that is counted for the memory, in bytes, as decimal text",
+			ID:  indexedID, Entries: func(_ string, m *core.Memory) []table.Entry {
+				return []table.Entry{{Key: indexKey(TimePrefix, m, ""), Value: sizeValue(m)}}
+			}},
+		byValue(StatePrefix, "namespace 00 state 00 when id | index: empty", func(m *core.Memory) []string { return []string{string(m.State)} }),
+		byValue(KindPrefix, "namespace 00 kind 00 when id | index: empty", func(m *core.Memory) []string { return []string{string(m.Kind)} }),
+		byValue(AgentPrefix, "namespace 00 agent 00 when id | index: empty; absent if the memory has no agent", func(m *core.Memory) []string {
 			return slices.DeleteFunc([]string{m.AgentID}, func(s string) bool { return s == "" })
 		}),
-		byValue(TagPrefix, func(m *core.Memory) []string { return m.Tags }),
-		{Prefix: TitlePrefix, ID: indexedID, Entries: func(_ string, m *core.Memory) (list []table.Entry) {
+		byValue(TagPrefix, "namespace 00 tag 00 when id | index: empty; one for each tag", func(m *core.Memory) []string { return m.Tags }),
+		{Prefix: TitlePrefix, Doc: "namespace 00 digest(32) id | index of live memories by the SHA-256 of the title: empty", ID: indexedID, Entries: func(_ string, m *core.Memory) (list []table.Entry) {
 			if m.State.Live() {
 				list = []table.Entry{{Key: append(TitleStart(m.Namespace, m.Title), m.ID...)}}
 			}
@@ -38,7 +42,9 @@ var Memories = table.Kind[core.Memory]{
 		}},
 	},
 	Sums: []table.Sum[core.Memory]{{
-		Prefix: CountPrefix, Of: func(_ string, m *core.Memory) string { return m.Namespace }, Value: countValue, Differs: countDiffers,
+		Prefix: CountPrefix,
+		Doc:    "namespace | what the namespace holds: `{memories, bytes, states?: {state: n}, kinds?: {kind: n}}`; absent if it holds nothing. An early store has no counts by state and kind: they can be counted in the indices, and `store check --repair` adds them",
+		Of:     func(_ string, m *core.Memory) string { return m.Namespace }, Value: countValue, Differs: countDiffers,
 	}},
 }
 
@@ -48,8 +54,8 @@ func indexKey(prefix string, m *core.Memory, value string) []byte {
 }
 
 // byValue is an index of memories by values within their namespaces.
-func byValue(prefix string, values func(*core.Memory) []string) table.Index[core.Memory] {
-	return table.Index[core.Memory]{Prefix: prefix, ID: indexedID, Entries: func(_ string, m *core.Memory) []table.Entry {
+func byValue(prefix, doc string, values func(*core.Memory) []string) table.Index[core.Memory] {
+	return table.Index[core.Memory]{Prefix: prefix, Doc: doc, ID: indexedID, Entries: func(_ string, m *core.Memory) []table.Entry {
 		list := make([]table.Entry, 0, 1)
 		for _, value := range values(m) {
 			list = append(list, table.Entry{Key: indexKey(prefix, m, value)})
@@ -71,6 +77,8 @@ func countValue(ctx context.Context, _ *table.Kind[core.Memory], r core.Reader, 
 // at, with slashes between them.
 var Links = table.Kind[core.Link]{
 	Part: Part, Prefix: LinkPrefix,
+	Doc: "from `/` relation `/` to | a link: `{from, relation, to, position?, created_at, metadata?, salt?}`; a link with metadata has a salt. A link to a tombstone's id has no metadata, and is shown as a link to `purged:` id; so has a `supersedes` link from one, which is the only kind that stays when the memory that it begins at is purged",
+
 	Valid: func(id string, l *core.Link) string {
 		if string(LinkKey(l.From, l.Relation, l.To)) != LinkPrefix+id {
 			return "it names other memories"
@@ -78,7 +86,7 @@ var Links = table.Kind[core.Link]{
 		return ""
 	},
 	Indices: []table.Index[core.Link]{{
-		Prefix: LinkToPrefix,
+		Prefix: LinkToPrefix, Doc: "to `/` relation `/` from | index of links by their other end: empty",
 		Entries: func(_ string, l *core.Link) []table.Entry {
 			return []table.Entry{{Key: LinkToKey(l.To, l.Relation, l.From)}}
 		},
@@ -92,12 +100,14 @@ var Links = table.Kind[core.Link]{
 
 // Pendings are the reflections that wait for an approval, by id.
 var Pendings = table.Kind[Pending]{
-	Part: Part, Prefix: PendingPrefix, Decode: decodePending,
+	Part: Part, Prefix: PendingPrefix,
+	Doc:    "id | a reflection that waits for approval: `{id, namespace, agent_id, depth, above, created_at, request, salt}`",
+	Decode: decodePending,
 	Indices: []table.Index[Pending]{
-		{Prefix: PendingNamespacePrefix, ID: afterZero, Entries: func(id string, p *Pending) []table.Entry {
+		{Prefix: PendingNamespacePrefix, Doc: "namespace 00 id | index: empty", ID: afterZero, Entries: func(id string, p *Pending) []table.Entry {
 			return []table.Entry{{Key: append(PendingStart(p.Namespace), id...)}}
 		}},
-		{Prefix: PendingSourcePrefix, Quotes: func(p *Pending) []string { return p.Request.SourceIDs }},
+		{Prefix: PendingSourcePrefix, Doc: "source `/` id | index: empty; one for each source", Quotes: func(p *Pending) []string { return p.Request.SourceIDs }},
 	},
 }
 
@@ -114,9 +124,9 @@ func decodePending(id string, value []byte) (*Pending, error) {
 
 // Decisions are the gate's decisions, by id.
 var Decisions = table.Kind[core.GateDecision]{
-	Part: Part, Prefix: DecisionPrefix,
+	Part: Part, Prefix: DecisionPrefix, Doc: "id | a decision of the gate, kept when the memory is purged",
 	Valid: func(id string, d *core.GateDecision) string { return ownID(id, d.ID) },
-	Indices: []table.Index[core.GateDecision]{{Prefix: DecisionMemoryPrefix, Entries: func(id string, d *core.GateDecision) []table.Entry {
+	Indices: []table.Index[core.GateDecision]{{Prefix: DecisionMemoryPrefix, Doc: "memory `/` id | index: empty", Entries: func(id string, d *core.GateDecision) []table.Entry {
 		return []table.Entry{{Key: DecisionMemoryKey(d.MemoryID, id)}}
 	}}},
 }
@@ -124,8 +134,10 @@ var Decisions = table.Kind[core.GateDecision]{
 // Knowledge are the entries of knowledge, by id.
 var Knowledge = table.Kind[core.Knowledge]{
 	Part: Part, Prefix: KnowledgePrefix,
+	Doc: "id | an entry of knowledge with a salt, never changed except for `superseded_by` and the salt",
+
 	Valid: func(id string, k *core.Knowledge) string { return ownID(id, k.ID) },
-	Indices: []table.Index[core.Knowledge]{{Prefix: KnowledgeNamespacePrefix, ID: afterPlace, Entries: func(_ string, k *core.Knowledge) []table.Entry {
+	Indices: []table.Index[core.Knowledge]{{Prefix: KnowledgeNamespacePrefix, Doc: "namespace 00 when id | index: empty", ID: afterPlace, Entries: func(_ string, k *core.Knowledge) []table.Entry {
 		return []table.Entry{{Key: KnowledgeIndexKey(k)}}
 	}}},
 }
@@ -133,6 +145,8 @@ var Knowledge = table.Kind[core.Knowledge]{
 // Dreams are the plans and runs of dream passes, by id.
 var Dreams = table.Kind[DreamRun]{
 	Part: Part, Prefix: DreamPrefix,
+	Doc: "id | a plan of a dream pass, and its run: `{run_id, namespace, agent?, mode, status, planned_at, began_at?, completed_at?, plan_digest, steps, plan, report?, undo_expired?}`. The plan names memories by ids and keyed digests, and has no content",
+
 	Valid: func(id string, d *DreamRun) string {
 		if d.Plan == nil {
 			return "it has no plan"
@@ -145,9 +159,11 @@ var Dreams = table.Kind[DreamRun]{
 		}
 		return wrong, nil
 	},
-	Indices: []table.Index[DreamRun]{{Prefix: DreamNamespacePrefix, ID: afterPlace, Entries: func(_ string, d *DreamRun) []table.Entry {
-		return []table.Entry{{Key: DreamIndexKey(d)}}
-	}}},
+	Indices: []table.Index[DreamRun]{{Prefix: DreamNamespacePrefix,
+		Doc: "namespace 00 when id | index of runs: empty. `when` is the complement of the time of the plan",
+		ID:  afterPlace, Entries: func(_ string, d *DreamRun) []table.Entry {
+			return []table.Entry{{Key: DreamIndexKey(d)}}
+		}}},
 }
 
 // ownID describes a record with another id than its key.
