@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ type listed struct {
 // check checks all packages that the view's own need, each after those that it
 // imports, as go list gives them.
 func (v view) check() error {
-	cmd := exec.Command("go", "list", "-deps", "-test", "-tags", v.tags, "-json=ImportPath,Name,Dir,GoFiles,ImportMap,Module", "./...")
+	cmd := exec.CommandContext(context.Background(), "go", "list", "-deps", "-test", "-tags", v.tags, "-json=ImportPath,Name,Dir,GoFiles,ImportMap,Module", "./...")
 	cmd.Dir, cmd.Stderr = v.dir, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS="+v.os, "GOARCH="+v.arch, "CGO_ENABLED=0")
 	out, err := cmd.StdoutPipe()

@@ -30,19 +30,16 @@ func turnKey(memory string, turn core.TurnRef) []byte {
 	return binary.BigEndian.AppendUint64(key, uint64(turn.Turn))
 }
 
-// splitTool returns the parts of a key under [turnKey]; ok is false for any other key.
-func splitTool(key []byte) (memory string, turn core.TurnRef, ok bool) {
+// toolTurn returns the turn of a key under [turnKey]; ok is false for any other key.
+func toolTurn(key []byte) (turn core.TurnRef, ok bool) {
 	rest := strings.TrimPrefix(string(key), toolPrefix)
-	memory, rest, _ = strings.Cut(rest, "/")
+	memory, rest, _ := strings.Cut(rest, "/")
 	session, rest, _ := strings.Cut(rest, "/")
 	if len(rest) != 8+sha256.Size || !core.ValidID(memory) || !core.ValidID(session) {
-		return "", turn, false
+		return turn, false
 	}
-	return memory, core.TurnRef{Session: session, Turn: int64(binary.BigEndian.Uint64([]byte(rest[:8])))}, true
+	return core.TurnRef{Session: session, Turn: int64(binary.BigEndian.Uint64([]byte(rest[:8])))}, true
 }
-
-// memoryTools is the prefix of all outcomes of a memory.
-func memoryTools(memory string) []byte { return []byte(toolPrefix + memory + "/") }
 
 func tallyKey(memory string) []byte { return []byte(tallyPrefix + memory) }
 func dagKey(workflow string) []byte { return []byte(dagPrefix + workflow) }

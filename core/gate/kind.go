@@ -18,7 +18,7 @@ var tools = table.Kind[outcome]{
 	Doc: "memory `/` session `/` turn(8) SHA-256(32) | an outcome of a tool call: `{seq, tool, ok, recovered?, ref?, at, used?}`; `seq` counts the memory's outcomes from 1; `used` says whether the turn's feedback used the memory, and is missing in early stores. The SHA-256 is of the JSON list `[tool, ref]`",
 
 	Valid: func(id string, _ *outcome) string {
-		if _, _, ok := splitTool([]byte(toolPrefix + id)); !ok {
+		if _, ok := toolTurn([]byte(toolPrefix + id)); !ok {
 			return "the key isn't an outcome's key"
 		}
 		return ""
@@ -84,7 +84,7 @@ var kinds = table.Part{&tools, &dags, &omegas}
 func tallyValue(_ context.Context, k *table.Kind[outcome], r core.Reader, memory string) (value []byte, err error) {
 	t := &tally{}
 	err = k.Each(r, memory+"/", func(id string, o *outcome) error {
-		_, turn, _ := splitTool([]byte(toolPrefix + id))
+		turn, _ := toolTurn([]byte(toolPrefix + id))
 		t.count(turn, o)
 		return nil
 	})

@@ -207,7 +207,7 @@ func (ss *Sessions) Resume(ctx context.Context, name string, window int64) (*Ses
 // SessionMarks are the marks of the names of a caller's sessions: see [turn.Marks].
 func SessionMarks(c core.Caller) []string { return turn.Marks(c) }
 
-// Sessions returns sessions by [Session.Key]. next is the key after which the next page begins; "" if there
+// List returns sessions by [Session.Key]. next is the key after which the next page begins; "" if there
 // is none.
 func (ss *Sessions) List(ctx context.Context, f *SessionFilter) (list []Session, next string, err error) {
 	return ss.turns.List(ctx, f)

@@ -27,11 +27,6 @@ const (
 // children that ask a model.
 const maxPrompts = 64
 
-// promptKey is the key of the prompts of an attempt, or of a visit, whose iteration is 0.
-func promptKey(id string, visit, iteration int) []byte {
-	return []byte(promptPrefix + id + "/" + numbers(visit, iteration))
-}
-
 func promptTextKey(id, digest string) []byte { return []byte(promptTextPrefix + id + "/" + digest) }
 
 func promptMemoryKey(memory, id string) []byte { return []byte(promptMemoryPrefix + memory + "/" + id) }

@@ -109,6 +109,7 @@ func isZero(n string) bool {
 	return strings.Trim(mantissa, "-.0") == ""
 }
 
+// CheckNumber refuses a number with more digits, or a greater exponent, than may be judged.
 func CheckNumber(n string) error {
 	if len(n) > maxNumberChars {
 		return limit("a number of %d digits (limit %d)", len(n), maxNumberChars)

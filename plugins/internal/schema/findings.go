@@ -235,6 +235,7 @@ var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 // pointer appends a token to a JSON Pointer (RFC 6901).
 func pointer(p, token string) string { return p + "/" + pointerEscape.Replace(token) }
 
+// PointerTo is the JSON Pointer (RFC 6901) of tokens.
 func PointerTo(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {

@@ -107,16 +107,16 @@ func imitation(t *testing.T, m *matrix) {
 // purges: after a memory is erased, the snapshot says so in its place, and a replay still
 // gives the same.
 func purges(t *testing.T, m *matrix) {
-	const secret = "The key lies below the blue stone."
+	const text = "The key lies below the blue stone."
 	each(t, m.Clients, func(t *testing.T, n int) {
 		c := m.server.caller(t, fmt.Sprint("purges-", n), false)
-		id := c.observe(t, secret)
+		id := c.observe(t, text)
 		built := c.build(t, object{"session": fmt.Sprint("purges-", n), "query": "where is the key?"})
 		show := func() (p prompt) {
 			c.must(t, http.MethodGet, "/v1/snapshots/"+built.ID, nil, &p)
 			return p
 		}
-		if before := show(); !strings.Contains(before.payload("memory:"+id), secret) {
+		if before := show(); !strings.Contains(before.payload("memory:"+id), text) {
 			t.Errorf("it is shown as %+v", before.Used)
 		}
 		c.post(t, "/v1/gate/"+id+"/request", object{"erase": true, "reason": "it is a secret"}, nil)
