@@ -56,6 +56,6 @@ func (l *Limits) Turn(ctx context.Context, c core.Caller) (done func(), err erro
 		return done, err
 	}
 	return nil, sdk.Errorf(sdk.Exhausted, "turns_exhausted", "too many requests of %s wait for their turn", c.Tenant()).
-		WithHint("make fewer requests at once, or ask the operator to raise limits.at_once in reflectory.yaml").WithDetail("limit", "at_once").WithDetail("key", c.Tenant()).
+		WithHint("make fewer requests at once, or ask the operator to raise limits.at_once in reflectory.yaml, then to restart the server").WithDetail("limit", "at_once").WithDetail("key", c.Tenant()).
 		WithDetail(sdk.RetryAfterDetail, time.Second.Milliseconds())
 }

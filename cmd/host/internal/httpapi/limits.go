@@ -61,7 +61,7 @@ const (
 // reached completes a refusal at a limit: it names the limit's key below limits: in reflectory.yaml,
 // which the operator can raise.
 func reached(err *sdk.Error, key, hint string) *sdk.Error {
-	return err.WithHint("%s, or ask the operator to raise limits.%s in reflectory.yaml", hint, key).WithDetail("limit", key)
+	return err.WithHint("%s, or ask the operator to raise limits.%s in reflectory.yaml, then to restart the server", hint, key).WithDetail("limit", key)
 }
 
 // streamBuffer is how many events wait for a reader of a stream.
