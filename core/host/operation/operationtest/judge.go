@@ -46,6 +46,17 @@ func ServeJudge() {
 	}
 }
 
+// prompt is the metadata that says that the prompt of a config was sent to a model; nil if it has none.
+func prompt(config json.RawMessage) map[string]string {
+	var c struct {
+		Prompt string `json:"prompt"`
+	}
+	if json.Unmarshal(config, &c) != nil || c.Prompt == "" {
+		return nil
+	}
+	return map[string]string{sdk.MetadataPrompt: sdk.EncodePrompt([]sdk.PromptMessage{{Role: "user", Content: c.Prompt}})}
+}
+
 // judge is a plugin that accepts exactly the output that its config wants. It generates
 // and corrects to that; a correction with errors returns their messages.
 func judge() sdk.Plugin {
@@ -60,7 +71,7 @@ func judge() sdk.Plugin {
 		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) {
 			want, err := wanted(config)
 			return sdk.GeneratorFunc(func(context.Context, *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-				return &sdk.GenerateResponse{Output: want}, nil
+				return &sdk.GenerateResponse{Output: want, Metadata: prompt(config)}, nil
 			}), err
 		},
 		Corrector: func(_ context.Context, config json.RawMessage) (sdk.Corrector, error) {
