@@ -48,10 +48,14 @@ func isolation(t *testing.T, m *matrix) {
 		other := groups[(n/sessionsOfGroup+1)%m.Clients]
 		other.refused(t, http.MethodGet, "/v1/sessions/"+name(n), nil, http.StatusNotFound, "session_not_found")
 		other.refused(t, http.MethodPost, "/v1/sessions/"+name(n)+"/reset", object{}, http.StatusNotFound, "session_not_found")
-		other.refused(t, http.MethodPost, "/v1/snapshots", object{"session": name(n), "namespace": other.namespace, "query": "the vault"}, http.StatusNotFound, "session_not_found")
+		// The name begins a session of its own.
+		own := other.build(t, object{"session": name(n), "query": "the code of the vault"})
+		if own.Turn != 1 || strings.Contains(own.Text, "note-") || strings.Contains(own.Text, fmt.Sprintf("code-%d.", n/sessionsOfGroup)) {
+			t.Errorf("%s has turn %d of session %d:\n%s", other.namespace, own.Turn, n, own.Text)
+		}
 		var seen struct{ Items []prompt }
 		other.must(t, http.MethodGet, "/v1/snapshots?session="+name(n)+"&namespace="+url.QueryEscape(other.namespace), nil, &seen)
-		if len(seen.Items) > 0 {
+		if len(seen.Items) != 1 || seen.Items[0].ID != own.ID {
 			t.Errorf("%s is listed snapshots of session %d", other.namespace, n)
 		}
 	}
