@@ -43,6 +43,6 @@ func (r *Repository) Cancel(ctx context.Context, id, reason string) (*Cancellati
 	if err != nil {
 		return nil, op("cancel", id, err)
 	}
-	r.wake()
+	r.listeners.wake()
 	return &done, nil
 }

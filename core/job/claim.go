@@ -35,25 +35,25 @@ func (r *Repository) claim(ctx context.Context, holder string, types []Type, cro
 	if !validID(holder) {
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
 	}
-	all := r.clockWentBack()
+	all := r.known.wentBack(r.clock.Now())
 	seen, err := r.look(ctx)
 	var damage []error
 	if err == nil && seen.divided {
 		seen, damage, err = r.wakeShards(ctx, seen, holder, all)
 	}
 	if err != nil {
-		r.forgetClock()
+		r.known.forgetClock()
 		return nil, sdk.Wrap("claim a job", core.JoinErrors(append(damage, err)...))
 	}
 	list := []shard{""}
 	if seen.divided {
-		list = r.turns.sort(seen.worth(r.beginAt(holder), types), types, crowded)
+		list = r.turns.sort(seen.worth(r.known.beginAt(holder), types), types, crowded)
 	}
 	for _, s := range list {
 		got, met, err := r.claimIn(ctx, s, holder, types, crowded, all && !seen.divided)
 		damage = append(damage, met...)
 		if err != nil {
-			r.forgetClock()
+			r.known.forgetClock()
 			r.turns.forget()
 			damage = append(damage, err)
 			if !table.Corrupt(err) {
@@ -62,7 +62,7 @@ func (r *Repository) claim(ctx context.Context, holder string, types []Type, cro
 		}
 		if got != nil {
 			claimed = got
-			r.noteClaim(holder, s)
+			r.known.noteClaim(holder, s)
 			r.turns.started(s, &got.Job)
 			break
 		}
@@ -85,7 +85,7 @@ func (r *Repository) wakeShards(ctx context.Context, seen *overview, holder stri
 			return seen, met, err
 		}
 		if err != nil {
-			r.forgetClock() // the next claim looks at the shard again
+			r.known.forgetClock() // the next claim looks at the shard again
 			met = append(met, err)
 		}
 	}
@@ -117,26 +117,6 @@ func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types 
 		damage = append(damage, met...)
 	}
 	return claimed, damage, nil
-}
-
-// clockWentBack reports whether the clock shows an earlier time than before, or hasn't been
-// read yet. In both cases, any waiting job may be waiting for a wrong time.
-func (r *Repository) clockWentBack() bool {
-	now := r.clock.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	back := r.latest.IsZero() || now.Before(r.latest.Add(-clockSlack))
-	if r.latest.Before(now) || back {
-		r.latest = now
-	}
-	return back
-}
-
-// forgetClock makes the next claim look at all waiting jobs, since this one failed to.
-func (r *Repository) forgetClock() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.latest = time.Time{}
 }
 
 // wakeDue makes waiting jobs of a shard ready, and returns how many: jobs whose time has

@@ -23,7 +23,7 @@ func (o *PoolOptions) maxSilence() time.Duration { return o.LostAfter * 6 / 10 }
 func (p *Pool) keep(ctx context.Context) {
 	tick := time.NewTicker(min(p.options.Poll, p.options.BeatEvery/2)) // no beat comes much too late
 	defer tick.Stop()
-	changed, unlisten := p.jobs.listen()
+	changed, unlisten := p.jobs.listeners.listen()
 	defer unlisten()
 	for {
 		now := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -49,9 +50,7 @@ func (r *Repository) look(ctx context.Context) (seen *overview, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen, r.seenAt = seen, time.Now()
+	r.known.note(seen)
 	return seen, nil
 }
 
@@ -124,25 +123,6 @@ func (g *overview) worth(from shard, types []Type) (list []shard) {
 	return append(list[first:len(list):len(list)], list[:first]...)
 }
 
-// beginAt is the shard where a holder's next claim begins: at first its own shard, and later the
-// shard after the shard of its last claim, so that no shard has to wait until another one is
-// empty.
-func (r *Repository) beginAt(holder string) shard {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if from, claimed := r.claimedIn[holder]; claimed {
-		return from + "~" // after it, before the next
-	}
-	return shardFor(holder)
-}
-
-// noteClaim notes where a holder's last claim was.
-func (r *Repository) noteClaim(holder string, s shard) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.claimedIn[holder] = s
-}
-
 // lookEvery is the maximum age of what this process knows about other shards when it queues a
 // job.
 const lookEvery = 2 * time.Second
@@ -150,25 +130,69 @@ const lookEvery = 2 * time.Second
 // lookAgain looks at all shards, unless that was done a moment ago, or only this process
 // uses the store.
 func (r *Repository) lookAgain(ctx context.Context) error {
-	r.mu.Lock()
-	fresh := r.options.Exclusive || r.seen != nil && time.Since(r.seenAt) < lookEvery
-	r.mu.Unlock()
-	if fresh {
+	if r.options.Exclusive || r.known.fresh() {
 		return nil
 	}
 	_, err := r.look(ctx)
 	return err
 }
 
+// known is what this process knows of the shards and of the clock from its claims. It is safe for
+// concurrent use.
+type known struct {
+	mu sync.Mutex
+	// latest is the latest time that a claim saw. If the clock shows an earlier time, it went
+	// back.
+	latest time.Time
+	// seen is the last look at all shards, and seenAt when that was; nil before the first.
+	seen   *overview
+	seenAt time.Time
+	// claimedIn is the shard of a holder's last claim, if jobs are divided.
+	claimedIn map[string]shard
+}
+
+// note notes a look at all shards.
+func (k *known) note(seen *overview) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seen, k.seenAt = seen, time.Now()
+}
+
+// fresh reports whether the last look was a moment ago.
+func (k *known) fresh() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.seen != nil && time.Since(k.seenAt) < lookEvery
+}
+
+// beginAt is the shard where a holder's next claim begins: at first its own shard, and later the
+// shard after the shard of its last claim, so that no shard has to wait until another one is
+// empty.
+func (k *known) beginAt(holder string) shard {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if from, claimed := k.claimedIn[holder]; claimed {
+		return from + "~" // after it, before the next
+	}
+	return shardFor(holder)
+}
+
+// noteClaim notes where a holder's last claim was.
+func (k *known) noteClaim(holder string, s shard) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.claimedIn[holder] = s
+}
+
 // elsewhere is how many jobs wait in the other shards, according to the last look. Other hosts
 // write in those shards all the time, and every such write would conflict with an exact count.
-func (r *Repository) elsewhere(s shard) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s == "" || r.seen == nil {
+func (k *known) elsewhere(s shard) (n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s == "" || k.seen == nil {
 		return 0
 	}
-	for other, queued := range r.seen.queued {
+	for other, queued := range k.seen.queued {
 		if other != s {
 			n += queued
 		}
@@ -178,11 +202,29 @@ func (r *Repository) elsewhere(s shard) (n int) {
 
 // dueSoon is when the first of the postponed jobs may run, according to the last claim's look;
 // known is false if jobs aren't divided.
-func (r *Repository) dueSoon() (due time.Time, known bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.seen == nil || !r.seen.divided {
+func (k *known) dueSoon() (due time.Time, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.seen == nil || !k.seen.divided {
 		return time.Time{}, false
 	}
-	return r.seen.due, true
+	return k.seen.due, true
+}
+
+// wentBack reports whether now is an earlier time than before, or the first. In both cases, any waiting job may be waiting for a wrong time.
+func (k *known) wentBack(now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	back := k.latest.IsZero() || now.Before(k.latest.Add(-clockSlack))
+	if k.latest.Before(now) || back {
+		k.latest = now
+	}
+	return back
+}
+
+// forgetClock makes the next claim look at all waiting jobs, since this one failed to.
+func (k *known) forgetClock() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.latest = time.Time{}
 }

@@ -196,7 +196,7 @@ func (p *Pool) Start(ctx context.Context) error {
 		p.mu.Unlock()
 		return sdk.Wrap("start to work on jobs", err)
 	}
-	p.changed, p.unlisten = p.jobs.listen()
+	p.changed, p.unlisten = p.jobs.listeners.listen()
 	base := context.WithoutCancel(ctx)
 	claiming, stopClaiming := context.WithCancel(base)
 	keeping, stopKeeping := context.WithCancel(base)
@@ -298,7 +298,7 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 // pause is how long the pool sleeps unless it is woken: until a waiting job's time, but short
 // enough to notice jobs that other processes queued.
 func (p *Pool) pause(ctx context.Context) time.Duration {
-	due, known := p.jobs.dueSoon()
+	due, known := p.jobs.known.dueSoon()
 	var err error
 	if !known {
 		due, err = p.jobs.NextDue(ctx)
@@ -368,7 +368,7 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 		delete(p.running, j)
 		p.mu.Unlock()
 		signal(p.ended)
-		p.jobs.wake()
+		p.jobs.listeners.wake()
 	})
 }
 

@@ -22,16 +22,10 @@ type Repository struct {
 	mu sync.Mutex
 	// held are the working holders of this process.
 	held map[string]bool
-	// listening are the channels of pools that are notified of changes.
-	listening map[chan struct{}]bool
-	// latest is the latest time that a claim saw. If the clock shows an earlier time, it went
-	// back.
-	latest time.Time
-	// seen is the last look at all shards, and seenAt when that was; nil before the first.
-	seen   *overview
-	seenAt time.Time
-	// claimedIn is the shard of a holder's last claim, if jobs are divided.
-	claimedIn map[string]shard
+	// listeners are the pools that are notified of changes.
+	listeners listeners
+	// known is what its claims saw.
+	known known
 	// turns determine which of the ready jobs is next.
 	turns *turns
 }
@@ -46,7 +40,7 @@ func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
-	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listening: map[chan struct{}]bool{}, claimedIn: map[string]shard{}, turns: newTurns(o.Exclusive)}
+	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listeners: listeners{channels: map[chan struct{}]bool{}}, known: known{claimedIn: map[string]shard{}}, turns: newTurns(o.Exclusive)}
 	r.journal = &journal.Writer{Store: w.Store, Clock: clock, Subscribers: append(w.Subscribers[:len(w.Subscribers):len(w.Subscribers)], r.Wake)}
 	return r, nil
 }
@@ -56,15 +50,21 @@ func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
 // pools find these jobs at the next poll.
 func (r *Repository) Wake(stream string, _ journal.Entry) {
 	if strings.HasPrefix(stream, streamPrefix) {
-		r.wake()
+		r.listeners.wake()
 	}
 }
 
+// listeners are channels that are notified of changes. They are safe for concurrent use.
+type listeners struct {
+	mu       sync.Mutex
+	channels map[chan struct{}]bool
+}
+
 // wake makes the pools look for jobs.
-func (r *Repository) wake() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for listener := range r.listening {
+func (l *listeners) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for listener := range l.channels {
 		select {
 		case listener <- struct{}{}:
 		default: // it will look anyway
@@ -73,15 +73,15 @@ func (r *Repository) wake() {
 }
 
 // listen returns a channel that is notified of changes until stop is called.
-func (r *Repository) listen() (changed <-chan struct{}, stop func()) {
+func (l *listeners) listen() (changed <-chan struct{}, stop func()) {
 	listener := make(chan struct{}, 1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listening[listener] = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.channels[listener] = true
 	return listener, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.listening, listener)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.channels, listener)
 	}
 }
 
@@ -91,7 +91,7 @@ func (r *Repository) update(ctx context.Context, fn func(c *change, tx *journal.
 }
 
 func (r *Repository) change(ctx context.Context, tx core.Tx, now time.Time) *change {
-	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0), elsewhere: r.elsewhere, turns: r.turns}
+	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0), elsewhere: r.known.elsewhere, turns: r.turns}
 }
 
 // view runs fn on a snapshot.

@@ -46,7 +46,7 @@ func (p *Pool) RunUntilIdle(ctx context.Context) (left Idle, err error) {
 // RunJob is RunUntilIdle for one job: it works on the queue until the job has ended, and
 // returns the job with its result. If the job is tried again later, it waits.
 func (p *Pool) RunJob(ctx context.Context, id string) (*Job, error) {
-	changed, unlisten := p.jobs.listen()
+	changed, unlisten := p.jobs.listeners.listen()
 	defer unlisten()
 	err := p.runWhile(ctx, func() error {
 		poll := time.NewTicker(p.options.Poll)
