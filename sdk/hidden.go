@@ -25,7 +25,7 @@ func Hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
-// flags are the emoji that are written with tags: those of England, Scotland and Wales, the only
+// flags are the emoji that are written with tags: the flags of England, Scotland and Wales, the only
 // ones of Unicode's RGI_Emoji_Tag_Sequence. With other tags after a flag anything could be said.
 var flags = []string{
 	"\U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",

@@ -5,7 +5,7 @@ import "github.com/reflectory/reflectory/core"
 // The canonical JSON of a snapshot has its keys sorted by their bytes, and no spaces. It
 // leaves out the fields that don't follow from the input (the id, the time, the
 // latency), and the payloads, of which it has the digests. The types here have their fields
-// in the order of the keys, as Dropped, Truncated and Prefix do. A test compares the output with that of an encoder that sorts.
+// in the order of the keys, as Dropped, Truncated and Prefix do. A test compares the output with an encoder that sorts.
 
 type canonicalSnapshot struct {
 	BlocksUsed      []canonicalUsed `json:"blocks_used"`

@@ -89,7 +89,7 @@ func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err
 
 // Chosen returns the memory that the context's caller means by an id: see [record.Chosen]. If several
 // match, the error is sdk.Conflict, reason "id_ambiguous". An id that none of the caller's memories
-// has is looked up as by [Memories.Get], whoever reaches it.
+// has is looked up as by [Memories.Get], whether or not the caller reaches it.
 func (m *Memories) Chosen(ctx context.Context, id string) (memory *core.Memory, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
 		ids, err := record.Chosen(r, core.CallerOf(ctx), id)

@@ -100,7 +100,7 @@ type Memories struct {
 	Knowledge *Knowledge
 	// Dreams do the housekeeping.
 	Dreams *Dreams
-	// Vectors are those of stored memories.
+	// Vectors are the vectors of stored memories.
 	Vectors *Vectors
 }
 

@@ -111,7 +111,7 @@ func AfterNumber(prefix string, sep int) func(key, value []byte) string {
 	return func(key, _ []byte) string { return string(key[min(skip, len(key)):]) }
 }
 
-// ByNumber is an index in the order of a number, such as a time. Its keys are those of [NumberKey],
+// ByNumber is an index in the order of a number, such as a time. Its keys are made by [NumberKey],
 // without values. doc is its [Index.Doc].
 func ByNumber[R any](prefix, doc string, number func(*R) uint64) Index[R] {
 	return Index[R]{Prefix: prefix, Doc: doc, ID: AfterNumber(prefix, 1), Entries: func(id string, rec *R) []Entry {

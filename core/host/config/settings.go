@@ -45,7 +45,7 @@ type Definition struct {
 	kind     kind
 	folder   bool                // a path, which in the file is relative to the file's folder, and which others mayn't write
 	contents bool                // of a folder: others mayn't write what is in it either
-	several  bool                // several paths, separated like those of PATH
+	several  bool                // several paths, separated as in PATH
 	check    func(string) *fault // checks a value that isn't ""; nil accepts any
 	schema   schema              // more rules for the JSON Schema
 }

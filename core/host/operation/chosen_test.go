@@ -185,7 +185,7 @@ func TestObserve_EarlierIDsStay(t *testing.T) {
 }
 
 // TestSession_TakenNameIsFree: to another caller, a session's name is as free as it was before, in
-// every request, and whoever came first.
+// every request, no matter who came first.
 func TestSession_TakenNameIsFree(t *testing.T) {
 	owner := subject("owner")
 	for _, c := range []struct {

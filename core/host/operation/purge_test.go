@@ -43,7 +43,7 @@ func quote(in any) {
 }
 
 // quotingKinds are the prefixes of keys with a memory's text in themselves or in their values, and
-// quietKinds those of the declared kinds and sums that have none, except for what a caller or a model
+// quietKinds the declared kinds and sums that have none, except for what a caller or a model
 // wrote of it in a run and in evidence: that isn't found, and stays.
 var (
 	quotingKinds = strings.Fields(`memory/ memory-tag/ link/ pending/ promotion/ knowledge/ dream-undo/ turn/ turn-reflection/

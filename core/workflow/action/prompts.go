@@ -43,7 +43,7 @@ func (r *promptRecorder) with(a *core.Attempt) *core.Attempt {
 	return &prompted
 }
 
-// rest reports the prompts that belong to no recorded attempt: those of the calls that ended the
+// rest reports the prompts that belong to no recorded attempt: the prompts of the calls that ended the
 // loop with their error.
 func (r *promptRecorder) rest(report func(core.Prompt)) {
 	r.mu.Lock()

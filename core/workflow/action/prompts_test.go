@@ -143,7 +143,7 @@ func failing(cause *sdk.Error, roles ...sdk.Role) *coretest.Plugins {
 	return p
 }
 
-// TestPrompts_OfNodesThatFail are reported like those of replies, and aren't in the error.
+// TestPrompts_OfNodesThatFail are reported like the prompts of replies, and aren't in the error.
 func TestPrompts_OfNodesThatFail(t *testing.T) {
 	for name, spec := range map[string]action.Spec{
 		"generate maker 1": &action.CallSpec{Step: action.Step{Plugin: "maker"}},
@@ -172,8 +172,8 @@ func TestPrompts_OfNodesThatFail(t *testing.T) {
 	}
 }
 
-// TestPrompts_OfLoopsThatFail are recorded with the attempt that the call made or judged, or are
-// those of the visit if the loop ended without one.
+// TestPrompts_OfLoopsThatFail are recorded with the attempt that the call made or judged, or
+// with the visit if the loop ended without one.
 func TestPrompts_OfLoopsThatFail(t *testing.T) {
 	corrector := action.Step{Plugin: "fixer"}
 	for name, c := range map[string]struct {

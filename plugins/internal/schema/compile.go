@@ -23,7 +23,7 @@ import (
 
 // Options say how a schema is read.
 type Options struct {
-	// Draft is that of a schema without $schema: draft4, draft6, draft7 (the default), 2019-09 or
+	// Draft is the draft of a schema without $schema: draft4, draft6, draft7 (the default), 2019-09 or
 	// 2020-12.
 	Draft string
 	// Formats is "assert" or "annotate"; "" is what the draft says.

@@ -38,14 +38,7 @@ nodes:
 	if err := json.Unmarshal([]byte(out), &ran); err != nil {
 		t.Fatal(err)
 	}
-	shown := func() (r operation.Run, text string) {
-		text, _ = w.ok("runs", "show", "--json", ran.RunID)
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
-		}
-		return r, text
-	}
-	r, text := shown()
+	r, text := shownWithPrompts(t, w, ran.RunID)
 	if len(r.Prompts) != 2 || len(r.Loops) != 1 || len(r.Loops[0].Attempts) != 3 {
 		t.Fatalf("shown is %s", text)
 	}
@@ -64,7 +57,7 @@ nodes:
 		t.Error("before the purge, no file has the memory as plain bytes, so that the check below would find nothing")
 	}
 	w.ok("gate", "request", "harbour-1", "--erase", "--reason", "wrong")
-	r, text = shown()
+	r, text = shownWithPrompts(t, w, ran.RunID)
 	if strings.Contains(text, "Zebulon") || !r.Prompts[1].Prompts[0].Purged || !r.Loops[0].Attempts[2].Prompts[0].Purged {
 		t.Errorf("after the purge, shown is %s", text)
 	}
@@ -121,14 +114,7 @@ nodes:
 	if err := json.Unmarshal([]byte(out), &ran); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	shown := func() (r operation.Run, text string) {
-		text, _ = w.ok("runs", "show", "--json", ran.RunID)
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
-		}
-		return r, text
-	}
-	r, text := shown()
+	r, text := shownWithPrompts(t, w, ran.RunID)
 	if len(r.Prompts) != 1 || r.Prompts[0].Node != "answer" || r.Prompts[0].Visit != 2 || !strings.Contains(r.Prompts[0].Prompts[0].Messages[0].Text, secret) {
 		t.Fatalf("shown is %s", text)
 	}
@@ -136,9 +122,19 @@ nodes:
 		t.Errorf("shown is %s", text)
 	}
 	w.ok("gate", "request", "harbour-1", "--erase", "--reason", "wrong")
-	if r, text = shown(); strings.Contains(text, "Zebulon") || !r.Prompts[0].Prompts[0].Purged {
+	if r, text = shownWithPrompts(t, w, ran.RunID); strings.Contains(text, "Zebulon") || !r.Prompts[0].Prompts[0].Purged {
 		t.Errorf("after the purge, shown is %s", text)
 	}
 	w.absent("Zebulon")
 	w.ok("store", "check")
+}
+
+// shownWithPrompts is what runs show prints of a run, decoded and as text.
+func shownWithPrompts(t *testing.T, w *world, id string) (r operation.Run, text string) {
+	t.Helper()
+	text, _ = w.ok("runs", "show", "--json", id)
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r, text
 }

@@ -91,7 +91,7 @@ func countDiffers(stored, right []byte) string {
 	case counted.Count != found.Count:
 		return fmt.Sprintf("it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
 	case string(core.MustJSON(counted)) != string(core.MustJSON(found)):
-		return "its counts by state or kind aren't those of the indices"
+		return "its counts by state or kind differ from the indices"
 	}
 	return ""
 }
